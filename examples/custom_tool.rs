@@ -1,10 +1,14 @@
-//! Adds a tool of the program's own for agents, as part of a plugin, and observes what they do with it.
+//! Adds a tool of the program's own for agents, as part of a plugin, and observes what they do with
+//! it.
 //!
-//! The tests at the end hold the tool to the same requirements as the built-in ones; type
-//! `cargo test --example custom_tool`. To see an agent use it, type `cargo run --example custom_tool`. It needs no key:
-//! the replies are scripted, and everything else is the real engine.
+//! The tests at the end hold the tool to the same requirements as the built-in ones; type `cargo
+//! test --example custom_tool`. To see an agent use it, type `cargo run --example custom_tool`. It
+//! needs no key: the replies are scripted, and everything else is the real engine.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
-#![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an example makes its own sample project"
+)]
 
 mod sample;
 
@@ -13,8 +17,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_coordinator::{
-    Answer, Category, Coordinator, PlanInput, Plugin, PluginError, Settings, Tool, ToolContext, ToolError, ToolPlugin,
-    ToolRegistry, run_helper_if_asked,
+    Answer, Category, Coordinator, PlanInput, Plugin, PluginError, Settings, Tool, ToolContext,
+    ToolError, ToolPlugin, ToolRegistry, run_helper_if_asked,
 };
 use orchestrate_core::Task;
 use orchestrate_core::policy::Permission;
@@ -35,14 +39,17 @@ struct Arguments {
     at_least: usize,
 }
 
-/// Counts the words of a file. One instance serves all agents at once, so it holds nothing that belongs to a call.
+/// Counts the words of a file. One instance serves all agents at once, so it holds nothing that
+/// belongs to a call.
 struct WordCount {
     schema: Value,
 }
 
 impl WordCount {
     fn new() -> WordCount {
-        WordCount { schema: schemars::schema_for!(Arguments).to_value() }
+        WordCount {
+            schema: schemars::schema_for!(Arguments).to_value(),
+        }
     }
 }
 
@@ -60,7 +67,8 @@ impl Tool for WordCount {
         Category::FILES
     }
 
-    // What the role of the calling agent must grant. Rules about `Read` hold for the tool because of it.
+    // What the role of the calling agent must grant. Rules about `Read` hold for the tool because
+    // of it.
     fn permission(&self) -> Permission {
         Permission::FileRead
     }
@@ -75,14 +83,21 @@ impl Tool for WordCount {
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let Arguments { path, at_least } =
-            serde_json::from_value(arguments).map_err(|error| ToolError::Retry(error.to_string()))?;
-        // Files are opened below the agent's worktree, on a thread that may block. A missing file is a `Retry`, which
-        // the model can correct; any other failure of the disk is a `File` error.
+        let Arguments { path, at_least } = serde_json::from_value(arguments)
+            .map_err(|error| ToolError::Retry(error.to_string()))?;
+        // Files are opened below the agent's worktree, on a thread that may block. A missing file
+        // is a `Retry`, which the model can correct; any other failure of the disk is a `File`
+        // error.
         let (_, bytes) = context.blocking(move |files, _| files.read(&path)).await?;
         let text = String::from_utf8_lossy(&bytes);
-        let words = text.split_whitespace().filter(|word| word.chars().count() >= at_least).count();
-        Ok(Answer::new(format!("{words} words"), json!({ "words": words })))
+        let words = text
+            .split_whitespace()
+            .filter(|word| word.chars().count() >= at_least)
+            .count();
+        Ok(Answer::new(
+            format!("{words} words"),
+            json!({ "words": words }),
+        ))
     }
 }
 
@@ -125,21 +140,45 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let folder = tempfile::tempdir()?;
     let project = folder.path().join("project");
-    sample::make(&project, &[("README.md", "a sample project\n"), ("agents/counter.md", ROLE)])?;
+    sample::make(
+        &project,
+        &[
+            ("README.md", "a sample project\n"),
+            ("agents/counter.md", ROLE),
+        ],
+    )?;
 
     let mut settings = Settings::new(folder.path().join("state"));
     settings.model = Some(Arc::new(ScriptedModel::parse("example", SCRIPT)?));
     settings.run.agent = "counter".to_owned();
     settings.plugins = vec![Plugin::new(Words)];
-    settings.on_tool_start =
-        Some(Arc::new(|start| println!("{} calls {}({})", start.agent, start.name, start.arguments)));
-    settings.on_tool_complete = Some(Arc::new(|end| println!("{} got {:?}", end.agent, end.result)));
+    settings.on_tool_start = Some(Arc::new(|start| {
+        println!("{} calls {}({})", start.agent, start.name, start.arguments)
+    }));
+    settings.on_tool_complete = Some(Arc::new(|end| {
+        println!("{} got {:?}", end.agent, end.result)
+    }));
     let coordinator = Coordinator::open(&project, settings)?;
 
-    let task = Task { id: "count".into(), title: "Count the words of README.md".to_owned(), ..Task::default() };
-    let report = coordinator.run(PlanInput { tasks: vec![task], ..PlanInput::default() }).await?;
+    let task = Task {
+        id: "count".into(),
+        title: "Count the words of README.md".to_owned(),
+        ..Task::default()
+    };
+    let report = coordinator
+        .run(PlanInput {
+            tasks: vec![task],
+            ..PlanInput::default()
+        })
+        .await?;
     println!("the result is on {}:", report.integration_branch);
-    println!("{}", sample::git(&project, &["show", &format!("{}:words.txt", report.integration_branch)])?);
+    println!(
+        "{}",
+        sample::git(
+            &project,
+            &["show", &format!("{}:words.txt", report.integration_branch)]
+        )?
+    );
     Ok(())
 }
 
@@ -164,22 +203,42 @@ mod tests {
     async fn words_are_counted() {
         let harness = harness();
         harness.put("a.txt", "one three five\n").unwrap();
-        let output = harness.call("word_count", json!({"path": "a.txt", "at_least": 4})).await;
-        assert_eq!((output.text().as_str(), output.data["words"].as_u64()), ("2 words", Some(2)));
+        let output = harness
+            .call("word_count", json!({"path": "a.txt", "at_least": 4}))
+            .await;
+        assert_eq!(
+            (output.text().as_str(), output.data["words"].as_u64()),
+            ("2 words", Some(2))
+        );
     }
 
     #[tokio::test]
     async fn a_call_that_cannot_work_is_explained() {
         let harness = harness();
         let table = [
-            (json!({"path": "nowhere"}), ErrorKind::Retry, "file not found: nowhere"),
-            (json!({"at_least": 4}), ErrorKind::Retry, "Invalid parameters: `path` is required but missing"),
-            (json!({"path": "../secret"}), ErrorKind::Denied, "Security validation failed"),
+            (
+                json!({"path": "nowhere"}),
+                ErrorKind::Retry,
+                "file not found: nowhere",
+            ),
+            (
+                json!({"at_least": 4}),
+                ErrorKind::Retry,
+                "Invalid parameters: `path` is required but missing",
+            ),
+            (
+                json!({"path": "../secret"}),
+                ErrorKind::Denied,
+                "Security validation failed",
+            ),
         ];
         for (arguments, kind, begin) in table {
             let output = harness.call("word_count", arguments).await;
             let error = output.error.unwrap_or_default();
-            assert!(output.error_kind == Some(kind) && error.starts_with(begin), "{error}");
+            assert!(
+                output.error_kind == Some(kind) && error.starts_with(begin),
+                "{error}"
+            );
         }
     }
 
@@ -192,6 +251,9 @@ mod tests {
             naming_path: &|_| Vec::new(),
             prepare: &|harness| harness.put("a.txt", "one two\n"),
         };
-        assert_eq!(check(&specimen, &Sandbox::closed()).await.unwrap(), Vec::<String>::new());
+        assert_eq!(
+            check(&specimen, &Sandbox::closed()).await.unwrap(),
+            Vec::<String>::new()
+        );
     }
 }

@@ -1,11 +1,16 @@
-//! Spawns two agents from a program, answers the question of one, reads the other one's answer, merges their work, and
-//! lands it in the branch that the run started from: a whole run in one async program.
+//! Spawns two agents from a program, answers the question of one, reads the other one's answer,
+//! merges their work, and lands it in the branch that the run started from: a whole run in one
+//! async program.
 //!
-//! It needs no key: the replies are scripted, and everything else is the real engine. Type
-//! `cargo run --example land_children`. To use a real model, begin with [`Settings::from_env`], which has your keys,
-//! leave [`Settings::model`] out, and name a model in `ORCHESTRATE_MODEL` or `settings.run.model`.
+//! It needs no key: the replies are scripted, and everything else is the real engine. Type `cargo
+//! run --example land_children`. To use a real model, begin with [`Settings::from_env`], which has
+//! your keys, leave [`Settings::model`] out, and name a model in `ORCHESTRATE_MODEL` or
+//! `settings.run.model`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
-#![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an example makes its own sample project"
+)]
 
 mod sample;
 
@@ -40,10 +45,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let coordinator = Coordinator::open(&project, settings()?)?;
 
-    let child = |id: &str, task: &str| ChildSpec { id: Some(id.into()), ..ChildSpec::new(task) };
-    let greeting = coordinator.spawn(child("greeting", "Write a greeting")).await?;
+    let child = |id: &str, task: &str| ChildSpec {
+        id: Some(id.into()),
+        ..ChildSpec::new(task)
+    };
+    let greeting = coordinator
+        .spawn(child("greeting", "Write a greeting"))
+        .await?;
     // A child without a role may answer without changing a file.
-    let reader = coordinator.spawn(child("reader", "What kind of project is this?")).await?;
+    let reader = coordinator
+        .spawn(child("reader", "What kind of project is this?"))
+        .await?;
 
     // The agent waits for the answer without holding a slot.
     greeting.wait().await?;
@@ -51,7 +63,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("the greeting's agent asks: {}", question.body);
         greeting.answer(&question, "English").await?;
     }
-    let handed = reader.wait().await?.hand_back.ok_or("the reader has handed nothing in")?;
+    let handed = reader
+        .wait()
+        .await?
+        .hand_back
+        .ok_or("the reader has handed nothing in")?;
     println!("the reader answers: {}", handed.summary);
 
     coordinator.merge(&[greeting]).await?;
@@ -59,7 +75,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // The runs that have ended; nothing of them needs a model.
     let runs = Archive::open(&project, settings()?)?;
     let landed = runs.land(&report.run_id, &LandOptions::default()).await?;
-    let text = sample::git(&project, &["show", &format!("{}:greeting.txt", landed.branch)])?;
+    let text = sample::git(
+        &project,
+        &["show", &format!("{}:greeting.txt", landed.branch)],
+    )?;
     println!("{} has the greeting: {text}", landed.branch);
     runs.clean(&report.run_id, CleanOptions::default()).await?;
     Ok(())

@@ -1,10 +1,14 @@
 //! Spawns two agents from a program, sends a message to one of them, and merges the work of both.
 //!
-//! It needs no key: the replies are scripted, and everything else is the real engine. Type
-//! `cargo run --example spawn_children`. To use a real model, begin with [`Settings::from_env`], which has your keys,
-//! leave [`Settings::model`] out, and name a model in `ORCHESTRATE_MODEL` or `settings.run.model`.
+//! It needs no key: the replies are scripted, and everything else is the real engine. Type `cargo
+//! run --example spawn_children`. To use a real model, begin with [`Settings::from_env`], which has
+//! your keys, leave [`Settings::model`] out, and name a model in `ORCHESTRATE_MODEL` or
+//! `settings.run.model`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
-#![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an example makes its own sample project"
+)]
 
 mod sample;
 
@@ -35,27 +39,55 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let coordinator = Coordinator::open(&project, settings)?;
     println!("commands are confined: {}", coordinator.confinement());
 
-    let greeting = ChildSpec { id: Some("greeting".into()), ..ChildSpec::new("Write a greeting") };
+    let greeting = ChildSpec {
+        id: Some("greeting".into()),
+        ..ChildSpec::new("Write a greeting")
+    };
     // The check runs in the child's own worktree; if it fails, the child gets its work back.
     let verify = Some("grep -q Goodbye farewell.txt".to_owned());
-    let farewell = ChildSpec { id: Some("farewell".into()), verify, ..ChildSpec::new("Write a farewell") };
-    let children = [coordinator.spawn(greeting).await?, coordinator.spawn(farewell).await?];
+    let farewell = ChildSpec {
+        id: Some("farewell".into()),
+        verify,
+        ..ChildSpec::new("Write a farewell")
+    };
+    let children = [
+        coordinator.spawn(greeting).await?,
+        coordinator.spawn(farewell).await?,
+    ];
 
-    // A child reads the message before its next request; for one that has ended already, this is an error.
+    // A child reads the message before its next request; for one that has ended already, this is an
+    // error.
     match children[0].send("Keep it short.").await {
         Ok(number) => println!("message {number} is on its way to {}", children[0].id),
         Err(error) => println!("{error}"),
     }
     for child in &children {
         let report = child.wait().await?;
-        println!("{} is {} on {}", report.id, report.state.as_str(), report.branch.unwrap_or_default());
+        println!(
+            "{} is {} on {}",
+            report.id,
+            report.state.as_str(),
+            report.branch.unwrap_or_default()
+        );
     }
 
     let merged = coordinator.merge(&children).await?;
-    println!("{} children merged", merged.iter().filter(|task| task.state.as_str() == "merged").count());
+    println!(
+        "{} children merged",
+        merged
+            .iter()
+            .filter(|task| task.state.as_str() == "merged")
+            .count()
+    );
     if let Some(report) = coordinator.finish().await? {
         println!("the result is on {}:", report.integration_branch);
-        println!("{}", sample::git(&project, &["log", "--oneline", "--graph", &report.integration_branch])?);
+        println!(
+            "{}",
+            sample::git(
+                &project,
+                &["log", "--oneline", "--graph", &report.integration_branch]
+            )?
+        );
     }
     Ok(())
 }

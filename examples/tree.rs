@@ -1,9 +1,13 @@
-//! Spawns an agent that asks a question and divides its task among agents of its own, answers the question, and merges
-//! the tree.
+//! Spawns an agent that asks a question and divides its task among agents of its own, answers the
+//! question, and merges the tree.
 //!
-//! It needs no key: the replies are scripted, and everything else is the real engine. Type `cargo run --example tree`.
+//! It needs no key: the replies are scripted, and everything else is the real engine. Type `cargo
+//! run --example tree`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
-#![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an example makes its own sample project"
+)]
 
 mod sample;
 
@@ -36,7 +40,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Agents of this role can spawn others.
     let role = Some("coordinator".to_owned());
-    let texts = ChildSpec { id: Some("texts".into()), role, ..ChildSpec::new("Write a greeting and a farewell") };
+    let texts = ChildSpec {
+        id: Some("texts".into()),
+        role,
+        ..ChildSpec::new("Write a greeting and a farewell")
+    };
     let texts = coordinator.spawn(texts).await?;
     // The agent waits for the answer without holding a slot.
     texts.wait().await?;
@@ -50,6 +58,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let indent = "  ".repeat(task.depth.unwrap_or_default() as usize);
         println!("{indent}{}: {}", task.id, task.state.as_str());
     }
-    println!("{}", sample::git(&project, &["ls-tree", "--name-only", &report.integration_branch])?);
+    println!(
+        "{}",
+        sample::git(
+            &project,
+            &["ls-tree", "--name-only", &report.integration_branch]
+        )?
+    );
     Ok(())
 }

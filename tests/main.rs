@@ -1,17 +1,24 @@
-//! The integration tests of `orchestrate`: one binary, so that it links once, with a harness of our own.
+//! The integration tests of `orchestrate`: one binary, so that it links once, with a harness of our
+//! own.
 //!
 //! The harness is libtest-mimic instead of libtest, because a test whose outside tool is missing
 //! has to be *shown* as ignored with the reason, and libtest hides the output of passing tests.
 //! With `ORCHESTRATE_REQUIRE=all` such a test fails instead.
 //!
-//! With `ORCHESTRATE_PLACE` set to `root`, `without-bubblewrap` or `oldest-git`, only the tests that
-//! depend on that place are run.
+//! With `ORCHESTRATE_PLACE` set to `root`, `without-bubblewrap` or `oldest-git`, only the tests
+//! that depend on that place are run.
 //!
 //! A module of tests returns its cases from `cases() -> Vec<Case>`, the folder's `mod.rs` collects
 //! them, and [`cases`] lists the folders. The documentation of [`support`] shows how to write a
 //! test.
-#![expect(clippy::indexing_slicing, reason = "a test that indexes what is not there fails, which is what it is for")]
-#![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that indexes what is not there fails, which is what it is for"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests are outside: they start programs and read the environment"
+)]
 
 mod architecture;
 mod bad_input;
@@ -33,12 +40,12 @@ use std::thread;
 
 use support::{Case, Place, durations};
 
-/// How many tests run at once for each processor: a run waits for processes, disks and deadlines about as long as it
-/// computes.
+/// How many tests run at once for each processor: a run waits for processes, disks and deadlines
+/// about as long as it computes.
 const TESTS_PER_PROCESSOR: usize = 2;
 
-/// Returns the cases of every module. They start in this order: the longest come first, so that none of them runs alone
-/// at the end.
+/// Returns the cases of every module. They start in this order: the longest come first, so that
+/// none of them runs alone at the end.
 fn cases() -> Vec<Case> {
     let modules = [
         real_input::cases,
@@ -64,14 +71,22 @@ fn main() -> ExitCode {
     if let Some(code) = kill::coordinate_if_asked() {
         return code;
     }
-    let durations = std::env::var(durations::DURATIONS).ok().and_then(|most| most.parse().ok());
+    let durations = std::env::var(durations::DURATIONS)
+        .ok()
+        .and_then(|most| most.parse().ok());
     let mut arguments = libtest_mimic::Arguments::from_args();
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    arguments.test_threads.get_or_insert(processors * TESTS_PER_PROCESSOR);
+    arguments
+        .test_threads
+        .get_or_insert(processors * TESTS_PER_PROCESSOR);
     let place = match Place::asked() {
         Ok(place) => place,
         Err(failed) => {
-            let _ = writeln!(io::stderr(), "{}", failed.message().unwrap_or("the place is not known"));
+            let _ = writeln!(
+                io::stderr(),
+                "{}",
+                failed.message().unwrap_or("the place is not known")
+            );
             return ExitCode::from(2);
         }
     };

@@ -9,7 +9,9 @@ use crate::figure::Figure;
 use crate::processor;
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
-    let target = tempfile::Builder::new().prefix("orchestrate-build-").tempdir()?;
+    let target = tempfile::Builder::new()
+        .prefix("orchestrate-build-")
+        .tempdir()?;
     let (before, since) = (processor::children_seconds()?, Instant::now());
     let status = Command::new("cargo")
         .args(["build", "-q", "-p", "orchestrate"])

@@ -1,8 +1,9 @@
 //! Measures the tools that understand code, each beside what its work costs at least.
 //!
-//! The code is that of this project, copied under other paths with a first line of its own in each copy, so that every
-//! copy is another file: real code of all sizes, and the same wherever this source is. Cold figures begin without
-//! results of earlier calls. Structural searches are compared with `ast-grep` on the same files, alternately.
+//! The code is that of this project, copied under other paths with a first line of its own in each
+//! copy, so that every copy is another file: real code of all sizes, and the same wherever this
+//! source is. Cold figures begin without results of earlier calls. Structural searches are compared
+//! with `ast-grep` on the same files, alternately.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,8 +29,8 @@ const OWN_CODE: [&str; 3] = ["benches", "crates", "tests"];
 /// The folder with all copies.
 const SOURCE: &str = "source";
 const FILES_PER_FOLDER: usize = 20;
-/// The files of a large repository, and the largest of its files in bytes: with all sizes it would have 150 MB, which
-/// are longer to write than to analyse.
+/// The files of a large repository, and the largest of its files in bytes: with all sizes it would
+/// have 150 MB, which are longer to write than to analyse.
 const REPOSITORY_FILES: usize = 20_000;
 const REPOSITORY_FILE_BYTES: usize = 4_096;
 const SEARCHED_FILES: usize = 5_000;
@@ -39,7 +40,8 @@ const TOOL: &str = "analyze_code_structure";
 /// One that joins what it finds in all files.
 const DEPENDENCIES: &str = "analyze_dependencies";
 /// What makes the copies of a large repository the modules of one crate.
-const MANIFEST: &str = "[package]\nname = \"copies\"\nversion = \"0.1.0\"\n[lib]\npath = \"source/lib.rs\"\n";
+const MANIFEST: &str =
+    "[package]\nname = \"copies\"\nversion = \"0.1.0\"\n[lib]\npath = \"source/lib.rs\"\n";
 /// The file that changes between analyses.
 const CHANGED: &str = "source/module_0500/part_03.rs";
 /// A role that may analyse and write.
@@ -56,7 +58,8 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 /// Returns the texts of this project's code, in the order of their paths.
 fn own_code() -> Result<Vec<String>, Failed> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut pending, mut paths): (Vec<PathBuf>, _) = (OWN_CODE.map(|folder| root.join(folder)).into(), Vec::new());
+    let (mut pending, mut paths): (Vec<PathBuf>, _) =
+        (OWN_CODE.map(|folder| root.join(folder)).into(), Vec::new());
     while let Some(path) = pending.pop() {
         if path.is_dir() {
             for entry in fs::read_dir(&path)? {
@@ -67,15 +70,25 @@ fn own_code() -> Result<Vec<String>, Failed> {
         }
     }
     paths.sort_unstable();
-    Ok(paths.iter().map(fs::read_to_string).collect::<Result<_, _>>()?)
+    Ok(paths
+        .iter()
+        .map(fs::read_to_string)
+        .collect::<Result<_, _>>()?)
 }
 
 /// Returns so many files, each different, with their paths.
 fn copies(code: &[String], files: usize) -> impl Iterator<Item = (String, String)> {
-    code.iter().cycle().take(files).enumerate().map(|(number, text)| {
-        let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
-        (format!("{SOURCE}/module_{folder:04}/part_{part:02}.rs"), format!("// File {number}.\n{text}"))
-    })
+    code.iter()
+        .cycle()
+        .take(files)
+        .enumerate()
+        .map(|(number, text)| {
+            let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
+            (
+                format!("{SOURCE}/module_{folder:04}/part_{part:02}.rs"),
+                format!("// File {number}.\n{text}"),
+            )
+        })
 }
 
 /// Measures a folder of which nothing is known.
@@ -111,7 +124,10 @@ fn cold(code: &[String]) -> Result<Figure, Failed> {
 }
 
 /// Writes files into the worktree, and returns their texts.
-fn put_all(harness: &ToolHarness, files: impl Iterator<Item = (String, String)>) -> Result<Vec<String>, Failed> {
+fn put_all(
+    harness: &ToolHarness,
+    files: impl Iterator<Item = (String, String)>,
+) -> Result<Vec<String>, Failed> {
     let write = |(path, text): (String, String)| harness.put(&path, &text).map(|()| text);
     Ok(files.map(write).collect::<Result<_, _>>()?)
 }
@@ -129,7 +145,11 @@ fn parse_all(texts: &[String]) -> Result<(), Failed> {
             });
         }
     });
-    if failed.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err("a file was not parsed".into()) }
+    if failed.load(Ordering::Relaxed) == 0 {
+        Ok(())
+    } else {
+        Err("a file was not parsed".into())
+    }
 }
 
 /// Lets agents analyse a large repository, each change a file, and analyse it again, several times.
@@ -141,7 +161,11 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
         measured: median(again)?,
         limit: 50.0,
         unit: "ms",
-        beside: format!("{}their metadata alone {:.0} ms", cold_times(&cold), metadata(repository.path())?),
+        beside: format!(
+            "{}their metadata alone {:.0} ms",
+            cold_times(&cold),
+            metadata(repository.path())?
+        ),
     };
     let (cold, again) = times(repository.path(), DEPENDENCIES, "")?;
     let first = Figure {
@@ -162,13 +186,20 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
     Ok(vec![structure, first, repeated])
 }
 
-/// Creates a repository whose files are the modules of one crate, each of which imports one of the folder before.
+/// Creates a repository whose files are the modules of one crate, each of which imports one of the
+/// folder before.
 fn large_repository(code: &[String]) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
-    let small: Vec<String> = code.iter().filter(|text| text.len() <= REPOSITORY_FILE_BYTES).cloned().collect();
+    let small: Vec<String> = code
+        .iter()
+        .filter(|text| text.len() <= REPOSITORY_FILE_BYTES)
+        .cloned()
+        .collect();
     let folders = REPOSITORY_FILES / FILES_PER_FOLDER;
     let modules = |name: &str, numbers: std::ops::Range<usize>, digits: usize| -> String {
-        numbers.map(|number| format!("mod {name}_{number:0digits$};\n")).collect()
+        numbers
+            .map(|number| format!("mod {name}_{number:0digits$};\n"))
+            .collect()
     };
     for (number, (path, text)) in copies(&small, REPOSITORY_FILES).enumerate() {
         let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
@@ -177,7 +208,10 @@ fn large_repository(code: &[String]) -> Result<Repository, Failed> {
             None => String::new(),
         };
         let (path, below) = match part {
-            0 => (path.replace("part_00", "mod"), modules("part", 1..FILES_PER_FOLDER, 2)),
+            0 => (
+                path.replace("part_00", "mod"),
+                modules("part", 1..FILES_PER_FOLDER, 2),
+            ),
             _ => (path, String::new()),
         };
         repository.write(&path, &format!("{text}\n{import}{below}"))?;
@@ -189,19 +223,29 @@ fn large_repository(code: &[String]) -> Result<Repository, Failed> {
     Ok(repository)
 }
 
-/// Lets an agent of a run analyse all until that is known, and then again after each of several changes. Returns how
-/// long both took.
-fn times(repository: &Path, tool: &'static str, path: &'static str) -> Result<(Vec<f64>, Vec<f64>), Failed> {
+/// Lets an agent of a run analyse all until that is known, and then again after each of several
+/// changes. Returns how long both took.
+fn times(
+    repository: &Path,
+    tool: &'static str,
+    path: &'static str,
+) -> Result<(Vec<f64>, Vec<f64>), Failed> {
     let state = state_folder()?;
     let server = ModelServer::answering(move |_, number| analyse_or_change(number, tool, path))?;
     let coordinator = stage::open(repository, settings(state.path(), &server.openai_base()))?;
     let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Look\n")?))?;
     let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
-    let times: Vec<f64> = facts.iter().filter_map(|fact| time_of(fact, tool)).collect();
-    // The first one is cold, or two are: what a call has found until its time is over is found by the next one.
+    let times: Vec<f64> = facts
+        .iter()
+        .filter_map(|fact| time_of(fact, tool))
+        .collect();
+    // The first one is cold, or two are: what a call has found until its time is over is found by
+    // the next one.
     match times.split_at_checked(times.len().saturating_sub(SAMPLES)) {
         Some((cold @ [_, ..], again)) => Ok((cold.to_vec(), again.to_vec())),
-        _ => Err(Failed::from(format!("{SAMPLES} analyses and more were expected: {report:#?}"))),
+        _ => Err(Failed::from(format!(
+            "{SAMPLES} analyses and more were expected: {report:#?}"
+        ))),
     }
 }
 
@@ -229,14 +273,15 @@ fn analyse_or_change(number: usize, tool: &str, path: &str) -> Reply {
 
 fn time_of(fact: &Recorded, wanted: &str) -> Option<f64> {
     match &fact.event {
-        Event::ToolFinished { tool, duration_ms, .. } if tool == wanted => {
-            Some(ms(std::time::Duration::from_millis(*duration_ms)))
-        }
+        Event::ToolFinished {
+            tool, duration_ms, ..
+        } if tool == wanted => Some(ms(std::time::Duration::from_millis(*duration_ms))),
         _ => None,
     }
 }
 
-/// Returns how long it takes one thread to list the folders and to ask for the metadata of every file.
+/// Returns how long it takes one thread to list the folders and to ask for the metadata of every
+/// file.
 fn metadata(repository: &Path) -> Result<f64, Failed> {
     let since = Instant::now();
     for entry in fs::read_dir(repository.join(SOURCE))? {
@@ -252,22 +297,43 @@ fn metadata(repository: &Path) -> Result<f64, Failed> {
     Ok(ms(since.elapsed()))
 }
 
-/// Compares structural searches with those of `ast-grep`: for what many files have, and for what few have.
+/// Compares structural searches with those of `ast-grep`: for what many files have, and for what
+/// few have.
 fn searches(code: &[String]) -> Result<Vec<Figure>, Failed> {
-    if Command::new("ast-grep").arg("--version").stdout(Stdio::null()).status().is_err() {
-        crate::say("not measured: structural searches: needs ast-grep (npm install --global @ast-grep/cli)");
+    if Command::new("ast-grep")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
+        crate::say(
+            "not measured: structural searches: needs ast-grep (npm install --global @ast-grep/cli)",
+        );
         return Ok(Vec::new());
     }
     let harness = harness(orchestrate_tools::builtin_tools(&|_| None)?)?;
     put_all(&harness, copies(code, SEARCHED_FILES))?;
     Ok(vec![
         beside_ast_grep("`$X.unwrap()` in 5,000 files", &harness, "$X.unwrap()")?,
-        beside_ast_grep("a rare call in 5,000 files", &harness, "available_parallelism()")?,
+        beside_ast_grep(
+            "a rare call in 5,000 files",
+            &harness,
+            "available_parallelism()",
+        )?,
     ])
 }
 
-fn beside_ast_grep(name: &'static str, harness: &ToolHarness, pattern: &str) -> Result<Figure, Failed> {
+fn beside_ast_grep(
+    name: &'static str,
+    harness: &ToolHarness,
+    pattern: &str,
+) -> Result<Figure, Failed> {
     let arguments = json!({ "pattern": pattern, "path": SOURCE, "language": "rust" });
     let words = ["run", "--lang", "rust", "--pattern", pattern, SOURCE];
-    beside_program((name, 2.0), harness, ("find_code_patterns", &arguments), ("ast-grep", &words))
+    beside_program(
+        (name, 2.0),
+        harness,
+        ("find_code_patterns", &arguments),
+        ("ast-grep", &words),
+    )
 }

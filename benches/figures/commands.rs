@@ -1,7 +1,9 @@
-//! Measures what a shell command costs through the whole executor, beyond the same command without it.
+//! Measures what a shell command costs through the whole executor, beyond the same command without
+//! it.
 //!
-//! Each call is followed immediately by its bare counterpart, so that load on the machine slows both: in the full
-//! tier `bwrap` with namespaces and its own view of the file system, in the fallback tier the shell alone.
+//! Each call is followed immediately by its bare counterpart, so that load on the machine slows
+//! both: in the full tier `bwrap` with namespaces and its own view of the file system, in the
+//! fallback tier the shell alone.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -55,14 +57,18 @@ fn figure(place: Place) -> Result<Figure, Failed> {
 /// Runs in the process that [`measure`] starts.
 pub(crate) fn serve(name: &str) -> Result<(), Failed> {
     let confinement = tier(name);
-    let sandbox = Sandbox::with(confinement, Helper::default()).map_err(|error| Failed::from(error.to_string()))?;
+    let sandbox = Sandbox::with(confinement, Helper::default())
+        .map_err(|error| Failed::from(error.to_string()))?;
     let harness = ToolHarness::new(builtin_tools(&|_| None)?, sandbox)?;
     let runtime = runtime()?;
     let (mut ours, mut bare, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..WARM_UP + PAIRS {
         let call = cost(|| {
-            let output = runtime.block_on(harness.call("run_shell_command", json!({ "command": COMMAND })));
-            output.error.map_or(Ok(()), |error| Err(Failed::from(error)))
+            let output =
+                runtime.block_on(harness.call("run_shell_command", json!({ "command": COMMAND })));
+            output
+                .error
+                .map_or(Ok(()), |error| Err(Failed::from(error)))
         })?;
         let alone = cost(|| run_bare(confinement))?;
         if pair >= WARM_UP {
@@ -71,7 +77,10 @@ pub(crate) fn serve(name: &str) -> Result<(), Failed> {
             bare.push(alone);
         }
     }
-    say(&json!({ "beyond_ms": median(beyond)?, "ours": summary(&ours)?, "bare": summary(&bare)? }).to_string());
+    say(
+        &json!({ "beyond_ms": median(beyond)?, "ours": summary(&ours)?, "bare": summary(&bare)? })
+            .to_string(),
+    );
     Ok(())
 }
 
@@ -79,8 +88,17 @@ fn run_bare(confinement: Confinement) -> Result<(), Failed> {
     let mut command = match confinement {
         Confinement::Full => {
             let mut command = Command::new("bwrap");
-            command.args(["--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/"]);
-            command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "sh", "-c", COMMAND]);
+            command.args([
+                "--unshare-all",
+                "--die-with-parent",
+                "--new-session",
+                "--ro-bind",
+                "/",
+                "/",
+            ]);
+            command.args([
+                "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "sh", "-c", COMMAND,
+            ]);
             command
         }
         _ => {
@@ -90,7 +108,11 @@ fn run_bare(confinement: Confinement) -> Result<(), Failed> {
         }
     };
     let output = command.stdin(Stdio::null()).output()?;
-    if output.status.success() { Ok(()) } else { Err(Failed::from("the bare command failed")) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(Failed::from("the bare command failed"))
+    }
 }
 
 /// The cost of one command.
@@ -104,7 +126,10 @@ fn cost(run: impl FnOnce() -> Result<(), Failed>) -> Result<Cost, Failed> {
     let (cpu, since) = (processor::seconds()?, Instant::now());
     run()?;
     let ms = ms(since.elapsed());
-    Ok(Cost { ms, cpu_ms: (processor::seconds()? - cpu) * 1e3 })
+    Ok(Cost {
+        ms,
+        cpu_ms: (processor::seconds()? - cpu) * 1e3,
+    })
 }
 
 /// Returns the median of the wall-clock times, and the mean of the CPU times.

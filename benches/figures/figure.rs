@@ -28,9 +28,18 @@ impl Figure {
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, measured, limit, unit, beside } = self;
+        let Self {
+            name,
+            measured,
+            limit,
+            unit,
+            beside,
+        } = self;
         let kept = if self.is_kept() { "yes" } else { "NO" };
-        write!(f, "{name:<52} {measured:>9.2} {unit:<2} {limit:>7} {unit:<2}  {kept:<4}  {beside}")
+        write!(
+            f,
+            "{name:<52} {measured:>9.2} {unit:<2} {limit:>7} {unit:<2}  {kept:<4}  {beside}"
+        )
     }
 }
 
@@ -42,5 +51,8 @@ pub(crate) fn ms(duration: Duration) -> f64 {
 /// Returns the median; fails without values.
 pub(crate) fn median(mut values: Vec<f64>) -> Result<f64, Failed> {
     values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().ok_or_else(|| Failed::from("nothing was measured"))
+    values
+        .get(values.len() / 2)
+        .copied()
+        .ok_or_else(|| Failed::from("nothing was measured"))
 }

@@ -1,5 +1,5 @@
-//! Measures sixteen agents of ten turns each in their own worktrees: the time, and the memory beyond one agent; and
-//! the cost of one agent alone, which never needs the tokenizer.
+//! Measures sixteen agents of ten turns each in their own worktrees: the time, and the memory
+//! beyond one agent; and the cost of one agent alone, which never needs the tokenizer.
 //!
 //! Each run is a process of its own, so that the kernel reports its peak memory.
 
@@ -37,7 +37,11 @@ struct Cost {
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let server = Worker::reading(READS)?;
-    let samples = |agents| (0..SAMPLES).map(|_| cost_of(agents, &server)).collect::<Result<Vec<Cost>, Failed>>();
+    let samples = |agents| {
+        (0..SAMPLES)
+            .map(|_| cost_of(agents, &server))
+            .collect::<Result<Vec<Cost>, Failed>>()
+    };
     let (many, one) = (samples(AGENTS)?, samples(1)?);
     let time = |costs: &[Cost]| median(costs.iter().map(|cost| cost.ms).collect());
     let peak = |costs: &[Cost]| median(costs.iter().map(|cost| cost.peak_mb).collect());
@@ -51,7 +55,11 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
             measured: time / 1e3,
             limit: 3.0,
             unit: "s",
-            beside: format!("one agent {:.2} s, git worktree add 16 times {:.2} s", time_of_one / 1e3, bare / 1e3),
+            beside: format!(
+                "one agent {:.2} s, git worktree add 16 times {:.2} s",
+                time_of_one / 1e3,
+                bare / 1e3
+            ),
         },
         Figure {
             name: "their memory beyond one agent",
@@ -85,15 +93,23 @@ pub(crate) fn measure_crowd() -> Result<Vec<Figure>, Failed> {
         measured: cost.peak_mb,
         limit: 250.0,
         unit: "MB",
-        beside: format!("in {:.1} s; {:.1} MB of it anonymous at the end", cost.ms / 1e3, cost.anonymous_mb),
+        beside: format!(
+            "in {:.1} s; {:.1} MB of it anonymous at the end",
+            cost.ms / 1e3,
+            cost.anonymous_mb
+        ),
     }])
 }
 
-/// Runs a fleet in a process of its own; the server runs in this one, where its memory does not count.
+/// Runs a fleet in a process of its own; the server runs in this one, where its memory does not
+/// count.
 fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
     let this = std::env::current_exe()?;
     let arguments = [FLAG, &agents.to_string(), &server.base_url()];
-    let output = Command::new(this).args(arguments).stderr(Stdio::inherit()).output()?;
+    let output = Command::new(this)
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(Failed::from(format!("a fleet of {agents}: {text}")));
@@ -113,7 +129,9 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     let agents: u32 = agents.parse()?;
     let repository = repository(FILES)?;
     let state = state_folder()?;
-    let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} Work\n")).collect();
+    let tasks: String = (1..=agents)
+        .map(|number| format!("- [ ] T{number} Work\n"))
+        .collect();
     let plan = plan(&tasks)?;
     let (since, before) = (Instant::now(), seconds()?);
     let mut settings = settings(state.path(), base_url);
@@ -140,7 +158,13 @@ fn bare_worktrees() -> Result<f64, Failed> {
     let since = Instant::now();
     for number in 1..=AGENTS {
         let path = folder.path().join(number.to_string());
-        repository.git(&["worktree", "add", "-q", "--detach", &path.display().to_string()])?;
+        repository.git(&[
+            "worktree",
+            "add",
+            "-q",
+            "--detach",
+            &path.display().to_string(),
+        ])?;
     }
     Ok(ms(since.elapsed()))
 }

@@ -21,7 +21,10 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (whole, compacted) = (turns(&repository, Some(LARGE))?, turns(&repository, None)?);
     let mean = |turns: &[usize]| turns.iter().sum::<usize>() as f64 / turns.len() as f64;
     let (early, late) = (whole[EARLY - 1], whole[LATE - 1]);
-    let (first, last) = (mean(&compacted[EARLY - 1..][..WINDOW]), mean(&compacted[LATE - WINDOW..LATE]));
+    let (first, last) = (
+        mean(&compacted[EARLY - 1..][..WINDOW]),
+        mean(&compacted[LATE - WINDOW..LATE]),
+    );
     Ok(vec![
         Figure {
             name: "journal bytes of turn 300, times those of turn 3",
@@ -56,6 +59,9 @@ fn turns(repository: &Repository, context_tokens: Option<u64>) -> Result<Vec<usi
     let turns = bytes_of_turns(coordinator.store(), &facts)?;
     match turns.len() > LATE {
         true => Ok(turns),
-        false => Err(Failed::from(format!("the agent took only {} turns", turns.len()))),
+        false => Err(Failed::from(format!(
+            "the agent took only {} turns",
+            turns.len()
+        ))),
     }
 }

@@ -1,15 +1,22 @@
-//! Measures the performance figures that the engine promises, each beside its bare counterpart in the same run.
+//! Measures the performance figures that the engine promises, each beside its bare counterpart in
+//! the same run.
 //!
-//! `just bench` prints them, and `just bench --check` fails if a limit is missed. Names of groups select only
-//! those: the clean build takes minutes. The engine, git, the journal and the sandbox are real; a server on the
-//! loopback interface is the model and answers at once. Figures are medians, since load on the machine distorts
-//! single samples. They are deliberately not compared with earlier runs.
+//! `just bench` prints them, and `just bench --check` fails if a limit is missed. Names of groups
+//! select only those: the clean build takes minutes. The engine, git, the journal and the sandbox
+//! are real; a server on the loopback interface is the model and answers at once. Figures are
+//! medians, since load on the machine distorts single samples. They are deliberately not compared
+//! with earlier runs.
 //!
-//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`,
-//! `--web`), and as the
-//! sandbox's helper.
-#![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
-#![expect(clippy::indexing_slicing, reason = "the support of the tests indexes; a miss here ends the measurement")]
+//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`,
+//! `--shells`, `--web`), and as the sandbox's helper.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a measurement starts programs and reads the environment from outside"
+)]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the support of the tests indexes; a miss here ends the measurement"
+)]
 
 mod build;
 mod code;
@@ -39,7 +46,11 @@ mod warm;
 mod web;
 
 #[path = "../../tests/support/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the tests use the rest of their support")]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the tests use the rest of their support"
+)]
 mod support;
 
 use std::io::Write as _;
@@ -89,17 +100,24 @@ fn main() -> ExitCode {
     orchestrate_sandbox::run_helper_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
-        [flag, agents, base_url] if flag == fleet::FLAG => fleet::serve(agents, base_url).map(|()| true),
+        [flag, agents, base_url] if flag == fleet::FLAG => {
+            fleet::serve(agents, base_url).map(|()| true)
+        }
         [flag, tier] if flag == commands::FLAG => commands::serve(tier).map(|()| true),
         [flag, url] if flag == web::FLAG => web::serve(url).map(|()| true),
-        [flag, tier, base_url] if flag == shells::FLAG => shells::serve(tier, base_url).map(|()| true),
+        [flag, tier, base_url] if flag == shells::FLAG => {
+            shells::serve(tier, base_url).map(|()| true)
+        }
         _ => wanted(&arguments).and_then(|wanted| measure(&wanted)),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            say(&format!("error: {}", error.message().unwrap_or("no reason given")));
+            say(&format!(
+                "error: {}",
+                error.message().unwrap_or("no reason given")
+            ));
             ExitCode::FAILURE
         }
     }
@@ -125,7 +143,9 @@ fn group(name: &str) -> Result<(&'static str, Measure), Failed> {
     let found = GROUPS.into_iter().find(|(group, _)| *group == name);
     found.ok_or_else(|| {
         let names = GROUPS.map(|(group, _)| group).join(", ");
-        Failed::from(format!("`{name}` is neither --check nor a group of figures ({names})"))
+        Failed::from(format!(
+            "`{name}` is neither --check nor a group of figures ({names})"
+        ))
     })
 }
 
@@ -139,14 +159,20 @@ fn measure(wanted: &Wanted) -> Result<bool, Failed> {
             say(&figure.to_string());
         }
     }
-    for (name, _) in GROUPS.iter().filter(|(name, _)| wanted.groups.iter().all(|(asked, _)| asked != name)) {
+    for (name, _) in GROUPS
+        .iter()
+        .filter(|(name, _)| wanted.groups.iter().all(|(asked, _)| asked != name))
+    {
         say(&format!("not measured: {name} (`just bench {name}`)"));
     }
     Ok(kept || !wanted.check)
 }
 
 fn in_group(name: &str, error: &Failed) -> Failed {
-    Failed::from(format!("{name}: {}", error.message().unwrap_or("no reason given")))
+    Failed::from(format!(
+        "{name}: {}",
+        error.message().unwrap_or("no reason given")
+    ))
 }
 
 /// Prints a line; a closed output does not fail the measurement.

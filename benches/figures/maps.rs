@@ -1,9 +1,9 @@
-//! Measures what a map of the repository costs an agent, beside the look-ups of a recorded play, and of those made of a
-//! history ([`crate::plays`]).
+//! Measures what a map of the repository costs an agent, beside the look-ups of a recorded play,
+//! and of those made of a history ([`crate::plays`]).
 //!
-//! The recorded play is `examples/real-input` on this project. Its replies were written by people who knew where to
-//! look, so a model looks up more than they do. Whether an agent with a map takes fewer turns needs a model, and is not
-//! measured.
+//! The recorded play is `examples/real-input` on this project. Its replies were written by people
+//! who knew where to look, so a model looks up more than they do. Whether an agent with a map takes
+//! fewer turns needs a model, and is not measured.
 
 use std::path::Path;
 use std::time::Instant;
@@ -41,9 +41,17 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (mut largest, mut beside) = (0, Vec::new());
     for (task, map) in &played {
         let found = look_ups(&harness, task, &counter)?;
-        let shown = found.iter().filter(|found| found.files.iter().any(|file| names(&map.map, file))).count();
+        let shown = found
+            .iter()
+            .filter(|found| found.files.iter().any(|file| names(&map.map, file)))
+            .count();
         let tokens: usize = found.iter().map(|found| found.tokens).sum();
-        beside.push(format!("{}: {} tk, {} look-ups of {tokens} tk, {shown} in it", task.id, map.tokens, found.len()));
+        beside.push(format!(
+            "{}: {} tk, {} look-ups of {tokens} tk, {shown} in it",
+            task.id,
+            map.tokens,
+            found.len()
+        ));
         largest = largest.max(map.tokens);
     }
     let mut figures = vec![
@@ -52,7 +60,10 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
             measured: took,
             limit: 4_000.0,
             unit: "ms",
-            beside: format!("nothing known of its files before, mean of {}", played.len()),
+            beside: format!(
+                "nothing known of its files before, mean of {}",
+                played.len()
+            ),
         },
         Figure {
             name: "largest map of a play on this project",
@@ -68,7 +79,12 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 
 fn map(project: &Project, task: &Task) -> Result<TaskMap, Failed> {
     let roles = project.roles(None, None)?;
-    let made = project.map(None, None, &RunSettings::default(), (task, roles.role("implementer")?))?;
+    let made = project.map(
+        None,
+        None,
+        &RunSettings::default(),
+        (task, roles.role("implementer")?),
+    )?;
     made.map_err(|none| Failed::from(none.to_string()))
 }
 
@@ -95,21 +111,36 @@ fn look_ups(harness: &ToolHarness, task: &Task, counter: &Tokenizer) -> Result<V
     let begins = |reply: &&Value| {
         let match_ = &reply["match"];
         let words = match_["userMessage"].as_str().unwrap_or_default();
-        words.starts_with(&format!("Task {}:", task.id)) && match_["hasToolResult"] == Value::Bool(false)
+        words.starts_with(&format!("Task {}:", task.id))
+            && match_["hasToolResult"] == Value::Bool(false)
     };
     let mut found = Vec::new();
     let runtime = runtime()?;
-    for call in replies["fixtures"].as_array().into_iter().flatten().filter(begins) {
-        for call in call["response"]["toolCalls"].as_array().into_iter().flatten() {
+    for call in replies["fixtures"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(begins)
+    {
+        for call in call["response"]["toolCalls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
             let name = call["name"].as_str().unwrap_or_default();
             if !LOOK_UPS.contains(&name) {
                 continue;
             }
             let output = runtime.block_on(harness.call(name, call["arguments"].clone()));
             let text = output.to_answer().render().text;
-            let files = text.split(|c: char| c.is_whitespace() || c == ':').filter(|word| word.ends_with(".rs"));
+            let files = text
+                .split(|c: char| c.is_whitespace() || c == ':')
+                .filter(|word| word.ends_with(".rs"));
             let files = files.map(|file| file.to_owned()).collect();
-            found.push(Found { tokens: counter.count(&text) + counter.count(&call.to_string()), files });
+            found.push(Found {
+                tokens: counter.count(&text) + counter.count(&call.to_string()),
+                files,
+            });
         }
     }
     Ok(found)

@@ -1,8 +1,9 @@
 //! Measures merging a one-file branch into a repository with a long history.
 //!
-//! The time runs from the moment when `merge.started` is durable until the integration branch's ref has moved; the
-//! plan has no check. Measured for tasks that are built on each other, and for tasks that start from the same
-//! commit and overtake each other. The bare counterpart is git's merge of the same two commits.
+//! The time runs from the moment when `merge.started` is durable until the integration branch's ref
+//! has moved; the plan has no check. Measured for tasks that are built on each other, and for tasks
+//! that start from the same commit and overtake each other. The bare counterpart is git's merge of
+//! the same two commits.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,8 +28,15 @@ const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let repository = repository()?;
-    let in_a_row = |number: usize| if number == 1 { String::new() } else { format!(" (depends: T{})", number - 1) };
-    // Two tasks at a time start from the same commit; the second to be merged was overtaken by the first.
+    let in_a_row = |number: usize| {
+        if number == 1 {
+            String::new()
+        } else {
+            format!(" (depends: T{})", number - 1)
+        }
+    };
+    // Two tasks at a time start from the same commit; the second to be merged was overtaken by the
+    // first.
     let in_pairs = |number: usize| match (number - 1) / 2 * 2 {
         0 => String::new(),
         before => format!(" (depends: T{}, T{before})", before - 1),
@@ -42,8 +50,17 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 }
 
 fn figure(name: &'static str, (times, bare): (Vec<f64>, f64)) -> Result<Figure, Failed> {
-    let beside = format!("git merge-tree {bare:.2} ms; {} of {MERGES} merges seen", times.len());
-    Ok(Figure { name, measured: median(times)?, limit: 15.0, unit: "ms", beside })
+    let beside = format!(
+        "git merge-tree {bare:.2} ms; {} of {MERGES} merges seen",
+        times.len()
+    );
+    Ok(Figure {
+        name,
+        measured: median(times)?,
+        limit: 15.0,
+        unit: "ms",
+        beside,
+    })
 }
 
 /// The observed merges of a run, and the time that git alone takes for the same.
@@ -62,29 +79,48 @@ struct Seen {
 impl Merges {
     /// Returns the times of the merges that were overtaken, or of the others, with git's own time.
     fn of(&self, overtaken: bool) -> (Vec<f64>, f64) {
-        (self.seen.iter().filter(|seen| seen.overtaken == overtaken).map(|seen| seen.ms).collect(), self.bare)
+        (
+            self.seen
+                .iter()
+                .filter(|seen| seen.overtaken == overtaken)
+                .map(|seen| seen.ms)
+                .collect(),
+            self.bare,
+        )
     }
 }
 
 /// Measures the merges of a plan with this many tasks, each of which writes a file.
-fn merges(repository: &Repository, tasks: usize, depends: impl Fn(usize) -> String) -> Result<Merges, Failed> {
+fn merges(
+    repository: &Repository,
+    tasks: usize,
+    depends: impl Fn(usize) -> String,
+) -> Result<Merges, Failed> {
     let state = state_folder()?;
     let server = Worker::reading(0)?;
     let coordinator = coordinator(repository.path(), state.path(), &server.base_url())?;
-    let plan =
-        plan(&(1..=tasks).map(|number| format!("- [ ] T{number} Write{}\n", depends(number))).collect::<String>())?;
+    let plan = plan(
+        &(1..=tasks)
+            .map(|number| format!("- [ ] T{number} Write{}\n", depends(number)))
+            .collect::<String>(),
+    )?;
     let (report, seen) = runtime()?.block_on(async {
         let run = coordinator.start(plan).await?;
         let (states, git) = (run.watch(), repository.path().join(".git"));
         let follower = thread::spawn(move || follow(states, &git));
         let report = run.wait().await?;
-        let seen = follower.join().map_err(|_| Failed::from("the follower panicked"))??;
+        let seen = follower
+            .join()
+            .map_err(|_| Failed::from("the follower panicked"))??;
         Ok::<_, Failed>((report, seen))
     })?;
     if report.exit_code != Some(0) {
         return Err(Failed::from(format!("the run failed: {report:#?}")));
     }
-    Ok(Merges { seen, bare: bare_merges(repository, &report.integration_branch)? })
+    Ok(Merges {
+        seen,
+        bare: bare_merges(repository, &report.integration_branch)?,
+    })
 }
 
 /// Measures each merge from outside: the durable state shows its beginning, the ref's file its end.
@@ -98,9 +134,14 @@ fn follow(mut states: watch::Receiver<Arc<RunState>>, git: &Path) -> Result<Vec<
         let current = state.merges.current().and_then(|task| state.task(task));
         if let Some(record) = current.filter(|record| merging.as_ref() != Some(&record.task.id)) {
             merging = Some(record.task.id.clone());
-            let reference = git.join("refs/heads").join(state.run_id.integration_branch());
+            let reference = git
+                .join("refs/heads")
+                .join(state.run_id.integration_branch());
             let ms = ms(moved(&reference, state.integration.as_str(), since)?);
-            merges.push(Seen { ms, overtaken: record.base() != Some(&state.integration) });
+            merges.push(Seen {
+                ms,
+                overtaken: record.base() != Some(&state.integration),
+            });
         }
         if state.exit_code.is_some() {
             break;
@@ -125,14 +166,28 @@ fn repository() -> Result<Repository, Failed> {
     let repository = Repository::unborn()?;
     let mut stream = String::new();
     for number in 1..=COMMITS {
-        let (file, message, text) = (number % FILES, format!("Change {number}"), format!("{number}\n"));
+        let (file, message, text) = (
+            number % FILES,
+            format!("Change {number}"),
+            format!("{number}\n"),
+        );
         let time = 1_600_000_000 + number;
-        writeln!(stream, "commit refs/heads/main\ncommitter Test <test@example.invalid> {time} +0000")?;
+        writeln!(
+            stream,
+            "commit refs/heads/main\ncommitter Test <test@example.invalid> {time} +0000"
+        )?;
         writeln!(stream, "data {}\n{message}", message.len())?;
-        writeln!(stream, "M 100644 inline data/{file:03}.txt\ndata {}\n{text}", text.len())?;
+        writeln!(
+            stream,
+            "M 100644 inline data/{file:03}.txt\ndata {}\n{text}",
+            text.len()
+        )?;
     }
     let home = Home::new()?;
-    home.command("git", repository.path(), &["fast-import", "--quiet"]).stdin(stream).run()?.exits(0)?;
+    home.command("git", repository.path(), &["fast-import", "--quiet"])
+        .stdin(stream)
+        .run()?
+        .exits(0)?;
     repository.git(&["reset", "-q", "--hard"])?;
     Ok(repository)
 }

@@ -1,6 +1,7 @@
 //! Measures what parsing a plan of one megabyte costs beside comrak, for each style of plan.
 //!
-//! CPU time of the thread is compared, sample by sample, so that other load on the machine does not count.
+//! CPU time of the thread is compared, sample by sample, so that other load on the machine does not
+//! count.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -19,7 +20,8 @@ const BYTES: usize = 1 << 20;
 /// How many times as long as comrak ours may take.
 const LIMIT: f64 = 2.0;
 
-/// The name of a figure, the text of a plan's next tasks by their number, and what encloses all of them.
+/// The name of a figure, the text of a plan's next tasks by their number, and what encloses all of
+/// them.
 struct Style {
     name: &'static str,
     tasks: fn(usize) -> String,
@@ -28,12 +30,42 @@ struct Style {
 }
 
 const STYLES: [Style; 6] = [
-    Style { name: "parsing 1 MB of a flat checklist", tasks: checklist, before: "# Plan\n\n", after: "" },
-    Style { name: "parsing 1 MB of phases", tasks: phase, before: "# Plan\n", after: "" },
-    Style { name: "parsing 1 MB of Kiro's nested numbers", tasks: kiro, before: "# Plan\n\n", after: "" },
-    Style { name: "parsing 1 MB of headings with fields", tasks: fielded, before: "# Plan\n", after: "" },
-    Style { name: "parsing 1 MB of spec-kit", tasks: spec_kit, before: "# Tasks\n", after: "" },
-    Style { name: "parsing 1 MB of task-master", tasks: task_master, before: "{\n  \"tasks\": [", after: "\n  ]\n}\n" },
+    Style {
+        name: "parsing 1 MB of a flat checklist",
+        tasks: checklist,
+        before: "# Plan\n\n",
+        after: "",
+    },
+    Style {
+        name: "parsing 1 MB of phases",
+        tasks: phase,
+        before: "# Plan\n",
+        after: "",
+    },
+    Style {
+        name: "parsing 1 MB of Kiro's nested numbers",
+        tasks: kiro,
+        before: "# Plan\n\n",
+        after: "",
+    },
+    Style {
+        name: "parsing 1 MB of headings with fields",
+        tasks: fielded,
+        before: "# Plan\n",
+        after: "",
+    },
+    Style {
+        name: "parsing 1 MB of spec-kit",
+        tasks: spec_kit,
+        before: "# Tasks\n",
+        after: "",
+    },
+    Style {
+        name: "parsing 1 MB of task-master",
+        tasks: task_master,
+        before: "{\n  \"tasks\": [",
+        after: "\n  ]\n}\n",
+    },
 ];
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
@@ -43,8 +75,10 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 fn figure(style: &Style) -> Result<Figure, Failed> {
     let text = text(style)?;
     let known = KnownNames::roles(["implementer"]);
-    let plan = Plan::parse(&text, &known).map_err(|errors| Failed::from(format!("{}: {errors:?}", style.name)))?;
-    let (mut ours, mut theirs, mut json, mut ratios) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let plan = Plan::parse(&text, &known)
+        .map_err(|errors| Failed::from(format!("{}: {errors:?}", style.name)))?;
+    let (mut ours, mut theirs, mut json, mut ratios) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
         let alone = time_of(|| comrak(&text))?;
         let whole = time_of(|| drop(black_box(Plan::parse(&text, &known))))?;
@@ -56,11 +90,21 @@ fn figure(style: &Style) -> Result<Figure, Failed> {
         }
     }
     let tasks = plan.tasks.len();
-    let mut beside = format!("{tasks} tasks in {:.1} ms, comrak {:.1} ms", median(ours)?, median(theirs)?);
+    let mut beside = format!(
+        "{tasks} tasks in {:.1} ms, comrak {:.1} ms",
+        median(ours)?,
+        median(theirs)?
+    );
     if !json.is_empty() {
         write!(beside, ", serde_json {:.1} ms", median(json)?)?;
     }
-    Ok(Figure { name: style.name, measured: median(ratios)?, limit: LIMIT, unit: "x", beside })
+    Ok(Figure {
+        name: style.name,
+        measured: median(ratios)?,
+        limit: LIMIT,
+        unit: "x",
+        beside,
+    })
 }
 
 /// Returns a plan of the style, a megabyte long.
@@ -93,8 +137,9 @@ fn checklist(number: usize) -> String {
 }
 
 fn phase(number: usize) -> String {
-    let mut text =
-        format!("\n## Phase {number}: The part {number}\n\nWhat this part is for, in a sentence or two.\n\n");
+    let mut text = format!(
+        "\n## Phase {number}: The part {number}\n\nWhat this part is for, in a sentence or two.\n\n"
+    );
     for task in 1..=8 {
         let _ = writeln!(
             text,
@@ -117,7 +162,11 @@ fn kiro(number: usize) -> String {
 }
 
 fn fielded(number: usize) -> String {
-    let before = if number > 1 { format!("**Depends**: Task {}\n", number - 1) } else { String::new() };
+    let before = if number > 1 {
+        format!("**Depends**: Task {}\n", number - 1)
+    } else {
+        String::new()
+    };
     format!(
         "\n### Task {number}: Add the part {number}\n\n**Files**: `src/part_{number}.rs`, `tests/part_{number}.rs`\n{before}\n\
          The part reads the input, checks it and stores it. It says what was wrong, with the line.\n\n- It has tests.\n- It \
@@ -126,8 +175,9 @@ fn fielded(number: usize) -> String {
 }
 
 fn spec_kit(number: usize) -> String {
-    let mut text =
-        format!("\n## Phase {number}: User Story {number} (Priority: P2)\n\n**Goal**: A user sees the part.\n\n");
+    let mut text = format!(
+        "\n## Phase {number}: User Story {number} (Priority: P2)\n\n**Goal**: A user sees the part.\n\n"
+    );
     for task in 0..8 {
         let id = (number - 1) * 8 + task + 1;
         let _ = writeln!(
@@ -142,7 +192,11 @@ fn spec_kit(number: usize) -> String {
 
 fn task_master(number: usize) -> String {
     let separator = if number > 1 { "," } else { "" };
-    let depends = if number > 1 { (number - 1).to_string() } else { String::new() };
+    let depends = if number > 1 {
+        (number - 1).to_string()
+    } else {
+        String::new()
+    };
     format!(
         "{separator}\n    {{\n      \"id\": {number},\n      \"title\": \"Add the part {number}\",\n      \"description\": \
          \"The part reads the input, checks it and stores it.\",\n      \"status\": \"pending\",\n      \"dependencies\": \

@@ -1,5 +1,5 @@
-//! A whole run without clock or IO: the run's state and the dispatcher's board are the real ones, and what workers and
-//! merges record is as if each did its work at once.
+//! A whole run without clock or IO: the run's state and the dispatcher's board are the real ones,
+//! and what workers and merges record is as if each did its work at once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use orchestrate_core::child::{AskedChild, SpawnDecision};
 use orchestrate_core::event::{ResourceUsage, ToolOutcome, VERSION, VerifyScope};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::{
-    AgentLimits, Authority, CallId, Event, MergeStep, Oid, Recorded, RequestParts, RunSettings, RunState,
-    ShutdownLevel, StopReason, Task, TaskId, Usage,
+    AgentLimits, Authority, CallId, Event, MergeStep, Oid, Recorded, RequestParts, RunSettings,
+    RunState, ShutdownLevel, StopReason, Task, TaskId, Usage,
 };
 
 /// How many agents are at work at once.
@@ -41,8 +41,16 @@ pub(crate) struct PlayedRun {
 impl PlayedRun {
     /// Begins a run of this many tasks.
     pub(crate) fn begin(shape: Shape, tasks: usize) -> Result<Self, String> {
-        let settings = RunSettings { max_agents: AGENTS, verify: Some("check".to_owned()), ..RunSettings::default() };
-        let settings = Box::new(RunSettings { verify_base: false, timeout_ms: Some(1_000_000), ..settings });
+        let settings = RunSettings {
+            max_agents: AGENTS,
+            verify: Some("check".to_owned()),
+            ..RunSettings::default()
+        };
+        let settings = Box::new(RunSettings {
+            verify_base: false,
+            timeout_ms: Some(1_000_000),
+            ..settings
+        });
         let started = Event::RunStarted {
             plan: None,
             plan_source: None,
@@ -51,10 +59,21 @@ impl PlayedRun {
             base_commit: "base".into(),
             base_branch: None,
         };
-        let first = Recorded { run_id: "r-played".into(), seq: 1, ts_ms: 1, v: VERSION, event: started };
+        let first = Recorded {
+            run_id: "r-played".into(),
+            seq: 1,
+            ts_ms: 1,
+            v: VERSION,
+            event: started,
+        };
         let state = RunState::begin(&first).map_err(|error| error.to_string())?;
         let (board, inputs, workers) = (Board::new(false), VecDeque::new(), BTreeMap::new());
-        let mut run = Self { state: Arc::new(state), board, inputs, workers };
+        let mut run = Self {
+            state: Arc::new(state),
+            board,
+            inputs,
+            workers,
+        };
         let added = (1..=tasks).map(|number| Event::planned(planned(shape, number, tasks)));
         run.record(added.collect())?;
         Ok(run)
@@ -70,7 +89,11 @@ impl PlayedRun {
                 if let Effect::Finish(status, exit_code) = effect {
                     self.record(vec![Event::RunFinished { status, exit_code }])?;
                     let is_done = self.state.tasks().all(|record| record.state().is_merged());
-                    return if is_done { Ok(self.state.seq) } else { Err("not all tasks are merged".to_owned()) };
+                    return if is_done {
+                        Ok(self.state.seq)
+                    } else {
+                        Err("not all tasks are merged".to_owned())
+                    };
                 }
                 self.perform(effect)?;
             }
@@ -81,10 +104,15 @@ impl PlayedRun {
         }
     }
 
-    /// Lets a program add children to the run, one after the other, and returns the number of its facts.
+    /// Lets a program add children to the run, one after the other, and returns the number of its
+    /// facts.
     pub(crate) fn spawn(mut self, children: usize) -> Result<u64, String> {
         for number in 1..=children {
-            match self.state.decide_spawn(child(number)).map_err(|refused| refused.to_string())? {
+            match self
+                .state
+                .decide_spawn(child(number))
+                .map_err(|refused| refused.to_string())?
+            {
                 SpawnDecision::Adds(added) => self.record(vec![*added])?,
                 SpawnDecision::Exists(id) => return Err(format!("{id} exists")),
             }
@@ -100,7 +128,11 @@ impl PlayedRun {
                 self.inputs.push_back(Input::DueRecorded);
             }
             Effect::StartWorker(task) => {
-                let events = events_of(&task, self.state.target_tip(self.state.task(&task).ok_or("no such task")?));
+                let events = events_of(
+                    &task,
+                    self.state
+                        .target_tip(self.state.task(&task).ok_or("no such task")?),
+                );
                 self.workers.insert(task, events.into());
             }
             Effect::StartMerge(step) => {
@@ -132,30 +164,82 @@ impl PlayedRun {
 
     fn merge(&mut self, step: MergeStep) -> Result<(), String> {
         let events = match step {
-            MergeStep::Merge { task, into, target, candidate } => {
-                let (commit, tree) = (format!("merge-{task}").as_str().into(), format!("tree-{task}").as_str().into());
-                let prepared = Event::MergePrepared { task: task.clone(), commit, tree };
-                vec![Event::MergeStarted { task, into, target, candidate }, prepared]
+            MergeStep::Merge {
+                task,
+                into,
+                target,
+                candidate,
+            } => {
+                let (commit, tree) = (
+                    format!("merge-{task}").as_str().into(),
+                    format!("tree-{task}").as_str().into(),
+                );
+                let prepared = Event::MergePrepared {
+                    task: task.clone(),
+                    commit,
+                    tree,
+                };
+                vec![
+                    Event::MergeStarted {
+                        task,
+                        into,
+                        target,
+                        candidate,
+                    },
+                    prepared,
+                ]
             }
-            MergeStep::Verify { task, tree, command, .. } => {
-                let (scope, exit, output) = (VerifyScope::Run, "exit 0".to_owned(), "output".into());
+            MergeStep::Verify {
+                task,
+                tree,
+                command,
+                ..
+            } => {
+                let (scope, exit, output) =
+                    (VerifyScope::Run, "exit 0".to_owned(), "output".into());
                 let passed = true;
-                vec![Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms: 1 }]
+                vec![Event::VerifyFinished {
+                    task,
+                    scope,
+                    tree,
+                    command,
+                    passed,
+                    exit,
+                    output,
+                    duration_ms: 1,
+                }]
             }
-            MergeStep::Advance { task, commit, target, .. } => {
-                vec![Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None }]
+            MergeStep::Advance {
+                task,
+                commit,
+                target,
+                ..
+            } => {
+                vec![Event::TaskMerged {
+                    task,
+                    commit: Some(commit),
+                    target: Some(target),
+                    summary: None,
+                }]
             }
             other => return Err(format!("{other:?} is not expected")),
         };
         self.record(events)
     }
 
-    /// Records events as the journal does: it applies them to a copy, and publishes that once they are durable.
+    /// Records events as the journal does: it applies them to a copy, and publishes that once they
+    /// are durable.
     fn record(&mut self, events: Vec<Event>) -> Result<(), String> {
         let mut next = RunState::clone(&self.state);
         for event in events {
             let (run_id, seq, ts_ms) = (next.run_id.clone(), next.seq + 1, next.updated_ms + 1);
-            let fact = Recorded { run_id, seq, ts_ms, v: VERSION, event };
+            let fact = Recorded {
+                run_id,
+                seq,
+                ts_ms,
+                v: VERSION,
+                event,
+            };
             next.apply(&fact).map_err(|error| error.to_string())?;
         }
         self.state = Arc::new(next);
@@ -177,21 +261,38 @@ fn planned(shape: Shape, number: usize, tasks: usize) -> Task {
         Shape::FanIn if number == tasks => (1..tasks).map(name).collect(),
         _ => Vec::new(),
     };
-    Task { id: name(number), title: format!("Write part {number}"), depends, ..Task::default() }
+    Task {
+        id: name(number),
+        title: format!("Write part {number}"),
+        depends,
+        ..Task::default()
+    }
 }
 
 /// Returns a child that a program asks for.
 fn child(number: usize) -> AskedChild {
-    let limits = AgentLimits { context_tokens: 16_000, max_output_tokens: 4_096, max_turns: 60 };
+    let limits = AgentLimits {
+        context_tokens: 16_000,
+        max_output_tokens: 4_096,
+        max_turns: 60,
+    };
     let grant = Grant::of_tools(["read_file", "write_file"]);
     AskedChild {
         parent: None,
         call: None,
         id: None,
-        task: Task { title: format!("Write part {number}"), ..Task::default() },
+        task: Task {
+            title: format!("Write part {number}"),
+            ..Task::default()
+        },
         base: None,
         context: None,
-        of_role: Authority { grant, rules: Vec::new(), domains: Vec::new(), limits },
+        of_role: Authority {
+            grant,
+            rules: Vec::new(),
+            domains: Vec::new(),
+            limits,
+        },
         of_parents_role: None,
         tools: None,
         delivers_changes: true,
@@ -211,24 +312,42 @@ fn events_of(task: &TaskId, base: &Oid) -> Vec<Event> {
             spec: Some("spec".into()),
             sends: None,
         },
-        Event::WorktreePrepared { task: task.clone(), onto: None },
+        Event::WorktreePrepared {
+            task: task.clone(),
+            onto: None,
+        },
     ];
     events.extend((1..=TURNS).flat_map(|turn| turn_of(task, turn)));
-    let (commit, tree) = (format!("commit-{task}").as_str().into(), format!("own-{task}").as_str().into());
-    events.push(Event::TaskCommitted { task: task.clone(), commit, tree, summary: "Done.".to_owned() });
+    let (commit, tree) = (
+        format!("commit-{task}").as_str().into(),
+        format!("own-{task}").as_str().into(),
+    );
+    events.push(Event::TaskCommitted {
+        task: task.clone(),
+        commit,
+        tree,
+        summary: "Done.".to_owned(),
+    });
     events
 }
 
 fn turn_of(task: &TaskId, turn: u32) -> [Event; 5] {
     let (call_id, tool) = (CallId::from("c1"), "write_file".to_owned());
     [
-        Event::TurnStarted { task: task.clone(), turn },
+        Event::TurnStarted {
+            task: task.clone(),
+            turn,
+        },
         Event::ModelRequested {
             task: task.clone(),
             turn,
             model: "test/model".to_owned(),
             request: "request".into(),
-            parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 1_000),
+            parts: RequestParts::anew(
+                ("system".into(), "tools".into()),
+                vec!["message".into()],
+                1_000,
+            ),
             reserved_tokens: 1_000,
             reserved_micro_usd: None,
         },

@@ -1,12 +1,14 @@
-//! Plays made from a project's history by fixed rules: what a map of the repository costs an agent, and what it saves.
+//! Plays made from a project's history by fixed rules: what a map of the repository costs an agent,
+//! and what it saves.
 //!
-//! A play is a commit that changes two to eight files of code and whose subject names none of them. Its task has the
-//! subject as its words and declares the first of the files; the others have to be found in the parent's files.
-//! A scripted explorer asks for one name at a time: those that the subject writes as code, its longer words, what the
-//! declared file declares, and what it refers to. A file is found once it is in a map, or in an answer that lists few
-//! files; the explorer stops when it has found all, or after so many questions. A model asks better questions, several
-//! in one turn, and may pass over what it is shown, so these figures compare maps, and do not foretell what an agent
-//! does.
+//! A play is a commit that changes two to eight files of code and whose subject names none of them.
+//! Its task has the subject as its words and declares the first of the files; the others have to be
+//! found in the parent's files. A scripted explorer asks for one name at a time: those that the
+//! subject writes as code, its longer words, what the declared file declares, and what it refers
+//! to. A file is found once it is in a map, or in an answer that lists few files; the explorer
+//! stops when it has found all, or after so many questions. A model asks better questions, several
+//! in one turn, and may pass over what it is shown, so these figures compare maps, and do not
+//! foretell what an agent does.
 //!
 //! The history is that of this project, or of the repository that `ORCHESTRATE_MAP_HISTORY` names.
 
@@ -48,7 +50,8 @@ const LINE: usize = 160;
 const QUESTIONS: usize = 30;
 /// The least length of a word of the subject that is asked for.
 const LEAST_WORD: usize = 5;
-/// The share of look-ups that may be left with a map of the default size, in percent: one that saves none only costs.
+/// The share of look-ups that may be left with a map of the default size, in percent: one that
+/// saves none only costs.
 const MAX_LEFT: f64 = 99.5;
 
 struct Play {
@@ -88,24 +91,40 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (own, state) = (Repository::clone_of_project()?, state_folder()?);
     let root = named.as_deref().unwrap_or(own.path());
     let repo = Repo::open(root, state.path())?;
-    let mut stage = Stage { repo, counter: Tokenizer::load()?, contents: HashMap::new(), tags: HashMap::new() };
+    let mut stage = Stage {
+        repo,
+        counter: Tokenizer::load()?,
+        contents: HashMap::new(),
+        tags: HashMap::new(),
+    };
     let plays = stage.plays(root)?;
     let wanted: usize = plays.iter().map(|play| play.wanted.len()).sum();
-    let (mut without, mut with) = (Effort::default(), BUDGETS.map(|size| (size, 0, Effort::default())));
+    let (mut without, mut with) = (
+        Effort::default(),
+        BUDGETS.map(|size| (size, 0, Effort::default())),
+    );
     for play in &plays {
         let maps = stage.maps(play)?;
         let answers = stage.answers(play)?;
         without.add(explore(play, &answers, &BTreeSet::new()));
         for ((_, tokens, effort), map) in with.iter_mut().zip(maps) {
             *tokens += stage.counter.count(&map);
-            let shown = play.wanted.iter().filter(|file| names(&map, file)).cloned().collect();
+            let shown = play
+                .wanted
+                .iter()
+                .filter(|file| names(&map, file))
+                .cloned()
+                .collect();
             effort.add(explore(play, &answers, &shown));
         }
     }
     let share = |part: usize, whole: usize| 100.0 * as_f64(part) / as_f64(whole.max(1));
     let per_play = |number: usize| as_f64(number) / as_f64(plays.len().max(1));
     let of_size = |(size, tokens, effort): &(usize, usize, Effort)| {
-        let saved = (without.questions.saturating_sub(effort.questions), without.tokens.saturating_sub(effort.tokens));
+        let saved = (
+            without.questions.saturating_sub(effort.questions),
+            without.tokens.saturating_sub(effort.tokens),
+        );
         format!(
             "{size}: map {:.0} tk names {:.0} %, saves {:.1} look-ups, {:.0} tk",
             per_play(*tokens),
@@ -115,7 +134,10 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
         )
     };
     let sizes = with.iter().map(of_size).collect::<Vec<_>>().join("; ");
-    let left = with.iter().find(|(size, ..)| *size == DEFAULT).map_or(0, |(.., effort)| effort.questions);
+    let left = with
+        .iter()
+        .find(|(size, ..)| *size == DEFAULT)
+        .map_or(0, |(.., effort)| effort.questions);
     Ok(vec![Figure {
         name: "look-ups left with a map, of plays from history",
         measured: share(left, without.questions),
@@ -142,26 +164,50 @@ impl Effort {
 impl Stage {
     /// Makes plays of a history.
     fn plays(&self, root: &Path) -> Result<Vec<Play>, Failed> {
-        let wanted = ["log", "--no-merges", "--no-renames", "--diff-filter=M", "--name-only", COMMITS];
+        let wanted = [
+            "log",
+            "--no-merges",
+            "--no-renames",
+            "--diff-filter=M",
+            "--name-only",
+            COMMITS,
+        ];
         let log = git(root, &[&wanted[..], &["--format=%x01%P%x02%s"]].concat())?;
         let all: Vec<(&str, &str, Vec<&str>)> = log.split('\u{1}').filter_map(commit).collect();
         let step = all.len().div_ceil(PLAYS).max(1);
         let chosen = all.into_iter().step_by(step);
         let plays = chosen.map(|(parent, subject, changed)| self.play(parent, subject, &changed));
         let plays = plays.collect::<Result<Vec<_>, Failed>>()?;
-        if plays.is_empty() { Err("the history has no commit that makes a play".into()) } else { Ok(plays) }
+        if plays.is_empty() {
+            Err("the history has no commit that makes a play".into())
+        } else {
+            Ok(plays)
+        }
     }
 
     fn play(&self, parent: &str, subject: &str, changed: &[&str]) -> Result<Play, Failed> {
-        let stored = self.repo.store().regular_files(&Oid::new(parent))?.into_iter();
+        let stored = self
+            .repo
+            .store()
+            .regular_files(&Oid::new(parent))?
+            .into_iter();
         let named = stored.filter_map(|file| {
             let path = file.path.to_str()?.to_owned();
-            Some(StoredFile { path, content: file.content, bytes: file.bytes })
+            Some(StoredFile {
+                path,
+                content: file.content,
+                bytes: file.bytes,
+            })
         });
         let files = named.collect();
         let mut wanted: BTreeSet<String> = changed.iter().map(|file| (*file).to_owned()).collect();
         let declared = wanted.pop_first().unwrap_or_default();
-        Ok(Play { subject: subject.to_owned(), declared, wanted, files })
+        Ok(Play {
+            subject: subject.to_owned(),
+            declared,
+            wanted,
+            files,
+        })
     }
 
     fn read(&mut self, content: &Oid) -> Result<&str, Failed> {
@@ -186,10 +232,20 @@ impl Stage {
                 builder.add(&file.path, tags);
             }
         }
-        let (index, task) =
-            (builder.finish(), MapTask { files: std::slice::from_ref(&play.declared), text: &play.subject });
-        let Some(map) = index.map(&task, &|| false)? else { return Ok(vec![String::new(); BUDGETS.len()]) };
-        let fitting = |size: usize| map.fit(&|text| self.counter.count(text) <= size).unwrap_or_default();
+        let (index, task) = (
+            builder.finish(),
+            MapTask {
+                files: std::slice::from_ref(&play.declared),
+                text: &play.subject,
+            },
+        );
+        let Some(map) = index.map(&task, &|| false)? else {
+            return Ok(vec![String::new(); BUDGETS.len()]);
+        };
+        let fitting = |size: usize| {
+            map.fit(&|text| self.counter.count(text) <= size)
+                .unwrap_or_default()
+        };
         Ok(BUDGETS.into_iter().map(fitting).collect())
     }
 
@@ -208,14 +264,26 @@ impl Stage {
 
     /// Returns what the explorer asks for, in its order.
     fn questions(&self, play: &Play) -> Vec<String> {
-        let is_code = |word: &&str| word.contains('_') || word.chars().skip(1).any(char::is_uppercase);
+        let is_code =
+            |word: &&str| word.contains('_') || word.chars().skip(1).any(char::is_uppercase);
         let long = words(&play.subject).filter(|word| word.len() >= LEAST_WORD);
-        let mut asked: Vec<String> = words(&play.subject).filter(is_code).chain(long).map(str::to_owned).collect();
+        let mut asked: Vec<String> = words(&play.subject)
+            .filter(is_code)
+            .chain(long)
+            .map(str::to_owned)
+            .collect();
         let declared = play.files.iter().find(|file| file.path == play.declared);
-        let tags = declared.and_then(|file| self.tags.get(&file.content)).cloned().unwrap_or_default();
+        let tags = declared
+            .and_then(|file| self.tags.get(&file.content))
+            .cloned()
+            .unwrap_or_default();
         let mut used: Vec<&(String, u32)> = tags.references.iter().collect();
         used.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
-        asked.extend(tags.definitions.iter().map(|definition| definition.name.clone()));
+        asked.extend(
+            tags.definitions
+                .iter()
+                .map(|definition| definition.name.clone()),
+        );
         asked.extend(used.into_iter().map(|(name, _)| name.clone()));
         let mut seen = BTreeSet::new();
         asked.retain(|name| !name.is_empty() && seen.insert(name.clone()));
@@ -228,9 +296,18 @@ impl Stage {
         let mut answers = Vec::new();
         for question in self.questions(play) {
             let found = self.grep(play, &question)?;
-            let lines: Vec<&str> = found.values().flatten().take(ANSWER_LINES).map(String::as_str).collect();
-            let tokens = self.counter.count(&lines.join("\n")) + self.counter.count(&format!("grep({question})"));
-            answers.push(Answer { files: found.into_keys().collect(), tokens });
+            let lines: Vec<&str> = found
+                .values()
+                .flatten()
+                .take(ANSWER_LINES)
+                .map(String::as_str)
+                .collect();
+            let tokens = self.counter.count(&lines.join("\n"))
+                + self.counter.count(&format!("grep({question})"));
+            answers.push(Answer {
+                files: found.into_keys().collect(),
+                tokens,
+            });
         }
         Ok(answers)
     }
@@ -243,9 +320,16 @@ impl Stage {
             if !text.contains(name) {
                 continue;
             }
-            for (line, at) in text.lines().zip(1..).filter(|(line, _)| words(line).any(|word| word == name)) {
+            for (line, at) in text
+                .lines()
+                .zip(1..)
+                .filter(|(line, _)| words(line).any(|word| word == name))
+            {
                 let line: String = line.chars().take(LINE).collect();
-                found.entry(file.path.clone()).or_default().push(format!("{}:{at}: {line}", file.path));
+                found
+                    .entry(file.path.clone())
+                    .or_default()
+                    .push(format!("{}:{at}: {line}", file.path));
             }
         }
         Ok(found)
@@ -255,7 +339,10 @@ impl Stage {
 /// Takes one answer after the other until all is found, beginning with what a map has shown.
 fn explore(play: &Play, answers: &[Answer], shown: &BTreeSet<String>) -> Effort {
     let mut left: BTreeSet<&String> = play.wanted.difference(shown).collect();
-    let mut effort = Effort { found: shown.len(), ..Effort::default() };
+    let mut effort = Effort {
+        found: shown.len(),
+        ..Effort::default()
+    };
     for answer in answers {
         if left.is_empty() {
             break;
@@ -273,11 +360,24 @@ fn explore(play: &Play, answers: &[Answer], shown: &BTreeSet<String>) -> Effort 
 fn commit(record: &str) -> Option<(&str, &str, Vec<&str>)> {
     let (parent, rest) = record.split_once('\u{2}')?;
     let (subject, files) = rest.split_once('\n')?;
-    let is_code =
-        |file: &&str| matches!(LanguageHint::of_path(file), Some(LanguageHint::Named(_) | LanguageHint::Header));
-    let changed: Vec<&str> = files.lines().filter(|file| !file.is_empty()).filter(is_code).collect();
-    let stem =
-        |file: &str| file.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(file).to_lowercase();
+    let is_code = |file: &&str| {
+        matches!(
+            LanguageHint::of_path(file),
+            Some(LanguageHint::Named(_) | LanguageHint::Header)
+        )
+    };
+    let changed: Vec<&str> = files
+        .lines()
+        .filter(|file| !file.is_empty())
+        .filter(is_code)
+        .collect();
+    let stem = |file: &str| {
+        file.rsplit('/')
+            .next()
+            .and_then(|name| name.split('.').next())
+            .unwrap_or(file)
+            .to_lowercase()
+    };
     let all: BTreeSet<String> = words(subject).map(str::to_lowercase).collect();
     let is_named = changed.iter().any(|file| all.contains(&stem(file)));
     let makes_play = CHANGED.contains(&changed.len()) && !is_named && parent.len() == 40;
@@ -285,7 +385,8 @@ fn commit(record: &str) -> Option<(&str, &str, Vec<&str>)> {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
 }
 
 fn as_f64(number: usize) -> f64 {

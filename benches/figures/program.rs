@@ -24,23 +24,43 @@ pub(crate) fn measure_check() -> Result<Vec<Figure>, Failed> {
     let mut plan = "# Large\n\n- [ ] T1 Begin\n".to_owned();
     for number in 2..=TASKS {
         let before = number / 2;
-        writeln!(plan, "- [ ] T{number} Write `part-{number}` (depends: T{before}; files: parts/{number}.txt)")?;
+        writeln!(
+            plan,
+            "- [ ] T{number} Write `part-{number}` (depends: T{before}; files: parts/{number}.txt)"
+        )?;
     }
     repository.write("plan.md", &plan)?;
-    let check = samples(|| time_of(env!("CARGO_BIN_EXE_orchestrate"), &["check", "plan.md"], &home, &repository))?;
+    let check = samples(|| {
+        time_of(
+            env!("CARGO_BIN_EXE_orchestrate"),
+            &["check", "plan.md"],
+            &home,
+            &repository,
+        )
+    })?;
     Ok(vec![Figure {
         name: "check of a plan of 1,000 tasks",
         measured: check,
         limit: 100.0,
         unit: "ms",
-        beside: format!("the program `true` {:.2} ms", bare_start(&home, &repository)?),
+        beside: format!(
+            "the program `true` {:.2} ms",
+            bare_start(&home, &repository)?
+        ),
     }])
 }
 
 /// Measures `check` and the first request of a run in a repository of [`FILES`] files.
 pub(crate) fn measure_large() -> Result<Vec<Figure>, Failed> {
     let (home, repository) = (Home::new()?, large()?);
-    let check = samples(|| time_of(env!("CARGO_BIN_EXE_orchestrate"), &["check", "plan.md"], &home, &repository))?;
+    let check = samples(|| {
+        time_of(
+            env!("CARGO_BIN_EXE_orchestrate"),
+            &["check", "plan.md"],
+            &home,
+            &repository,
+        )
+    })?;
     let start = samples(|| first_request_time(&home, &repository))?;
     let status = samples(|| time_of("git", &["status", "--short"], &home, &repository))?;
     let checkout = checkout_time(&repository)?;
@@ -62,15 +82,25 @@ pub(crate) fn measure_large() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
-/// Creates a repository of [`FILES`] files of a few kilobytes, with instructions and a plan whose task names a file.
+/// Creates a repository of [`FILES`] files of a few kilobytes, with instructions and a plan whose
+/// task names a file.
 fn large() -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     for number in 0..FILES {
-        let name = format!("source/{:02}/part_{number:04}.txt", number / FILES_PER_FOLDER);
-        repository.write(&name, &format!("This is a line of the file {number}.\n").repeat(100))?;
+        let name = format!(
+            "source/{:02}/part_{number:04}.txt",
+            number / FILES_PER_FOLDER
+        );
+        repository.write(
+            &name,
+            &format!("This is a line of the file {number}.\n").repeat(100),
+        )?;
     }
     repository.write("AGENTS.md", "Keep to the style of the file.\n")?;
-    repository.write("plan.md", "- [ ] T1 Say hello (files: source/00/part_0001.txt)\n")?;
+    repository.write(
+        "plan.md",
+        "- [ ] T1 Say hello (files: source/00/part_0001.txt)\n",
+    )?;
     repository.commit_all("Files")?;
     Ok(repository)
 }
@@ -81,14 +111,28 @@ fn bare_start(home: &Home, repository: &Repository) -> Result<f64, Failed> {
 }
 
 /// Runs a program and waits for its end without polling; returns the time in milliseconds.
-fn time_of(program: &str, arguments: &[&str], home: &Home, repository: &Repository) -> Result<f64, Failed> {
+fn time_of(
+    program: &str,
+    arguments: &[&str],
+    home: &Home,
+    repository: &Repository,
+) -> Result<f64, Failed> {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(repository.path()).env_clear();
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home.path());
+    command
+        .args(arguments)
+        .current_dir(repository.path())
+        .env_clear();
+    command
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home.path());
     let since = Instant::now();
     let output = command.output()?;
     let elapsed = ms(since.elapsed());
-    if output.status.success() { Ok(elapsed) } else { Err(Failed::from(format!("{program}: {output:?}"))) }
+    if output.status.success() {
+        Ok(elapsed)
+    } else {
+        Err(Failed::from(format!("{program}: {output:?}")))
+    }
 }
 
 /// Returns the median of several samples.

@@ -1,5 +1,6 @@
-//! Measures the proxy of programs beside direct connections to the same server, in the same run: what passes through a
-//! tunnel, what it adds to the first byte of an answer, and how many tunnels are open at once.
+//! Measures the proxy of programs beside direct connections to the same server, in the same run:
+//! what passes through a tunnel, what it adds to the first byte of an answer, and how many tunnels
+//! are open at once.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -28,13 +29,18 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let runtime = runtime()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let proxy = listener.local_addr()?.port();
-    let serving = runtime.spawn(async move { WebClient::default().serve_proxy(listener, Arc::new(Everything)).await });
+    let serving = runtime.spawn(async move {
+        WebClient::default()
+            .serve_proxy(listener, Arc::new(Everything))
+            .await
+    });
     let figures = [through(proxy)?, first_byte(proxy)?, at_once(proxy)?];
     serving.abort();
     Ok(figures.into())
 }
 
-/// A program that may reach everything; its decisions are not kept, so what is measured is beyond a journal's commits.
+/// A program that may reach everything; its decisions are not kept, so what is measured is beyond a
+/// journal's commits.
 struct Everything;
 
 impl Egress for Everything {
@@ -69,7 +75,11 @@ fn server(bytes: usize) -> Result<u16, Failed> {
             let block = block.clone();
             std::thread::spawn(move || {
                 let _ = stream.set_nodelay(true);
-                let mut left = if stream.read(&mut [0; 4096]).is_ok() { bytes } else { 0 };
+                let mut left = if stream.read(&mut [0; 4096]).is_ok() {
+                    bytes
+                } else {
+                    0
+                };
                 while left > 0 && stream.write_all(&block).is_ok() {
                     left = left.saturating_sub(block.len());
                 }
@@ -152,7 +162,9 @@ fn at_once(proxy: u16) -> Result<Figure, Failed> {
     let port = server(1)?;
     let all = |proxy: Option<u16>| -> Result<f64, Failed> {
         let begun = Instant::now();
-        let mut open = (0..TUNNELS).map(|_| connect(port, proxy)).collect::<Result<Vec<_>, _>>()?;
+        let mut open = (0..TUNNELS)
+            .map(|_| connect(port, proxy))
+            .collect::<Result<Vec<_>, _>>()?;
         for stream in &mut open {
             stream.read_exact(&mut [0])?;
         }

@@ -1,8 +1,10 @@
-//! Measures what the result of a setup costs in one more worktree: its time, and its space on the disk.
+//! Measures what the result of a setup costs in one more worktree: its time, and its space on the
+//! disk.
 //!
-//! Ten worktrees get a `node_modules` of 300 MB that one setup has made, as a run brings it to them; the tenth is
-//! measured. The bare counterpart is `cp` of the same folder. It has to be on a file system with reflinks: the one of
-//! temporary files, or XFS in a file, where this process may mount one.
+//! Ten worktrees get a `node_modules` of 300 MB that one setup has made, as a run brings it to
+//! them; the tenth is measured. The bare counterpart is `cp` of the same folder. It has to be on a
+//! file system with reflinks: the one of temporary files, or XFS in a file, where this process may
+//! mount one.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -23,7 +25,8 @@ const PACKAGES: usize = 600;
 const FILES: usize = 50;
 const FILE_BYTES: usize = 10_000;
 const WORKTREES: usize = 10;
-/// The size of the file with a file system of our own: room for the result, its bare copy and a journal.
+/// The size of the file with a file system of our own: room for the result, its bare copy and a
+/// journal.
 const IMAGE_BYTES: u64 = 3 << 30;
 const MEGABYTE: f64 = 1e6;
 
@@ -38,18 +41,33 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let add = |name: &str| {
         let path = place.path().join("state").join(name);
         let lock_reason = "measured".to_owned();
-        repo.worktrees().add(&WorktreeSpec { path, branch: None, base: base.clone(), lock_reason, times: None })
+        repo.worktrees().add(&WorktreeSpec {
+            path,
+            branch: None,
+            base: base.clone(),
+            lock_reason,
+            times: None,
+        })
     };
     let setup = add("setup")?;
     install(&setup.path().join("node_modules"))?;
-    let made = repo.worktrees().made(&setup)?.ok_or("the result cannot be brought")?;
+    let made = repo
+        .worktrees()
+        .made(&setup)?
+        .ok_or("the result cannot be brought")?;
     for number in 1..WORKTREES {
         bring(&repo, (&made, &setup), &add(&format!("w{number}"))?)?;
     }
     let last = add(&format!("w{WORKTREES}"))?;
     let ours = Cost::of(place.path(), || bring(&repo, (&made, &setup), &last))?;
-    let bare = Cost::of(place.path(), || copy(&setup.path().join("node_modules"), &place.path().join("bare")))?;
-    let beside = |unit: &str, bare: f64| format!("cp --reflink=never {bare:.1} {unit}; {}", place.kind());
+    let bare = Cost::of(place.path(), || {
+        copy(
+            &setup.path().join("node_modules"),
+            &place.path().join("bare"),
+        )
+    })?;
+    let beside =
+        |unit: &str, bare: f64| format!("cp --reflink=never {bare:.1} {unit}; {}", place.kind());
     Ok(vec![
         Figure {
             name: "the tenth worktree's node_modules of 300 MB",
@@ -87,7 +105,10 @@ fn install(node_modules: &Path) -> Result<(), Failed> {
         let folder = node_modules.join(format!("package-{package}/lib"));
         fs::create_dir_all(&folder)?;
         for file in 0..FILES {
-            fs::write(folder.join(format!("{file}.js")), format!("// {package}/{file}\n{text}"))?;
+            fs::write(
+                folder.join(format!("{file}.js")),
+                format!("// {package}/{file}\n{text}"),
+            )?;
         }
     }
     Ok(())
@@ -99,11 +120,17 @@ fn bring(
     to: &orchestrate_git::Worktree,
 ) -> Result<(), Failed> {
     let is_brought = repo.worktrees().bring_made(made, from, to)?;
-    if is_brought { Ok(()) } else { Err("the result was not brought".into()) }
+    if is_brought {
+        Ok(())
+    } else {
+        Err("the result was not brought".into())
+    }
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
-    run(Command::new("cp").args(["-a", "--reflink=never"]).args([from, to]))
+    run(Command::new("cp")
+        .args(["-a", "--reflink=never"])
+        .args([from, to]))
 }
 
 /// What an act costs on a file system.
@@ -119,7 +146,10 @@ impl Cost {
         act()?;
         let seconds = begun.elapsed().as_secs_f64();
         let used = free.saturating_sub(self::free(folder)?);
-        Ok(Self { seconds, megabytes: used as f64 / MEGABYTE })
+        Ok(Self {
+            seconds,
+            megabytes: used as f64 / MEGABYTE,
+        })
     }
 }
 
@@ -140,21 +170,38 @@ struct Place {
 impl Place {
     /// Returns a folder, or `None` if there is no such file system and none can be mounted.
     fn with_reflinks() -> Result<Option<Self>, Failed> {
-        let folder = tempfile::Builder::new().prefix("orchestrate-shared-").tempdir()?;
+        let folder = tempfile::Builder::new()
+            .prefix("orchestrate-shared-")
+            .tempdir()?;
         if has_reflinks(folder.path())? {
-            return Ok(Some(Self { mounted: None, folder }));
+            return Ok(Some(Self {
+                mounted: None,
+                folder,
+            }));
         }
-        let Some(mounted) = Mounted::xfs_in(folder.path()) else { return Ok(None) };
+        let Some(mounted) = Mounted::xfs_in(folder.path()) else {
+            return Ok(None);
+        };
         let has_them = has_reflinks(&mounted.0)?;
-        Ok(Some(Self { mounted: Some(mounted), folder }).filter(|_| has_them))
+        Ok(Some(Self {
+            mounted: Some(mounted),
+            folder,
+        })
+        .filter(|_| has_them))
     }
 
     fn path(&self) -> &Path {
-        self.mounted.as_ref().map_or(self.folder.path(), |mounted| &mounted.0)
+        self.mounted
+            .as_ref()
+            .map_or(self.folder.path(), |mounted| &mounted.0)
     }
 
     fn kind(&self) -> &'static str {
-        if self.mounted.is_some() { "on XFS in a file" } else { "on the file system of temporary files" }
+        if self.mounted.is_some() {
+            "on XFS in a file"
+        } else {
+            "on the file system of temporary files"
+        }
     }
 }
 
@@ -165,10 +212,18 @@ impl Mounted {
     /// Mounts a new XFS; `None` if this process may not, or the programs are missing.
     fn xfs_in(folder: &Path) -> Option<Self> {
         let (image, at) = (folder.join("image"), folder.join("mounted"));
-        File::create(&image).and_then(|file| file.set_len(IMAGE_BYTES)).ok()?;
+        File::create(&image)
+            .and_then(|file| file.set_len(IMAGE_BYTES))
+            .ok()?;
         fs::create_dir(&at).ok()?;
-        run(Command::new("mkfs.xfs").args(["-q", "-m", "reflink=1"]).arg(&image)).ok()?;
-        run(Command::new("mount").args(["-o", "loop"]).args([&image, &at])).ok()?;
+        run(Command::new("mkfs.xfs")
+            .args(["-q", "-m", "reflink=1"])
+            .arg(&image))
+        .ok()?;
+        run(Command::new("mount")
+            .args(["-o", "loop"])
+            .args([&image, &at]))
+        .ok()?;
         Some(Self(at))
     }
 }
@@ -176,7 +231,10 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         if let Err(error) = run(Command::new("umount").arg(&self.0)) {
-            crate::say(&format!("left mounted: {}", error.message().unwrap_or_default()));
+            crate::say(&format!(
+                "left mounted: {}",
+                error.message().unwrap_or_default()
+            ));
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Measures what a spawn costs beside its worktree: from the call until the child's first request arrives, without the
-//! time between the facts that it was spawned and that its worktree is prepared.
+//! Measures what a spawn costs beside its worktree: from the call until the child's first request
+//! arrives, without the time between the facts that it was spawned and that its worktree is
+//! prepared.
 
 use std::time::Instant;
 
@@ -21,7 +22,9 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
         // The first child also begins the run.
         for number in 0..=CHILDREN {
             let (requests, since) = (server.arrivals().len(), Instant::now());
-            let child = coordinator.spawn(ChildSpec::new(format!("Write part {number}"))).await?;
+            let child = coordinator
+                .spawn(ChildSpec::new(format!("Write part {number}")))
+                .await?;
             child.wait().await?;
             let first = server.arrivals().get(requests).copied();
             let first = first.ok_or_else(|| Failed::from("the child made no request"))?;
@@ -32,23 +35,33 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let report = report.ok_or_else(|| Failed::from("the children had no run"))?;
     let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
     let worktrees = preparations(&facts).split_off(1);
-    let beside: Vec<f64> = until_first_request.iter().zip(&worktrees).map(|(all, worktree)| all - worktree).collect();
+    let beside: Vec<f64> = until_first_request
+        .iter()
+        .zip(&worktrees)
+        .map(|(all, worktree)| all - worktree)
+        .collect();
     let (all, worktree) = (median(until_first_request)?, median(worktrees)?);
     Ok(vec![Figure {
         name: "a spawn beside its worktree, until the first request",
         measured: median(beside)?,
         limit: 5.0,
         unit: "ms",
-        beside: format!("{all:.1} ms in all, of which the worktree of {FILES} files {worktree:.0} ms"),
+        beside: format!(
+            "{all:.1} ms in all, of which the worktree of {FILES} files {worktree:.0} ms"
+        ),
     }])
 }
 
-/// Returns how many milliseconds passed between the spawning of each agent and the end of its worktree's preparation.
+/// Returns how many milliseconds passed between the spawning of each agent and the end of its
+/// worktree's preparation.
 fn preparations(facts: &[Recorded]) -> Vec<f64> {
     let spawned = |fact: &&Recorded| matches!(fact.event, Event::AgentSpawned { .. });
     let time = |spawned: &Recorded| {
         let of_task = |fact: &&Recorded| matches!(&fact.event, Event::WorktreePrepared { task, .. } if Some(task) == spawned.event.task());
-        let prepared = facts.iter().find(of_task).map_or(spawned.ts_ms, |prepared| prepared.ts_ms);
+        let prepared = facts
+            .iter()
+            .find(of_task)
+            .map_or(spawned.ts_ms, |prepared| prepared.ts_ms);
         prepared.saturating_sub(spawned.ts_ms) as f64
     };
     facts.iter().filter(spawned).map(time).collect()

@@ -1,4 +1,5 @@
-//! The setup of a measured run: a repository, a folder for its state, and a model server that answers at once.
+//! The setup of a measured run: a repository, a folder for its state, and a model server that
+//! answers at once.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -19,7 +20,8 @@ use crate::support::{ModelServer, Recorded, Reply};
 /// How long agents wait for each other.
 const MEETING_TIME: Duration = Duration::from_secs(120);
 
-/// A model server whose agents read a file or run a command in each of their first turns, write a file, and end.
+/// A model server whose agents read a file or run a command in each of their first turns, write a
+/// file, and end.
 pub(crate) struct Worker {
     server: ModelServer,
 }
@@ -27,19 +29,22 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts a server whose agents read a file in each of `reads` turns, and take two more turns.
     pub(crate) fn reading(reads: u32) -> Result<Self, Failed> {
-        let server = ModelServer::answering(move |request, number| answer(turn_of(&request.body), reads, number))?;
+        let server = ModelServer::answering(move |request, number| {
+            answer(turn_of(&request.body), reads, number)
+        })?;
         Ok(Self { server })
     }
 
-    /// Like [`Self::reading`], but for one agent, whose turns are counted by its requests: its conversation may be
-    /// compacted.
+    /// Like [`Self::reading`], but for one agent, whose turns are counted by its requests: its
+    /// conversation may be compacted.
     pub(crate) fn reading_by_number(reads: u32) -> Result<Self, Failed> {
         let turn = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
         let server = ModelServer::answering(move |_, number| answer(turn(number), reads, number))?;
         Ok(Self { server })
     }
 
-    /// Starts a server whose agents write a file and end, each only once this many are at work at the same time.
+    /// Starts a server whose agents write a file and end, each only once this many are at work at
+    /// the same time.
     pub(crate) fn meeting(agents: u32) -> Result<Self, Failed> {
         let begun = (Mutex::new(0), Condvar::new());
         let server = ModelServer::answering(move |request, number| {
@@ -48,7 +53,9 @@ impl Worker {
                 let mut met = begun.0.lock().unwrap_or_else(PoisonError::into_inner);
                 *met += 1;
                 begun.1.notify_all();
-                let all = begun.1.wait_timeout_while(met, MEETING_TIME, |met| *met < agents);
+                let all = begun
+                    .1
+                    .wait_timeout_while(met, MEETING_TIME, |met| *met < agents);
                 if all.is_ok_and(|(_, waited)| waited.timed_out()) {
                     return Reply::error(400, "the others did not come");
                 }
@@ -58,20 +65,32 @@ impl Worker {
         Ok(Self { server })
     }
 
-    /// Starts a server whose agents run a command in each of `commands` turns, the last of which writes a file.
+    /// Starts a server whose agents run a command in each of `commands` turns, the last of which
+    /// writes a file.
     pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
-        let server = ModelServer::answering(move |request, number| run(turn_of(&request.body), commands, number))?;
+        let server = ModelServer::answering(move |request, number| {
+            run(turn_of(&request.body), commands, number)
+        })?;
         Ok(Self { server })
     }
 
-    /// Returns the times between an answer and the next request: an agent's turns without the server's share.
+    /// Returns the times between an answer and the next request: an agent's turns without the
+    /// server's share.
     pub(crate) fn turns(&self) -> Vec<Duration> {
-        self.server.answered().windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].1)).collect()
+        self.server
+            .answered()
+            .windows(2)
+            .map(|pair| pair[1].0.saturating_duration_since(pair[0].1))
+            .collect()
     }
 
     /// Returns when each answered request began to arrive.
     pub(crate) fn arrivals(&self) -> Vec<Instant> {
-        self.server.answered().into_iter().map(|(arrived, _)| arrived).collect()
+        self.server
+            .answered()
+            .into_iter()
+            .map(|(arrived, _)| arrived)
+            .collect()
     }
 
     /// Returns the requests so far.
@@ -87,8 +106,14 @@ impl Worker {
 
 /// Returns an agent's turn, from 1: one more than the number of model replies in the conversation.
 fn turn_of(body: &Value) -> u32 {
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let replies = messages.iter().filter(|message| message["role"] == "assistant").count();
+    let messages = body["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let replies = messages
+        .iter()
+        .filter(|message| message["role"] == "assistant")
+        .count();
     u32::try_from(replies).unwrap_or(u32::MAX).saturating_add(1)
 }
 
@@ -103,12 +128,17 @@ fn answer(turn: u32, reads: u32, number: usize) -> Reply {
     }
 }
 
-/// Answers an agent's first requests with a search each, the next with a file to write, and then ends it.
+/// Answers an agent's first requests with a search each, the next with a file to write, and then
+/// ends it.
 pub(crate) fn ask_and_write(request: &Recorded, number: usize, searches: &[Value]) -> Reply {
     let turn = turn_of(&request.body) as usize;
     match searches.get(turn.saturating_sub(1)) {
         Some(search) => Reply::text("").call("grep", search.clone()),
-        None => answer(u32::try_from(turn - searches.len()).unwrap_or(u32::MAX), 0, number),
+        None => answer(
+            u32::try_from(turn - searches.len()).unwrap_or(u32::MAX),
+            0,
+            number,
+        ),
     }
 }
 
@@ -130,7 +160,10 @@ fn source(number: u32) -> String {
 pub(crate) fn repository(files: u32) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     for number in 1..=files {
-        repository.write(&source(number), &format!("This is file {number}.\n").repeat(10))?;
+        repository.write(
+            &source(number),
+            &format!("This is file {number}.\n").repeat(10),
+        )?;
     }
     repository.commit_all("Add files to read")?;
     Ok(repository)
@@ -138,11 +171,17 @@ pub(crate) fn repository(files: u32) -> Result<Repository, Failed> {
 
 /// Creates a temporary folder for a run's state.
 pub(crate) fn state_folder() -> Result<TempDir, Failed> {
-    Ok(tempfile::Builder::new().prefix("orchestrate-state-").tempdir()?)
+    Ok(tempfile::Builder::new()
+        .prefix("orchestrate-state-")
+        .tempdir()?)
 }
 
 /// Opens a repository whose agents use the model server at a base URL.
-pub(crate) fn coordinator(repository: &Path, state: &Path, base_url: &str) -> Result<Coordinator, Failed> {
+pub(crate) fn coordinator(
+    repository: &Path,
+    state: &Path,
+    base_url: &str,
+) -> Result<Coordinator, Failed> {
     coordinator_in(ConfinementChoice::Strongest, repository, state, base_url)
 }
 
@@ -174,12 +213,19 @@ pub(crate) fn open(repository: &Path, settings: Settings) -> Result<Coordinator,
 
 /// Parses a plan.
 pub(crate) fn plan(text: &str) -> Result<PlanInput, Failed> {
-    let plan =
-        Plan::parse(text, &KnownNames::roles(["implementer"])).map_err(|errors| Failed::from(format!("{errors:?}")))?;
-    Ok(PlanInput { path: None, text: text.to_owned(), title: plan.title, tasks: plan.tasks })
+    let plan = Plan::parse(text, &KnownNames::roles(["implementer"]))
+        .map_err(|errors| Failed::from(format!("{errors:?}")))?;
+    Ok(PlanInput {
+        path: None,
+        text: text.to_owned(),
+        title: plan.title,
+        tasks: plan.tasks,
+    })
 }
 
 /// Creates the same kind of runtime as the program.
 pub(crate) fn runtime() -> Result<Runtime, Failed> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
 }

@@ -1,5 +1,6 @@
-//! Measures the start of a run on other people's projects, whose published packages are pinned by their hashes: how
-//! long until its first request, and how much memory one agent of ten commands needs.
+//! Measures the start of a run on other people's projects, whose published packages are pinned by
+//! their hashes: how long until its first request, and how much memory one agent of ten commands
+//! needs.
 //!
 //! The packages are downloaded once, by pip, and kept below cargo's target folder.
 
@@ -53,18 +54,34 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (medium, large) = (repository(&OF_900_FILES)?, repository(&OF_20000_FILES)?);
     let small = starts(&toy, &mut || Ok(&home))?;
     let cold = {
-        let homes: Vec<Home> = (0..SAMPLES).map(|_| Home::new()).collect::<Result<_, _>>()?;
+        let homes: Vec<Home> = (0..SAMPLES)
+            .map(|_| Home::new())
+            .collect::<Result<_, _>>()?;
         let mut left = homes.iter();
-        starts(&medium, &mut || left.next().ok_or_else(|| Failed::from("no home is left")))?
+        starts(&medium, &mut || {
+            left.next().ok_or_else(|| Failed::from("no home is left"))
+        })?
     };
     let (warm, of_large) = (warm_starts(&medium)?, warm_starts(&large)?);
     if warm.iter().filter(|start| start.has_map).count() * 2 < SAMPLES {
-        return Err(Failed::from("most first requests of a later run have no map"));
+        return Err(Failed::from(
+            "most first requests of a later run have no map",
+        ));
     }
     let files = |package: &Package, said: &str| format!("{}; {said}", package.requirement);
     Ok(vec![
-        figure("process start to first request", &small, 150.0, "a repository of one file")?,
-        figure("first request in 900 files, the first run", &cold, 400.0, &files(&OF_900_FILES, "nothing kept"))?,
+        figure(
+            "process start to first request",
+            &small,
+            150.0,
+            "a repository of one file",
+        )?,
+        figure(
+            "first request in 900 files, the first run",
+            &cold,
+            400.0,
+            &files(&OF_900_FILES, "nothing kept"),
+        )?,
         beyond_checkout(
             figure(
                 "first request in 900 files beyond its checkout",
@@ -87,7 +104,12 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
-fn figure(name: &'static str, starts: &[Start], limit: f64, beside: &str) -> Result<Figure, Failed> {
+fn figure(
+    name: &'static str,
+    starts: &[Start],
+    limit: f64,
+    beside: &str,
+) -> Result<Figure, Failed> {
     let with_map = starts.iter().filter(|start| start.has_map).count();
     Ok(Figure {
         name,
@@ -98,10 +120,14 @@ fn figure(name: &'static str, starts: &[Start], limit: f64, beside: &str) -> Res
     })
 }
 
-/// Leaves out what git alone takes for the worktree, of which the checkout of a commit cannot take less.
+/// Leaves out what git alone takes for the worktree, of which the checkout of a commit cannot take
+/// less.
 fn beyond_checkout(mut figure: Figure, repository: &Repository) -> Result<Figure, Failed> {
     let checkout = checkout_time(repository)?;
-    figure.beside.push_str(&format!("; in all {:.0} ms, `git worktree add` {checkout:.0} ms", figure.measured));
+    figure.beside.push_str(&format!(
+        "; in all {:.0} ms, `git worktree add` {checkout:.0} ms",
+        figure.measured
+    ));
     figure.measured -= checkout;
     Ok(figure)
 }
@@ -109,7 +135,9 @@ fn beyond_checkout(mut figure: Figure, repository: &Repository) -> Result<Figure
 /// Starts runs in one home, in which what the files declare is known already.
 fn warm_starts(repository: &Repository) -> Result<Vec<Start>, Failed> {
     let home = Home::new()?;
-    home.orchestrate(repository.path(), &["check", "plan.md", "--map", "T1"]).run()?.exits(0)?;
+    home.orchestrate(repository.path(), &["check", "plan.md", "--map", "T1"])
+        .run()?
+        .exits(0)?;
     starts(repository, &mut || Ok(&home))
 }
 
@@ -117,7 +145,9 @@ fn starts<'h>(
     repository: &Repository,
     home: &mut dyn FnMut() -> Result<&'h Home, Failed>,
 ) -> Result<Vec<Start>, Failed> {
-    (0..SAMPLES).map(|_| first_request(home()?, repository)).collect()
+    (0..SAMPLES)
+        .map(|_| first_request(home()?, repository))
+        .collect()
 }
 
 /// Measures `run` against a server on the loopback, from its start to the arrival of its request.
@@ -131,18 +161,35 @@ fn first_request(home: &Home, repository: &Repository) -> Result<Start, Failed> 
         let first = Arc::clone(&first);
         move |request, _| {
             let arrived = (Instant::now(), request.body.to_string().contains(MAP));
-            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(arrived);
+            first
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(arrived);
             Reply::text("Hello.")
         }
     })?;
     let base = server.openai_base();
-    let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
+    let arguments = [
+        "run",
+        "plan.md",
+        "--model",
+        "openai/test",
+        "--base-url",
+        &base,
+    ];
     let since = Instant::now();
     // The agent changes nothing, so its task fails; only the time to its request counts.
-    let ran = home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
+    let ran = home
+        .orchestrate(repository.path(), &arguments)
+        .env("OPENAI_API_KEY", "none")
+        .run()?;
     let first = *first.lock().unwrap_or_else(PoisonError::into_inner);
-    let (arrived, has_map) = first.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
-    Ok(Start { milliseconds: ms(arrived - since), has_map })
+    let (arrived, has_map) =
+        first.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
+    Ok(Start {
+        milliseconds: ms(arrived - since),
+        has_map,
+    })
 }
 
 /// Measures how long git alone takes to check a repository out once more.
@@ -168,28 +215,52 @@ fn memory(repository: &Repository) -> Result<Figure, Failed> {
         let seen = Arc::clone(&seen);
         move |_, turn| {
             let now = anonymous_memory().unwrap_or_default();
-            seen.lock().unwrap_or_else(PoisonError::into_inner).push(now);
+            seen.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(now);
             match turn {
-                0..COMMANDS => Reply::text("").call("run_shell_command", json!({ "command": format!("echo {turn}") })),
+                0..COMMANDS => Reply::text("").call(
+                    "run_shell_command",
+                    json!({ "command": format!("echo {turn}") }),
+                ),
                 _ => Reply::text("Done."),
             }
         }
     })?;
     let base = server.openai_base();
-    let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
-    home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
+    let arguments = [
+        "run",
+        "plan.md",
+        "--model",
+        "openai/test",
+        "--base-url",
+        &base,
+    ];
+    home.orchestrate(repository.path(), &arguments)
+        .env("OPENAI_API_KEY", "none")
+        .run()?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let most = seen.iter().max().copied().unwrap_or_default();
     if seen.len() <= COMMANDS || most == 0 {
-        return Err(Failed::from(format!("{} requests came, with {most} KiB", seen.len())));
+        return Err(Failed::from(format!(
+            "{} requests came, with {most} KiB",
+            seen.len()
+        )));
     }
-    let each: Vec<String> = seen.iter().map(|kib| format!("{:.0}", *kib as f64 / 1024.0)).collect();
+    let each: Vec<String> = seen
+        .iter()
+        .map(|kib| format!("{:.0}", *kib as f64 / 1024.0))
+        .collect();
     Ok(Figure {
         name: "anonymous memory of one agent of ten commands",
         measured: most as f64 / 1024.0,
         limit: 25.0,
         unit: "MB",
-        beside: format!("{}; at each request {}", OF_900_FILES.requirement, each.join(" ")),
+        beside: format!(
+            "{}; at each request {}",
+            OF_900_FILES.requirement,
+            each.join(" ")
+        ),
     })
 }
 
@@ -198,7 +269,9 @@ fn anonymous_memory() -> Option<u64> {
     let own = std::process::id().to_string();
     let mut most = None;
     for entry in std::fs::read_dir("/proc").ok()?.filter_map(Result::ok) {
-        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else { continue };
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
+            continue;
+        };
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.split_whitespace().next().map(str::to_owned)
@@ -214,7 +287,10 @@ fn anonymous_memory() -> Option<u64> {
 fn repository(package: &Package) -> Result<Repository, Failed> {
     let (archive, repository) = (download(package)?, Repository::plain()?);
     let into = repository.path().display().to_string();
-    run("python3", &["-m", "zipfile", "-e", &archive.display().to_string(), &into])?;
+    run(
+        "python3",
+        &["-m", "zipfile", "-e", &archive.display().to_string(), &into],
+    )?;
     repository.write("plan.md", package.task)?;
     repository.commit_all("The package")?;
     Ok(repository)
@@ -222,25 +298,50 @@ fn repository(package: &Package) -> Result<Repository, Failed> {
 
 /// Returns a package's archive, which is downloaded if it is not there.
 fn download(package: &Package) -> Result<PathBuf, Failed> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(package.sha256);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("packages")
+        .join(package.sha256);
     if !folder.exists() {
         let half = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let requirements = half.path().join("requirements.txt");
-        std::fs::write(&requirements, format!("{} --hash=sha256:{}\n", package.requirement, package.sha256))?;
+        std::fs::write(
+            &requirements,
+            format!("{} --hash=sha256:{}\n", package.requirement, package.sha256),
+        )?;
         let into = half.path().join("downloaded");
-        let (requirements, to) = (requirements.display().to_string(), into.display().to_string());
+        let (requirements, to) = (
+            requirements.display().to_string(),
+            into.display().to_string(),
+        );
         let python = ["--python-version", "3.12", "--only-binary", ":all:"];
-        let checked = ["--no-deps", "--require-hashes", "-r", &requirements, "-d", &to];
+        let checked = [
+            "--no-deps",
+            "--require-hashes",
+            "-r",
+            &requirements,
+            "-d",
+            &to,
+        ];
         let options = ["-m", "pip", "download", "-q", "--disable-pip-version-check"];
-        run("python3", &[&options[..], &python[..], &checked[..]].concat())?;
+        run(
+            "python3",
+            &[&options[..], &python[..], &checked[..]].concat(),
+        )?;
         std::fs::create_dir_all(folder.parent().unwrap_or(&folder))?;
         std::fs::rename(&into, &folder)?;
     }
-    let archive = std::fs::read_dir(&folder)?.filter_map(Result::ok).map(|entry| entry.path()).next();
+    let archive = std::fs::read_dir(&folder)?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .next();
     archive.ok_or_else(|| Failed::from(format!("{} is empty", folder.display())))
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), Failed> {
     let output = Command::new(program).args(arguments).output()?;
-    if output.status.success() { Ok(()) } else { Err(Failed::from(format!("{program} {arguments:?}: {output:?}"))) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(Failed::from(format!("{program} {arguments:?}: {output:?}")))
+    }
 }

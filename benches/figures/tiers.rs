@@ -20,15 +20,31 @@ pub(crate) struct Place {
 
 /// Returns both tiers for the current user; root measures as an ordinary user too.
 pub(crate) fn places() -> Vec<Place> {
-    let users: &[bool] = if rustix::process::getuid().is_root() { &[false, true] } else { &[false] };
-    let place = |confinement| users.iter().map(move |&becomes_ordinary| Place { confinement, becomes_ordinary });
-    [Confinement::Full, Confinement::Fallback].into_iter().flat_map(place).collect()
+    let users: &[bool] = if rustix::process::getuid().is_root() {
+        &[false, true]
+    } else {
+        &[false]
+    };
+    let place = |confinement| {
+        users.iter().map(move |&becomes_ordinary| Place {
+            confinement,
+            becomes_ordinary,
+        })
+    };
+    [Confinement::Full, Confinement::Fallback]
+        .into_iter()
+        .flat_map(place)
+        .collect()
 }
 
 impl Place {
     /// Returns the tier as an argument of this program.
     pub(crate) fn tier(self) -> &'static str {
-        if self.confinement == Confinement::Full { "full" } else { "fallback" }
+        if self.confinement == Confinement::Full {
+            "full"
+        } else {
+            "fallback"
+        }
     }
 
     /// Describes the place in the table.
@@ -41,10 +57,17 @@ impl Place {
     pub(crate) fn measure(self, arguments: &[&str]) -> Result<Value, Failed> {
         // By this path, the program need not be accessible to the other user.
         let mut command = Command::new("/proc/self/exe");
-        command.args(arguments).current_dir("/").stdin(Stdio::null()).stderr(Stdio::inherit());
+        command
+            .args(arguments)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit());
         if self.becomes_ordinary {
             // Other users cannot enter root's own home.
-            command.uid(ORDINARY_USER).gid(ORDINARY_USER).env("HOME", "/");
+            command
+                .uid(ORDINARY_USER)
+                .gid(ORDINARY_USER)
+                .env("HOME", "/");
         }
         let output = command.output()?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -57,5 +80,9 @@ impl Place {
 
 /// Parses a tier as [`Place::tier`] writes it.
 pub(crate) fn tier(argument: &str) -> Confinement {
-    if argument == "full" { Confinement::Full } else { Confinement::Fallback }
+    if argument == "full" {
+        Confinement::Full
+    } else {
+        Confinement::Fallback
+    }
 }

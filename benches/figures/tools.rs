@@ -1,7 +1,7 @@
 //! Measures what the tool layer adds to a call, and the tools that look at many or at large files.
 //!
-//! Calls go through the whole executor, with a recorder in memory: what is measured is beyond a journal's commits.
-//! Searches are compared with `rg` on the same files, one after the other.
+//! Calls go through the whole executor, with a recorder in memory: what is measured is beyond a
+//! journal's commits. Searches are compared with `rg` on the same files, one after the other.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -20,7 +20,9 @@ use orchestrate_core::{CallId, TokenCounter as _, ToolCall, ToolSettings};
 use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
-use orchestrate_tools::{Answer, CallOutcome, Category, Tool, ToolContext, ToolError, ToolRegistry, builtin_tools};
+use orchestrate_tools::{
+    Answer, CallOutcome, Category, Tool, ToolContext, ToolError, ToolRegistry, builtin_tools,
+};
 use serde_json::{Value, json};
 
 use crate::figure::{Figure, median, ms};
@@ -88,7 +90,13 @@ fn overhead() -> Result<Figure, Failed> {
     runtime()?.block_on(async {
         for number in 0..CALLS {
             let since = Instant::now();
-            call(&harness, number, "nothing", json!({"text": "a text of some words"})).await?;
+            call(
+                &harness,
+                number,
+                "nothing",
+                json!({"text": "a text of some words"}),
+            )
+            .await?;
             costs.push(ms(since.elapsed()) * 1e3);
         }
         Ok::<_, Failed>(())
@@ -110,9 +118,14 @@ fn prompt() -> Result<Figure, Failed> {
     let requests = server.requests();
     let body = &requests.first().ok_or("no request was made")?.body;
     let tokenizer = Tokenizer::load()?;
-    let system = body["messages"][0]["content"].as_str().ok_or("no system text")?;
+    let system = body["messages"][0]["content"]
+        .as_str()
+        .ok_or("no system text")?;
     let schemas = body["tools"].as_array().ok_or("no tools")?;
-    let (text, tools) = (tokenizer.count(system), tokenizer.count(&Value::from(schemas.clone()).to_string()));
+    let (text, tools) = (
+        tokenizer.count(system),
+        tokenizer.count(&Value::from(schemas.clone()).to_string()),
+    );
     Ok(Figure {
         name: "fixed prompt of the default role",
         measured: f64::from(u32::try_from(text + tools)?),
@@ -128,7 +141,10 @@ fn page_of_a_log() -> Result<Figure, Failed> {
     let mut settings = ToolSettings::default();
     settings.file_operations.max_file_size_mb = (2 * LOG_BYTES) >> 20;
     harness.limit(&settings);
-    let line = format!("{}\n", "2026-01-01T00:00:00Z INFO a line of a log".repeat(3));
+    let line = format!(
+        "{}\n",
+        "2026-01-01T00:00:00Z INFO a line of a log".repeat(3)
+    );
     let mut log = BufWriter::with_capacity(1 << 20, File::create(harness.path().join("app.log"))?);
     let lines = LOG_BYTES / line.len() as u64;
     for _ in 0..lines {
@@ -148,7 +164,12 @@ fn page_of_a_log() -> Result<Figure, Failed> {
 
 /// Measures searches over many files, and a second agent's same search.
 fn searches() -> Result<Vec<Figure>, Failed> {
-    if Command::new("rg").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("rg")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         crate::say("not measured: searches: needs rg (apt install ripgrep)");
         return Ok(Vec::new());
     }
@@ -158,9 +179,17 @@ fn searches() -> Result<Vec<Figure>, Failed> {
     let mut harness = harness(builtin_tools(&|_| None)?)?;
     fill(harness.path())?;
     harness.scope.result_tokens = 100_000;
-    let (grep, names) = (json!({"pattern": NEEDLE, "path": SOURCE}), json!({"pattern": GLOB, "path": SOURCE}));
+    let (grep, names) = (
+        json!({"pattern": NEEDLE, "path": SOURCE}),
+        json!({"pattern": GLOB, "path": SOURCE}),
+    );
     Ok(vec![
-        beside_program(("`grep` over 70,000 files", 1.3), &harness, ("grep", &grep), ("rg", &["-n", NEEDLE, SOURCE]))?,
+        beside_program(
+            ("`grep` over 70,000 files", 1.3),
+            &harness,
+            ("grep", &grep),
+            ("rg", &["-n", NEEDLE, SOURCE]),
+        )?,
         beside_program(
             ("`search_files` over 70,000 files", 1.3),
             &harness,
@@ -179,14 +208,22 @@ fn fill(root: &Path) -> Result<(), Failed> {
         let path = root.join(SOURCE).join(format!("module_{folder:03}"));
         std::fs::create_dir_all(&path)?;
         for file in 0..FILES_PER_FOLDER {
-            let word = if folder % 100 == 0 && file == 7 { NEEDLE } else { "nothing" };
-            std::fs::write(path.join(format!("part_{file:02}.rs")), format!("// {word} {folder} {file}\n{text}"))?;
+            let word = if folder % 100 == 0 && file == 7 {
+                NEEDLE
+            } else {
+                "nothing"
+            };
+            std::fs::write(
+                path.join(format!("part_{file:02}.rs")),
+                format!("// {word} {folder} {file}\n{text}"),
+            )?;
         }
     }
     Ok(())
 }
 
-/// Compares a call with a program that answers the same, alternately; the limit is on how many times as long it takes.
+/// Compares a call with a program that answers the same, alternately; the limit is on how many
+/// times as long it takes.
 pub(crate) fn beside_program(
     (name, limit): (&'static str, f64),
     harness: &ToolHarness,
@@ -197,7 +234,11 @@ pub(crate) fn beside_program(
     let runtime = runtime()?;
     for number in 0..=SAMPLES {
         let since = Instant::now();
-        let status = Command::new(program).args(words).current_dir(harness.path()).stdout(Stdio::null()).status()?;
+        let status = Command::new(program)
+            .args(words)
+            .current_dir(harness.path())
+            .stdout(Stdio::null())
+            .status()?;
         let alone = ms(since.elapsed());
         if !status.success() {
             return Err(format!("{program} found nothing").into());
@@ -213,16 +254,27 @@ pub(crate) fn beside_program(
         }
     }
     let beside = format!("{:.0} ms, {program} {:.0} ms", median(ours)?, median(bare)?);
-    Ok(Figure { name, measured: median(ratios)?, limit, unit: "x", beside })
+    Ok(Figure {
+        name,
+        measured: median(ratios)?,
+        limit,
+        unit: "x",
+        beside,
+    })
 }
 
 /// Lets two agents ask the same one after the other, with the cache.
 fn second_agent(repository: &Repository, grep: &Value) -> Result<Figure, Failed> {
     // One after the other: the second one's base has the first one's work.
-    let (times, replayed) =
-        times_of_greps(repository, std::slice::from_ref(grep), "- [ ] T1 Ask\n- [ ] T2 Ask (depends: T1)\n")?;
+    let (times, replayed) = times_of_greps(
+        repository,
+        std::slice::from_ref(grep),
+        "- [ ] T1 Ask\n- [ ] T2 Ask (depends: T1)\n",
+    )?;
     let ([first, second], 1) = (times.as_slice(), replayed) else {
-        return Err(Failed::from(format!("the second search was not replayed: {times:?}, {replayed}")));
+        return Err(Failed::from(format!(
+            "the second search was not replayed: {times:?}, {replayed}"
+        )));
     };
     Ok(Figure {
         name: "a second agent's same search",
@@ -233,13 +285,16 @@ fn second_agent(repository: &Repository, grep: &Value) -> Result<Figure, Failed>
     })
 }
 
-/// Lets an agent ask two different questions; the second one is answered from the trigrams of the files.
+/// Lets an agent ask two different questions; the second one is answered from the trigrams of the
+/// files.
 fn second_question(repository: &Repository, grep: &Value) -> Result<Figure, Failed> {
     let mut other = grep.clone();
     other["pattern"] = json!("// another_needle|// needle_in_the_hay 100 ");
     let (times, replayed) = times_of_greps(repository, &[grep.clone(), other], "- [ ] T1 Ask\n")?;
     let ([first, second], 0) = (times.as_slice(), replayed) else {
-        return Err(Failed::from(format!("two searches were expected: {times:?}, {replayed}")));
+        return Err(Failed::from(format!(
+            "two searches were expected: {times:?}, {replayed}"
+        )));
     };
     Ok(Figure {
         name: "an agent's second search of the same files",
@@ -250,31 +305,44 @@ fn second_question(repository: &Repository, grep: &Value) -> Result<Figure, Fail
     })
 }
 
-/// Returns the times of the searches that a run's agents make, with the cache, and how many of them were replayed.
-fn times_of_greps(repository: &Repository, searches: &[Value], tasks: &str) -> Result<(Vec<f64>, u64), Failed> {
+/// Returns the times of the searches that a run's agents make, with the cache, and how many of them
+/// were replayed.
+fn times_of_greps(
+    repository: &Repository,
+    searches: &[Value],
+    tasks: &str,
+) -> Result<(Vec<f64>, u64), Failed> {
     let (state, searches) = (state_folder()?, searches.to_vec());
-    let server = ModelServer::answering(move |request, number| stage::ask_and_write(request, number, &searches))?;
+    let server = ModelServer::answering(move |request, number| {
+        stage::ask_and_write(request, number, &searches)
+    })?;
     let mut settings: Settings = settings(state.path(), &server.openai_base());
     settings.run.cache = CacheMode::Use;
     settings.run.max_agents = 1;
     let coordinator = stage::open(repository.path(), settings)?;
     let report = runtime()?.block_on(coordinator.run(plan(tasks)?))?;
     let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
-    Ok((facts.iter().filter_map(time_of_grep).collect(), report.replayed_calls))
+    Ok((
+        facts.iter().filter_map(time_of_grep).collect(),
+        report.replayed_calls,
+    ))
 }
 
 fn time_of_grep(fact: &Recorded) -> Option<f64> {
     match &fact.event {
-        Event::ToolFinished { tool, duration_ms, .. } if tool == "grep" => {
-            Some(ms(Duration::from_millis(*duration_ms)))
-        }
+        Event::ToolFinished {
+            tool, duration_ms, ..
+        } if tool == "grep" => Some(ms(Duration::from_millis(*duration_ms))),
         _ => None,
     }
 }
 
 /// Returns a harness of these tools, whose commands are not confined.
 pub(crate) fn harness(registry: ToolRegistry) -> Result<ToolHarness, Failed> {
-    Ok(ToolHarness::new(registry, Sandbox::with(Confinement::Unconfined, Helper::default())?)?)
+    Ok(ToolHarness::new(
+        registry,
+        Sandbox::with(Confinement::Unconfined, Helper::default())?,
+    )?)
 }
 
 /// Returns the median time of a call in milliseconds; the first one is not counted.
@@ -289,11 +357,22 @@ async fn samples(harness: &ToolHarness, tool: &str, arguments: &Value) -> Result
 }
 
 /// Makes a call, which has to succeed.
-pub(crate) async fn call(harness: &ToolHarness, number: usize, tool: &str, arguments: Value) -> Result<(), Failed> {
-    let call = ToolCall { id: CallId::new(format!("call-{number}")), name: tool.to_owned(), arguments };
+pub(crate) async fn call(
+    harness: &ToolHarness,
+    number: usize,
+    tool: &str,
+    arguments: Value,
+) -> Result<(), Failed> {
+    let call = ToolCall {
+        id: CallId::new(format!("call-{number}")),
+        name: tool.to_owned(),
+        arguments,
+    };
     match harness.executor.call(&call, &harness.scope).await {
         CallOutcome::Done(output) if output.success => Ok(()),
-        CallOutcome::Done(output) => Err(Failed::from(format!("{tool} failed: {:?}", output.error))),
+        CallOutcome::Done(output) => {
+            Err(Failed::from(format!("{tool} failed: {:?}", output.error)))
+        }
         CallOutcome::NeedsApproval { .. } => Err(Failed::from(format!("{tool} asks"))),
         CallOutcome::Waits => Err(Failed::from(format!("{tool} waits"))),
     }

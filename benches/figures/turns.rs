@@ -1,7 +1,7 @@
 //! Measures what one turn that reads a small file costs, beyond the journal's commits of that turn.
 //!
-//! The commits are measured by appending the same events and blobs, batch by batch, to another journal on the same
-//! disk.
+//! The commits are measured by appending the same events and blobs, batch by batch, to another
+//! journal on the same disk.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,7 +19,8 @@ use crate::support::journal_bytes::blobs_of;
 const READS: u32 = 50;
 /// Turns that are not counted, since memory and caches are still being filled.
 const WARM_UP: usize = 10;
-/// Runs, each followed immediately by its bare counterpart, since the load of other programs on the disk varies.
+/// Runs, each followed immediately by its bare counterpart, since the load of other programs on the
+/// disk varies.
 const ROUNDS: usize = 5;
 
 /// The median cost of the turns of one run, in milliseconds.
@@ -30,7 +31,9 @@ struct Round {
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let repository = repository(READS)?;
-    let rounds: Vec<Round> = (0..ROUNDS).map(|_| round(&repository)).collect::<Result<_, _>>()?;
+    let rounds: Vec<Round> = (0..ROUNDS)
+        .map(|_| round(&repository))
+        .collect::<Result<_, _>>()?;
     let of = |cost: fn(&Round) -> f64| median(rounds.iter().map(cost).collect());
     let (turn, commits) = (of(|round| round.turn)?, of(|round| round.commits)?);
     Ok(vec![Figure {
@@ -51,9 +54,18 @@ fn round(repository: &Repository) -> Result<Round, Failed> {
     if report.exit_code != Some(0) {
         return Err(Failed::from(format!("the run failed: {report:#?}")));
     }
-    let turns = server.turns().into_iter().take(READS as usize).skip(WARM_UP).map(ms).collect();
+    let turns = server
+        .turns()
+        .into_iter()
+        .take(READS as usize)
+        .skip(WARM_UP)
+        .map(ms)
+        .collect();
     let commits = commits(coordinator.store(), &report.run_id)?;
-    Ok(Round { turn: median(turns)?, commits: median(commits.into_iter().skip(WARM_UP).collect())? })
+    Ok(Round {
+        turn: median(turns)?,
+        commits: median(commits.into_iter().skip(WARM_UP).collect())?,
+    })
 }
 
 /// Appends the events of a run again, and returns the times of those of each reading turn.
@@ -65,7 +77,10 @@ fn commits(store: &Store, run: &RunId) -> Result<Vec<f64>, Failed> {
     let folder = state_folder()?;
     let journal = create(folder.path(), run, before)?;
     let mut costs = Vec::new();
-    for turn in turns.chunk_by(|_, next| !is_turn(next)).take(READS as usize) {
+    for turn in turns
+        .chunk_by(|_, next| !is_turn(next))
+        .take(READS as usize)
+    {
         let batches = batches(store, turn)?;
         let since = Instant::now();
         for batch in batches {
@@ -81,13 +96,19 @@ fn create(folder: &Path, run: &RunId, facts: &[Recorded]) -> Result<Journal, Fai
     Ok(Journal::create(&Store::open(folder)?, run, events)?)
 }
 
-/// Returns a turn's events in the engine's batches: its start with the request, every other event by itself.
+/// Returns a turn's events in the engine's batches: its start with the request, every other event
+/// by itself.
 fn batches(store: &Store, turn: &[Recorded]) -> Result<Vec<Batch>, Failed> {
     let starts = |fact: &Recorded, _: &Recorded| matches!(fact.event, Event::TurnStarted { .. });
     let groups = turn.chunk_by(starts);
     groups
         .map(|group| {
-            let mut batch = Batch::from(group.iter().map(|fact| fact.event.clone()).collect::<Vec<_>>());
+            let mut batch = Batch::from(
+                group
+                    .iter()
+                    .map(|fact| fact.event.clone())
+                    .collect::<Vec<_>>(),
+            );
             for id in group.iter().flat_map(|fact| blobs_of(&fact.event)) {
                 batch = batch.with_blob(Blob::new(store.blob(id)?));
             }

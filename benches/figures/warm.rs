@@ -1,5 +1,5 @@
-//! Measures what a build tool's cache costs when it lies in a worktree's own caches: the second `go test ./...` of an
-//! agent, beside the same in a plain folder with a cache of its own.
+//! Measures what a build tool's cache costs when it lies in a worktree's own caches: the second `go
+//! test ./...` of an agent, beside the same in a plain folder with a cache of its own.
 //!
 //! Each call is followed immediately by its counterpart, so that load on the machine slows both.
 
@@ -52,14 +52,22 @@ func TestAnswer(t *testing.T) {
 "#;
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
-    if Command::new("go").arg("version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("go")
+        .arg("version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         say("not measured: needs go (apt install golang-go)");
         return Ok(Vec::new());
     }
-    let sandbox =
-        Sandbox::with(Confinement::Full, Helper::default()).map_err(|error| Failed::from(error.to_string()))?;
+    let sandbox = Sandbox::with(Confinement::Full, Helper::default())
+        .map_err(|error| Failed::from(error.to_string()))?;
     let (caches, native) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let harness = ToolHarness::new(builtin_tools(&|_| None)?, sandbox.with_caches(caches.path().to_owned()))?;
+    let harness = ToolHarness::new(
+        builtin_tools(&|_| None)?,
+        sandbox.with_caches(caches.path().to_owned()),
+    )?;
     for (name, text) in files() {
         harness.put(&name, &text)?;
         let path = native.path().join(&name);
@@ -70,8 +78,14 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let in_agent = timed(|| {
-            let call = harness.call("run_shell_command", json!({ "command": SUITE, "timeout": 600 }));
-            runtime.block_on(call).error.map_or(Ok(()), |error| Err(Failed::from(error)))
+            let call = harness.call(
+                "run_shell_command",
+                json!({ "command": SUITE, "timeout": 600 }),
+            );
+            runtime
+                .block_on(call)
+                .error
+                .map_or(Ok(()), |error| Err(Failed::from(error)))
         })?;
         let alone = timed(|| run_bare(native.path()))?;
         if round > 0 {
@@ -94,15 +108,30 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 
 /// Returns the files of the project.
 fn files() -> Vec<(String, String)> {
-    let tests = PACKAGES.map(|name| (format!("{name}/{name}_test.go"), TEST.replace("PACKAGE", name)));
-    std::iter::once(("go.mod".to_owned(), "module suite\n\ngo 1.19\n".to_owned())).chain(tests).collect()
+    let tests = PACKAGES.map(|name| {
+        (
+            format!("{name}/{name}_test.go"),
+            TEST.replace("PACKAGE", name),
+        )
+    });
+    std::iter::once(("go.mod".to_owned(), "module suite\n\ngo 1.19\n".to_owned()))
+        .chain(tests)
+        .collect()
 }
 
 fn run_bare(folder: &Path) -> Result<(), Failed> {
     let mut command = Command::new("sh");
-    command.args(["-c", SUITE]).current_dir(folder).env("GOCACHE", folder.join(".cache")).stdin(Stdio::null());
+    command
+        .args(["-c", SUITE])
+        .current_dir(folder)
+        .env("GOCACHE", folder.join(".cache"))
+        .stdin(Stdio::null());
     let output = command.output()?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stdout).into_owned().into()) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stdout).into_owned().into())
+    }
 }
 
 fn timed(run: impl FnOnce() -> Result<(), Failed>) -> Result<f64, Failed> {

@@ -1,6 +1,8 @@
-//! Measures what it takes to fetch a page of 5 MB as Markdown, from a server on the loopback interface.
+//! Measures what it takes to fetch a page of 5 MB as Markdown, from a server on the loopback
+//! interface.
 //!
-//! Each call is made by a process of its own, so that the kernel reports its peak memory; the server is in this one.
+//! Each call is made by a process of its own, so that the kernel reports its peak memory; the
+//! server is in this one.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -39,7 +41,10 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     std::thread::spawn(move || serve_page(&listener, &page));
     let (mut times, mut peaks) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
-        let output = Command::new(std::env::current_exe()?).args([FLAG, &url]).stderr(Stdio::inherit()).output()?;
+        let output = Command::new(std::env::current_exe()?)
+            .args([FLAG, &url])
+            .stderr(Stdio::inherit())
+            .output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             return Err(Failed::from(format!("a fetch: {text}")));
@@ -74,12 +79,16 @@ fn serve_page(listener: &TcpListener, page: &str) {
         // The head of a request is short, and arrives at once.
         let _ = stream.read(&mut [0; 4096]);
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nconnection: close";
-        let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{page}", page.len());
+        let _ = write!(
+            stream,
+            "{head}\r\ncontent-length: {}\r\n\r\n{page}",
+            page.len()
+        );
     }
 }
 
-/// Returns a page as generators of documentation write it: a long navigation, and sections with headings, links, lists,
-/// tables and code, most of it tags.
+/// Returns a page as generators of documentation write it: a long navigation, and sections with
+/// headings, links, lists, tables and code, most of it tags.
 fn page() -> String {
     let mut page = String::from(
         "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Reference of everything</title>\
@@ -87,7 +96,10 @@ fn page() -> String {
          <nav class=\"sidebar\"><ul class=\"block\">",
     );
     for number in 0..500 {
-        let _ = write!(page, "<li><a href=\"item_{number}.html\">item_{number}</a></li>");
+        let _ = write!(
+            page,
+            "<li><a href=\"item_{number}.html\">item_{number}</a></li>"
+        );
     }
     page.push_str("</ul></nav><main><div class=\"width-limiter\"><section id=\"main-content\" class=\"content\"><h1>All items</h1>");
     let mut number = 0;
@@ -95,7 +107,9 @@ fn page() -> String {
         number += 1;
         let _ = write!(page, "{}", section(number));
     }
-    page.push_str("</section></div></main><footer><p>Imprint &amp; privacy</p></footer></body></html>");
+    page.push_str(
+        "</section></div></main><footer><p>Imprint &amp; privacy</p></footer></body></html>",
+    );
     page
 }
 
@@ -123,7 +137,11 @@ struct Web(WebClient);
 
 #[async_trait]
 impl WebService for Web {
-    async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure> {
+    async fn fetch(
+        &self,
+        request: WebRequest,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<WebResponse, WebFailure> {
         self.0.fetch(&request, None, &*destinations).await
     }
 
@@ -145,11 +163,15 @@ pub(crate) fn serve(url: &str) -> Result<(), Failed> {
     let output = runtime.block_on(harness.call("fetch_url", json!({ "url": url })));
     let (ms, after) = (ms(since.elapsed()), status_kb("VmHWM")?);
     if !output.success {
-        return Err(Failed::from(format!("fetch_url failed: {:?}", output.error)));
+        return Err(Failed::from(format!(
+            "fetch_url failed: {:?}",
+            output.error
+        )));
     }
     let is_whole = at(&output.data, "/is_cut")? == &json!(false);
     let markdown = at(&output.data, "/content")?.as_str().unwrap_or_default();
-    if !is_whole || !markdown.starts_with("# All items\n") || !markdown.contains("| 1 | Some(40) |") {
+    if !is_whole || !markdown.starts_with("# All items\n") || !markdown.contains("| 1 | Some(40) |")
+    {
         return Err(Failed::from("the page was read in another way"));
     }
     say(&json!({ "ms": ms, "beyond_kb": after - before }).to_string());

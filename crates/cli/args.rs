@@ -1,7 +1,8 @@
 //! The command line, without the meaning of its values.
 //!
-//! Values of settings stay text until [`SettingsArgs::values`] passes them to the one table of settings, which parses
-//! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
+//! Values of settings stay text until [`SettingsArgs::values`] passes them to the one table of
+//! settings, which parses flags, variables and files alike. `orchestrate PLAN` is `orchestrate run
+//! PLAN` ([`with_run`]).
 
 mod audit;
 mod by_hand;
@@ -43,10 +44,15 @@ use self::words::words;
 const FIRST_STEPS: &str = "`orchestrate PLAN` is short for `orchestrate run PLAN`. First steps: `orchestrate demo` \
                            shows a whole run; `orchestrate doctor` says what a run in your project needs.";
 
-/// Runs the tasks of a Markdown plan, or a goal, with coding agents in parallel and merges their work into one verified
-/// branch.
+/// Runs the tasks of a Markdown plan, or a goal, with coding agents in parallel and merges their
+/// work into one verified branch.
 #[derive(Debug, Parser)]
-#[command(name = "orchestrate", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(
+    name = "orchestrate",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true
+)]
 #[command(after_help = FIRST_STEPS)]
 pub(crate) struct Arguments {
     /// What to do.
@@ -73,13 +79,15 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Show the events of a run
     Log(LogArgs),
-    /// Show every branch: state, checks, size, risk, cost, and files that several change; or one task with its diff
+    /// Show every branch: state, checks, size, risk, cost, and files that several change; or one
+    /// task with its diff
     Review(ReviewArgs),
     /// Show the changes of a whole result, or on a task's branch
     Diff(DiffArgs),
     /// Approve a task's work, or a tool call that waits for your decision
     Approve(ApproveArgs),
-    /// Take what you have changed in a task's worktree and on its branch as its work; it is checked again
+    /// Take what you have changed in a task's worktree and on its branch as its work; it is checked
+    /// again
     Adopt(AdoptArgs),
     /// Start your shell, or your editor, in a task's worktree
     Open(OpenArgs),
@@ -95,7 +103,8 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
-    /// Remove agents' worktrees whose files are stored elsewhere, or what is left of runs that have landed
+    /// Remove agents' worktrees whose files are stored elsewhere, or what is left of runs that have
+    /// landed
     Clean(CleanArgs),
     /// Remove all of a run, its work included, after saying what would be lost
     Discard(DiscardArgs),
@@ -109,11 +118,14 @@ pub(crate) enum Command {
     Permissions(PermissionsArgs),
     /// Show and change settings, and consent to a project's commands
     Config(ConfigArgs),
-    /// List the tools that agents can be given, show one, write their reference, and check `.tool` files
+    /// List the tools that agents can be given, show one, write their reference, and check `.tool`
+    /// files
     Tools(ToolsArgs),
-    /// Run a command in a shell script of yours: record it, and use its result again while nothing has changed
+    /// Run a command in a shell script of yours: record it, and use its result again while nothing
+    /// has changed
     Tool(ToolArgs),
-    /// Show and clear the stored results of searches and of `tool run`, which are used again while nothing has changed
+    /// Show and clear the stored results of searches and of `tool run`, which are used again while
+    /// nothing has changed
     Cache(CacheArgs),
     /// Show a run's tool calls, and verify that their log has not been changed
     Audit(AuditArgs),
@@ -125,7 +137,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Set what the project's files suggest and consent to it, without a question; a `.env` stays out
+    /// Set what the project's files suggest and consent to it, without a question; a `.env` stays
+    /// out
     #[arg(long)]
     pub(crate) yes: bool,
     /// Replace an existing configuration file
@@ -157,8 +170,8 @@ pub(crate) struct CheckArgs {
 pub(crate) struct RunArgs {
     /// The file of a plan or a goal, or a goal in quotes
     pub(crate) plan: PathBuf,
-    /// Only make a plan of the goal, and write it to FILE, which must not exist [default: plan.md, or the next free
-    /// name]
+    /// Only make a plan of the goal, and write it to FILE, which must not exist [default: plan.md,
+    /// or the next free name]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) plan_only: Option<Option<PathBuf>>,
     #[command(flatten)]
@@ -204,20 +217,24 @@ pub(crate) struct SettingsArgs {
     /// Leave out the optional tasks, `- [ ]*`
     #[arg(long)]
     skip_optional: bool,
-    /// A check, such as 'cargo test': a shell command that must exit 0 on all merged work before the merge counts
+    /// A check, such as 'cargo test': a shell command that must exit 0 on all merged work before
+    /// the merge counts
     #[arg(long, value_name = "CMD")]
     verify: Option<String>,
-    /// Do not require that `--verify` passes on the commit that the run starts from before any agent starts
+    /// Do not require that `--verify` passes on the commit that the run starts from before any
+    /// agent starts
     #[arg(long)]
     no_verify_base: bool,
-    /// How often a check that fails is tried again on the very same files before an agent has to mend its work
+    /// How often a check that fails is tried again on the very same files before an agent has to
+    /// mend its work
     #[arg(long, value_name = "N")]
     verify_retries: Option<String>,
-    /// What happens to finished branches: auto (merged), review (as `--review always`) or none (they stay branches)
+    /// What happens to finished branches: auto (merged), review (as `--review always`) or none
+    /// (they stay branches)
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
-    /// When you approve work before it is merged: never, deleted-tests (it deletes or weakens tests, or leaves a file
-    /// that looks like a secret), risky or always
+    /// When you approve work before it is merged: never, deleted-tests (it deletes or weakens
+    /// tests, or leaves a file that looks like a secret), risky or always
     #[arg(long, value_name = "MODE")]
     review: Option<String>,
     /// The commit, branch or tag to start from, instead of HEAD
@@ -232,13 +249,15 @@ pub(crate) struct SettingsArgs {
     /// How long to wait for a model that does not answer
     #[arg(long, value_name = "TIME")]
     outage_patience: Option<String>,
-    /// Land the result, as `orchestrate land` does, if the run succeeds: merge it into the branch that it started from
+    /// Land the result, as `orchestrate land` does, if the run succeeds: merge it into the branch
+    /// that it started from
     #[arg(long)]
     land: bool,
     /// Run commands without a sandbox; never use this with a model that you do not trust
     #[arg(long)]
     no_sandbox: bool,
-    /// Allow calls that a built-in rule denies, by tool or tool(pattern), such as 'Bash(git push:*)'
+    /// Allow calls that a built-in rule denies, by tool or tool(pattern), such as 'Bash(git
+    /// push:*)'
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
     /// Ask for approval of matching calls
@@ -247,7 +266,8 @@ pub(crate) struct SettingsArgs {
     /// Deny matching calls
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
-    /// Whether results of agents' searches are kept and, while no file changes, used again: off, read, write or use
+    /// Whether results of agents' searches are kept and, while no file changes, used again: off,
+    /// read, write or use
     #[arg(long, value_name = "MODE")]
     cache: Option<String>,
     /// Do not tick the plan's boxes when landing
@@ -319,9 +339,19 @@ impl std::fmt::Display for FileLine {
 
 /// Parses a place in a file, such as `src/lib.rs:12`.
 fn place(text: &str) -> Result<FileLine, String> {
-    let read = |(file, line): (&str, &str)| Some(FileLine { file: file.to_owned(), line: line.parse().ok()? });
-    let place = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(read);
-    place.filter(|place| place.line > 0).ok_or_else(|| "expected FILE:LINE, such as src/lib.rs:12".to_owned())
+    let read = |(file, line): (&str, &str)| {
+        Some(FileLine {
+            file: file.to_owned(),
+            line: line.parse().ok()?,
+        })
+    };
+    let place = text
+        .rsplit_once(':')
+        .filter(|(file, _)| !file.is_empty())
+        .and_then(read);
+    place
+        .filter(|place| place.line > 0)
+        .ok_or_else(|| "expected FILE:LINE, such as src/lib.rs:12".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -353,13 +383,16 @@ pub(crate) struct ApproveArgs {
     /// The task, or the id of a tool call that `status` lists as waiting for you
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
-    /// The id of the git tree that you reviewed, or a prefix of it [default: the one last shown by review or diff]
+    /// The id of the git tree that you reviewed, or a prefix of it [default: the one last shown by
+    /// review or diff]
     #[arg(long)]
     pub(crate) tree: Option<String>,
-    /// The hash shown with the call; without it, the call is shown on the terminal and you are asked
+    /// The hash shown with the call; without it, the call is shown on the terminal and you are
+    /// asked
     #[arg(long)]
     pub(crate) hash: Option<String>,
-    /// Approve only these files and folders of a task's work; the rest returns to its agent once they are merged
+    /// Approve only these files and folders of a task's work; the rest returns to its agent once
+    /// they are merged
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["tree", "hash"])]
     pub(crate) only: Vec<String>,
     /// The message for the agent, to which the rest returns
@@ -432,19 +465,19 @@ pub(crate) struct LandArgs {
     /// Land the whole result as one commit
     #[arg(long, group = "style", conflicts_with = "undo")]
     pub(crate) squash: bool,
-    /// Land one commit for each merged task, without merge commits; the work of agents that a task spawned is in its
-    /// commit, whose trailers name them
+    /// Land one commit for each merged task, without merge commits; the work of agents that a task
+    /// spawned is in its commit, whose trailers name them
     #[arg(long, group = "style", conflicts_with_all = ["undo", "message"])]
     pub(crate) rebase: bool,
-    /// The message of the merge or the squash, or the title of the pull request and the beginning of its description;
-    /// {title}, {run} and {tasks} are replaced
+    /// The message of the merge or the squash, or the title of the pull request and the beginning
+    /// of its description; {title}, {run} and {tasks} are replaced
     #[arg(long, short, value_name = "TEXT", value_parser = template, conflicts_with = "undo")]
     pub(crate) message: Option<String>,
     /// Push the result and open a pull request (with gh or glab) instead of landing it here
     #[arg(long, conflicts_with_all = ["undo", "style", "hooks", "no_write_back"])]
     pub(crate) pr: bool,
-    /// Run your git hooks for the commit's message and after the merge; never use this with a repository that you do
-    /// not trust
+    /// Run your git hooks for the commit's message and after the merge; never use this with a
+    /// repository that you do not trust
     #[arg(long, conflicts_with = "undo")]
     pub(crate) hooks: bool,
     /// Do not tick the plan's boxes
@@ -475,7 +508,8 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct StopArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Let each agent finish its current request and the tool calls of the reply, and start nothing new
+    /// Let each agent finish its current request and the tool calls of the reply, and start nothing
+    /// new
     #[arg(long, group = "level")]
     pub(crate) drain: bool,
     /// Kill every process immediately
@@ -520,7 +554,8 @@ pub(crate) enum ConfigCommand {
     Set {
         /// The key, for example max_agents
         key: String,
-        /// Its value; of a list, what to add: one item, or several as 'CI, LANG' or '["CI", "LANG"]'
+        /// Its value; of a list, what to add: one item, or several as 'CI, LANG' or '["CI",
+        /// "LANG"]'
         value: String,
     },
     /// List the commands that this project's files name, and consent to them
@@ -566,7 +601,11 @@ impl SettingsArgs {
             ("outage_patience", &self.outage_patience),
             ("cache", &self.cache),
         ];
-        let lists = [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)];
+        let lists = [
+            ("allow", &self.allow),
+            ("ask", &self.ask),
+            ("deny", &self.deny),
+        ];
         let switches = [
             ("skip_optional", self.skip_optional),
             ("land", self.land),
@@ -576,9 +615,16 @@ impl SettingsArgs {
         single
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.clone()?)))
-            .chain(lists.into_iter().flat_map(|(name, rules)| rules.iter().map(move |rule| (name, rule.clone()))))
+            .chain(
+                lists
+                    .into_iter()
+                    .flat_map(|(name, rules)| rules.iter().map(move |rule| (name, rule.clone()))),
+            )
             .chain(on(&switches))
-            .chain(self.no_verify_base.then(|| ("verify_base", "false".to_owned())))
+            .chain(
+                self.no_verify_base
+                    .then(|| ("verify_base", "false".to_owned())),
+            )
             .collect()
     }
 }
@@ -595,7 +641,9 @@ fn with_defaults(command: clap::Command) -> clap::Command {
     command.mut_subcommand("run", |run| {
         run.mut_args(|option| {
             let key = named(option.get_id().as_str());
-            let key = key.filter(|key| !key.default.is_empty() && !matches!(key.kind, Kind::Rules | Kind::Switch));
+            let key = key.filter(|key| {
+                !key.default.is_empty() && !matches!(key.kind, Kind::Rules | Kind::Switch)
+            });
             match (key, option.get_help()) {
                 (Some(key), Some(help)) => {
                     let help = format!("{help} [default: {}]", key.default.trim_matches('"'));
@@ -609,13 +657,19 @@ fn with_defaults(command: clap::Command) -> clap::Command {
 
 /// Returns the names of all commands.
 pub(crate) fn command_names() -> Vec<String> {
-    Arguments::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+    Arguments::command()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect()
 }
 
 /// Inserts `run` if the first argument is not a command, but a plan or an option of `run`.
 pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
     const OWN: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];
-    let Some(first) = arguments.get(1).map(|first| first.to_string_lossy().into_owned()) else {
+    let Some(first) = arguments
+        .get(1)
+        .map(|first| first.to_string_lossy().into_owned())
+    else {
         return arguments;
     };
     if !OWN.contains(&first.as_str()) && !command_names().contains(&first) {
@@ -624,27 +678,41 @@ pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Reports whether the command is one of the user's own that is wrapped, which has the limits that the user set.
+/// Reports whether the command is one of the user's own that is wrapped, which has the limits that
+/// the user set.
 pub(crate) fn is_wrapper(arguments: &[OsString]) -> bool {
     arguments.get(1).is_some_and(|command| command == "tool")
 }
 
 /// Returns the output format on the command line, which may be invalid otherwise.
 pub(crate) fn typed_format(arguments: &[OsString]) -> Option<String> {
-    let texts: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
-    texts.iter().take_while(|text| *text != "--").enumerate().find_map(|(at, text)| match text.as_ref() {
-        "--json" => Some("json".to_owned()),
-        "--output-format" => texts.get(at + 1).map(|next| next.clone().into_owned()),
-        other => other.strip_prefix("--output-format=").map(str::to_owned),
-    })
+    let texts: Vec<_> = arguments
+        .iter()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy())
+        .collect();
+    texts
+        .iter()
+        .take_while(|text| *text != "--")
+        .enumerate()
+        .find_map(|(at, text)| match text.as_ref() {
+            "--json" => Some("json".to_owned()),
+            "--output-format" => texts.get(at + 1).map(|next| next.clone().into_owned()),
+            other => other.strip_prefix("--output-format=").map(str::to_owned),
+        })
 }
 
-/// Reports whether the command on the command line has an output format, which other sources may set too.
+/// Reports whether the command on the command line has an output format, which other sources may
+/// set too.
 pub(crate) fn has_format(arguments: &[OsString]) -> bool {
     let name = arguments.get(1).map(|name| name.to_string_lossy());
     let command = Arguments::command();
     let found = name.and_then(|name| command.find_subcommand(name.as_ref()));
-    found.is_some_and(|command| command.get_arguments().any(|option| option.get_id() == "output_format"))
+    found.is_some_and(|command| {
+        command
+            .get_arguments()
+            .any(|option| option.get_id() == "output_format")
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use orchestrate_coordinator::{
-    Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of, setup_hosts,
+    Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of,
+    setup_hosts,
 };
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
@@ -23,7 +24,8 @@ use crate::show::terminal::Terminal;
 /// The context of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// The process's environment, without variables that are not UTF-8, since these cannot be settings.
+    /// The process's environment, without variables that are not UTF-8, since these cannot be
+    /// settings.
     pub(crate) variables: BTreeMap<String, String>,
     /// The directory that the program was started in.
     pub(crate) directory: PathBuf,
@@ -33,15 +35,23 @@ pub(crate) struct Context {
 
 impl Context {
     /// Reads the context of this process.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
     pub(crate) fn of_process() -> Result<Context, CommandError> {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let directory = std::env::current_dir()
-            .map_err(|error| CommandError::usage(format!("failed to find the current directory: {error}")))?;
+        let directory = std::env::current_dir().map_err(|error| {
+            CommandError::usage(format!("failed to find the current directory: {error}"))
+        })?;
         let terminal = Terminal::of_process(&variables);
-        Ok(Context { variables, directory, terminal })
+        Ok(Context {
+            variables,
+            directory,
+            terminal,
+        })
     }
 
     /// Returns the user's directories.
@@ -50,7 +60,11 @@ impl Context {
     }
 
     /// Merges the settings of the command line and of a plan with every other source.
-    pub(crate) fn load(&self, typed: Vec<(&'static str, String)>, plan: Layer) -> Result<Loaded, CommandError> {
+    pub(crate) fn load(
+        &self,
+        typed: Vec<(&'static str, String)>,
+        plan: Layer,
+    ) -> Result<Loaded, CommandError> {
         let inputs = Inputs {
             tools: self.tool_names()?,
             flags: Layer::of_flags(typed)?,
@@ -68,15 +82,24 @@ impl Context {
     /// Returns the names that permission rules may have here.
     pub(crate) fn tool_names(&self) -> Result<ToolNames, CommandError> {
         let (of_user, checkout) = (self.directories()?.config, project_root(&self.directory));
-        orchestrate_coordinator::tool_names(Some(&of_user), checkout.as_deref()).map_err(CommandError::at_start)
+        orchestrate_coordinator::tool_names(Some(&of_user), checkout.as_deref())
+            .map_err(CommandError::at_start)
     }
 
-    /// Returns the output format that sources other than the command line set. If the settings are invalid, only the
-    /// environment variable counts, since the error itself has to be reported in some format.
+    /// Returns the output format that sources other than the command line set. If the settings are
+    /// invalid, only the environment variable counts, since the error itself has to be reported in
+    /// some format.
     pub(crate) fn output_format(&self) -> Option<String> {
-        let of_variable = || self.variables.get(&named("output_format")?.variable()).cloned();
+        let of_variable = || {
+            self.variables
+                .get(&named("output_format")?.variable())
+                .cloned()
+        };
         let loaded = self.load(Vec::new(), Layer::default());
-        loaded.map_or_else(|_| of_variable(), |loaded| loaded.resolved.text("output_format"))
+        loaded.map_or_else(
+            |_| of_variable(),
+            |loaded| loaded.resolved.text("output_format"),
+        )
     }
 
     /// Opens the repository around the directory that the program was started in.
@@ -86,13 +109,15 @@ impl Context {
         Ok(project)
     }
 
-    /// Redacts the secrets of the environment, of the user's file and of the repository from all further output.
+    /// Redacts the secrets of the environment, of the user's file and of the repository from all
+    /// further output.
     fn hide(&self, of_file: &BTreeMap<String, String>, project: Option<&Project>) {
         let mut variables = self.variables.clone();
         variables.extend(of_file.clone());
-        output::hide(
-            project.map_or_else(|| redactor_of(&variables, None, None), |project| project.redactor(&variables)),
-        );
+        output::hide(project.map_or_else(
+            || redactor_of(&variables, None, None),
+            |project| project.redactor(&variables),
+        ));
     }
 
     /// Opens the store of the repository's runs; fails if there are none.
@@ -108,7 +133,9 @@ impl Context {
             return Ok(store);
         }
         let state = self.directories()?.state;
-        Err(project.moved(&state).map_or_else(no_run, |moved| has_moved(&moved)))
+        Err(project
+            .moved(&state)
+            .map_or_else(no_run, |moved| has_moved(&moved)))
     }
 
     /// Finds a run by a prefix of its id, or the latest one.
@@ -121,8 +148,9 @@ impl Context {
         Ok((store, run))
     }
 
-    /// Reports whether an argument that may be a run or a task is a prefix of a run's id. A task never has the form
-    /// of a whole run id, but may have that of a prefix; a task of the latest run then takes precedence.
+    /// Reports whether an argument that may be a run or a task is a prefix of a run's id. A task
+    /// never has the form of a whole run id, but may have that of a prefix; a task of the latest
+    /// run then takes precedence.
     pub(crate) fn is_run(&self, typed: &str) -> Result<bool, CommandError> {
         if RunId::is_run_id(typed) || !typed.starts_with("r-") {
             return Ok(typed.starts_with("r-"));
@@ -137,41 +165,63 @@ impl Context {
         Ok(Archive::open(&self.directory, self.settings(&loaded)?)?)
     }
 
-    /// Returns the settings for opening a repository; unless output is quiet, they tell the user what is waited for.
+    /// Returns the settings for opening a repository; unless output is quiet, they tell the user
+    /// what is waited for.
     pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, CommandError> {
         let settings = settings_of(loaded, &self.directories()?);
         if loaded.resolved.is_on("quiet") {
             return Ok(settings);
         }
-        Ok(Settings { warn: output::warning, waiting: |waiting| output::note(&waiting.to_string()), ..settings })
+        Ok(Settings {
+            warn: output::warning,
+            waiting: |waiting| output::note(&waiting.to_string()),
+            ..settings
+        })
     }
 
     /// Returns the commands that need the user's consent, with what those with the network can do.
     pub(crate) fn commands(&self, loaded: &Loaded) -> Result<Vec<ProjectCommand>, CommandError> {
         let mut commands = loaded.commands.clone();
         for command in &mut commands {
-            let Some(network) = &mut command.network else { continue };
+            let Some(network) = &mut command.network else {
+                continue;
+            };
             let patterns = self.project()?.include_patterns()?;
             if !patterns.is_empty() {
-                network.sees.push(format!("your files that .worktreeinclude names: {}", patterns.join(", ")));
+                network.sees.push(format!(
+                    "your files that .worktreeinclude names: {}",
+                    patterns.join(", ")
+                ));
             }
             network.hosts = setup_hosts(&loaded.run.setup_hosts).named();
         }
         Ok(commands)
     }
 
-    /// Asks about each file of the project that defines a tool and that the user does not trust yet, if the
-    /// user can be asked; the others stay without effect. Returns whether the user trusts another one now.
-    pub(crate) fn offer_tools(&self, project: &Project, loaded: &Loaded) -> Result<bool, CommandError> {
+    /// Asks about each file of the project that defines a tool and that the user does not trust
+    /// yet, if the user can be asked; the others stay without effect. Returns whether the user
+    /// trusts another one now.
+    pub(crate) fn offer_tools(
+        &self,
+        project: &Project,
+        loaded: &Loaded,
+    ) -> Result<bool, CommandError> {
         if !self.terminal.can_ask {
             return Ok(false);
         }
         let (base, directories) = (loaded.resolved.text("base"), self.directories()?);
-        let untrusted = project.tools(base.as_deref(), Some(&directories.config))?.untrusted;
-        let mut consents = Consents::load(&directories.state).map_err(|error| of_consents(&error))?;
+        let untrusted = project
+            .tools(base.as_deref(), Some(&directories.config))?
+            .untrusted;
+        let mut consents =
+            Consents::load(&directories.state).map_err(|error| of_consents(&error))?;
         let mut is_any = false;
         for file in untrusted {
-            let whole = format!("{} defines a tool for agents\n{}", file.place, project_command::render(&file));
+            let whole = format!(
+                "{} defines a tool for agents\n{}",
+                file.place,
+                project_command::render(&file)
+            );
             let question = "Let agents use it in this repository from now on? [y/N] ";
             if parked_call::show(&whole)? && output::confirm(question) {
                 consents.give(file).map_err(|error| of_consents(&error))?;
@@ -181,12 +231,14 @@ impl Context {
         Ok(is_any)
     }
 
-    /// Requires the user's consent to every command in the project's files, and asks for it if possible.
+    /// Requires the user's consent to every command in the project's files, and asks for it if
+    /// possible.
     pub(crate) fn require_consent(&self, commands: &[ProjectCommand]) -> Result<(), CommandError> {
         if commands.is_empty() {
             return Ok(());
         }
-        let mut consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        let mut consents =
+            Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
         for command in commands {
             if consents.covers(command) {
                 continue;
@@ -194,8 +246,13 @@ impl Context {
             if !self.terminal.can_ask {
                 return Err(refusal(command));
             }
-            let (place, key, whole) = (&command.place, &command.key, project_command::render(command));
-            let whole = format!("{place} wants to run this command in the sandbox, as `{key}`\n{whole}");
+            let (place, key, whole) = (
+                &command.place,
+                &command.key,
+                project_command::render(command),
+            );
+            let whole =
+                format!("{place} wants to run this command in the sandbox, as `{key}`\n{whole}");
             let question = match command.network {
                 Some(_) => "Allow it with the network, in this repository from now on? [y/N] ",
                 None => "Allow it in this repository from now on? [y/N] ",
@@ -203,34 +260,49 @@ impl Context {
             if !parked_call::show(&whole)? || !output::confirm(question) {
                 return Err(refusal(command));
             }
-            consents.give(command.clone()).map_err(|error| of_consents(&error))?;
+            consents
+                .give(command.clone())
+                .map_err(|error| of_consents(&error))?;
         }
         Ok(())
     }
 }
 
 impl Context {
-    /// Requires the user's consent to every provider that a plan, a role or the project chooses, and asks for it if
-    /// possible. Returns the names of all providers that the run may use.
-    pub(crate) fn require_vendors(&self, vendors: &Vendors) -> Result<BTreeSet<String>, CommandError> {
+    /// Requires the user's consent to every provider that a plan, a role or the project chooses,
+    /// and asks for it if possible. Returns the names of all providers that the run may use.
+    pub(crate) fn require_vendors(
+        &self,
+        vendors: &Vendors,
+    ) -> Result<BTreeSet<String>, CommandError> {
         for unasked in self.without_consent(vendors)? {
             if !self.terminal.can_ask || !confirms(unasked)? {
                 return Err(vendor_refusal(unasked));
             }
             let consent = self.provider_consent(&unasked.vendor, &unasked.place);
-            let mut consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
-            consents.give(consent).map_err(|error| of_consents(&error))?;
+            let mut consents =
+                Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+            consents
+                .give(consent)
+                .map_err(|error| of_consents(&error))?;
         }
-        let unasked = vendors.unasked.iter().map(|unasked| unasked.vendor.provider.clone());
+        let unasked = vendors
+            .unasked
+            .iter()
+            .map(|unasked| unasked.vendor.provider.clone());
         Ok(vendors.allowed.iter().cloned().chain(unasked).collect())
     }
 
     /// Returns the providers among these that the user has neither allowed nor consented to.
-    pub(crate) fn without_consent<'v>(&self, vendors: &'v Vendors) -> Result<Vec<&'v UnaskedVendor>, CommandError> {
+    pub(crate) fn without_consent<'v>(
+        &self,
+        vendors: &'v Vendors,
+    ) -> Result<Vec<&'v UnaskedVendor>, CommandError> {
         if vendors.unasked.is_empty() {
             return Ok(Vec::new());
         }
-        let consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        let consents =
+            Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
         let mut open = Vec::new();
         for unasked in &vendors.unasked {
             if !consents.covers(&self.provider_consent(&unasked.vendor, &unasked.place)) {
@@ -240,7 +312,8 @@ impl Context {
         Ok(open)
     }
 
-    /// Returns the consent to a provider in the repository around the directory that the program was started in.
+    /// Returns the consent to a provider in the repository around the directory that the program
+    /// was started in.
     pub(crate) fn provider_consent(&self, vendor: &Vendor, place: &str) -> ProjectCommand {
         let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
         let project = root.canonicalize().unwrap_or(root);
@@ -250,17 +323,28 @@ impl Context {
 
 /// Shows a provider that others have chosen, and asks for the user's consent.
 fn confirms(unasked: &UnaskedVendor) -> Result<bool, CommandError> {
-    let UnaskedVendor { vendor, model, place } = unasked;
+    let UnaskedVendor {
+        vendor,
+        model,
+        place,
+    } = unasked;
     let whole = format!(
         "{place} chooses {model}: {} would get this repository's code, at {}, and be paid with your key\n",
         vendor.provider, vendor.endpoint
     );
-    let question = format!("Allow {} in this repository from now on? [y/N] ", vendor.provider);
+    let question = format!(
+        "Allow {} in this repository from now on? [y/N] ",
+        vendor.provider
+    );
     Ok(parked_call::show(&whole)? && output::confirm(&question))
 }
 
 fn vendor_refusal(unasked: &UnaskedVendor) -> CommandError {
-    let UnaskedVendor { vendor, model, place } = unasked;
+    let UnaskedVendor {
+        vendor,
+        model,
+        place,
+    } = unasked;
     let message = format!(
         "{place} chooses {model}, but you have not allowed the provider `{}` (at {}), which would get this \
          repository's code; nothing was run",
@@ -286,7 +370,9 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
         return Ok(task);
     }
     let ids = state.tasks().map(|record| &record.task.id);
-    let fits: Vec<&TaskId> = ids.filter(|id| !typed.is_empty() && id.as_str().starts_with(typed)).collect();
+    let fits: Vec<&TaskId> = ids
+        .filter(|id| !typed.is_empty() && id.as_str().starts_with(typed))
+        .collect();
     match fits.as_slice() {
         [] => {}
         [task] => return Ok((*task).clone()),
@@ -296,11 +382,17 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
             return Err(error.hint(format!("type more of one of these: {}", names.join(", "))));
         }
     }
-    let error = CommandError::usage(format!("there is no task '{typed}' in run {}", state.run_id));
+    let error = CommandError::usage(format!(
+        "there is no task '{typed}' in run {}",
+        state.run_id
+    ));
     let known = state.tasks().map(|record| record.task.id.as_str());
     Err(match orchestrate_core::similar::nearest(typed, known) {
         Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-        None => error.hint(format!("`orchestrate status {}` lists the tasks", state.run_id)),
+        None => error.hint(format!(
+            "`orchestrate status {}` lists the tasks",
+            state.run_id
+        )),
     })
 }
 
@@ -311,16 +403,22 @@ pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, Comma
         return task.map(Subject::Task);
     }
     let calls: Vec<&CallHash> = state.open_approvals().map(|(call, _)| call).collect();
-    let fits: Vec<&CallHash> = calls.into_iter().filter(|call| call.as_str().starts_with(typed)).collect();
+    let fits: Vec<&CallHash> = calls
+        .into_iter()
+        .filter(|call| call.as_str().starts_with(typed))
+        .collect();
     match (fits.as_slice(), task) {
-        ([], Err(_)) if state.is_decided(typed) => {
-            Err(CommandError::usage(format!("call {typed} has been answered already")))
-        }
+        ([], Err(_)) if state.is_decided(typed) => Err(CommandError::usage(format!(
+            "call {typed} has been answered already"
+        ))),
         ([], task) => task.map(Subject::Task),
         ([call], Err(_)) => Ok(Subject::Call((*call).clone())),
-        (_, Err(_)) => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more digits"))),
+        (_, Err(_)) => Err(CommandError::usage(format!(
+            "several calls begin with '{typed}'; type more digits"
+        ))),
         (_, Ok(task)) => {
-            let error = CommandError::usage(format!("the task {task} and a call begin with '{typed}'"));
+            let error =
+                CommandError::usage(format!("the task {task} and a call begin with '{typed}'"));
             Err(error.hint("type more of either"))
         }
     }
@@ -346,12 +444,19 @@ fn refusal(command: &ProjectCommand) -> CommandError {
         "{}: the project's command for `{}` needs your consent{}; nothing was run:\n{}",
         command.place,
         command.key,
-        if command.network.is_some() { " to use the network" } else { "" },
+        if command.network.is_some() {
+            " to use the network"
+        } else {
+            ""
+        },
         project_command::render(command).trim_end()
     );
     CommandError::new(ErrorKind::Usage, message)
         .hint("inspect it, then type `orchestrate config trust`")
-        .hint(format!("or set a command yourself: {}", other_way(&command.key)))
+        .hint(format!(
+            "or set a command yourself: {}",
+            other_way(&command.key)
+        ))
 }
 
 fn other_way(key: &str) -> &'static str {

@@ -1,14 +1,16 @@
 //! The program's error type: its kind, what happened, where, and what to type next.
 //!
-//! Only this module maps failures to exit codes. Libraries' messages complete "failed to …", so they are shown with
-//! that prefix.
+//! Only this module maps failures to exit codes. Libraries' messages complete "failed to …", so
+//! they are shown with that prefix.
 
 use std::fmt::Write as _;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
+};
 use orchestrate_coordinator::CoordinatorError;
 use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE};
 use orchestrate_journal::JournalError;
@@ -81,12 +83,22 @@ pub(crate) struct Complaint {
 impl CommandError {
     /// Creates an error with one message.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> CommandError {
-        CommandError::of_complaints(kind, vec![Complaint { message: message.into(), ..Complaint::default() }])
+        CommandError::of_complaints(
+            kind,
+            vec![Complaint {
+                message: message.into(),
+                ..Complaint::default()
+            }],
+        )
     }
 
     /// Creates an error with several problems.
     pub(crate) fn of_complaints(kind: ErrorKind, complaints: Vec<Complaint>) -> CommandError {
-        CommandError { kind, complaints, hints: Vec::new() }
+        CommandError {
+            kind,
+            complaints,
+            hints: Vec::new(),
+        }
     }
 
     /// Creates a usage error.
@@ -108,13 +120,20 @@ impl CommandError {
     /// Creates the error of a failed write to standard output.
     pub(crate) fn of_output(error: &io::Error) -> CommandError {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            CommandError::new(ErrorKind::BrokenPipe, "failed to write the output: its reader has closed it")
+            CommandError::new(
+                ErrorKind::BrokenPipe,
+                "failed to write the output: its reader has closed it",
+            )
         } else {
-            CommandError::new(ErrorKind::Failed, format!("failed to write the output: {error}"))
+            CommandError::new(
+                ErrorKind::Failed,
+                format!("failed to write the output: {error}"),
+            )
         }
     }
 
-    /// Converts an error from before the run has started: what failed then is for the user to fix, as a usage error.
+    /// Converts an error from before the run has started: what failed then is for the user to fix,
+    /// as a usage error.
     pub(crate) fn at_start(error: CoordinatorError) -> CommandError {
         let is_crowded = matches!(error, CoordinatorError::FewFiles { .. });
         let mut error = CommandError::from(error);
@@ -122,7 +141,11 @@ impl CommandError {
             error.kind = ErrorKind::Usage;
         }
         // Only a new run can lower the number of agents, since it is fixed at the start.
-        if is_crowded { error.hint("lower it with --max-agents") } else { error }
+        if is_crowded {
+            error.hint("lower it with --max-agents")
+        } else {
+            error
+        }
     }
 
     /// Changes the kind of the error.
@@ -148,17 +171,26 @@ impl CommandError {
 
     /// Returns the problems in one line.
     pub(crate) fn in_one_line(&self) -> String {
-        let messages: Vec<&str> = self.complaints.iter().map(|complaint| complaint.message.as_str()).collect();
+        let messages: Vec<&str> = self
+            .complaints
+            .iter()
+            .map(|complaint| complaint.message.as_str())
+            .collect();
         messages.join("; ")
     }
 
     /// Returns the JSON object that is printed instead of a result.
     pub(crate) fn json(&self) -> Value {
-        let errors: Vec<Value> = self.complaints.iter().map(|complaint| complaint.json(&self.hints)).collect();
+        let errors: Vec<Value> = self
+            .complaints
+            .iter()
+            .map(|complaint| complaint.json(&self.hints))
+            .collect();
         json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
     }
 
-    /// Renders the error for people; external text in it is made [`plain`], so that it can be printed as it is.
+    /// Renders the error for people; external text in it is made [`plain`], so that it can be
+    /// printed as it is.
     pub(crate) fn render(&self, terminal: Terminal) -> String {
         let mut text = String::new();
         for complaint in &self.complaints {
@@ -225,7 +257,11 @@ impl Complaint {
 
     /// Renders an excerpt of the file with the problem marked.
     fn report(&self, terminal: Terminal) -> Option<String> {
-        let theme = if terminal.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let theme = if terminal.colour {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
         let mut text = String::new();
         let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
         handler.render_report(&mut text, &Located::of(self)?).ok()?;
@@ -236,7 +272,13 @@ impl Complaint {
     fn annotation(&self) -> String {
         let mut fields = String::new();
         if let Some(place) = self.place.as_ref().filter(|_| self.line > 0) {
-            let _ = write!(fields, " file={},line={},col={}", workflow_property(place), self.line, self.column);
+            let _ = write!(
+                fields,
+                " file={},line={},col={}",
+                workflow_property(place),
+                self.line,
+                self.column
+            );
         }
         format!("::error{fields}::{}", workflow_data(&self.message))
     }
@@ -254,13 +296,20 @@ struct Located {
 impl Located {
     fn of(complaint: &Complaint) -> Option<Located> {
         let (text, span) = complaint.excerpt.as_ref()?;
-        let [before, wrong, after] =
-            [text.get(..span.start)?, text.get(span.clone())?, text.get(span.end..)?].map(plain);
+        let [before, wrong, after] = [
+            text.get(..span.start)?,
+            text.get(span.clone())?,
+            text.get(span.end..)?,
+        ]
+        .map(plain);
         Some(Located {
             message: plain(&complaint.message),
             help: complaint.suggestion.as_deref().map(plain),
             span: before.len()..before.len() + wrong.len(),
-            source: NamedSource::new(plain(complaint.place.as_deref().unwrap_or_default()), before + &wrong + &after),
+            source: NamedSource::new(
+                plain(complaint.place.as_deref().unwrap_or_default()),
+                before + &wrong + &after,
+            ),
         })
     }
 }
@@ -279,7 +328,9 @@ impl miette::Diagnostic for Located {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn std::fmt::Display>)
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn std::fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -287,7 +338,9 @@ impl miette::Diagnostic for Located {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(std::iter::once(LabeledSpan::underline(self.span.clone()))))
+        Some(Box::new(std::iter::once(LabeledSpan::underline(
+            self.span.clone(),
+        ))))
     }
 }
 
@@ -295,13 +348,15 @@ impl From<CoordinatorError> for CommandError {
     fn from(error: CoordinatorError) -> Self {
         let message = format!("failed to {error}");
         let said = if error.is_disk_full() {
-            CommandError::new(ErrorKind::Failed, message).hint("free some space; recorded work is kept")
+            CommandError::new(ErrorKind::Failed, message)
+                .hint("free some space; recorded work is kept")
         } else if matches!(error, CoordinatorError::ReadOnlyRepository { .. }) {
             CommandError::new(ErrorKind::Failed, message)
                 .hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
                 .hint("recorded work is kept: `orchestrate resume` continues a run that had begun")
         } else if error.is_read_only() {
-            CommandError::usage(message).hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
+            CommandError::usage(message)
+                .hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
         } else if error.is_defect() {
             CommandError::internal(message)
         } else if error.needs_person() {

@@ -1,7 +1,8 @@
 //! Decides whether an argument names a plan, or is a goal in words.
 //!
-//! What exists as a file or a folder is a path. Else a text with white space is a goal, unless it has the form of a
-//! path that was mistyped or of a command that was quoted; a single word is always a path.
+//! What exists as a file or a folder is a path. Else a text with white space is a goal, unless it
+//! has the form of a path that was mistyped or of a command that was quoted; a single word is
+//! always a path.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -28,49 +29,89 @@ impl<'a> Given<'a> {
     /// Decides what an argument is; fails if it can only be a mistake.
     pub(crate) fn of(context: &Context, typed: &'a Path) -> Result<Self, CommandError> {
         let exists = || context.directory.join(typed).symlink_metadata().is_ok();
-        let Some(text) = typed.to_str().filter(|text| text.contains(char::is_whitespace) && !exists()) else {
+        let Some(text) = typed
+            .to_str()
+            .filter(|text| text.contains(char::is_whitespace) && !exists())
+        else {
             return Ok(Self::Plan(typed));
         };
         if text.trim().is_empty() {
-            return Err(CommandError::usage("the goal is empty").hint("describe what is to be done, in quotes"));
+            return Err(CommandError::usage("the goal is empty")
+                .hint("describe what is to be done, in quotes"));
         }
         if is_path(context, typed) {
             return Ok(Self::Plan(typed));
         }
         match quoted_command(context, text) {
-            Some(command) => Err(CommandError::usage(format!("`{text}` is one argument, and no file"))
-                .hint(format!("did you mean `orchestrate {command}`, without quotes?"))),
+            Some(command) => Err(CommandError::usage(format!(
+                "`{text}` is one argument, and no file"
+            ))
+            .hint(format!(
+                "did you mean `orchestrate {command}`, without quotes?"
+            ))),
             None => Ok(Self::Goal(text)),
         }
     }
 }
 
-/// Returns the error of a goal whose words are several arguments, if that is why the command line is refused.
-pub(crate) fn without_quotes(context: &Context, typed: &[OsString], refused: &clap::Error) -> Option<CommandError> {
-    let Some(ContextValue::String(unexpected)) = refused.get(ContextKind::InvalidArg) else { return None };
-    let texts: Vec<_> = typed.iter().map(|argument| argument.to_string_lossy()).collect();
-    let command = texts.get(1).filter(|command| matches!(command.as_ref(), "run" | "check"))?;
+/// Returns the error of a goal whose words are several arguments, if that is why the command line
+/// is refused.
+pub(crate) fn without_quotes(
+    context: &Context,
+    typed: &[OsString],
+    refused: &clap::Error,
+) -> Option<CommandError> {
+    let Some(ContextValue::String(unexpected)) = refused.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let texts: Vec<_> = typed
+        .iter()
+        .map(|argument| argument.to_string_lossy())
+        .collect();
+    let command = texts
+        .get(1)
+        .filter(|command| matches!(command.as_ref(), "run" | "check"))?;
     let is_word = |text: &str| !text.starts_with('-');
     // The first word is taken for the plan, so the second one is refused.
-    let is_first = |pair: &[Cow<'_, str>]| matches!(pair, [word, next] if is_word(word) && next == unexpected);
+    let is_first =
+        |pair: &[Cow<'_, str>]| matches!(pair, [word, next] if is_word(word) && next == unexpected);
     let first = 2 + texts.get(2..)?.windows(2).position(is_first)?;
-    let words: Vec<&str> = texts.iter().skip(first).map(AsRef::as_ref).take_while(|text| is_word(text)).collect();
-    let is_file = |word: &&str| word.ends_with(".md") || context.directory.join(word).symlink_metadata().is_ok();
+    let words: Vec<&str> = texts
+        .iter()
+        .skip(first)
+        .map(AsRef::as_ref)
+        .take_while(|text| is_word(text))
+        .collect();
+    let is_file = |word: &&str| {
+        word.ends_with(".md") || context.directory.join(word).symlink_metadata().is_ok()
+    };
     if refused.kind() != ErrorKind::UnknownArgument || words.iter().any(is_file) {
         return None;
     }
     let words = words.join(" ");
-    let error = CommandError::usage(format!("`{words}` is several arguments, and one file or one goal is expected"));
-    Some(error.hint(format!("a goal of several words is quoted: `orchestrate {command} {}`", shell_word(&words))))
+    let error = CommandError::usage(format!(
+        "`{words}` is several arguments, and one file or one goal is expected"
+    ));
+    Some(error.hint(format!(
+        "a goal of several words is quoted: `orchestrate {command} {}`",
+        shell_word(&words)
+    )))
 }
 
-/// Reports whether a text that is no file has the form of a path: it begins as one, or its folder exists, or the name
-/// of a file beside it is almost the same.
+/// Reports whether a text that is no file has the form of a path: it begins as one, or its folder
+/// exists, or the name of a file beside it is almost the same.
 fn is_path(context: &Context, typed: &Path) -> bool {
-    let Some(name) = typed.file_name().and_then(|name| name.to_str()).filter(|name| !name.contains('\n')) else {
+    let Some(name) = typed
+        .file_name()
+        .and_then(|name| name.to_str())
+        .filter(|name| !name.contains('\n'))
+    else {
         return false;
     };
-    if ["/", "./", "../", "~/"].iter().any(|start| typed.to_string_lossy().starts_with(start)) {
+    if ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| typed.to_string_lossy().starts_with(start))
+    {
         return true;
     }
     let parent = typed.parent().unwrap_or(Path::new(""));
@@ -78,12 +119,17 @@ fn is_path(context: &Context, typed: &Path) -> bool {
     if !parent.as_os_str().is_empty() {
         return folder.is_dir();
     }
-    let beside =
-        folder.read_dir().into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let beside = folder
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
     nearest(name, beside.collect::<Vec<_>>().iter().map(String::as_str)).is_some()
 }
 
-/// Returns the command line that a text seems to be: a command, and as its argument a file or a run.
+/// Returns the command line that a text seems to be: a command, and as its argument a file or a
+/// run.
 fn quoted_command(context: &Context, text: &str) -> Option<String> {
     let (first, argument) = text.split_once(char::is_whitespace)?;
     let argument = argument.trim();
@@ -103,8 +149,11 @@ mod tests {
     #[test]
     fn words_are_a_goal_and_what_looks_like_a_path_is_one() {
         let folder = tempfile::tempdir().unwrap();
-        let context =
-            Context { variables: BTreeMap::new(), directory: folder.path().to_owned(), terminal: Terminal::dumb() };
+        let context = Context {
+            variables: BTreeMap::new(),
+            directory: folder.path().to_owned(),
+            terminal: Terminal::dumb(),
+        };
         std::fs::create_dir(folder.path().join("docs")).unwrap();
         for file in ["plan.md", "my plan.md"] {
             std::fs::write(folder.path().join(file), "- [ ] T1 a\n").unwrap();
@@ -118,19 +167,44 @@ mod tests {
             "Why is it slow?\n\n./measure first",
             " fix it ",
         ];
-        let plans = ["plan.md", "nope.md", "fix", "", "my plan.md", "my plna.md", "./my goal.md", "docs/my goal.md"];
+        let plans = [
+            "plan.md",
+            "nope.md",
+            "fix",
+            "",
+            "my plan.md",
+            "my plna.md",
+            "./my goal.md",
+            "docs/my goal.md",
+        ];
         for text in goals {
-            assert_eq!(Given::of(&context, Path::new(text)).ok(), Some(Given::Goal(text)), "{text}");
+            assert_eq!(
+                Given::of(&context, Path::new(text)).ok(),
+                Some(Given::Goal(text)),
+                "{text}"
+            );
         }
         for text in plans {
-            assert_eq!(Given::of(&context, Path::new(text)).ok(), Some(Given::Plan(Path::new(text))), "{text}");
+            assert_eq!(
+                Given::of(&context, Path::new(text)).ok(),
+                Some(Given::Plan(Path::new(text))),
+                "{text}"
+            );
         }
         for (text, expected) in [
             ("  \n", "the goal is empty"),
-            ("check plan.md", "did you mean `orchestrate check plan.md`, without quotes?"),
-            ("statsu r-abcdefghi", "did you mean `orchestrate status r-abcdefghi`, without quotes?"),
+            (
+                "check plan.md",
+                "did you mean `orchestrate check plan.md`, without quotes?",
+            ),
+            (
+                "statsu r-abcdefghi",
+                "did you mean `orchestrate status r-abcdefghi`, without quotes?",
+            ),
         ] {
-            let error = Given::of(&context, Path::new(text)).map(|_| ()).unwrap_err();
+            let error = Given::of(&context, Path::new(text))
+                .map(|_| ())
+                .unwrap_err();
             assert!(error.render(Terminal::dumb()).contains(expected), "{text}");
         }
     }

@@ -35,7 +35,8 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs `work`, and returns the exit code of a bug if it panics; the panic hook has then reported it.
+/// Runs `work`, and returns the exit code of a bug if it panics; the panic hook has then reported
+/// it.
 fn shielded(work: fn() -> u8) -> u8 {
     std::panic::catch_unwind(work).unwrap_or(EXIT_INTERNAL)
 }
@@ -59,21 +60,27 @@ fn work() -> u8 {
             return error.exit_code();
         }
     };
-    show::output::hide(orchestrate_coordinator::redactor_of(&context.variables, None, None));
+    show::output::hide(orchestrate_coordinator::redactor_of(
+        &context.variables,
+        None,
+        None,
+    ));
     match parse(&context, &typed) {
-        Ok(arguments) => execute(&context, &arguments.command).unwrap_or_else(|error| fail(&context, &typed, &error)),
+        Ok(arguments) => execute(&context, &arguments.command)
+            .unwrap_or_else(|error| fail(&context, &typed, &error)),
         Err(code) => code,
     }
 }
 
-/// Lets nobody but the user and the group write what is made in the user's repository, refs and objects among it, even
-/// where the umask is 000.
+/// Lets nobody but the user and the group write what is made in the user's repository, refs and
+/// objects among it, even where the umask is 000.
 fn keep_others_from_writing() {
     let umask = rustix::process::umask(Mode::empty());
     rustix::process::umask(umask | Mode::WOTH);
 }
 
-/// Parses the command line. Otherwise prints the help, the version or the error, and returns the exit code.
+/// Parses the command line. Otherwise prints the help, the version or the error, and returns the
+/// exit code.
 fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
     let error = match args::parse(typed) {
         Ok(arguments) => return Ok(arguments),
@@ -82,7 +89,11 @@ fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
     if let Some(error) = given::without_quotes(context, typed, &error) {
         return Err(fail(context, typed, &error));
     }
-    let text = if context.terminal.colour { error.render().ansi().to_string() } else { error.render().to_string() };
+    let text = if context.terminal.colour {
+        error.render().ansi().to_string()
+    } else {
+        error.render().to_string()
+    };
     if !error.use_stderr() {
         return Err(show::output::bytes(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
     }
@@ -144,14 +155,20 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     error.exit_code()
 }
 
-/// Reports whether errors have to be JSON: by the command line, else by every other source that can set the format.
+/// Reports whether errors have to be JSON: by the command line, else by every other source that can
+/// set the format.
 fn wants_json(context: &Context, typed: &[OsString]) -> bool {
-    let others = || args::has_format(typed).then(|| context.output_format()).flatten();
+    let others = || {
+        args::has_format(typed)
+            .then(|| context.output_format())
+            .flatten()
+    };
     let format = args::typed_format(typed).or_else(others);
     format.is_some_and(|format| matches!(format.as_str(), "json" | "stream-json"))
 }
 
-/// Installs a panic hook that tells the user what a panic means, and keeps its message for a bug report.
+/// Installs a panic hook that tells the user what a panic means, and keeps its message for a bug
+/// report.
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         show::output::note(&format!(
@@ -167,6 +184,9 @@ mod tests {
 
     #[test]
     fn a_panic_has_the_exit_code_of_a_defect() {
-        assert_eq!([shielded(|| 3), shielded(|| panic!("on purpose"))], [3, EXIT_INTERNAL]);
+        assert_eq!(
+            [shielded(|| 3), shielded(|| panic!("on purpose"))],
+            [3, EXIT_INTERNAL]
+        );
     }
 }

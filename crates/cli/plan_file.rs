@@ -1,9 +1,9 @@
-//! Reads a plan with the settings and roles that it depends on, and converts its errors into complaints with their
-//! places.
+//! Reads a plan with the settings and roles that it depends on, and converts its errors into
+//! complaints with their places.
 //!
-//! `check` and `run` both read it here, so both refuse a plan with errors in its text. A check whose program is
-//! missing is refused by `run` alone, which asks the sandbox; `check` looks where confined commands do, and warns.
-//! If the file of a check is not in the commit, both warn.
+//! `check` and `run` both read it here, so both refuse a plan with errors in its text. A check
+//! whose program is missing is refused by `run` alone, which asks the sandbox; `check` looks where
+//! confined commands do, and warns. If the file of a check is not in the commit, both warn.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use orchestrate_coordinator::{FoundTools, Project, Roles, known_names, price_of,
 use orchestrate_core::{Task, shell_word};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_plan::{
-    self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
+    self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, MAX_PLAN_BYTES,
+    Plan, Surroundings,
 };
 use orchestrate_settings::{Layer, Loaded, Problem, Source, project_root};
 
@@ -40,8 +41,8 @@ pub(crate) struct PlanFile {
 /// How a goal is named that was typed.
 const TYPED_GOAL: &str = "goal";
 
-/// Reads a plan or a goal with the settings of the command line; without a project there are only the built-in roles
-/// and the user's own.
+/// Reads a plan or a goal with the settings of the command line; without a project there are only
+/// the built-in roles and the user's own.
 pub(crate) fn open(
     context: &Context,
     argument: &Path,
@@ -53,23 +54,46 @@ pub(crate) fn open(
         Given::Goal(text) => (true, TYPED_GOAL.to_owned(), text.to_owned()),
     };
     // A typed goal is taken as it stands.
-    let front = if is_typed { FrontMatter::default() } else { orchestrate_plan::front_matter(&text) };
+    let front = if is_typed {
+        FrontMatter::default()
+    } else {
+        orchestrate_plan::front_matter(&text)
+    };
     let (layer, problems) = Layer::of_plan(&front, &shown);
     let loaded = context.load(typed, layer)?;
     let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
     let of_user = context.directories()?.config;
     let roles = match project {
-        None => Roles::without_project(Some(&of_user), FoundTools::without_project(&of_user)?.registry.names())?,
+        None => Roles::without_project(
+            Some(&of_user),
+            FoundTools::without_project(&of_user)?.registry.names(),
+        )?,
         Some(project) => {
             let base = loaded.resolved.text("base");
-            // An unknown base from another source is not an error of the plan, and ends the command.
-            let unknown = base.as_ref().filter(|rev| is_of_plan(&loaded, "base") && !project.has_revision(rev));
-            refused.extend(unknown.map(|rev| unknown_base(rev, front.lines.get("base").copied().unwrap_or_default())));
-            project.roles(base.as_deref().filter(|_| unknown.is_none()), Some(&of_user))?
+            // An unknown base from another source is not an error of the plan, and ends the
+            // command.
+            let unknown = base
+                .as_ref()
+                .filter(|rev| is_of_plan(&loaded, "base") && !project.has_revision(rev));
+            refused.extend(unknown.map(|rev| {
+                unknown_base(rev, front.lines.get("base").copied().unwrap_or_default())
+            }));
+            project.roles(
+                base.as_deref().filter(|_| unknown.is_none()),
+                Some(&of_user),
+            )?
         }
     };
     let known = known_names(&roles, loaded.resolved.text("base_url").is_some());
-    Ok(PlanFile { shown, text, is_typed, loaded, roles, known, refused })
+    Ok(PlanFile {
+        shown,
+        text,
+        is_typed,
+        loaded,
+        roles,
+        known,
+        refused,
+    })
 }
 
 impl PlanFile {
@@ -82,7 +106,11 @@ impl PlanFile {
         let plan = match Plan::parse(&self.text, &self.known) {
             Ok(plan) => {
                 let plan = plan.within(&self.loaded.run);
-                errors.extend(orchestrate_plan::unfit(&plan, &self.loaded.run, &self.known));
+                errors.extend(orchestrate_plan::unfit(
+                    &plan,
+                    &self.loaded.run,
+                    &self.known,
+                ));
                 Some(plan)
             }
             Err(wrong) => {
@@ -92,15 +120,20 @@ impl PlanFile {
         };
         errors.sort_by_key(|error| (error.line, error.column));
         plan.filter(|_| errors.is_empty()).ok_or_else(|| {
-            self.refuse(errors)
-                .hint(format!("nothing was run; `orchestrate check {}` shows the plan again", shell_word(&self.shown)))
+            self.refuse(errors).hint(format!(
+                "nothing was run; `orchestrate check {}` shows the plan again",
+                shell_word(&self.shown)
+            ))
         })
     }
 
     /// Creates the error of a plan that cannot be run.
     pub(crate) fn refuse(&self, errors: Vec<Finding>) -> CommandError {
         let text: Arc<str> = self.text.as_str().into();
-        let complaints = errors.into_iter().map(|finding| self.complaint(&text, finding)).collect();
+        let complaints = errors
+            .into_iter()
+            .map(|finding| self.complaint(&text, finding))
+            .collect();
         CommandError::of_complaints(ErrorKind::Usage, complaints)
     }
 
@@ -114,33 +147,58 @@ impl PlanFile {
             message: finding.message,
             line: finding.line,
             column: finding.column,
-            excerpt: start.map(|start| (Arc::clone(text), start..start + finding.text.len().min(text.len() - start))),
+            excerpt: start.map(|start| {
+                (
+                    Arc::clone(text),
+                    start..start + finding.text.len().min(text.len() - start),
+                )
+            }),
             text: Some(finding.text),
             suggestion: finding.suggestion,
         }
     }
 
-    /// Names the source of a finding: a check without a line in the plan comes from another source of settings.
+    /// Names the source of a finding: a check without a line in the plan comes from another source
+    /// of settings.
     pub(crate) fn place(&self, finding: &Finding) -> String {
         let is_setting = finding.line == 0 && finding.code == FindingCode::ProgramNotFound;
-        let chosen = self.loaded.resolved.chosen.get("verify").filter(|_| is_setting);
-        chosen.and_then(|chosen| chosen.place.as_ref()).map_or_else(|| self.shown.clone(), ToString::to_string)
+        let chosen = self
+            .loaded
+            .resolved
+            .chosen
+            .get("verify")
+            .filter(|_| is_setting);
+        chosen
+            .and_then(|chosen| chosen.place.as_ref())
+            .map_or_else(|| self.shown.clone(), ToString::to_string)
     }
 
-    /// Reports whether a worktree of the run may contain a file; the project's setup may create any.
+    /// Reports whether a worktree of the run may contain a file; the project's setup may create
+    /// any.
     pub(crate) fn may_have(&self, project: &Project, path: &str) -> bool {
         let base = self.loaded.resolved.text("base");
         self.loaded.run.worktree_setup.is_some() || project.may_have(base.as_deref(), path)
     }
 
     /// Returns the report of what a run of the plan would do, and of its problems.
-    pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> Result<CheckReport, CommandError> {
+    pub(crate) fn check(
+        &self,
+        exists: &dyn Fn(FirstWord<'_>) -> bool,
+    ) -> Result<CheckReport, CommandError> {
         let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
         let price = &|task: &Task| price_of(&self.loaded, &self.roles, task);
         let prices_date = Some(prices_date());
-        let around = Surroundings { known, settings, price, prices_date, refused, exists };
+        let around = Surroundings {
+            known,
+            settings,
+            price,
+            prices_date,
+            refused,
+            exists,
+        };
         match self.is_typed {
-            true => orchestrate_plan::check_goal(&self.shown, &self.text, &around).ok_or_else(lists_tasks),
+            true => orchestrate_plan::check_goal(&self.shown, &self.text, &around)
+                .ok_or_else(lists_tasks),
             false => Ok(orchestrate_plan::check(&self.shown, &self.text, &around)),
         }
     }
@@ -154,7 +212,11 @@ fn lists_tasks() -> CommandError {
 
 /// Reports whether the effective value of a setting comes from the plan.
 fn is_of_plan(loaded: &Loaded, key: &str) -> bool {
-    let place = loaded.resolved.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
+    let place = loaded
+        .resolved
+        .chosen
+        .get(key)
+        .and_then(|chosen| chosen.place.as_ref());
     place.is_some_and(|place| place.source == Source::Plan)
 }
 
@@ -189,11 +251,15 @@ fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
         if missing { meant(error, plan) } else { error }
     };
     // One byte more than allowed is enough for the parser to report that it is too large.
-    let bytes = open_place(context, plan).read(MAX_PLAN_BYTES as u64).map_err(failed)?;
+    let bytes = open_place(context, plan)
+        .read(MAX_PLAN_BYTES as u64)
+        .map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {
         let bad = error.utf8_error().valid_up_to();
-        CommandError::usage(format!("the plan {shown} is not text: byte {bad} is not valid UTF-8"))
-            .hint("a plan is a Markdown file; save it as UTF-8")
+        CommandError::usage(format!(
+            "the plan {shown} is not text: byte {bad} is not valid UTF-8"
+        ))
+        .hint("a plan is a Markdown file; save it as UTF-8")
     })
 }
 
@@ -210,16 +276,23 @@ impl PlanPlace {
     }
 }
 
-/// Resolves the path of a plan. One outside of the repository may follow any link, since the user named it.
+/// Resolves the path of a plan. One outside of the repository may follow any link, since the user
+/// named it.
 fn open_place(context: &Context, plan: &Path) -> PlanPlace {
     let mut path = context.directory.join(plan);
     let mut root = project_root(&context.directory);
     if path.components().any(|part| part == Component::ParentDir) {
-        let real = path.parent().and_then(|folder| folder.canonicalize().ok()).zip(path.file_name());
+        let real = path
+            .parent()
+            .and_then(|folder| folder.canonicalize().ok())
+            .zip(path.file_name());
         path = real.map_or_else(|| path.clone(), |(folder, name)| folder.join(name));
         root = root.and_then(|root| root.canonicalize().ok());
     }
-    PlanPlace { root: root.filter(|root| path.starts_with(root)), path }
+    PlanPlace {
+        root: root.filter(|root| path.starts_with(root)),
+        path,
+    }
 }
 
 /// Adds a hint about the command that was meant, if the plan's name looks like a mistyped one.
@@ -235,11 +308,19 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
     }
 }
 
-/// Returns the byte offset of a finding's text, which may begin after the place of the finding, on the same line.
+/// Returns the byte offset of a finding's text, which may begin after the place of the finding, on
+/// the same line.
 fn offset(text: &str, finding: &Finding) -> Option<usize> {
-    let before: usize = text.split_inclusive('\n').take(finding.line.checked_sub(1)?).map(str::len).sum();
+    let before: usize = text
+        .split_inclusive('\n')
+        .take(finding.line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
     let rest = text.get(before..)?;
-    let within = rest.char_indices().nth(finding.column.checked_sub(1)?).map_or(rest.len(), |(at, _)| at);
+    let within = rest
+        .char_indices()
+        .nth(finding.column.checked_sub(1)?)
+        .map_or(rest.len(), |(at, _)| at);
     let line = rest.get(within..)?.lines().next().unwrap_or_default();
     Some(before + within + line.find(&finding.text).unwrap_or_default())
 }

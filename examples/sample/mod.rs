@@ -26,7 +26,10 @@ pub(crate) fn make(project: &Path, files: &[(&str, &str)]) -> Result<(), Box<dyn
 
 /// Runs git in the project and returns its output.
 pub(crate) fn git(project: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
-    let output = Command::new("git").args(arguments).current_dir(project).output()?;
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(project)
+        .output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }

@@ -7,7 +7,8 @@ use toml::{Table, Value};
 use super::{Violation, crates, read, require_exactly, require_none, root};
 use crate::support::Outcome;
 
-/// What a package may name under `[dependencies]`, `[build-dependencies]` and their target-specific forms.
+/// What a package may name under `[dependencies]`, `[build-dependencies]` and their target-specific
+/// forms.
 struct Wall {
     package: &'static str,
     ours: &'static [&'static str],
@@ -88,22 +89,34 @@ const WALLS: [Wall; 16] = [
     },
     Wall {
         package: "orchestrate-git",
-        ours: &["orchestrate-core", "orchestrate-files", "orchestrate-sandbox"],
-        // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; other libraries compile
-        // both already.
+        ours: &[
+            "orchestrate-core",
+            "orchestrate-files",
+            "orchestrate-sandbox",
+        ],
+        // memchr finds a path in hundreds of megabytes; sha2 names the contents of Git LFS; other
+        // libraries compile both already.
         others: &["git2", "memchr", "sha2", "tempfile"],
     },
     Wall {
         package: "orchestrate-model",
         ours: &["orchestrate-core"],
-        others: &["async-trait", "backon", "httpdate", "reqwest", "rustls", "tiktoken-rs", "tokio"],
+        others: &[
+            "async-trait",
+            "backon",
+            "httpdate",
+            "reqwest",
+            "rustls",
+            "tiktoken-rs",
+            "tokio",
+        ],
     },
     Wall {
         package: "orchestrate-web",
         ours: &["orchestrate-core"],
-        // hyper speaks HTTP over connections that this crate has dialled, so that each goes to an address that was
-        // decided about; reqwest compiles it and the TLS libraries already. flate2 and brotli-decompressor decompress
-        // into a bounded buffer; they compile in three seconds.
+        // hyper speaks HTTP over connections that this crate has dialled, so that each goes to an
+        // address that was decided about; reqwest compiles it and the TLS libraries already. flate2
+        // and brotli-decompressor decompress into a bounded buffer; they compile in three seconds.
         others: &[
             "brotli-decompressor",
             "bytes",
@@ -121,9 +134,17 @@ const WALLS: [Wall; 16] = [
     Wall {
         package: "orchestrate-sandbox",
         ours: &["orchestrate-files"],
-        // anstream, which clap compiles already, takes colours out of outputs. libc provides the numbers of system
-        // calls that rustix does not wrap; tokio is for the async API, behind a feature.
-        others: &["anstream", "landlock", "libc", "seccompiler", "tempfile", "tokio"],
+        // anstream, which clap compiles already, takes colours out of outputs. libc provides the
+        // numbers of system calls that rustix does not wrap; tokio is for the async API, behind a
+        // feature.
+        others: &[
+            "anstream",
+            "landlock",
+            "libc",
+            "seccompiler",
+            "tempfile",
+            "tokio",
+        ],
     },
     Wall {
         package: "orchestrate-tools",
@@ -137,8 +158,8 @@ const WALLS: [Wall; 16] = [
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
-            // Reads the edition of a Rust package as cargo does, without a process; over toml and serde, which others
-            // compile already, it takes 2 seconds.
+            // Reads the edition of a Rust package as cargo does, without a process; over toml and
+            // serde, which others compile already, it takes 2 seconds.
             "cargo_toml",
             // Guesses a file's encoding; encoding_rs, which grep-searcher uses as well, reads it.
             "chardetng",
@@ -169,14 +190,15 @@ const WALLS: [Wall; 16] = [
     Wall {
         package: "orchestrate-html",
         ours: &["orchestrate-core", "orchestrate-memory"],
-        // Splits HTML into tags and texts as browsers do, without dependencies; a tree is made of what matters.
+        // Splits HTML into tags and texts as browsers do, without dependencies; a tree is made of
+        // what matters.
         others: &["html5gum"],
     },
     Wall {
         package: "orchestrate-code",
         ours: &["orchestrate-memory"],
-        // The grammars are C sources of 65 MB, behind the feature `grammars`: 25 seconds of CPU time to build.
-        // roxmltree and toml, which other crates compile already, read manifests.
+        // The grammars are C sources of 65 MB, behind the feature `grammars`: 25 seconds of CPU
+        // time to build. roxmltree and toml, which other crates compile already, read manifests.
         others: &[
             // Decompresses profiles of pprof; orchestrate-web compiles it already.
             "flate2",
@@ -204,10 +226,17 @@ const WALLS: [Wall; 16] = [
         package: "orchestrate-plan",
         ours: &["orchestrate-core"],
         // pulldown-cmark parses Markdown into events with their places, in a third of the time that
-        // comrak takes for its tree, and serde-saphyr front matter. humantime parses durations in all
-        // the units that people write. memchr finds line ends and markup, and
-        // aho-corasick words, many bytes at a time.
-        others: &["aho-corasick", "humantime", "memchr", "pulldown-cmark", "serde-saphyr", "unicode-normalization"],
+        // comrak takes for its tree, and serde-saphyr front matter. humantime parses durations in
+        // all the units that people write. memchr finds line ends and markup, and aho-corasick
+        // words, many bytes at a time.
+        others: &[
+            "aho-corasick",
+            "humantime",
+            "memchr",
+            "pulldown-cmark",
+            "serde-saphyr",
+            "unicode-normalization",
+        ],
     },
     Wall {
         package: "orchestrate-cache",
@@ -215,15 +244,24 @@ const WALLS: [Wall; 16] = [
         // sha2 names entries and detects damaged ones; tempfile makes the files that are renamed.
         others: &["sha2", "tempfile"],
     },
-    Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
+    Wall {
+        package: "orchestrate-files",
+        ours: &[],
+        others: &["tempfile"],
+    },
     // libc has the functions of the system's allocator, which a library of C is given.
-    Wall { package: "orchestrate-memory", ours: &[], others: &["libc"] },
+    Wall {
+        package: "orchestrate-memory",
+        ours: &[],
+        others: &["libc"],
+    },
     Wall {
         package: "orchestrate-core",
         ours: &[],
         // sha2 numbers the blocks of untrusted text; aho-corasick and base64 find secrets in every
         // form; unicode-normalization folds names before they are compared; strsim, on which clap
-        // depends, compares them; url, on which reqwest depends, parses hosts and addresses as browsers do.
+        // depends, compares them; url, on which reqwest depends, parses hosts and addresses as
+        // browsers do.
         others: &[
             "aho-corasick",
             "base64",
@@ -253,21 +291,38 @@ fn violations(manifest: &str) -> Vec<Violation> {
         Ok(table) => table,
         Err(error) => return vec![error.to_string()],
     };
-    let package = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
+    let package = manifest
+        .get("package")
+        .and_then(|package| package.get("name"))
+        .and_then(Value::as_str);
     let package = package.unwrap_or_default();
     let Some(wall) = WALLS.iter().find(|wall| wall.package == package) else {
-        return vec![format!("{package} has no wall in tests/architecture/arrows.rs")];
+        return vec![format!(
+            "{package} has no wall in tests/architecture/arrows.rs"
+        )];
     };
-    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
+    let targets = manifest
+        .get("target")
+        .and_then(Value::as_table)
+        .into_iter()
+        .flat_map(Table::values);
     let targets: Vec<&Table> = targets.filter_map(Value::as_table).collect();
     let named = |kind: &str| -> Vec<String> {
         let tables = std::iter::once(&manifest).chain(targets.iter().copied());
-        let tables = tables.filter_map(|table| table.get(kind)).filter_map(Value::as_table);
-        tables.flat_map(|table| table.iter().map(|(key, value)| real_name(key, value))).collect()
+        let tables = tables
+            .filter_map(|table| table.get(kind))
+            .filter_map(Value::as_table);
+        tables
+            .flat_map(|table| table.iter().map(|(key, value)| real_name(key, value)))
+            .collect()
     };
-    let shipped = named("dependencies").into_iter().chain(named("build-dependencies"));
+    let shipped = named("dependencies")
+        .into_iter()
+        .chain(named("build-dependencies"));
     let shipped = shipped.filter(|name| !wall.allows(name));
-    let tested = named("dev-dependencies").into_iter().filter(|name| !wall.allows_in_tests(name));
+    let tested = named("dev-dependencies")
+        .into_iter()
+        .filter(|name| !wall.allows_in_tests(name));
     shipped
         .map(|name| format!("{package} may not depend on {name}"))
         .chain(tested.map(|name| format!("{package} may not depend on {name} in its tests")))
@@ -276,7 +331,11 @@ fn violations(manifest: &str) -> Vec<Violation> {
 
 /// Returns the name of the package behind a dependency, which may be renamed.
 fn real_name(key: &str, value: &Value) -> String {
-    value.get("package").and_then(Value::as_str).unwrap_or(key).to_owned()
+    value
+        .get("package")
+        .and_then(Value::as_str)
+        .unwrap_or(key)
+        .to_owned()
 }
 
 impl Wall {
@@ -297,14 +356,29 @@ impl Wall {
 /// Shows the check examples that it must catch.
 pub(super) fn examples_are_caught() -> Outcome {
     let upward = "[package]\nname = 'orchestrate-core'\n[dependencies]\norchestrate-journal.workspace = true\n";
-    require_exactly(&violations(upward), &["orchestrate-core may not depend on orchestrate-journal"])?;
+    require_exactly(
+        &violations(upward),
+        &["orchestrate-core may not depend on orchestrate-journal"],
+    )?;
     let sibling = "[package]\nname = 'orchestrate-tools'\n[dev-dependencies]\norchestrate-git.workspace = true\n";
-    require_exactly(&violations(sibling), &["orchestrate-tools may not depend on orchestrate-git in its tests"])?;
+    require_exactly(
+        &violations(sibling),
+        &["orchestrate-tools may not depend on orchestrate-git in its tests"],
+    )?;
     let renamed = "[package]\nname = 'orchestrate-tools'\n[target.'cfg(unix)'.dependencies]\n\
                    quiet = { package = 'git2', version = '0.21' }\n";
-    require_exactly(&violations(renamed), &["orchestrate-tools may not depend on git2"])?;
+    require_exactly(
+        &violations(renamed),
+        &["orchestrate-tools may not depend on git2"],
+    )?;
     let runtime = "[package]\nname = 'orchestrate-git'\n[build-dependencies]\ntokio = '1'\n";
-    require_exactly(&violations(runtime), &["orchestrate-git may not depend on tokio"])?;
+    require_exactly(
+        &violations(runtime),
+        &["orchestrate-git may not depend on tokio"],
+    )?;
     let stranger = "[package]\nname = 'orchestrate-utils'\n";
-    require_exactly(&violations(stranger), &["orchestrate-utils has no wall in tests/architecture/arrows.rs"])
+    require_exactly(
+        &violations(stranger),
+        &["orchestrate-utils has no wall in tests/architecture/arrows.rs"],
+    )
 }

@@ -1,9 +1,9 @@
-//! No text below the terminal names one of its command lines or options: errors carry what is missing, and
-//! `show/hints.rs` says what to type.
+//! No text below the terminal names one of its command lines or options: errors carry what is
+//! missing, and `show/hints.rs` says what to type.
 //!
-//! The options are read from the program itself, so a new one is covered as soon as it exists. An option of another
-//! program is told apart by standing in a command line of that program, in backquotes, or by being a whole literal, an
-//! argument.
+//! The options are read from the program itself, so a new one is covered as soon as it exists. An
+//! option of another program is told apart by standing in a command line of that program, in
+//! backquotes, or by being a whole literal, an argument.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,18 @@ pub(super) fn workspace_holds() -> Outcome {
             && !file.starts_with(TERMINAL)
             && file.components().any(|part| part.as_os_str() == "src")
     };
-    let files: Vec<PathBuf> = rust_files()?.into_iter().filter(|file| is_below(file)).collect();
+    let files: Vec<PathBuf> = rust_files()?
+        .into_iter()
+        .filter(|file| is_below(file))
+        .collect();
     let options = options()?;
     let mut found = Vec::new();
     for file in without_test_files(&files)? {
-        found.extend(violations(&file.display().to_string(), &read(&root().join(file))?, &options)?);
+        found.extend(violations(
+            &file.display().to_string(),
+            &read(&root().join(file))?,
+            &options,
+        )?);
     }
     require_none(&found)
 }
@@ -43,21 +50,44 @@ pub(super) fn workspace_holds() -> Outcome {
 /// Returns the long options of all subcommands, from the completions that clap generates of them.
 fn options() -> Result<BTreeSet<String>, Failed> {
     let home = Home::new()?;
-    let completions = home.orchestrate(home.path(), &["completions", "bash"]).run()?.exits(0)?.stdout;
-    let listed = completions.lines().filter_map(|line| line.trim_start().strip_prefix("opts=")).flat_map(|line| {
-        line.split([' ', '"']).filter(|word| word.starts_with("--") && !COMMON.contains(word)).map(str::to_owned)
-    });
+    let completions = home
+        .orchestrate(home.path(), &["completions", "bash"])
+        .run()?
+        .exits(0)?
+        .stdout;
+    let listed = completions
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("opts="))
+        .flat_map(|line| {
+            line.split([' ', '"'])
+                .filter(|word| word.starts_with("--") && !COMMON.contains(word))
+                .map(str::to_owned)
+        });
     let options: BTreeSet<String> = listed.collect();
-    if ["--budget-usd", "--model", "--no-write-back", "--undo"].iter().all(|option| options.contains(*option)) {
+    if ["--budget-usd", "--model", "--no-write-back", "--undo"]
+        .iter()
+        .all(|option| options.contains(*option))
+    {
         Ok(options)
     } else {
-        fail(format!("the options of the program were not found: {options:?}"))
+        fail(format!(
+            "the options of the program were not found: {options:?}"
+        ))
     }
 }
 
-fn violations(file: &str, text: &str, options: &BTreeSet<String>) -> Result<Vec<Violation>, Failed> {
+fn violations(
+    file: &str,
+    text: &str,
+    options: &BTreeSet<String>,
+) -> Result<Vec<Violation>, Failed> {
     let mut found = Vec::new();
-    collect(file, without_tests(tokens(file, text)?, &mut Outline::default()), options, &mut found);
+    collect(
+        file,
+        without_tests(tokens(file, text)?, &mut Outline::default()),
+        options,
+        &mut found,
+    );
     Ok(found)
 }
 
@@ -75,15 +105,21 @@ fn collect(
             TokenTree::Literal(literal) => {
                 let line = literal.span().start().line;
                 let named = named_in(&literal.to_string(), options);
-                found.extend(named.iter().map(|name| format!("{file}:{line}: a text names `{name}`")));
+                found.extend(
+                    named
+                        .iter()
+                        .map(|name| format!("{file}:{line}: a text names `{name}`")),
+                );
             }
             _ => {}
         }
-        is_attribute = matches!(&token, TokenTree::Punct(punct) if matches!(punct.as_char(), '#' | '!'));
+        is_attribute =
+            matches!(&token, TokenTree::Punct(punct) if matches!(punct.as_char(), '#' | '!'));
     }
 }
 
-/// Returns our command line and our options that a literal names. A literal without a space is an argument.
+/// Returns our command line and our options that a literal names. A literal without a space is an
+/// argument.
 fn named_in(literal: &str, options: &BTreeSet<String>) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     if !literal.contains(char::is_whitespace) {
@@ -97,14 +133,21 @@ fn named_in(literal: &str, options: &BTreeSet<String>) -> BTreeSet<String> {
         }
         if !is_code || program == PROGRAM || program.starts_with("--") {
             let words = span.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-            named.extend(words.filter(|word| options.contains(*word)).map(str::to_owned));
+            named.extend(
+                words
+                    .filter(|word| options.contains(*word))
+                    .map(str::to_owned),
+            );
         }
     }
     named
 }
 
 fn is_doc(attribute: TokenStream) -> bool {
-    attribute.into_iter().next().is_some_and(|first| first.to_string() == "doc")
+    attribute
+        .into_iter()
+        .next()
+        .is_some_and(|first| first.to_string() == "doc")
 }
 
 /// Shows the check examples that it must catch.

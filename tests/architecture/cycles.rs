@@ -28,7 +28,11 @@ struct Crate {
 pub(super) fn workspace_holds() -> Outcome {
     let mut roots = vec![("orchestrate".to_owned(), root().join("crates/cli/main.rs"))];
     for folder in crates()? {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         roots.push((name, folder.join("src/lib.rs")));
     }
     let mut violations = Vec::new();
@@ -45,7 +49,12 @@ fn load(name: String, path: &Path) -> Result<Crate, Failed> {
     Ok(Crate { name, modules })
 }
 
-fn load_module(module: Module, file: &Path, folder: &Path, modules: &mut BTreeMap<Module, Outline>) -> Outcome {
+fn load_module(
+    module: Module,
+    file: &Path,
+    folder: &Path,
+    modules: &mut BTreeMap<Module, Outline>,
+) -> Outcome {
     let outline = outline(&file.display().to_string(), &read(file)?)?;
     for child in &outline.children {
         let beside = folder.join(format!("{child}.rs"));
@@ -65,15 +74,18 @@ impl Crate {
     /// Returns one violation for each group of modules that depend on each other.
     fn cycles(&self) -> Vec<Violation> {
         let edges = self.edges();
-        let reach: BTreeMap<&Module, BTreeSet<&Module>> =
-            edges.keys().map(|module| (module, reachable(module, &edges))).collect();
+        let reach: BTreeMap<&Module, BTreeSet<&Module>> = edges
+            .keys()
+            .map(|module| (module, reachable(module, &edges)))
+            .collect();
         let mut reported = BTreeSet::new();
         let mut violations = Vec::new();
         for (module, reached) in &reach {
             if !reached.contains(module) || reported.contains(module) {
                 continue;
             }
-            let together = |other: &&&Module| reach.get(**other).is_some_and(|back| back.contains(module));
+            let together =
+                |other: &&&Module| reach.get(**other).is_some_and(|back| back.contains(module));
             let component: BTreeSet<&Module> = reached.iter().filter(together).copied().collect();
             reported.extend(component.iter().copied());
             violations.push(self.describe(&component, &edges));
@@ -81,11 +93,24 @@ impl Crate {
         violations
     }
 
-    fn describe(&self, component: &BTreeSet<&Module>, edges: &BTreeMap<Module, BTreeMap<Module, usize>>) -> Violation {
+    fn describe(
+        &self,
+        component: &BTreeSet<&Module>,
+        edges: &BTreeMap<Module, BTreeMap<Module, usize>>,
+    ) -> Violation {
         let mut places = Vec::new();
         for from in component {
-            for (to, line) in edges.get(*from).into_iter().flatten().filter(|(to, _)| component.contains(to)) {
-                places.push(format!("{} needs {} (line {line})", from.join("::"), to.join("::")));
+            for (to, line) in edges
+                .get(*from)
+                .into_iter()
+                .flatten()
+                .filter(|(to, _)| component.contains(to))
+            {
+                places.push(format!(
+                    "{} needs {} (line {line})",
+                    from.join("::"),
+                    to.join("::")
+                ));
             }
         }
         format!("module cycle in {}: {}", self.name, places.join(", "))
@@ -97,8 +122,11 @@ impl Crate {
         for (module, outline) in self.modules.iter().filter(|(module, _)| !module.is_empty()) {
             let mut targets = BTreeMap::new();
             for reference in &outline.references {
-                let target = self.absolute(module, &reference.segments).and_then(|path| self.home_of(path));
-                if let Some(target) = target.filter(|target| target != module && !target.is_empty()) {
+                let target = self
+                    .absolute(module, &reference.segments)
+                    .and_then(|path| self.home_of(path));
+                if let Some(target) = target.filter(|target| target != module && !target.is_empty())
+                {
                     targets.entry(target).or_insert(reference.line);
                 }
             }
@@ -111,12 +139,27 @@ impl Crate {
     /// another crate.
     fn absolute(&self, module: &Module, segments: &[String]) -> Option<Vec<String>> {
         let first = segments.first()?;
-        let supers = segments.iter().take_while(|segment| *segment == "super").count();
+        let supers = segments
+            .iter()
+            .take_while(|segment| *segment == "super")
+            .count();
         let (base, rest): (&[String], &[String]) = match first.as_str() {
             "crate" => (&[], &segments[1..]),
             "self" => (module, &segments[1..]),
-            "super" => (&module[..module.len().checked_sub(supers)?], &segments[supers..]),
-            child if self.modules.get(module)?.children.iter().any(|name| name == child) => (module, segments),
+            "super" => (
+                &module[..module.len().checked_sub(supers)?],
+                &segments[supers..],
+            ),
+            child
+                if self
+                    .modules
+                    .get(module)?
+                    .children
+                    .iter()
+                    .any(|name| name == child) =>
+            {
+                (module, segments)
+            }
             _ => return None,
         };
         Some(base.iter().chain(rest).cloned().collect())
@@ -125,9 +168,13 @@ impl Crate {
     /// Returns the module that defines what a path names, following re-exports.
     fn home_of(&self, mut path: Vec<String>) -> Option<Module> {
         for _ in 0..MAX_HOPS {
-            let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth]))?;
+            let depth = (0..=path.len())
+                .rev()
+                .find(|depth| self.modules.contains_key(&path[..*depth]))?;
             let module = path[..depth].to_vec();
-            let export = path.get(depth).and_then(|name| self.modules.get(&module)?.exports.get(name));
+            let export = path
+                .get(depth)
+                .and_then(|name| self.modules.get(&module)?.exports.get(name));
             match export.and_then(|segments| self.absolute(&module, segments)) {
                 Some(next) if next != path => path = next,
                 _ => return Some(module),
@@ -137,9 +184,16 @@ impl Crate {
     }
 }
 
-fn reachable<'e>(start: &Module, edges: &'e BTreeMap<Module, BTreeMap<Module, usize>>) -> BTreeSet<&'e Module> {
+fn reachable<'e>(
+    start: &Module,
+    edges: &'e BTreeMap<Module, BTreeMap<Module, usize>>,
+) -> BTreeSet<&'e Module> {
     let mut seen = BTreeSet::new();
-    let mut open: Vec<&Module> = edges.get(start).into_iter().flat_map(BTreeMap::keys).collect();
+    let mut open: Vec<&Module> = edges
+        .get(start)
+        .into_iter()
+        .flat_map(BTreeMap::keys)
+        .collect();
     while let Some(module) = open.pop() {
         if seen.insert(module) {
             open.extend(edges.get(module).into_iter().flat_map(BTreeMap::keys));
@@ -150,16 +204,30 @@ fn reachable<'e>(start: &Module, edges: &'e BTreeMap<Module, BTreeMap<Module, us
 
 /// Shows the check examples that it must catch, and some that it must leave alone.
 pub(super) fn examples_are_caught() -> Outcome {
-    let direct = [("", "mod a; mod b;"), ("a", "use crate::b::B;"), ("b", "\nfn f() { super::a::g() }")];
-    require_exactly(&cycles_of(&direct)?, &["module cycle in sample: a needs b (line 1), b needs a (line 2)"])?;
+    let direct = [
+        ("", "mod a; mod b;"),
+        ("a", "use crate::b::B;"),
+        ("b", "\nfn f() { super::a::g() }"),
+    ];
+    require_exactly(
+        &cycles_of(&direct)?,
+        &["module cycle in sample: a needs b (line 1), b needs a (line 2)"],
+    )?;
     let through_facade = [
-        ("", "mod a; mod b; pub use b::B; pub use a::{A, helper as h};"),
+        (
+            "",
+            "mod a; mod b; pub use b::B; pub use a::{A, helper as h};",
+        ),
         ("a", "use crate::B;"),
         ("b", "use crate::{other, h};"),
     ];
     let expected = ["module cycle in sample: a needs b (line 1), b needs a (line 1)"];
     require_exactly(&cycles_of(&through_facade)?, &expected)?;
-    let parent = [("", "mod a;"), ("a", "mod b; use b::B; struct A;"), ("a::b", "use super::A;")];
+    let parent = [
+        ("", "mod a;"),
+        ("a", "mod b; use b::B; struct A;"),
+        ("a::b", "use super::A;"),
+    ];
     let expected = ["module cycle in sample: a needs a::b (line 1), a::b needs a (line 1)"];
     require_exactly(&cycles_of(&parent)?, &expected)?;
     let long = [
@@ -168,12 +236,16 @@ pub(super) fn examples_are_caught() -> Outcome {
         ("b", "use super::{c::{self, C}};"),
         ("c", "impl X for crate::a::A {}"),
     ];
-    let expected = ["module cycle in sample: a needs b (line 1), b needs c (line 1), c needs a (line 1)"];
+    let expected =
+        ["module cycle in sample: a needs b (line 1), b needs c (line 1), c needs a (line 1)"];
     require_exactly(&cycles_of(&long)?, &expected)?;
     let in_tests = [
         ("", "mod a; mod b;"),
         ("a", "use crate::b::B; // crate::a"),
-        ("b", "const S: &str = \"crate::a\"; #[cfg(test)] mod tests { use crate::a::A; } #[cfg(test)] use crate::a;"),
+        (
+            "b",
+            "const S: &str = \"crate::a\"; #[cfg(test)] mod tests { use crate::a::A; } #[cfg(test)] use crate::a;",
+        ),
     ];
     require_none(&cycles_of(&in_tests)?)
 }
@@ -181,8 +253,16 @@ pub(super) fn examples_are_caught() -> Outcome {
 fn cycles_of(files: &[(&str, &str)]) -> Result<Vec<Violation>, Failed> {
     let mut modules = BTreeMap::new();
     for (module, text) in files {
-        let path = module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let path = module
+            .split("::")
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
         modules.insert(path, outline(module, text)?);
     }
-    Ok(Crate { name: "sample".to_owned(), modules }.cycles())
+    Ok(Crate {
+        name: "sample".to_owned(),
+        modules,
+    }
+    .cycles())
 }

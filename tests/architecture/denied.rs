@@ -14,29 +14,41 @@ fn rules() -> Result<String, Failed> {
 /// Returns the output of one check of cargo-deny on a crate that depends on a stand-in of this name
 /// and licence.
 fn verdict(name: &str, license: &str, check: &str) -> Result<String, Failed> {
-    let sample = Sample::new(&format!("[dependencies]\n{name} = {{ path = \"{name}\", version = \"0.0.0\" }}\n"))?;
+    let sample = Sample::new(&format!(
+        "[dependencies]\n{name} = {{ path = \"{name}\", version = \"0.0.0\" }}\n"
+    ))?;
     sample.dependency(name, "", "")?;
     sample.write("Cargo.lock", "version = 4\n")?;
-    let manifest =
-        format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nlicense = \"{license}\"\n");
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nlicense = \"{license}\"\n"
+    );
     sample.write(&format!("{name}/Cargo.toml"), &manifest)?;
     sample.write("deny.toml", &rules()?)?;
     let ran = sample.cargo(&["deny", "--offline", "check", check], root())?;
     Ok(format!("{}{}", ran.stdout, ran.stderr))
 }
 
-/// Checks that each crate under `[bans] deny` is refused for that reason, and that a harmless one is not.
+/// Checks that each crate under `[bans] deny` is refused for that reason, and that a harmless one
+/// is not.
 pub(super) fn every_crate_is_refused() -> Outcome {
     let harmless = verdict("harmless", "MIT", "bans")?;
     if !harmless.contains("bans ok") {
         return fail(format!("the control is refused: {harmless}"));
     }
     let rules: Table = rules()?.parse()?;
-    let denied = rules["bans"]["deny"].as_array().ok_or("no list of denied crates")?;
+    let denied = rules["bans"]["deny"]
+        .as_array()
+        .ok_or("no list of denied crates")?;
     let mut let_through = Vec::new();
-    for name in denied.iter().filter_map(|entry| entry.get("crate")).filter_map(Value::as_str) {
+    for name in denied
+        .iter()
+        .filter_map(|entry| entry.get("crate"))
+        .filter_map(Value::as_str)
+    {
         let said = verdict(name, "MIT", "bans")?;
-        if !said.contains(&format!("error[banned]: crate '{name} = 0.0.0' is explicitly banned")) {
+        if !said.contains(&format!(
+            "error[banned]: crate '{name} = 0.0.0' is explicitly banned"
+        )) {
             let_through.push(format!("{name} is let through: {said}"));
         }
     }

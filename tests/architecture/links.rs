@@ -1,5 +1,6 @@
-//! A worker reaches its run through its link only, and its files through its workspace: its code names nothing that
-//! stays with the coordinator, and only its workspace and its host name the repository.
+//! A worker reaches its run through its link only, and its files through its workspace: its code
+//! names nothing that stays with the coordinator, and only its workspace and its host name the
+//! repository.
 
 use std::path::Path;
 
@@ -42,7 +43,13 @@ const WORKSPACE: [&str; 15] = [
 ];
 
 /// Names of what stays with the coordinator, and is not available to a worker on another machine.
-const KEPT: [&str; 5] = ["Journal", "Store", "RunContext", "RunState", "orchestrate_journal"];
+const KEPT: [&str; 5] = [
+    "Journal",
+    "Store",
+    "RunContext",
+    "RunState",
+    "orchestrate_journal",
+];
 
 /// Names of what only the workspace uses.
 const REPOSITORY: [&str; 4] = ["Repo", "Worktree", "Layout", "orchestrate_git"];
@@ -52,16 +59,30 @@ pub(super) fn workspace_holds() -> Outcome {
     let sources = Path::new("crates/coordinator/src");
     for part in WORKER.iter().chain(&WORKSPACE) {
         if !root().join(sources).join(part).exists() {
-            return Err(Failed::from(format!("there is no {part}: name what a worker is made of")));
+            return Err(Failed::from(format!(
+                "there is no {part}: name what a worker is made of"
+            )));
         }
     }
-    let is_in = |file: &Path, parts: &[&str]| parts.iter().any(|part| file.starts_with(sources.join(part)));
+    let is_in = |file: &Path, parts: &[&str]| {
+        parts
+            .iter()
+            .any(|part| file.starts_with(sources.join(part)))
+    };
     let mut found = Vec::new();
     for file in rust_files()? {
         let (is_worker, is_workspace) = (is_in(&file, &WORKER), is_in(&file, &WORKSPACE));
         if is_worker || is_workspace {
-            let names = if is_workspace { KEPT.to_vec() } else { [&KEPT[..], &REPOSITORY].concat() };
-            found.extend(violations(&file.display().to_string(), &read(&root().join(&file))?, &names)?);
+            let names = if is_workspace {
+                KEPT.to_vec()
+            } else {
+                [&KEPT[..], &REPOSITORY].concat()
+            };
+            found.extend(violations(
+                &file.display().to_string(),
+                &read(&root().join(&file))?,
+                &names,
+            )?);
         }
     }
     require_none(&found)
@@ -79,7 +100,10 @@ fn collect((file, names): (&str, &[&str]), stream: TokenStream, found: &mut Vec<
         match token {
             TokenTree::Group(group) => collect((file, names), group.stream(), found),
             TokenTree::Ident(ident) if names.iter().any(|name| ident == name) => {
-                found.push(format!("{file}:{}: a worker names `{ident}`", ident.span().start().line));
+                found.push(format!(
+                    "{file}:{}: a worker names `{ident}`",
+                    ident.span().start().line
+                ));
             }
             _ => {}
         }
@@ -88,7 +112,8 @@ fn collect((file, names): (&str, &[&str]), stream: TokenStream, found: &mut Vec<
 
 /// Shows the check an example that it must catch, and one that it must leave alone.
 pub(super) fn examples_are_caught() -> Outcome {
-    let bad = "//! Docs.\nuse orchestrate_journal::{Blob, Journal};\nfn f(context: &RunContext) {}\n";
+    let bad =
+        "//! Docs.\nuse orchestrate_journal::{Blob, Journal};\nfn f(context: &RunContext) {}\n";
     let expected = [
         "worker.rs:2: a worker names `orchestrate_journal`",
         "worker.rs:2: a worker names `Journal`",

@@ -28,31 +28,92 @@ use crate::support::{Case, Need, Outcome, case, fail};
 /// Returns the tests of the rules, each with a test of the examples that it has to catch.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("architecture::dependency_arrows_point_down", arrows::workspace_holds),
-        case("architecture::forbidden_arrow_is_caught", arrows::examples_are_caught),
+        case(
+            "architecture::dependency_arrows_point_down",
+            arrows::workspace_holds,
+        ),
+        case(
+            "architecture::forbidden_arrow_is_caught",
+            arrows::examples_are_caught,
+        ),
         case("architecture::modules_form_a_dag", cycles::workspace_holds),
-        case("architecture::module_cycle_is_caught", cycles::examples_are_caught),
-        case("architecture::workers_reach_the_run_through_their_links", links::workspace_holds),
-        case("architecture::worker_without_a_link_is_caught", links::examples_are_caught),
-        case("architecture::states_are_judged_in_core", states::workspace_holds),
-        case("architecture::state_judged_elsewhere_is_caught", states::examples_are_caught),
-        case("architecture::only_the_terminal_names_command_lines", commands::workspace_holds),
-        case("architecture::command_line_in_an_error_is_caught", commands::examples_are_caught),
-        case("architecture::files_keep_their_shape", shape::workspace_holds),
-        case("architecture::bad_shape_is_caught", shape::examples_are_caught),
+        case(
+            "architecture::module_cycle_is_caught",
+            cycles::examples_are_caught,
+        ),
+        case(
+            "architecture::workers_reach_the_run_through_their_links",
+            links::workspace_holds,
+        ),
+        case(
+            "architecture::worker_without_a_link_is_caught",
+            links::examples_are_caught,
+        ),
+        case(
+            "architecture::states_are_judged_in_core",
+            states::workspace_holds,
+        ),
+        case(
+            "architecture::state_judged_elsewhere_is_caught",
+            states::examples_are_caught,
+        ),
+        case(
+            "architecture::only_the_terminal_names_command_lines",
+            commands::workspace_holds,
+        ),
+        case(
+            "architecture::command_line_in_an_error_is_caught",
+            commands::examples_are_caught,
+        ),
+        case(
+            "architecture::files_keep_their_shape",
+            shape::workspace_holds,
+        ),
+        case(
+            "architecture::bad_shape_is_caught",
+            shape::examples_are_caught,
+        ),
         case("architecture::budgets_only_fall", budgets::workspace_holds),
-        case("architecture::what_budgets_count_is_counted", budgets::examples_are_counted),
-        case("architecture::every_promise_names_its_test", promises::readme_holds),
-        case("architecture::promise_without_a_test_is_caught", promises::examples_are_caught),
-        case("architecture::every_file_that_the_pages_name_exists", paths::pages_hold),
-        case("architecture::path_to_nothing_is_caught", paths::examples_are_caught),
-        case("architecture::every_clippy_file_has_the_bans", bans::workspace_holds),
-        case("architecture::missing_ban_is_caught", bans::examples_are_caught),
+        case(
+            "architecture::what_budgets_count_is_counted",
+            budgets::examples_are_counted,
+        ),
+        case(
+            "architecture::every_promise_names_its_test",
+            promises::readme_holds,
+        ),
+        case(
+            "architecture::promise_without_a_test_is_caught",
+            promises::examples_are_caught,
+        ),
+        case(
+            "architecture::every_file_that_the_pages_name_exists",
+            paths::pages_hold,
+        ),
+        case(
+            "architecture::path_to_nothing_is_caught",
+            paths::examples_are_caught,
+        ),
+        case(
+            "architecture::every_clippy_file_has_the_bans",
+            bans::workspace_holds,
+        ),
+        case(
+            "architecture::missing_ban_is_caught",
+            bans::examples_are_caught,
+        ),
         case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),
         case("architecture::every_lint_bites", lints::every_lint_bites).needs(Need::CLIPPY),
-        case("architecture::every_denied_crate_is_refused", denied::every_crate_is_refused).needs(Need::CARGO_DENY),
-        case("architecture::only_permissive_licences_pass", denied::only_permissive_licences_pass)
-            .needs(Need::CARGO_DENY),
+        case(
+            "architecture::every_denied_crate_is_refused",
+            denied::every_crate_is_refused,
+        )
+        .needs(Need::CARGO_DENY),
+        case(
+            "architecture::only_permissive_licences_pass",
+            denied::only_permissive_licences_pass,
+        )
+        .needs(Need::CARGO_DENY),
     ]
 }
 
@@ -84,7 +145,10 @@ fn rust_files() -> Result<Vec<PathBuf>, Failed> {
         collect_rust_files(&root().join(folder), &mut found)?;
     }
     found.sort();
-    Ok(found.into_iter().filter_map(|path| path.strip_prefix(root()).ok().map(Path::to_owned)).collect())
+    Ok(found
+        .into_iter()
+        .filter_map(|path| path.strip_prefix(root()).ok().map(Path::to_owned))
+        .collect())
 }
 
 fn collect_rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> Outcome {
@@ -109,10 +173,18 @@ fn read(path: &Path) -> Result<String, Failed> {
 
 /// Fails with one violation per line, if there are any.
 fn require_none(violations: &[Violation]) -> Outcome {
-    if violations.is_empty() { Ok(()) } else { fail(violations.join("\n")) }
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        fail(violations.join("\n"))
+    }
 }
 
 /// Fails unless a check found exactly these.
 fn require_exactly(violations: &[Violation], expected: &[&str]) -> Outcome {
-    if violations == expected { Ok(()) } else { fail(format!("found {violations:#?}\ninstead of {expected:#?}")) }
+    if violations == expected {
+        Ok(())
+    } else {
+        fail(format!("found {violations:#?}\ninstead of {expected:#?}"))
+    }
 }

@@ -15,16 +15,29 @@ pub(super) fn readme_holds() -> Outcome {
 
 /// Returns the text of every source file below a path of the repository.
 fn sources_below(path: &str) -> Result<String, Failed> {
-    let files = rust_files()?.into_iter().filter(|file| file.starts_with(path));
+    let files = rust_files()?
+        .into_iter()
+        .filter(|file| file.starts_with(path));
     files.map(|file| read(&root().join(file))).collect()
 }
 
-fn violations(readme: &str, sources: &dyn Fn(&str) -> Result<String, Failed>) -> Result<Vec<Violation>, Failed> {
+fn violations(
+    readme: &str,
+    sources: &dyn Fn(&str) -> Result<String, Failed>,
+) -> Result<Vec<Violation>, Failed> {
     let mut found = Vec::new();
-    for (at, line) in readme.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
+    for (at, line) in readme
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with('|'))
+    {
         let proof = line.split('|').nth_back(1).unwrap_or_default();
         let mut texts = String::new();
-        for path in proof.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for path in proof
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
             let text = sources(path)?;
             if text.is_empty() {
                 found.push(format!("README.md:{}: there is no test in {path}", at + 1));
@@ -32,18 +45,32 @@ fn violations(readme: &str, sources: &dyn Fn(&str) -> Result<String, Failed>) ->
             texts.push_str(&text);
         }
         // A module may prefix the names of its cases with its own, and append a tier.
-        let own = |name: &str| name.rsplit("::").next().unwrap_or_default().trim_end_matches('_').to_owned();
+        let own = |name: &str| {
+            name.rsplit("::")
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches('_')
+                .to_owned()
+        };
         let missing = names(proof).filter(|name| !texts.contains(&own(name)));
-        found.extend(missing.map(|name| format!("README.md:{}: there is no test `{name}`", at + 1)));
+        found
+            .extend(missing.map(|name| format!("README.md:{}: there is no test `{name}`", at + 1)));
     }
     Ok(found)
 }
 
 /// Returns the names of tests in a cell; a name that ends with `…` is cut to its beginning.
 fn names(proof: &str) -> impl Iterator<Item = &str> {
-    let words = proof.split('`').skip(1).step_by(2).map(|word| word.trim_end_matches('…'));
+    let words = proof
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .map(|word| word.trim_end_matches('…'));
     words.filter(|word| {
-        word.contains('_') && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte))
+        word.contains('_')
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte))
     })
 }
 
@@ -54,8 +81,15 @@ pub(super) fn examples_are_caught() -> Outcome {
                   | broken | [`tests/a.rs`](tests/a.rs): `a::is_gone`; [`tests/b`](tests/b) |\n";
     let sources = |path: &str| {
         let is_there = Path::new(path) == Path::new("tests/a.rs");
-        Ok(if is_there { "case(\"a::is_kept\", ..), case(\"a::also_kept\", ..)".to_owned() } else { String::new() })
+        Ok(if is_there {
+            "case(\"a::is_kept\", ..), case(\"a::also_kept\", ..)".to_owned()
+        } else {
+            String::new()
+        })
     };
-    let expected = ["README.md:4: there is no test in tests/b", "README.md:4: there is no test `a::is_gone`"];
+    let expected = [
+        "README.md:4: there is no test in tests/b",
+        "README.md:4: there is no test `a::is_gone`",
+    ];
     require_exactly(&violations(readme, &sources)?, &expected)
 }

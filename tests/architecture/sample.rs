@@ -11,7 +11,8 @@ use crate::support::{Home, Ran};
 /// The tools check a few dozen lines; the limit is for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The part of tokio that the samples need. Clippy compares paths, so the real crate need not be built.
+/// The part of tokio that the samples need. Clippy compares paths, so the real crate need not be
+/// built.
 const STAND_IN_FOR_TOKIO: &str = "pub fn spawn(_: ()) {}
 pub mod task { pub fn spawn(_: ()) {} }
 pub mod sync { pub mod mpsc { pub fn unbounded_channel() {} } }
@@ -27,7 +28,10 @@ impl Sample {
     /// Creates a crate without code; `manifest` follows the manifest's `[package]` table.
     pub(super) fn new(manifest: &str) -> Result<Self, Failed> {
         let sample = Self { home: Home::new()? };
-        sample.write("Cargo.toml", &format!("{}{manifest}\n[workspace]\n", package("sample")))?;
+        sample.write(
+            "Cargo.toml",
+            &format!("{}{manifest}\n[workspace]\n", package("sample")),
+        )?;
         sample.write("src/lib.rs", "")?;
         Ok(sample)
     }
@@ -41,7 +45,10 @@ impl Sample {
 
     /// Adds a crate that the sample depends on by path; `more` is the rest of its manifest.
     pub(super) fn dependency(&self, name: &str, source: &str, more: &str) -> Result<(), Failed> {
-        self.write(&format!("{name}/Cargo.toml"), &format!("{}{more}\n", package(name)))?;
+        self.write(
+            &format!("{name}/Cargo.toml"),
+            &format!("{}{more}\n", package(name)),
+        )?;
         self.write(&format!("{name}/src/lib.rs"), source)
     }
 
@@ -54,19 +61,32 @@ impl Sample {
 
     /// Runs cargo on the sample, with the `clippy.toml` of the folder `rules`.
     pub(super) fn cargo(&self, arguments: &[&str], rules: &Path) -> Result<Ran, Failed> {
-        let invocation = self.home.command("cargo", &self.home.path().join("sample"), arguments);
+        let invocation = self
+            .home
+            .command("cargo", &self.home.path().join("sample"), arguments);
         // A denied lint would end the check before later lints run.
         let invocation = invocation.env("RUSTFLAGS", "--cap-lints=warn");
-        invocation.with_toolchain().env("CLIPPY_CONF_DIR", rules).patience(PATIENCE).run()
+        invocation
+            .with_toolchain()
+            .env("CLIPPY_CONF_DIR", rules)
+            .patience(PATIENCE)
+            .run()
     }
 
-    /// Returns the messages of clippy with the `clippy.toml` of a folder; fails if the sample does not compile.
+    /// Returns the messages of clippy with the `clippy.toml` of a folder; fails if the sample does
+    /// not compile.
     pub(super) fn clippy(&self, rules: &Path) -> Result<String, Failed> {
         let ran = self.cargo(&["clippy", "--offline", "--quiet"], rules)?;
-        if ran.stderr.contains("error[") { Err(Failed::from(ran.stderr)) } else { Ok(ran.stderr) }
+        if ran.stderr.contains("error[") {
+            Err(Failed::from(ran.stderr))
+        } else {
+            Ok(ran.stderr)
+        }
     }
 }
 
 fn package(name: &str) -> String {
-    format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nlicense = \"MIT\"\n")
+    format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nlicense = \"MIT\"\n"
+    )
 }

@@ -31,13 +31,17 @@ pub(super) struct Outline {
 
 /// Parses a file's text into tokens; an error names the file.
 pub(super) fn tokens(file: &str, text: &str) -> Result<TokenStream, Failed> {
-    text.parse().map_err(|error| Failed::from(format!("{file}: {error}")))
+    text.parse()
+        .map_err(|error| Failed::from(format!("{file}: {error}")))
 }
 
 /// Returns the modules that a file declares, and the paths that it names outside tests.
 pub(super) fn outline(file: &str, text: &str) -> Result<Outline, Failed> {
     let mut outline = Outline::default();
-    read_stream(&without_tests(tokens(file, text)?, &mut outline), &mut outline);
+    read_stream(
+        &without_tests(tokens(file, text)?, &mut outline),
+        &mut outline,
+    );
     Ok(outline)
 }
 
@@ -48,7 +52,9 @@ pub(super) fn without_tests(stream: TokenStream, outline: &mut Outline) -> Vec<T
     let mut tokens = stream.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let attribute = match (&token, tokens.peek()) {
-            (TokenTree::Punct(punct), Some(TokenTree::Group(group))) if punct.as_char() == '#' => group.to_string(),
+            (TokenTree::Punct(punct), Some(TokenTree::Group(group))) if punct.as_char() == '#' => {
+                group.to_string()
+            }
             _ => String::new(),
         };
         let compact: String = attribute.split_whitespace().collect();
@@ -83,24 +89,33 @@ fn skip_item(tokens: &mut Peekable<proc_macro2::token_stream::IntoIter>, outline
 pub(super) fn without_test_files(files: &[PathBuf]) -> Result<Vec<&PathBuf>, Failed> {
     let mut of_tests = BTreeSet::new();
     for file in files {
-        let children = outline(&file.display().to_string(), &read(&root().join(file))?)?.test_children;
+        let children =
+            outline(&file.display().to_string(), &read(&root().join(file))?)?.test_children;
         of_tests.extend(children.iter().map(|child| child_of(file, child)));
     }
-    Ok(files.iter().filter(|file| !of_tests.contains(*file)).collect())
+    Ok(files
+        .iter()
+        .filter(|file| !of_tests.contains(*file))
+        .collect())
 }
 
 /// Returns the file that `mod child;` in a file refers to.
 pub(super) fn child_of(file: &Path, child: &str) -> PathBuf {
-    let is_root = ["lib", "main", "mod"].map(Some).contains(&file.file_stem().and_then(|stem| stem.to_str()));
-    let folder = if is_root { file.with_file_name("") } else { file.with_extension("") };
+    let is_root = ["lib", "main", "mod"]
+        .map(Some)
+        .contains(&file.file_stem().and_then(|stem| stem.to_str()));
+    let folder = if is_root {
+        file.with_file_name("")
+    } else {
+        file.with_extension("")
+    };
     folder.join(child).with_extension("rs")
 }
 
 fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {
     let mut at = 0;
     while at < tokens.len() {
-        let is_word =
-            |offset: usize, word: &str| matches!(tokens.get(at + offset), Some(TokenTree::Ident(i)) if i == word);
+        let is_word = |offset: usize, word: &str| matches!(tokens.get(at + offset), Some(TokenTree::Ident(i)) if i == word);
         if is_word(0, "mod") && is_punct(tokens.get(at + 2), ';') {
             outline.children.push(tokens[at + 1].to_string());
             at += 3;
@@ -122,7 +137,11 @@ fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {
 /// Reports whether `pub` or `pub(…)` precedes a position.
 fn is_public(tokens: &[TokenTree], at: usize) -> bool {
     let before = &tokens[at - 1];
-    let before = if matches!(before, TokenTree::Group(_)) && at > 1 { &tokens[at - 2] } else { before };
+    let before = if matches!(before, TokenTree::Group(_)) && at > 1 {
+        &tokens[at - 2]
+    } else {
+        before
+    };
     matches!(before, TokenTree::Ident(ident) if ident == "pub")
 }
 
@@ -152,14 +171,20 @@ fn read_path(tokens: &[TokenTree], start: usize, outline: &mut Outline) -> usize
 
 /// Adds each path of an import and returns the position after its semicolon.
 fn read_use(tokens: &[TokenTree], start: usize, exported: bool, outline: &mut Outline) -> usize {
-    let length = tokens[start..].iter().take_while(|token| !is_punct(Some(token), ';')).count();
+    let length = tokens[start..]
+        .iter()
+        .take_while(|token| !is_punct(Some(token), ';'))
+        .count();
     let mut leaves = Vec::new();
     read_tree(&tokens[start..start + length], &[], &mut leaves);
     for leaf in leaves {
         if exported {
             outline.exports.insert(leaf.name, leaf.segments.clone());
         }
-        outline.references.push(Reference { segments: leaf.segments, line: leaf.line });
+        outline.references.push(Reference {
+            segments: leaf.segments,
+            line: leaf.line,
+        });
     }
     start + length + 1
 }
@@ -172,7 +197,10 @@ struct Leaf {
 
 fn read_tree(tokens: &[TokenTree], prefix: &[String], leaves: &mut Vec<Leaf>) {
     // A list may end with a comma.
-    for branch in tokens.split(|token| is_punct(Some(token), ',')).filter(|branch| !branch.is_empty()) {
+    for branch in tokens
+        .split(|token| is_punct(Some(token), ','))
+        .filter(|branch| !branch.is_empty())
+    {
         let mut segments = prefix.to_vec();
         let mut name = None;
         let mut line = 0;
@@ -196,7 +224,11 @@ fn read_tree(tokens: &[TokenTree], prefix: &[String], leaves: &mut Vec<Leaf>) {
             if last == "self" && segments.len() > 1 {
                 segments.pop();
             }
-            leaves.push(Leaf { name: name.unwrap_or(last), segments, line });
+            leaves.push(Leaf {
+                name: name.unwrap_or(last),
+                segments,
+                line,
+            });
         }
     }
 }

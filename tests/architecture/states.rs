@@ -1,4 +1,5 @@
-//! Only core judges a task's state: the other crates and the examples ask named questions and compare no `TaskState`.
+//! Only core judges a task's state: the other crates and the examples ask named questions and
+//! compare no `TaskState`.
 //!
 //! A comparison elsewhere is a second place for a rule of the task's life, which a new state
 //! bypasses silently. Tests may name states, since they say which result is expected.
@@ -17,19 +18,26 @@ const STATE: &str = "TaskState";
 
 /// Checks the code of all crates except core, without tests.
 pub(super) fn workspace_holds() -> Outcome {
-    let files: Vec<PathBuf> = rust_files()?.into_iter().filter(|file| is_bound(file)).collect();
+    let files: Vec<PathBuf> = rust_files()?
+        .into_iter()
+        .filter(|file| is_bound(file))
+        .collect();
     let mut found = Vec::new();
     for file in without_test_files(&files)? {
-        found.extend(violations(&file.display().to_string(), &read(&root().join(file))?)?);
+        found.extend(violations(
+            &file.display().to_string(),
+            &read(&root().join(file))?,
+        )?);
     }
     require_none(&found)
 }
 
-/// Reports whether the rule applies to a file: it is an example, or belongs to a crate other than core and not to its
-/// tests.
+/// Reports whether the rule applies to a file: it is an example, or belongs to a crate other than
+/// core and not to its tests.
 fn is_bound(file: &Path) -> bool {
     let is_of_tests = file.iter().any(|part| part == "tests" || part == "benches");
-    let is_of_crate = file.starts_with("crates") && !file.starts_with("crates/core") && !is_of_tests;
+    let is_of_crate =
+        file.starts_with("crates") && !file.starts_with("crates/core") && !is_of_tests;
     is_of_crate || file.starts_with("examples")
 }
 
@@ -49,11 +57,15 @@ fn collect(file: &str, stream: TokenStream, found: &mut Vec<Violation>) {
                 let line = ident.span().start().line;
                 let rest = &tokens[at + 1..];
                 if ident == STATE && (is_joined(rest, "::") || is_word(rest, "as")) {
-                    found.push(format!("{file}:{line}: names a state; ask core what it means"));
+                    found.push(format!(
+                        "{file}:{line}: names a state; ask core what it means"
+                    ));
                 } else if ident == STATE && at > 0 && is_sign(&tokens[at - 1], '=') {
                     found.push(format!("{file}:{line}: gives `{STATE}` another name"));
                 } else if ident == "state" && is_compared(rest) {
-                    found.push(format!("{file}:{line}: compares a state; ask core what it means"));
+                    found.push(format!(
+                        "{file}:{line}: compares a state; ask core what it means"
+                    ));
                 }
             }
             _ => {}
@@ -63,7 +75,11 @@ fn collect(file: &str, stream: TokenStream, found: &mut Vec<Violation>) {
 
 /// Reports whether the field or call before these tokens is compared.
 fn is_compared(after: &[TokenTree]) -> bool {
-    let rest = if matches!(after.first(), Some(TokenTree::Group(_))) { &after[1..] } else { after };
+    let rest = if matches!(after.first(), Some(TokenTree::Group(_))) {
+        &after[1..]
+    } else {
+        after
+    };
     is_joined(rest, "==") || is_joined(rest, "!=")
 }
 
@@ -78,9 +94,13 @@ fn is_sign(token: &TokenTree, sign: char) -> bool {
 /// Reports whether the tokens begin with an operator of two characters.
 fn is_joined(tokens: &[TokenTree], operator: &str) -> bool {
     let mut signs = operator.chars();
-    let (Some(first), Some(second)) = (signs.next(), signs.next()) else { return false };
+    let (Some(first), Some(second)) = (signs.next(), signs.next()) else {
+        return false;
+    };
     let is_open = matches!(tokens.first(), Some(TokenTree::Punct(punct)) if punct.spacing() == Spacing::Joint);
-    is_open && is_sign(&tokens[0], first) && tokens.get(1).is_some_and(|token| is_sign(token, second))
+    is_open
+        && is_sign(&tokens[0], first)
+        && tokens.get(1).is_some_and(|token| is_sign(token, second))
 }
 
 /// Shows the check examples that it must catch, and some that it must leave alone.
@@ -107,9 +127,16 @@ pub(super) fn examples_are_caught() -> Outcome {
         "crates/journal/tests/it.rs",
         "tests/run/end_to_end.rs",
     ];
-    let of_test = ["lib.rs", "parse.rs"].map(|file| child_of(&Path::new("crates/plan/src").join(file), "invariants"));
-    let children = ["crates/plan/src/invariants.rs", "crates/plan/src/parse/invariants.rs"].map(PathBuf::from);
-    if bound.map(|file| is_bound(Path::new(file))) != [true, true, false, false, false] || of_test != children {
+    let of_test = ["lib.rs", "parse.rs"]
+        .map(|file| child_of(&Path::new("crates/plan/src").join(file), "invariants"));
+    let children = [
+        "crates/plan/src/invariants.rs",
+        "crates/plan/src/parse/invariants.rs",
+    ]
+    .map(PathBuf::from);
+    if bound.map(|file| is_bound(Path::new(file))) != [true, true, false, false, false]
+        || of_test != children
+    {
         return Err(Failed::from(format!("{of_test:?}")));
     }
     Ok(())

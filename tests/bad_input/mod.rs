@@ -13,10 +13,19 @@ use crate::support::{Case, Outcome, Place, World, require_words};
 
 pub(crate) fn cases() -> Vec<Case> {
     let everywhere = [Place::Root, Place::WithoutBubblewrap, Place::OldestGit];
-    let repositories = repositories::cases().into_iter().map(|case| case.depends_on(&[Place::OldestGit]));
-    let machine = machine::cases().into_iter().map(|case| case.depends_on(&everywhere));
+    let repositories = repositories::cases()
+        .into_iter()
+        .map(|case| case.depends_on(&[Place::OldestGit]));
+    let machine = machine::cases()
+        .into_iter()
+        .map(|case| case.depends_on(&everywhere));
     let others = [plans::cases, models::cases, older::cases];
-    others.iter().flat_map(|cases| cases()).chain(repositories).chain(machine).collect()
+    others
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(repositories)
+        .chain(machine)
+        .collect()
 }
 
 /// A plan of one command.
@@ -30,6 +39,9 @@ fn world() -> Result<World, Failed> {
 /// Requires that the plan is refused with these words, before anything is created.
 fn refuses(world: &World, said: &[&str]) -> Outcome {
     let before = world.repository.fingerprint()?;
-    require_words(&world.types(&["run", &world.file("plan.md")], 2)?.stderr, said)?;
+    require_words(
+        &world.types(&["run", &world.file("plan.md")], 2)?.stderr,
+        said,
+    )?;
     before.require_same(&world.repository.fingerprint()?)
 }

@@ -10,16 +10,21 @@ use serde_json::{Value, json};
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![case("bad_input::a_run_of_an_older_version_is_resumed", a_run_of_an_older_version_is_resumed)]
+    vec![case(
+        "bad_input::a_run_of_an_older_version_is_resumed",
+        a_run_of_an_older_version_is_resumed,
+    )]
 }
 
-/// What such a version recorded until it was killed: first the blobs, then the facts. `SCRIPT` is the model, and `BASE`
-/// the commit that the run starts from. The last fact is that of a child that a program spawned.
+/// What such a version recorded until it was killed: first the blobs, then the facts. `SCRIPT` is
+/// the model, and `BASE` the commit that the run starts from. The last fact is that of a child that
+/// a program spawned.
 const RECORDED: &str = include_str!("older_run.jsonl");
 /// The id of the run.
 const RUN: &str = "r-older1";
 
-/// Returns what was recorded, with this model and this commit; ids of blobs follow from their texts.
+/// Returns what was recorded, with this model and this commit; ids of blobs follow from their
+/// texts.
 fn recorded(model: &str, base: &str) -> Result<Batch, Failed> {
     let text = RECORDED.replace("SCRIPT", model).replace("BASE", base);
     let (mut batch, mut named) = (Batch::default(), text.clone());
@@ -32,15 +37,25 @@ fn recorded(model: &str, base: &str) -> Result<Batch, Failed> {
         }
     }
     let facts = named.lines().filter(|line| line.starts_with("{\"type\""));
-    batch.events = facts.map(serde_json::from_str).collect::<Result<Vec<Event>, _>>()?;
+    batch.events = facts
+        .map(serde_json::from_str)
+        .collect::<Result<Vec<Event>, _>>()?;
     Ok(batch)
 }
 
 fn a_run_of_an_older_version_is_resumed() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
-        .rule(Rule::task("T1").returned(ReturnCause::ChildrenEnded).text("Done."))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(
+            Rule::task("T1")
+                .returned(ReturnCause::ChildrenEnded)
+                .text("Done."),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"))
@@ -48,14 +63,36 @@ fn a_run_of_an_older_version_is_resumed() -> Outcome {
         .rule(done("T3"))
         .rule(write("T4", "four.txt", "4\n"))
         .rule(done("T4"));
-    let (run, base) = (RunId::from(RUN), world.repository.git(&["rev-parse", "main"])?);
+    let (run, base) = (
+        RunId::from(RUN),
+        world.repository.git(&["rev-parse", "main"])?,
+    );
     let coordinator = world.coordinator(&script, |_| {})?;
-    drop(Journal::create(coordinator.store(), &run, recorded(&world.script(&script)?, &base)?)?);
+    drop(Journal::create(
+        coordinator.store(),
+        &run,
+        recorded(&world.script(&script)?, &base)?,
+    )?);
     drop(coordinator);
-    world.repository.git(&["update-ref", &run.integration_ref(), &base])?;
+    world
+        .repository
+        .git(&["update-ref", &run.integration_ref(), &base])?;
     let played = world.resume(&run, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged), ("T4", Merged)])?;
-    for (file, content) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3"), ("four.txt", "4")] {
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("T2", Merged),
+            ("T3", Merged),
+            ("T4", Merged),
+        ],
+    )?;
+    for (file, content) in [
+        ("one.txt", "1"),
+        ("two.txt", "2"),
+        ("three.txt", "3"),
+        ("four.txt", "4"),
+    ] {
         if world.merged(&played.report, file)? != content {
             return fail(format!("{file}\n{}", played.story()));
         }
@@ -63,14 +100,28 @@ fn a_run_of_an_older_version_is_resumed() -> Outcome {
     // It counted the messages of a sender, not those to each receiver.
     played.require_told(
         "T2",
-        &["Message 1 from agent T1", "the port is 1", "Message 3 from agent T1", "the port is 3"],
+        &[
+            "Message 1 from agent T1",
+            "the port is 1",
+            "Message 3 from agent T1",
+            "the port is 3",
+        ],
     )?;
     played.require_told("T3", &["Message 2 from agent T1", "the port is 2"])?;
     // Its reply is not asked for again, and the work of the child goes where that of a child goes.
-    let replies = played.pick(|event| matches!(event, Event::ModelReplied { turn: 1, .. }).then_some(()));
+    let replies =
+        played.pick(|event| matches!(event, Event::ModelReplied { turn: 1, .. }).then_some(()));
     let into = played.pick(|event| match event {
-        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => Some((task.as_str(), agent.as_str())),
+        Event::MergeStarted {
+            task,
+            into: MergeTarget::Agent(agent),
+            ..
+        } => Some((task.as_str(), agent.as_str())),
         _ => None,
     });
-    if replies.len() == 4 && into == [("T4", "T1")] { Ok(()) } else { fail(played.story()) }
+    if replies.len() == 4 && into == [("T4", "T1")] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }

@@ -7,22 +7,35 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Script, World, at, case, done, fail, require_words, runtime, sandboxed, with_program,
+    Case, Outcome, Script, World, at, case, done, fail, require_words, runtime, sandboxed,
+    with_program,
 };
 
 use super::{PLAN, refuses, world};
 
 pub(super) fn cases() -> Vec<Case> {
-    let tiers =
-        [(Confinement::Full, "full"), (Confinement::Fallback, "fallback"), (Confinement::Unconfined, "unconfined")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+        (Confinement::Unconfined, "unconfined"),
+    ];
     let in_tiers = tiers.map(|(tier, word)| {
         let name = format!("bad_input::programs_of_checks_are_looked_for_{word}");
         case(name, move || programs_of_checks_are_looked_for(tier)).in_tier(tier)
     });
     let mut cases = vec![
-        case("bad_input::plans_that_cannot_run_leave_nothing", plans_that_cannot_run_leave_nothing),
-        sandboxed("bad_input::a_plan_whose_path_is_no_text_says_why_its_boxes_stay", a_path_that_is_no_text),
-        sandboxed("bad_input::a_check_that_does_not_exist_is_refused", a_check_that_does_not_exist_is_refused),
+        case(
+            "bad_input::plans_that_cannot_run_leave_nothing",
+            plans_that_cannot_run_leave_nothing,
+        ),
+        sandboxed(
+            "bad_input::a_plan_whose_path_is_no_text_says_why_its_boxes_stay",
+            a_path_that_is_no_text,
+        ),
+        sandboxed(
+            "bad_input::a_check_that_does_not_exist_is_refused",
+            a_check_that_does_not_exist_is_refused,
+        ),
         sandboxed(
             "bad_input::a_check_that_may_pass_without_its_program_is_warned_of",
             a_check_that_may_pass_without_its_program_is_warned_of,
@@ -39,12 +52,30 @@ pub(super) fn cases() -> Vec<Case> {
 fn plans_that_cannot_run_leave_nothing() -> Outcome {
     let world = world()?;
     let table: [(&str, &[&str]); 6] = [
-        ("", &["the plan is empty", "write a list of `- [ ] task` lines"]),
-        ("words\n", &["no tasks found", "write a list of `- [ ] task` lines"]),
-        ("- [ ] T1\u{0}\n", &["the plan is not text", "name a Markdown file"]),
-        ("- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n", &["T1 → T2 → T1", "remove one of these"]),
+        (
+            "",
+            &["the plan is empty", "write a list of `- [ ] task` lines"],
+        ),
+        (
+            "words\n",
+            &["no tasks found", "write a list of `- [ ] task` lines"],
+        ),
+        (
+            "- [ ] T1\u{0}\n",
+            &["the plan is not text", "name a Markdown file"],
+        ),
+        (
+            "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n",
+            &["T1 → T2 → T1", "remove one of these"],
+        ),
         ("- [ ] T1 a (depends: T9)\n", &["there is no task `T9`"]),
-        ("- [ ] T1 a (agent: nobody)\n", &["unknown role `nobody`", "known roles: coordinator, implementer"]),
+        (
+            "- [ ] T1 a (agent: nobody)\n",
+            &[
+                "unknown role `nobody`",
+                "known roles: coordinator, implementer",
+            ],
+        ),
     ];
     for (plan, said) in table {
         world.write("plan.md", plan)?;
@@ -53,18 +84,37 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
     }
     world.write("plan.md", PLAN)?;
     let refused = world.types(&["run", &world.file("plan.md"), "--agent", "nosuch"], 2)?;
-    require_words(&refused.stderr, &["failed to find the role 'nosuch'; known roles: coordinator, implementer"])?;
+    require_words(
+        &refused.stderr,
+        &["failed to find the role 'nosuch'; known roles: coordinator, implementer"],
+    )?;
     std::fs::remove_file(world.home.path().join("plan.md"))?;
-    refuses(&world, &["No such file", "type the path of a Markdown file"])?;
-    if world.home.state().exists() { fail("there is a state of nothing") } else { Ok(()) }
+    refuses(
+        &world,
+        &["No such file", "type the path of a Markdown file"],
+    )?;
+    if world.home.state().exists() {
+        fail("there is a state of nothing")
+    } else {
+        Ok(())
+    }
 }
 
 fn a_path_that_is_no_text() -> Outcome {
     let world = world()?;
-    let script =
-        "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
-    let arguments = ["-c", script, "sh", env!("CARGO_BIN_EXE_orchestrate"), &world.file("plan.md")];
-    let ran = world.home.command("sh", world.repository.path(), &arguments).run()?.exits(0)?;
+    let script = "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
+    let arguments = [
+        "-c",
+        script,
+        "sh",
+        env!("CARGO_BIN_EXE_orchestrate"),
+        &world.file("plan.md"),
+    ];
+    let ran = world
+        .home
+        .command("sh", world.repository.path(), &arguments)
+        .run()?
+        .exits(0)?;
     let said = "were left unchanged: it no longer exists, or its path is not UTF-8";
     require_words(&ran.stdout, &["has landed", said, "rename the plan", PLAN])
 }
@@ -85,28 +135,57 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
     if ran.stderr.contains("orchestrate check") {
         return fail(ran.stderr);
     }
-    // A program of a repository, which no command sees though the user's search path has it, is missing, too.
+    // A program of a repository, which no command sees though the user's search path has it, is
+    // missing, too.
     let path = with_program(&world.home, "of-the-user", "true")?;
     std::fs::create_dir(world.home.path().join("programs/.git"))?;
-    std::fs::write(world.home.path().join("programs/.git/HEAD"), "ref: refs/heads/main\n")?;
+    std::fs::write(
+        world.home.path().join("programs/.git/HEAD"),
+        "ref: refs/heads/main\n",
+    )?;
     let text = "---\nverify: no-such-program\n---\n- [ ] T1 Write it (verify: of-the-user --all && true)\n\
                 - [ ] T2 Make it (run: touch made) (verify: test -e made)\n- [x] T3 Done (verify: long-gone)\n";
     world.write("plan.md", text)?;
-    let model = Script::default().rule(done("T1")).write_to(&world.home.path().join("model.jsonl"))?;
+    let model = Script::default()
+        .rule(done("T1"))
+        .write_to(&world.home.path().join("model.jsonl"))?;
     let run = ["run", &plan, "--model", &model, "--json"];
-    let refused = world.orchestrate(&run).env("PATH", &path).run()?.exits(2)?.json()?;
-    let errors = at(&refused, "/errors")?.as_array().cloned().unwrap_or_default();
-    let found: Vec<_> = errors.iter().map(|error| [&error["line"], &error["code"], &error["text"]]).collect();
+    let refused = world
+        .orchestrate(&run)
+        .env("PATH", &path)
+        .run()?
+        .exits(2)?
+        .json()?;
+    let errors = at(&refused, "/errors")?
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let found: Vec<_> = errors
+        .iter()
+        .map(|error| [&error["line"], &error["code"], &error["text"]])
+        .collect();
     let text = [("no-such-program", 2), ("of-the-user --all && true", 4)];
     if json!(found) != json!(text.map(|(text, line)| json!([line, "program_not_found", text]))) {
         return fail(refused);
     }
-    let check = world.orchestrate(&["check", &plan, "--json"]).env("PATH", &path);
-    let warned = at(&check.run()?.exits(0)?.json()?, "/warnings")?.as_array().cloned().unwrap_or_default();
-    if !warned.iter().any(|warning| warning["line"] == 4 && warning["code"] == "program_not_found") {
+    let check = world
+        .orchestrate(&["check", &plan, "--json"])
+        .env("PATH", &path);
+    let warned = at(&check.run()?.exits(0)?.json()?, "/warnings")?
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    if !warned
+        .iter()
+        .any(|warning| warning["line"] == 4 && warning["code"] == "program_not_found")
+    {
         return fail(format!("{warned:?}"));
     }
-    if world.orchestrate(&["status"]).run().is_ok_and(|ran| ran.code == 0) {
+    if world
+        .orchestrate(&["status"])
+        .run()
+        .is_ok_and(|ran| ran.code == 0)
+    {
         return fail("there is a run");
     }
     before.require_same(&world.repository.fingerprint()?)
@@ -117,7 +196,11 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
 fn a_checks_file_that_is_not_there_yet_is_a_warning() -> Outcome {
     let world = world()?;
     world.repository.write("tools/check.sh", "true\n")?;
-    for (target, link) in [("tools", "link"), ("/usr/bin", "out"), ("/usr/bin/true", "yes")] {
+    for (target, link) in [
+        ("tools", "link"),
+        ("/usr/bin", "out"),
+        ("/usr/bin/true", "yes"),
+    ] {
         std::os::unix::fs::symlink(target, world.repository.path().join(link))?;
     }
     world.repository.commit_all("Add a check")?;
@@ -130,44 +213,97 @@ fn a_checks_file_that_is_not_there_yet_is_a_warning() -> Outcome {
     let ran = world.types(&["run", &plan], 0)?;
     let warned = "the file `./new/check` is not in the commit that the run starts from: a task or";
     require_words(&ran.stderr, &["line 1, column 1: ", warned])?;
-    if ran.stderr.matches("is not in the commit").count() == 1 { Ok(()) } else { fail(ran.stderr) }
+    if ran.stderr.matches("is not in the commit").count() == 1 {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }
 
 fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let change = |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(tier);
     let coordinator = world.coordinator(&Script::default(), change)?;
-    let checks = ["sh check.sh", "-x", "no-such-program-1", "getopts a b", "git status", "no-such-program-2 && true"];
-    let mut text: String =
-        checks.iter().enumerate().map(|(at, check)| format!("- [ ] T{at} a (verify: {check})\n")).collect();
+    let checks = [
+        "sh check.sh",
+        "-x",
+        "no-such-program-1",
+        "getopts a b",
+        "git status",
+        "no-such-program-2 && true",
+    ];
+    let mut text: String = checks
+        .iter()
+        .enumerate()
+        .map(|(at, check)| format!("- [ ] T{at} a (verify: {check})\n"))
+        .collect();
     // A task that only reports is never checked, and neither is one that never starts.
     text.push_str("- [ ] T6 a @reviewer (verify: no-such-program-3)\n- [-] T7 a\n");
     text.push_str("- [ ] T8 a (depends: T7) (verify: no-such-program-4)\n");
-    let plan = Plan::parse(&text, &KnownNames::roles(["reviewer"])).map_err(|wrong| format!("{wrong:?}"))?;
+    let plan = Plan::parse(&text, &KnownNames::roles(["reviewer"]))
+        .map_err(|wrong| format!("{wrong:?}"))?;
     let roles = coordinator.roles()?;
-    let missing = runtime()?.block_on(missing_programs(&coordinator, &plan, &roles, &RunSettings::default()))?;
-    let lines = |findings: &[Finding]| findings.iter().map(|finding| finding.line).collect::<Vec<usize>>();
+    let missing = runtime()?.block_on(missing_programs(
+        &coordinator,
+        &plan,
+        &roles,
+        &RunSettings::default(),
+    ))?;
+    let lines = |findings: &[Finding]| {
+        findings
+            .iter()
+            .map(|finding| finding.line)
+            .collect::<Vec<usize>>()
+    };
     let expected = match tier {
         // An earlier task may install the program, and it is looked for from another folder.
         Confinement::Unconfined => (vec![], vec![2, 3, 6, 7, 9]),
         _ => (vec![2, 3, 6], vec![7, 9]),
     };
-    if (lines(&missing.errors), lines(&missing.warnings)) == expected { Ok(()) } else { fail(format!("{missing:?}")) }
+    if (lines(&missing.errors), lines(&missing.warnings)) == expected {
+        Ok(())
+    } else {
+        fail(format!("{missing:?}"))
+    }
 }
 
 fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {
     let world = world()?;
-    world.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: no-such-program || test -e made)\n")?;
+    world.write(
+        "plan.md",
+        "- [ ] T1 Make it (run: touch made) (verify: no-such-program || test -e made)\n",
+    )?;
     let ran = world.types(&["run", &world.file("plan.md")], 0)?;
-    require_words(&ran.stderr, &["plan.md: line 1, column 1: the program `no-such-program` is not available"])?;
+    require_words(
+        &ran.stderr,
+        &["plan.md: line 1, column 1: the program `no-such-program` is not available"],
+    )?;
     // A program that the project's setup may install is not there yet.
-    world.repository.write("orchestrate.toml", "verify = 'no-such-program'\n[worktree]\nsetup = 'true'\n")?;
+    world.repository.write(
+        "orchestrate.toml",
+        "verify = 'no-such-program'\n[worktree]\nsetup = 'true'\n",
+    )?;
     world.types(&["config", "trust", "--yes"], 0)?;
     world.write("plan.md", PLAN)?;
     let ran = world.types(&["run", &world.file("plan.md"), "--no-verify-base"], 1)?;
-    require_words(&ran.stderr, &["warning: orchestrate.toml:1:1: the program `no-such-program` is not available"])?;
-    require_words(&ran.stdout, &["exit code 127: a command was not found", "orchestrate retry T1 -m TEXT"])?;
-    world.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;
+    require_words(
+        &ran.stderr,
+        &["warning: orchestrate.toml:1:1: the program `no-such-program` is not available"],
+    )?;
+    require_words(
+        &ran.stdout,
+        &[
+            "exit code 127: a command was not found",
+            "orchestrate retry T1 -m TEXT",
+        ],
+    )?;
+    world.write(
+        "plan.md",
+        "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n",
+    )?;
     let ran = world.types(&["run", &world.file("plan.md"), "--verify", "true"], 1)?;
-    require_words(&ran.stdout, &["`./no-such-script` ended with exit code 127: a command was not found"])
+    require_words(
+        &ran.stdout,
+        &["`./no-such-script` ended with exit code 127: a command was not found"],
+    )
 }

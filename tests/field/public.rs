@@ -1,8 +1,9 @@
 //! Public projects, downloaded by the clients of their registries and pinned by version and hash.
 //!
-//! Each is set up by a script, as a user would type it. Conda and .NET are not among them, since their
-//! packages are in registries of their own: what `init` and commands make of such projects is tested on
-//! files of their form alone (`crates/settings/src/suggest`, `crates/sandbox/src/programs`).
+//! Each is set up by a script, as a user would type it. Conda and .NET are not among them, since
+//! their packages are in registries of their own: what `init` and commands make of such projects is
+//! tested on files of their form alone (`crates/settings/src/suggest`,
+//! `crates/sandbox/src/programs`).
 
 use std::time::Duration;
 
@@ -17,14 +18,20 @@ const FETCH: &str = include_str!("public/fetch.sh");
 /// The file with the bugs of the npm workspace.
 const MINIMIST: &str = "packages/minimist/index.js";
 
-/// How long a project's set-up may take: on a loaded machine, downloads and first builds take minutes.
+/// How long a project's set-up may take: on a loaded machine, downloads and first builds take
+/// minutes.
 const SETTING_UP: Duration = Duration::from_secs(900);
 
-const PIP: Need = Need::new("python3 with pip", "apt install python3-pip python3-venv", || {
-    Need::starts("python3", &["-c", "import ensurepip, pip, venv"])
+const PIP: Need = Need::new(
+    "python3 with pip",
+    "apt install python3-pip python3-venv",
+    || Need::starts("python3", &["-c", "import ensurepip, pip, venv"]),
+);
+const CMAKE: Need = Need::new("cmake", "apt install cmake", || {
+    Need::starts("ctest", &["--version"])
 });
-const CMAKE: Need = Need::new("cmake", "apt install cmake", || Need::starts("ctest", &["--version"]));
-/// Maven with the plugins that test a project, of which Debian has a repository, and Debian's sources.
+/// Maven with the plugins that test a project, of which Debian has a repository, and Debian's
+/// sources.
 const JAVA: Need = Need::new(
     "maven with Debian's repository of packages",
     "apt install maven libmaven-compiler-plugin-java libmaven-resources-plugin-java libsurefire-java junit4",
@@ -33,11 +40,20 @@ const JAVA: Need = Need::new(
         Need::starts("mvn", &["--version"]) && std::path::Path::new(plugins).exists()
     },
 );
-const GO: Need = Need::new("go", "apt install golang-go", || Need::starts("go", &["version"]));
-const LFS: Need = Need::new("git-lfs", "apt install git-lfs", || Need::starts("git", &["lfs", "version"]));
+const GO: Need = Need::new("go", "apt install golang-go", || {
+    Need::starts("go", &["version"])
+});
+const LFS: Need = Need::new("git-lfs", "apt install git-lfs", || {
+    Need::starts("git", &["lfs", "version"])
+});
 
 pub(super) fn projects() -> Vec<Project> {
-    let changed = |file: &'static str, good, bad, symptom| Bug { file, good, bad, symptom };
+    let changed = |file: &'static str, good, bad, symptom| Bug {
+        file,
+        good,
+        bad,
+        symptom,
+    };
     vec![
         Project {
             name: "public_crates_in_a_workspace",
@@ -46,8 +62,18 @@ pub(super) fn projects() -> Vec<Project> {
             verify: "cargo test --workspace",
             init: Some(&["found cargo (Cargo.lock)"]),
             bugs: [
-                changed("packages/heck/src/snake.rs", "|f| write!(f, \"_\")", "|f| write!(f, \"+\")", "snake::tests"),
-                changed("packages/strsim/src/lib.rs", "return Ok(count),", "return Ok(count + 1),", "hamming"),
+                changed(
+                    "packages/heck/src/snake.rs",
+                    "|f| write!(f, \"_\")",
+                    "|f| write!(f, \"+\")",
+                    "snake::tests",
+                ),
+                changed(
+                    "packages/strsim/src/lib.rs",
+                    "return Ok(count),",
+                    "return Ok(count + 1),",
+                    "hamming",
+                ),
             ],
         },
         Project {
@@ -63,7 +89,12 @@ pub(super) fn projects() -> Vec<Project> {
                     "str(\"Label must be in",
                     "did not emit required error",
                 ),
-                changed("idna/core.py", "if not valid_contextj(", "if valid_contextj(", "did not emit required error"),
+                changed(
+                    "idna/core.py",
+                    "if not valid_contextj(",
+                    "if valid_contextj(",
+                    "did not emit required error",
+                ),
             ],
         },
         Project {
@@ -79,7 +110,12 @@ pub(super) fn projects() -> Vec<Project> {
                     "flags.strings[key] && isNumber(val)",
                     "test/num.js",
                 ),
-                changed(MINIMIST, "|| !isNumber(arg) ? arg", "|| isNumber(arg) ? arg", "subarg/test/arg.js"),
+                changed(
+                    MINIMIST,
+                    "|| !isNumber(arg) ? arg",
+                    "|| isNumber(arg) ? arg",
+                    "subarg/test/arg.js",
+                ),
             ],
         },
         Project {
@@ -89,8 +125,18 @@ pub(super) fn projects() -> Vec<Project> {
             verify: "npm test",
             init: Some(&["found npm (package-lock.json)", "npm ci"]),
             bugs: [
-                changed("lib/containsDotFile.js", "parts[i][0] === '.'", "parts[i][0] === '_'", "containsDotFile"),
-                changed("lib/isUtf8MimeType.js", "'text/') === 0", "'text/') === 1", "isUtf8MimeType"),
+                changed(
+                    "lib/containsDotFile.js",
+                    "parts[i][0] === '.'",
+                    "parts[i][0] === '_'",
+                    "containsDotFile",
+                ),
+                changed(
+                    "lib/isUtf8MimeType.js",
+                    "'text/') === 0",
+                    "'text/') === 1",
+                    "isUtf8MimeType",
+                ),
             ],
         },
         Project {
@@ -98,9 +144,16 @@ pub(super) fn projects() -> Vec<Project> {
             needs: &[Need::NPM],
             lay_out: |world| set_up(world, include_str!("public/pnpm.sh")),
             verify: "pnpm test",
-            init: Some(&["found pnpm (pnpm-lock.yaml)", "pnpm install --frozen-lockfile"]),
-            bugs: [changed("packages/through/index.js", "buffer.push(data)", "buffer.unshift(data)", "resumer/test/");
-                2],
+            init: Some(&[
+                "found pnpm (pnpm-lock.yaml)",
+                "pnpm install --frozen-lockfile",
+            ]),
+            bugs: [changed(
+                "packages/through/index.js",
+                "buffer.push(data)",
+                "buffer.unshift(data)",
+                "resumer/test/",
+            ); 2],
         },
         Project {
             name: "a_public_c_library",
@@ -122,7 +175,12 @@ pub(super) fn projects() -> Vec<Project> {
             verify: "go test ./...",
             init: Some(&["found go (go.mod)"]),
             bugs: [
-                changed("vendor/example.invalid/doubling/doubling.go", "2 * number", "3 * number", "found 21"),
+                changed(
+                    "vendor/example.invalid/doubling/doubling.go",
+                    "2 * number",
+                    "3 * number",
+                    "found 21",
+                ),
                 changed(
                     "internal/parser/lexer.go",
                     "emitToken(tokenBraceL)",
@@ -152,7 +210,12 @@ pub(super) fn projects() -> Vec<Project> {
             init: Some(&["found cargo (Cargo.lock)"]),
             // Only tests that read files of Git LFS find them.
             bugs: [
-                changed("src/crc.rs", "wrapping_add(data", "wrapping_sub(data", "test_extract_success"),
+                changed(
+                    "src/crc.rs",
+                    "wrapping_add(data",
+                    "wrapping_sub(data",
+                    "test_extract_success",
+                ),
                 changed(
                     "src/gz/mod.rs",
                     "ErrorKind::InvalidInput,\n        \"corrupt",
@@ -168,6 +231,14 @@ pub(super) fn projects() -> Vec<Project> {
 fn set_up(world: &World, script: &str) -> Outcome {
     std::fs::create_dir_all(world.home.path().join("home"))?;
     let script = format!("{FETCH}\n{script}");
-    let shell = world.home.command("sh", world.repository.path(), &["-c", &script]);
-    shell.env("FILES", FILES).with_toolchain().patience(SETTING_UP).run()?.exits(0).map(drop)
+    let shell = world
+        .home
+        .command("sh", world.repository.path(), &["-c", &script]);
+    shell
+        .env("FILES", FILES)
+        .with_toolchain()
+        .patience(SETTING_UP)
+        .run()?
+        .exits(0)
+        .map(drop)
 }

@@ -1,4 +1,5 @@
-//! The first plan on a user's own project, as `examples/own-project` shows it: a Python project of pyenv.
+//! The first plan on a user's own project, as `examples/own-project` shows it: a Python project of
+//! pyenv.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -8,11 +9,14 @@ use orchestrate_sandbox::Confinement;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Home, ModelServer, Need, Outcome, Reply, Repository, Session, World, case, fail, record_if_asked, recorded,
-    transcript, write_program,
+    Case, Home, ModelServer, Need, Outcome, Reply, Repository, Session, World, case, fail,
+    record_if_asked, recorded, transcript, write_program,
 };
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/own-project/README.md");
+const PAGE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/examples/own-project/README.md"
+);
 /// The folder of pyenv with a program for each of its programs.
 const SHIMS: &str = ".pyenv/shims";
 const PLAN: &str = "# Words
@@ -33,11 +37,18 @@ const TYPED: [&str; 8] = [
 
 pub(super) fn cases() -> Vec<Case> {
     let name = "field::the_first_plan_on_a_project_is_as_shown";
-    vec![case(name, first_plan).needs(Need::PYTHON).in_tier(Confinement::Full)]
+    vec![
+        case(name, first_plan)
+            .needs(Need::PYTHON)
+            .in_tier(Confinement::Full),
+    ]
 }
 
 fn first_plan() -> Outcome {
-    let world = World { home: Home::new()?, repository: Repository::unborn()? };
+    let world = World {
+        home: Home::new()?,
+        repository: Repository::unborn()?,
+    };
     lay_out(&world)?;
     let server = ModelServer::answering(|request, _| answer(&request.body))?;
     let mut session = Session::new(&world.home, world.repository.path(), Confinement::Full)?
@@ -54,14 +65,19 @@ fn first_plan() -> Outcome {
     if record_if_asked(&page, &shown)? || timeless(&shown) == timeless(&recorded(&page)?) {
         return Ok(());
     }
-    fail(format!("the page differs (`just record` writes it anew) from\n{shown}"))
+    fail(format!(
+        "the page differs (`just record` writes it anew) from\n{shown}"
+    ))
 }
 
 /// Creates the project, with its editable install.
 fn lay_out(world: &World) -> Outcome {
     let repository = &world.repository;
     repository.write("src/words/__init__.py", "")?;
-    repository.write("src/words/slug.py", "def slug(text):\n    return '-'.join(text.lower().split())\n")?;
+    repository.write(
+        "src/words/slug.py",
+        "def slug(text):\n    return '-'.join(text.lower().split())\n",
+    )?;
     repository.write(
         "tests/test_slug.py",
         "import unittest\nfrom words.slug import slug\n\n\nclass Slug(unittest.TestCase):\n    def test_words_are_joined(self):\n        \
@@ -72,16 +88,44 @@ fn lay_out(world: &World) -> Outcome {
     repository.write("plan.md", PLAN)?;
     repository.commit_all("Start")?;
     let python = pyenv(world)?;
-    world.home.command(&python, repository.path(), &["-m", "venv", "--without-pip", ".venv"]).run()?.exits(0)?;
-    let site = world.home.command("sh", repository.path(), &["-c", "echo .venv/lib/*/site-packages"]).run()?.stdout;
-    repository.write(&format!("{}/_words.pth", site.trim_end()), &format!("{}/src\n", repository.path().display()))
+    world
+        .home
+        .command(
+            &python,
+            repository.path(),
+            &["-m", "venv", "--without-pip", ".venv"],
+        )
+        .run()?
+        .exits(0)?;
+    let site = world
+        .home
+        .command(
+            "sh",
+            repository.path(),
+            &["-c", "echo .venv/lib/*/site-packages"],
+        )
+        .run()?
+        .stdout;
+    repository.write(
+        &format!("{}/_words.pth", site.trim_end()),
+        &format!("{}/src\n", repository.path().display()),
+    )
 }
 
 /// Puts the system's Python where pyenv keeps one, and returns its program.
 fn pyenv(world: &World) -> Result<String, Failed> {
-    let ask = ["-c", "import sys, os; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))"];
-    let told = world.home.command("/usr/bin/python3", world.home.path(), &ask).run()?.exits(0)?.stdout;
-    let [program, library] = [0, 1].map(|at| PathBuf::from(told.lines().nth(at).unwrap_or_default()));
+    let ask = [
+        "-c",
+        "import sys, os; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))",
+    ];
+    let told = world
+        .home
+        .command("/usr/bin/python3", world.home.path(), &ask)
+        .run()?
+        .exits(0)?
+        .stdout;
+    let [program, library] =
+        [0, 1].map(|at| PathBuf::from(told.lines().nth(at).unwrap_or_default()));
     let home = world.home.path().join("home");
     let version = home.join(".pyenv/versions/project");
     for folder in [version.join("bin"), version.join("lib"), home.join(SHIMS)] {
@@ -89,23 +133,45 @@ fn pyenv(world: &World) -> Result<String, Failed> {
     }
     let copy = version.join("bin/python3");
     std::fs::copy(&program, &copy)?;
-    symlink(&library, version.join("lib").join(library.file_name().unwrap_or_default()))?;
+    symlink(
+        &library,
+        version
+            .join("lib")
+            .join(library.file_name().unwrap_or_default()),
+    )?;
     let shim = home.join(SHIMS).join("python3");
-    write_program(&shim, &format!("#!/bin/sh\nexec '{}' \"$@\"\n", copy.display()))?;
+    write_program(
+        &shim,
+        &format!("#!/bin/sh\nexec '{}' \"$@\"\n", copy.display()),
+    )?;
     Ok(shim.display().to_string())
 }
 
 /// Answers as the model: the first try of T1 breaks the project's test.
 fn answer(body: &Value) -> Reply {
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
-    let is_first = !messages.iter().any(|message| message["content"].to_string().contains("Done before this task"));
-    let edit = |old: &str, new: &str| json!({ "path": "src/words/slug.py", "old": old, "new": new });
+    let messages = body["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let turn = messages
+        .iter()
+        .filter(|message| message["role"] == "assistant")
+        .count();
+    let is_first = !messages.iter().any(|message| {
+        message["content"]
+            .to_string()
+            .contains("Done before this task")
+    });
+    let edit =
+        |old: &str, new: &str| json!({ "path": "src/words/slug.py", "old": old, "new": new });
     let shorten = |cut: &str| json!({ "path": "src/words/shorten.py", "content": format!("def shorten(text, length):\n    return {cut}\n") });
     let reply = Reply::text("");
     match (is_first, turn) {
         (true, 0) => reply
-            .call("update_file", edit("text.lower().split()", "re.findall('[A-Za-z]+', text)"))
+            .call(
+                "update_file",
+                edit("text.lower().split()", "re.findall('[A-Za-z]+', text)"),
+            )
             .call("update_file", edit("def slug", "import re\n\n\ndef slug")),
         (true, 2) => reply.call("update_file", edit(", text)", ", text.lower())")),
         (false, 0) => reply.call("write_file", shorten("text[:length]")),
@@ -119,10 +185,14 @@ fn timeless(text: &str) -> String {
     let is_changing = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         let is_hex = word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let is_number = word.bytes().any(|byte| byte.is_ascii_digit()) && !word.contains(char::is_alphabetic);
+        let is_number =
+            word.bytes().any(|byte| byte.is_ascii_digit()) && !word.contains(char::is_alphabetic);
         is_hex || word.starts_with("r-") || is_number
     };
     let separators = |c: char| c.is_whitespace() || c == '/';
     let words = text.split(separators).filter(|word| !word.is_empty());
-    words.map(|word| if is_changing(word) { "…" } else { word }).collect::<Vec<_>>().join(" ")
+    words
+        .map(|word| if is_changing(word) { "…" } else { word })
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -11,36 +11,60 @@ use orchestrate_core::event::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, git, write, write_program};
+use crate::support::{
+    Case, Outcome, Rule, Script, World, case, done, fail, git, write, write_program,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     type Attack = fn(Confinement) -> Outcome;
     let attacks: [(&str, Attack); 3] = [
-        ("a_filter_of_a_nested_repository_is_silent", a_filter_of_a_nested_repository_is_silent),
-        ("a_tampered_git_file_is_silent", a_tampered_git_file_is_silent),
-        ("a_file_system_monitor_is_silent", a_file_system_monitor_is_silent),
+        (
+            "a_filter_of_a_nested_repository_is_silent",
+            a_filter_of_a_nested_repository_is_silent,
+        ),
+        (
+            "a_tampered_git_file_is_silent",
+            a_tampered_git_file_is_silent,
+        ),
+        (
+            "a_file_system_monitor_is_silent",
+            a_file_system_monitor_is_silent,
+        ),
     ];
-    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+    ];
     let links = tiers.map(|(tier, word)| {
         let name = format!("attacks::a_hard_link_leads_nowhere_{word}");
         case(name, move || a_hard_link_leads_nowhere(tier)).in_tier(tier)
     });
     let each = tiers.into_iter().flat_map(|(tier, word)| {
-        attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
+        attacks.map(move |(name, attack)| {
+            case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier)
+        })
     });
-    let tokens = tiers.into_iter().chain([(Confinement::Unconfined, "unconfined")]).map(|(tier, word)| {
-        let name = format!("attacks::a_token_beside_the_commits_is_unreadable_{word}");
-        let locks = format!("attacks::the_repository_cannot_be_locked_{word}");
-        let work = format!("attacks::a_command_sees_no_work_of_others_{word}");
-        [
-            case(work, move || a_command_sees_no_work_of_others(tier)).in_tier(tier),
-            case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier),
-            case(locks, move || the_repository_cannot_be_locked(tier)).in_tier(tier),
-        ]
-    });
-    let programs =
-        case("attacks::a_program_in_the_repository_is_never_ours", a_program_in_the_repository_is_never_ours);
-    each.chain(links).chain(tokens.flatten()).chain([programs]).collect()
+    let tokens = tiers
+        .into_iter()
+        .chain([(Confinement::Unconfined, "unconfined")])
+        .map(|(tier, word)| {
+            let name = format!("attacks::a_token_beside_the_commits_is_unreadable_{word}");
+            let locks = format!("attacks::the_repository_cannot_be_locked_{word}");
+            let work = format!("attacks::a_command_sees_no_work_of_others_{word}");
+            [
+                case(work, move || a_command_sees_no_work_of_others(tier)).in_tier(tier),
+                case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier),
+                case(locks, move || the_repository_cannot_be_locked(tier)).in_tier(tier),
+            ]
+        });
+    let programs = case(
+        "attacks::a_program_in_the_repository_is_never_ours",
+        a_program_in_the_repository_is_never_ours,
+    );
+    each.chain(links)
+        .chain(tokens.flatten())
+        .chain([programs])
+        .collect()
 }
 
 /// Makes an agent plant a program with a command, and commit. The program leaves a canary wherever
@@ -51,9 +75,13 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     // It writes to two places: one that only a program outside the sandbox can write to, and one
     // below the worktree.
     let outside = world.home.path().join("canary");
-    let program = format!("#!/bin/sh\necho trip >> '{}'\necho trip >> \"$0.canary\"\ncat\n", outside.display());
-    // An ignored file keeps the worktree from being removed once its work is merged.
-    // A command in the full tier names it by the path that it has in the checkout, where it is once it has landed.
+    let program = format!(
+        "#!/bin/sh\necho trip >> '{}'\necho trip >> \"$0.canary\"\ncat\n",
+        outside.display()
+    );
+    // An ignored file keeps the worktree from being removed once its work is merged. A command in
+    // the full tier names it by the path that it has in the checkout, where it is once it has
+    // landed.
     write_program(&world.repository.path().join("evil.sh"), &program)?;
     let plant = format!(
         "cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\necho 1 > stays.log\n{plant}"
@@ -67,32 +95,56 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
                 .call("git_diff", &json!({}))
                 .call("git_commit", &json!({"message": "Plant"})),
         )
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "more.txt", "content": "more\n"})))
+        .rule(Rule::task("T1").turn(2).call(
+            "write_file",
+            &json!({"path": "more.txt", "content": "more\n"}),
+        ))
         .rule(done("T1"));
-    let played = world.play("- [ ] T1 plant (verify: test -e work.txt)\n", &script, |settings| {
-        settings.confinement = ConfinementChoice::Exactly(tier);
-    })?;
-    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
-    let canaries = [worktree.join("evil.sh.canary"), world.repository.path().join("evil.sh.canary")];
+    let played = world.play(
+        "- [ ] T1 plant (verify: test -e work.txt)\n",
+        &script,
+        |settings| {
+            settings.confinement = ConfinementChoice::Exactly(tier);
+        },
+    )?;
+    let worktree = played
+        .coordinator
+        .layout()
+        .worktree(&played.report.run_id, &"T1".into());
+    let canaries = [
+        worktree.join("evil.sh.canary"),
+        world.repository.path().join("evil.sh.canary"),
+    ];
     if outside.exists() || canaries.iter().any(|canary| canary.exists()) {
-        return fail(format!("the planted program ran on our behalf\n{}", played.story()));
+        return fail(format!(
+            "the planted program ran on our behalf\n{}",
+            played.story()
+        ));
     }
-    let is_tampered = std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
+    let is_tampered =
+        std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
     if is_tampered {
         // Only the fallback tier lets an agent write this file. Such a worktree is no longer
         // trusted, and is left as it is.
         played.require(1, &[("T1", FailedTask)])?;
-        played.require_failure("T1", FailureCause::Worktree, "has changed since git wrote it; its files are kept")?;
+        played.require_failure(
+            "T1",
+            FailureCause::Worktree,
+            "has changed since git wrote it; its files are kept",
+        )?;
     } else {
         played.require(0, &[("T1", Merged)])?;
-        if world.merged(&played.report, "work.txt")? != "kept" || world.merged(&played.report, "more.txt")? != "more" {
+        if world.merged(&played.report, "work.txt")? != "kept"
+            || world.merged(&played.report, "more.txt")? != "more"
+        {
             return fail("the agent's files are not in the merged result");
         }
     }
     if std::fs::read_to_string(worktree.join("work.txt"))? != "kept\n" {
         return fail("the agent's files are gone");
     }
-    // The control: a git that is not ours. Its answer does not matter, only which programs it starts.
+    // The control: a git that is not ours. Its answer does not matter, only which programs it
+    // starts.
     let _ = git(&worktree, plain);
     match canaries.iter().any(|canary| canary.exists()) {
         true => Ok(()),
@@ -152,25 +204,42 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
         secret.display()
     );
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({ "command": command })),
+        )
         .rule(done("T1"));
     let played = world.play("- [ ] T1 write\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
     played.require(0, &[("T1", Merged)])?;
-    if world.merged(&played.report, "kept.txt")? != "kept\nmine" || world.merged(&played.report, "made.txt")? != "mine"
+    if world.merged(&played.report, "kept.txt")? != "kept\nmine"
+        || world.merged(&played.report, "made.txt")? != "mine"
     {
         return fail("the agent's own files are not in the merged result");
     }
-    let texts = [("kept.txt", "kept\n"), ("debug.log", "ignored\n"), ("secret", "secret\n")];
+    let texts = [
+        ("kept.txt", "kept\n"),
+        ("debug.log", "ignored\n"),
+        ("secret", "secret\n"),
+    ];
     for (file, text) in texts {
         if std::fs::read_to_string(outside.join(file))? != text {
             return fail(format!("the agent wrote {file} outside its worktree"));
         }
     }
-    // The control: a write through the user's own link changes the file outside, which proves that the attack is real.
-    std::fs::OpenOptions::new().append(true).open(repository.path().join("kept.txt"))?.write_all(b"mine\n")?;
-    if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" { Ok(()) } else { fail("no such link") }
+    // The control: a write through the user's own link changes the file outside, which proves that
+    // the attack is real.
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(repository.path().join("kept.txt"))?
+        .write_all(b"mine\n")?;
+    if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" {
+        Ok(())
+    } else {
+        fail("no such link")
+    }
 }
 
 /// A search of `PATH` alone would find programs in the repository that have the names of ours.
@@ -180,34 +249,59 @@ fn a_program_in_the_repository_is_never_ours() -> Outcome {
     std::fs::create_dir_all(&outside)?;
     let canary = world.home.path().join("canary");
     let git = "/usr/local/bin:/usr/bin:/bin";
-    let program = format!("#!/bin/sh\necho trip >> '{}'\nPATH={git} exec \"${{0##*/}}\" \"$@\"\n", canary.display());
+    let program = format!(
+        "#!/bin/sh\necho trip >> '{}'\nPATH={git} exec \"${{0##*/}}\" \"$@\"\n",
+        canary.display()
+    );
     for folder in [world.repository.path().join("tools"), outside.clone()] {
         std::fs::create_dir_all(&folder)?;
         for name in ["git", "bwrap"] {
             write_program(&folder.join(name), &program)?;
         }
     }
-    let (linked, open) = (world.home.path().join("linked"), world.home.path().join("open"));
+    let (linked, open) = (
+        world.home.path().join("linked"),
+        world.home.path().join("open"),
+    );
     std::os::unix::fs::symlink(world.repository.path().join("tools"), &linked)?;
     std::fs::create_dir_all(&open)?;
     std::os::unix::fs::symlink(world.repository.path().join("tools/git"), open.join("git"))?;
     let tools = world.repository.path().join("tools");
-    for first in [tools.to_str().unwrap_or_default(), "tools", "", ".", linked.to_str().unwrap_or_default()]
-        .into_iter()
-        .chain(open.to_str())
+    for first in [
+        tools.to_str().unwrap_or_default(),
+        "tools",
+        "",
+        ".",
+        linked.to_str().unwrap_or_default(),
+    ]
+    .into_iter()
+    .chain(open.to_str())
     {
-        world.orchestrate(&["doctor"]).env("PATH", format!("{first}:{git}")).run()?;
+        world
+            .orchestrate(&["doctor"])
+            .env("PATH", format!("{first}:{git}"))
+            .run()?;
         if canary.exists() {
-            return fail(format!("a program of the repository ran with PATH={first}:…"));
+            return fail(format!(
+                "a program of the repository ran with PATH={first}:…"
+            ));
         }
     }
     // Outside the repository such a program is the user's choice. That it runs there proves that
     // the attack is real.
-    world.orchestrate(&["doctor"]).env("PATH", format!("{}:{git}", outside.display())).run()?;
-    if canary.exists() { Ok(()) } else { fail("the control does not run") }
+    world
+        .orchestrate(&["doctor"])
+        .env("PATH", format!("{}:{git}", outside.display()))
+        .run()?;
+    if canary.exists() {
+        Ok(())
+    } else {
+        fail("the control does not run")
+    }
 }
 
-/// Files that users and their tools keep in the git directory, besides those that a command's git reads.
+/// Files that users and their tools keep in the git directory, besides those that a command's git
+/// reads.
 const SECRETS: [&str; 11] = [
     "config.worktree",
     "config.orig",
@@ -227,12 +321,15 @@ const SECRETS: [&str; 11] = [
 fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let config = world.repository.read(".git/config")?;
-    let plain =
-        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.org:a/b\n";
+    let plain = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.org:a/b\n";
     let identity = "[user]\n\tname = Ann\n\temail = ann@example.org\n";
-    world.repository.write(".git/config", &format!("{plain}{identity}"))?;
+    world
+        .repository
+        .write(".git/config", &format!("{plain}{identity}"))?;
     for file in SECRETS {
-        world.repository.write(&format!(".git/{file}"), "token canary-4711\n")?;
+        world
+            .repository
+            .write(&format!(".git/{file}"), "token canary-4711\n")?;
     }
     let (found, told) = look_around(&world, tier)?;
     if !told.contains("work.txt") || !told.ends_with("without complaints") {
@@ -240,7 +337,10 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
     }
     // The configuration may hold a secret, too. Then git works only in the tier that can show it
     // another configuration.
-    world.repository.write(".git/config", &format!("{config}[http]\n\textraHeader = canary-4711\n"))?;
+    world.repository.write(
+        ".git/config",
+        &format!("{config}[http]\n\textraHeader = canary-4711\n"),
+    )?;
     let (more, told) = look_around(&world, tier)?;
     if tier == Confinement::Full && !told.ends_with("without complaints") {
         return fail(format!("git does not tell all: {told}"));
@@ -250,7 +350,9 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
         Confinement::Unconfined if first >= SECRETS.len() && second > first => Ok(()),
         Confinement::Unconfined => fail(format!("the control reads too little: {first}, {second}")),
         _ if (first, second) == (0, 0) => Ok(()),
-        _ => fail(format!("a command read what it must not: {first}, {second}")),
+        _ => fail(format!(
+            "a command read what it must not: {first}, {second}"
+        )),
     }
 }
 
@@ -260,7 +362,11 @@ fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let command = "own=$(sed 's/gitdir: //' .git); for folder in .git \"$own\" \"$own/..\" \"$own/../..\"; do \
                    sh -c 'exec 9< \"$1\" && stat -Lc %d:%i /proc/self/fd/9' sh \"$folder\" >> found.txt 2>&1; done; true";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({ "command": command })),
+        )
         .rule(done("T1"));
     let played = world.play("- [ ] T1 lock\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
@@ -270,25 +376,38 @@ fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let directory = std::fs::metadata(world.repository.path().join(".git"))?;
     let number = format!("{}:{}", directory.dev(), directory.ino());
     let is_opened = found.lines().any(|line| line == number);
-    if is_opened == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
+    if is_opened == (tier == Confinement::Unconfined) {
+        Ok(())
+    } else {
+        fail(found)
+    }
 }
 
-/// What one agent has made may contain text from outside. Another one gets it with tools, which record that, while
-/// its commands see only the user's refs and its own branch, as it is now.
+/// What one agent has made may contain text from outside. Another one gets it with tools, which
+/// record that, while its commands see only the user's refs and its own branch, as it is now.
 fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     for arguments in [
         &["tag", "-a", "-m", "First", "v1"][..],
         &["update-ref", "refs/remotes/origin/main", "HEAD"],
-        &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"],
+        &[
+            "symbolic-ref",
+            "refs/remotes/origin/HEAD",
+            "refs/remotes/origin/main",
+        ],
     ] {
         world.repository.git(arguments)?;
     }
-    let script = Script::default().rule(write("T1", "notes.txt", "canary-4711\n")).rule(done("T1"));
+    let script = Script::default()
+        .rule(write("T1", "notes.txt", "canary-4711\n"))
+        .rule(done("T1"));
     let exactly = |settings: &mut orchestrate_coordinator::Settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     };
-    let other = world.play("- [ ] T1 note\n", &script, exactly)?.report.run_id;
+    let other = world
+        .play("- [ ] T1 note\n", &script, exactly)?
+        .report
+        .run_id;
     world.repository.git(&["pack-refs", "--all"])?;
     world.repository.git(&["branch", "loose"])?;
     let look = format!(
@@ -299,21 +418,40 @@ fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
     );
     let tell = "(git status --short; git log -1 --format=%s; git describe --tags HEAD~1; git rev-parse \
                 --abbrev-ref origin/HEAD; git branch --list loose; git tag; git log -1 --format=%s loose) > told.txt 2>&1";
-    let command = |command: &str| ("run_shell_command".to_owned(), json!({ "command": command }));
-    let calls = [command(&look), ("git_commit".to_owned(), json!({"message": "Work of T2"})), command(tell)];
-    let script = calls.iter().zip(1..).fold(Script::default(), |script, ((tool, arguments), turn)| {
-        script.rule(Rule::task("T2").turn(turn).call(tool, arguments))
-    });
+    let command = |command: &str| {
+        (
+            "run_shell_command".to_owned(),
+            json!({ "command": command }),
+        )
+    };
+    let calls = [
+        command(&look),
+        ("git_commit".to_owned(), json!({"message": "Work of T2"})),
+        command(tell),
+    ];
+    let script =
+        calls
+            .iter()
+            .zip(1..)
+            .fold(Script::default(), |script, ((tool, arguments), turn)| {
+                script.rule(Rule::task("T2").turn(turn).call(tool, arguments))
+            });
     let played = world.play("- [ ] T2 look\n", &script.rule(done("T2")), exactly)?;
     played.require(0, &[("T2", Merged)])?;
     let told = world.merged(&played.report, "told.txt")?;
-    let subject = world.repository.git(&["log", "-1", "--format=%s", "main"])?;
+    let subject = world
+        .repository
+        .git(&["log", "-1", "--format=%s", "main"])?;
     if told != format!("?? told.txt\nWork of T2\nv1\norigin/main\n  loose\nv1\n{subject}") {
         return fail(told);
     }
     let found = world.merged(&played.report, "found.txt")?;
     let is_seen = found.contains("canary") || found.contains(&format!("{other}/integration\n"));
-    if is_seen == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
+    if is_seen == (tier == Confinement::Unconfined) {
+        Ok(())
+    } else {
+        fail(found)
+    }
 }
 
 /// Returns what a command finds of the secrets, and what git tells it.
@@ -330,11 +468,18 @@ fn look_around(world: &World, tier: Confinement) -> Result<(String, String), Fai
          git ls-files && git log -g --oneline) > told.txt 2>&1 && echo without complaints >> told.txt; true"
     );
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({ "command": command })),
+        )
         .rule(done("T1"));
     let played = world.play("- [ ] T1 look\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
     played.require(0, &[("T1", Merged)])?;
-    Ok((world.merged(&played.report, "found.txt")?, world.merged(&played.report, "told.txt")?))
+    Ok((
+        world.merged(&played.report, "found.txt")?,
+        world.merged(&played.report, "told.txt")?,
+    ))
 }

@@ -1,4 +1,5 @@
-//! Finds out whether a test contains its own control: its source says so, or that of a function that it calls.
+//! Finds out whether a test contains its own control: its source says so, or that of a function
+//! that it calls.
 //!
 //! A control is part of the test, so a control that no longer trips fails the test. This module
 //! deliberately does not check whether what is called a control is one.
@@ -35,7 +36,9 @@ impl Functions {
     }
 
     fn read(&mut self, folder: &Path) -> Outcome {
-        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+        let Ok(entries) = fs::read_dir(folder) else {
+            return Ok(());
+        };
         for entry in entries {
             let path = entry?.path();
             if path.is_dir() {
@@ -47,8 +50,8 @@ impl Functions {
         Ok(())
     }
 
-    /// Adds the functions of a formatted source, and those of its modules: each ends at a line that consists of its
-    /// closing brace, as far to the right as its beginning.
+    /// Adds the functions of a formatted source, and those of its modules: each ends at a line that
+    /// consists of its closing brace, as far to the right as its beginning.
     fn add(&mut self, source: &str) {
         let mut comment = String::new();
         let mut open: Option<Open> = None;
@@ -60,14 +63,21 @@ impl Functions {
                 function.text.push('\n');
                 // A declaration in a trait has no body.
                 if indent == function.indent && (code == "}" || code.ends_with(';')) {
-                    self.0.entry(function.name).or_default().push_str(&function.text);
+                    self.0
+                        .entry(function.name)
+                        .or_default()
+                        .push_str(&function.text);
                 } else {
                     open = Some(function);
                 }
             } else if code.ends_with([';', '}']) {
                 comment.clear();
             } else if let Some(name) = name_of(code) {
-                open = Some(Open { name: name.to_owned(), indent, text: std::mem::take(&mut comment) });
+                open = Some(Open {
+                    name: name.to_owned(),
+                    indent,
+                    text: std::mem::take(&mut comment),
+                });
             } else if code.starts_with("///") || code.starts_with("#[") {
                 comment.push_str(line);
                 comment.push('\n');
@@ -87,7 +97,11 @@ impl Functions {
         let mut seen = BTreeSet::new();
         let mut open = vec![name];
         while let Some(name) = open.pop() {
-            let Some((name, text)) = self.0.get_key_value(name).filter(|(name, _)| seen.insert(name.as_str())) else {
+            let Some((name, text)) = self
+                .0
+                .get_key_value(name)
+                .filter(|(name, _)| seen.insert(name.as_str()))
+            else {
                 continue;
             };
             if is_marked(text) {
@@ -106,7 +120,8 @@ fn is_marked(text: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
-/// Returns the names in a line of code that may be functions: neither its comment, its texts nor its methods.
+/// Returns the names in a line of code that may be functions: neither its comment, its texts nor
+/// its methods.
 fn calls_in(line: &str) -> Vec<String> {
     let code: String = line.split('"').step_by(2).collect::<Vec<_>>().join("\"");
     let code = code.split("//").next().unwrap_or_default();
@@ -130,9 +145,12 @@ fn calls_in(line: &str) -> Vec<String> {
 /// Returns the name of the function that a line begins with.
 fn name_of(line: &str) -> Option<&str> {
     let plain = ["pub(crate) ", "pub(super) ", "pub ", "async "].iter();
-    let line = plain.fold(line, |line, prefix| line.strip_prefix(prefix).unwrap_or(line));
+    let line = plain.fold(line, |line, prefix| {
+        line.strip_prefix(prefix).unwrap_or(line)
+    });
     let name = line.strip_prefix("fn ")?;
-    name.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+    name.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .next()
 }
 
 pub(super) fn examples_are_found() -> Outcome {
@@ -143,10 +161,23 @@ pub(super) fn examples_are_found() -> Outcome {
          fn by_chance() {\n    // As told, and as they play.\n    text.play(\"told\");\n}\n\
          mod tests {\n    #[test]\n    fn within() {\n        // The control: it is open.\n        if a {\n        }\n    }\n}\n",
     );
-    let names = ["attack", "play", "bare", "other", "absent", "told", "by_chance", "within"];
+    let names = [
+        "attack",
+        "play",
+        "bare",
+        "other",
+        "absent",
+        "told",
+        "by_chance",
+        "within",
+    ];
     let found = names.map(|name| functions.hold_a_control(name));
     let marked = names.map(|name| functions.is_marked(name));
     let is_expected = found == [true, true, false, false, false, true, false, true]
         && marked == [false, true, false, false, false, true, false, true];
-    if is_expected { Ok(()) } else { fail(format!("{found:?} {marked:?}")) }
+    if is_expected {
+        Ok(())
+    } else {
+        fail(format!("{found:?} {marked:?}"))
+    }
 }

@@ -1,6 +1,7 @@
-//! Attacks on the proxy of a command's network, in whole runs: other hosts, other spellings, ways past it, and tunnels
-//! that lead elsewhere. The rows are N1, N2, N3, N5, N8 and N9 of the list of attacks; the others, which need servers
-//! or names of their own, are tests of the crate that serves the proxy.
+//! Attacks on the proxy of a command's network, in whole runs: other hosts, other spellings, ways
+//! past it, and tunnels that lead elsewhere. The rows are N1, N2, N3, N5, N8 and N9 of the list of
+//! attacks; the others, which need servers or names of their own, are tests of the crate that
+//! serves the proxy.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -20,14 +21,25 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, case, client_he
 pub(crate) fn cases() -> Vec<Case> {
     type Attack = fn(Confinement) -> Outcome;
     let attacks: [(&str, Attack); 4] = [
-        ("a_program_reaches_no_other_host", a_program_reaches_no_other_host),
+        (
+            "a_program_reaches_no_other_host",
+            a_program_reaches_no_other_host,
+        ),
         ("a_spelling_is_no_other_host", a_spelling_is_no_other_host),
-        ("a_program_does_not_go_past_its_proxy", a_program_does_not_go_past_its_proxy),
+        (
+            "a_program_does_not_go_past_its_proxy",
+            a_program_does_not_go_past_its_proxy,
+        ),
         ("a_tunnel_leads_nowhere_else", a_tunnel_leads_nowhere_else),
     ];
-    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+    ];
     let in_tier = |(tier, word): (Confinement, &'static str)| {
-        attacks.map(|(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
+        attacks.map(|(name, attack)| {
+            case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier)
+        })
     };
     tiers.into_iter().flat_map(in_tier).collect()
 }
@@ -51,14 +63,19 @@ impl Server {
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 let line = answer(&mut stream).unwrap_or_else(|error| error.to_string());
-                seen.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                seen.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(line);
             }
         });
         Ok(Server { port, asked })
     }
 
     fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -72,14 +89,23 @@ fn answer(stream: &mut TcpStream) -> std::io::Result<String> {
         read.push(one[0]);
     }
     if read.first() == Some(&0x16) {
-        // The rest of the message arrives with it, and what is left unread would reset the connection.
+        // The rest of the message arrives with it, and what is left unread would reset the
+        // connection.
         let _ = stream.read(&mut [0; 4096])?;
         stream.write_all(TUNNEL.as_bytes())?;
         return Ok("TLS".to_owned());
     }
     let head = String::from_utf8_lossy(&read).into_owned();
-    let away = if head.contains(" /away ") { "302 X\r\nlocation: http://127.0.0.1/\r\n" } else { "200 X\r\n" };
-    write!(stream, "HTTP/1.1 {away}content-length: {}\r\nconnection: close\r\n\r\n{PAGE}", PAGE.len())?;
+    let away = if head.contains(" /away ") {
+        "302 X\r\nlocation: http://127.0.0.1/\r\n"
+    } else {
+        "200 X\r\n"
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {away}content-length: {}\r\nconnection: close\r\n\r\n{PAGE}",
+        PAGE.len()
+    )?;
     Ok(head.lines().next().unwrap_or_default().to_owned())
 }
 
@@ -87,13 +113,18 @@ fn answer(stream: &mut TcpStream) -> std::io::Result<String> {
 fn online(settings: &mut Settings, tier: Confinement) {
     settings.confinement = ConfinementChoice::Exactly(tier);
     settings.run.tool_settings.web_requests.allowed_domains = vec!["localhost".to_owned()];
-    let rules = [(RuleDecision::Allow, "network_access"), (RuleDecision::Deny, "network_access(*.evil.example)")];
-    settings.run.rules = rules.map(|(decision, rule)| RuleText::new(decision, rule.to_owned(), "--rule")).to_vec();
+    let rules = [
+        (RuleDecision::Allow, "network_access"),
+        (RuleDecision::Deny, "network_access(*.evil.example)"),
+    ];
+    settings.run.rules = rules
+        .map(|(decision, rule)| RuleText::new(decision, rule.to_owned(), "--rule"))
+        .to_vec();
     settings.run.ask_parks = false;
 }
 
-/// Runs lines of bash with a network; `ask` sends its first word to the proxy and prints the answer,
-/// and every line that is printed stands in the file `said`.
+/// Runs lines of bash with a network; `ask` sends its first word to the proxy and prints the
+/// answer, and every line that is printed stands in the file `said`.
 fn play(tier: Confinement, lines: &str) -> Result<(World, Played), Failed> {
     let world = World::lived_in()?;
     let script = format!(
@@ -104,16 +135,24 @@ fn play(tier: Confinement, lines: &str) -> Result<(World, Played), Failed> {
     );
     let command = json!({"command": "bash run.sh", "network": true});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "run.sh", "content": script})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("write_file", &json!({"path": "run.sh", "content": script})),
+        )
         .rule(Rule::task("T1").turn(2).call("run_shell_command", &command))
         .rule(done("T1"));
-    let played = world.play("- [ ] T1 connect\n", &script, |settings| online(settings, tier))?;
+    let played = world.play("- [ ] T1 connect\n", &script, |settings| {
+        online(settings, tier)
+    })?;
     played.require(0, &[("T1", Merged)])?;
     Ok((world, played))
 }
 
 fn said(world: &World, played: &Played) -> Result<String, Failed> {
-    world.merged(&played.report, "said.txt").map_err(|_| Failed::from(played.story()))
+    world
+        .merged(&played.report, "said.txt")
+        .map_err(|_| Failed::from(played.story()))
 }
 
 fn decisions(played: &Played) -> Vec<EgressDecision> {
@@ -127,8 +166,14 @@ fn decisions(played: &Played) -> Vec<EgressDecision> {
 fn require_refused(played: &Played, refused: &[(&str, Option<&str>)]) -> Outcome {
     let decided = decisions(played);
     for (asked, host) in refused {
-        let is_it = |made: &&EgressDecision| made.asked == *asked && made.host.as_deref() == *host && !made.allowed;
-        if decided.iter().find(is_it).is_none_or(|made| made.reason.is_none()) {
+        let is_it = |made: &&EgressDecision| {
+            made.asked == *asked && made.host.as_deref() == *host && !made.allowed
+        };
+        if decided
+            .iter()
+            .find(is_it)
+            .is_none_or(|made| made.reason.is_none())
+        {
             return fail(format!("{asked} as {host:?} is not among {decided:#?}"));
         }
     }
@@ -139,49 +184,96 @@ fn a_program_reaches_no_other_host(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let port = server.port;
     let table = [
-        (format!("localhost.evil.example:{port}"), Some("localhost.evil.example")),
+        (
+            format!("localhost.evil.example:{port}"),
+            Some("localhost.evil.example"),
+        ),
         (format!("localhost@a.evil.example:{port}"), None),
         (format!("a.evil.example#localhost:{port}"), None),
         (format!("a.evil.example?x=.localhost:{port}"), None),
         ("localhost".to_owned(), None),
     ];
-    // The control: the host that the user lists is reached, and what it redirects to is decided again.
+    // The control: the host that the user lists is reached, and what it redirects to is decided
+    // again.
     let mut lines = format!("get http://localhost:{port}/page; get http://localhost:{port}/away; ");
-    lines.extend(table.iter().map(|(asked, _)| format!("connect '{asked}'; ")));
+    lines.extend(
+        table
+            .iter()
+            .map(|(asked, _)| format!("connect '{asked}'; ")),
+    );
     let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
     let reached = said.matches(PAGE).count();
-    if reached != 2 || said.matches("HTTP/1.1 403 ").count() != table.len() || server.asked().len() != 2 {
+    if reached != 2
+        || said.matches("HTTP/1.1 403 ").count() != table.len()
+        || server.asked().len() != 2
+    {
         return fail(format!("{said}\n{:?}", server.asked()));
     }
     // What stands before an `@` may be a password, and is recorded nowhere.
-    let recorded = table.each_ref().map(|(asked, host)| (asked.replace("localhost@", "…@"), *host));
-    let expected: Vec<(&str, Option<&str>)> = recorded.iter().map(|(asked, host)| (asked.as_str(), *host)).collect();
+    let recorded = table
+        .each_ref()
+        .map(|(asked, host)| (asked.replace("localhost@", "…@"), *host));
+    let expected: Vec<(&str, Option<&str>)> = recorded
+        .iter()
+        .map(|(asked, host)| (asked.as_str(), *host))
+        .collect();
     require_refused(&played, &expected)?;
     let result = played.results("T1")?.remove(1);
     let told = format!("the network refused {}", table[0].0);
-    if result.contains(&told) { Ok(()) } else { fail(result) }
+    if result.contains(&told) {
+        Ok(())
+    } else {
+        fail(result)
+    }
 }
 
 fn a_spelling_is_no_other_host(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let port = server.port;
-    let spellings = ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"];
-    let others = ["169.254.169.254", "[::ffff:169.254.169.254]", "10.0.0.1", "[fe80::1]", "[fd00::1]", "100.64.0.1"];
+    let spellings = [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+    ];
+    let others = [
+        "169.254.169.254",
+        "[::ffff:169.254.169.254]",
+        "10.0.0.1",
+        "[fe80::1]",
+        "[fd00::1]",
+        "100.64.0.1",
+    ];
     let refused: Vec<&str> = spellings.into_iter().chain(others).collect();
     // The control: one name of this machine is what the user lists, in any case of its letters.
     let mut lines = format!("get http://LOCALHOST.:{port}/page; ");
-    lines.extend(refused.iter().map(|host| format!("connect '{host}:443'; get 'http://{host}:{port}/'; ")));
+    lines.extend(
+        refused
+            .iter()
+            .map(|host| format!("connect '{host}:443'; get 'http://{host}:{port}/'; ")),
+    );
     let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
-    if said.matches(PAGE).count() != 1 || said.matches("HTTP/1.1 403 ").count() != 2 * refused.len() {
+    if said.matches(PAGE).count() != 1 || said.matches("HTTP/1.1 403 ").count() != 2 * refused.len()
+    {
         return fail(said);
     }
     require_refused(
         &played,
-        &[("127.1:443", Some("127.0.0.1")), ("[::ffff:169.254.169.254]:443", Some("169.254.169.254"))],
+        &[
+            ("127.1:443", Some("127.0.0.1")),
+            ("[::ffff:169.254.169.254]:443", Some("169.254.169.254")),
+        ],
     )?;
-    if server.asked() == ["GET /page HTTP/1.1"] { Ok(()) } else { fail(format!("{:?}", server.asked())) }
+    if server.asked() == ["GET /page HTTP/1.1"] {
+        Ok(())
+    } else {
+        fail(format!("{:?}", server.asked()))
+    }
 }
 
 fn a_program_does_not_go_past_its_proxy(tier: Confinement) -> Outcome {
@@ -198,11 +290,21 @@ fn a_program_does_not_go_past_its_proxy(tier: Confinement) -> Outcome {
     );
     let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
-    let is_silent = datagrams.recv(&mut [0; 16]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-    if said.matches(PAGE).count() != 1 || said.contains("past\n") || said.contains("resolved") || !is_silent {
+    let is_silent = datagrams
+        .recv(&mut [0; 16])
+        .is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    if said.matches(PAGE).count() != 1
+        || said.contains("past\n")
+        || said.contains("resolved")
+        || !is_silent
+    {
         return fail(said);
     }
-    if server.asked() == ["GET /page HTTP/1.1"] { Ok(()) } else { fail(format!("{:?}", server.asked())) }
+    if server.asked() == ["GET /page HTTP/1.1"] {
+        Ok(())
+    } else {
+        fail(format!("{:?}", server.asked()))
+    }
 }
 
 /// Returns bytes as `printf %b` reads them.
@@ -214,7 +316,11 @@ fn a_tunnel_leads_nowhere_else(tier: Confinement) -> Outcome {
     let server = Server::start()?;
     let port = server.port;
     let hello = |host| escaped(&client_hello(host));
-    let (own, other, none) = (hello(Some("localhost")), hello(Some("evil.example")), hello(None));
+    let (own, other, none) = (
+        hello(Some("localhost")),
+        hello(Some("evil.example")),
+        hello(None),
+    );
     // The control: a tunnel that names its own host.
     let lines = format!(
         "connect localhost:{port} '{own}'; connect localhost:{port} '{other}'; connect localhost:{port} '{none}'; \
@@ -222,13 +328,23 @@ fn a_tunnel_leads_nowhere_else(tier: Confinement) -> Outcome {
     );
     let (world, played) = play(tier, &lines)?;
     let said = said(&world, &played)?;
-    let reached = (said.matches(TUNNEL).count(), said.matches(" 200 Connection established").count());
+    let reached = (
+        said.matches(TUNNEL).count(),
+        said.matches(" 200 Connection established").count(),
+    );
     if reached != (1, 4) || !said.contains("port 25 of `example.org` is not one of the web's") {
         return fail(said);
     }
-    let of_names = decisions(&played).into_iter().filter(|made| made.rule == "built-in:server-name").count();
+    let of_names = decisions(&played)
+        .into_iter()
+        .filter(|made| made.rule == "built-in:server-name")
+        .count();
     let asked = server.asked();
-    let is_silent =
-        asked.iter().filter(|line| *line == "TLS").count() == 1 && !asked.iter().any(|line| line.contains("GET"));
-    if of_names == 3 && is_silent { Ok(()) } else { fail(format!("{asked:?} {:#?}", decisions(&played))) }
+    let is_silent = asked.iter().filter(|line| *line == "TLS").count() == 1
+        && !asked.iter().any(|line| line.contains("GET"));
+    if of_names == 3 && is_silent {
+        Ok(())
+    } else {
+        fail(format!("{asked:?} {:#?}", decisions(&played)))
+    }
 }

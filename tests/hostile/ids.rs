@@ -1,7 +1,8 @@
 //! The catalogue of attacks, by their ids, and the tests that show how each ends.
 //!
-//! Most are attacks of the table ([`super::table`]), tried in each tier, as root and as an ordinary user. Some are
-//! about no sandbox and no user, and are shown by a test elsewhere in the suite, which the long form runs as both, too.
+//! Most are attacks of the table ([`super::table`]), tried in each tier, as root and as an ordinary
+//! user. Some are about no sandbox and no user, and are shown by a test elsewhere in the suite,
+//! which the long form runs as both, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -62,7 +63,8 @@ const GIT_DIRECTORY: Shown = Row("program: attacks::nothing_in_the_git_directory
 const NESTED: Shown = Row("program: attacks::a_filter_of_a_nested_repository_is_silent");
 const TAMPERED: Shown = Row("git: attack::a_tampered_pointer_quarantines_the_worktree");
 const POINTER: Shown = Row("program: attacks::a_tampered_git_file_is_silent");
-const SPELLINGS: Shown = Row("core: policy::spellings::every_spelling_of_a_denied_command_is_found");
+const SPELLINGS: Shown =
+    Row("core: policy::spellings::every_spelling_of_a_denied_command_is_found");
 const LINES: Shown = Row("core: policy::command::tests::every_part_of_a_line_is_found");
 const NOT_PLAIN: Shown = Row("core: policy::command::tests::what_is_not_plain_words_is_opaque");
 const PARTS: Shown = Row("core: policy::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
@@ -242,19 +244,28 @@ const REST: &[Attack] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static Attack> {
-    [PATHS, COMMANDS, NETWORK, GIT, INJECTION, RESOURCES, ENDPOINTS, CRASHES, REST].into_iter().flatten()
+    [
+        PATHS, COMMANDS, NETWORK, GIT, INJECTION, RESOURCES, ENDPOINTS, CRASHES, REST,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Shows that each id is there once, with tests that exist.
 pub(super) fn each_id_names_its_tests() -> Outcome {
-    let expected =
-        COUNTS.iter().flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")));
+    let expected = COUNTS
+        .iter()
+        .flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")));
     let expected: BTreeSet<String> = expected.collect();
     let mut found = BTreeSet::new();
     let mut wrong: Vec<String> = Vec::new();
-    let cases: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
+    let cases: BTreeSet<String> = crate::cases()
+        .iter()
+        .map(|case| case.name().to_owned())
+        .collect();
     for attack in all() {
-        if !found.insert(attack.id.to_owned()) || attack.what.is_empty() || attack.shown.is_empty() {
+        if !found.insert(attack.id.to_owned()) || attack.what.is_empty() || attack.shown.is_empty()
+        {
             wrong.push(format!("{} is there twice, or without a test", attack.id));
         }
         for shown in attack.shown {
@@ -263,11 +274,22 @@ pub(super) fn each_id_names_its_tests() -> Outcome {
             }
         }
     }
-    wrong.extend(expected.symmetric_difference(&found).map(|id| format!("{id} is left out, or no id")));
-    if exists(Row("core: policy::command::a_huge_line_is_too_complex"), &cases)? {
+    wrong.extend(
+        expected
+            .symmetric_difference(&found)
+            .map(|id| format!("{id} is left out, or no id")),
+    );
+    if exists(
+        Row("core: policy::command::a_huge_line_is_too_complex"),
+        &cases,
+    )? {
         wrong.push("a row without the module of its test passes".to_owned());
     }
-    if wrong.is_empty() { Ok(()) } else { fail(wrong.join("\n")) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        fail(wrong.join("\n"))
+    }
 }
 
 /// Reports whether a test exists, as far as the sources say it.
@@ -275,9 +297,13 @@ fn exists(shown: Shown, cases: &BTreeSet<String>) -> Result<bool, Failed> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     match shown {
         Case(name) => Ok(cases.contains(name)),
-        Unit(file, name) => Ok(fs::read_to_string(root.join(file))?.contains(&format!("fn {name}("))),
+        Unit(file, name) => {
+            Ok(fs::read_to_string(root.join(file))?.contains(&format!("fn {name}(")))
+        }
         Row(row) => {
-            let Some((suite, name)) = row.split_once(": ") else { return Ok(false) };
+            let Some((suite, name)) = row.split_once(": ") else {
+                return Ok(false);
+            };
             if suite == "program" {
                 return Ok(cases.iter().any(|case| attack_of(case) == name));
             }
@@ -287,7 +313,8 @@ fn exists(shown: Shown, cases: &BTreeSet<String>) -> Result<bool, Failed> {
     }
 }
 
-/// Reports whether a folder has this test in these modules, or a list of attempts that it is made of.
+/// Reports whether a folder has this test in these modules, or a list of attempts that it is made
+/// of.
 fn holds(folder: &Path, modules: &str, test: &str) -> Result<bool, Failed> {
     let (function, quoted) = (format!("fn {test}("), format!("\"{test}\""));
     for entry in fs::read_dir(folder)? {
@@ -301,8 +328,13 @@ fn holds(folder: &Path, modules: &str, test: &str) -> Result<bool, Failed> {
             let is_there = |line: &str| {
                 // What is indented is in a module of the file.
                 let within = modules.rsplit_once("::").map_or("", |(above, _)| above);
-                let module = if line.starts_with(' ') { within } else { modules };
-                line.contains(&function) && path.with_extension("").ends_with(module.replace("::", "/"))
+                let module = if line.starts_with(' ') {
+                    within
+                } else {
+                    modules
+                };
+                line.contains(&function)
+                    && path.with_extension("").ends_with(module.replace("::", "/"))
             };
             if text.contains(&quoted) || text.lines().any(is_there) {
                 return Ok(true);
@@ -313,7 +345,8 @@ fn holds(folder: &Path, modules: &str, test: &str) -> Result<bool, Failed> {
 }
 
 impl Shown {
-    /// Reports whether this is a test elsewhere, namely this one of the program with this main file.
+    /// Reports whether this is a test elsewhere, namely this one of the program with this main
+    /// file.
     fn is_test(self, source: &Path, test: &str) -> bool {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         match self {
@@ -330,7 +363,11 @@ impl Shown {
             let name = suite.name();
             for test in &suite.tests {
                 let row = row_of(&name, test);
-                let is_it = if let Row(attack) = self { row == attack } else { self.is_test(&suite.source, test) };
+                let is_it = if let Row(attack) = self {
+                    row == attack
+                } else {
+                    self.is_test(&suite.source, test)
+                };
                 rows.extend(is_it.then_some(row));
             }
         }
@@ -340,12 +377,16 @@ impl Shown {
 
 /// Reports whether an id names this test of the program with this main file.
 pub(super) fn names(source: &Path, test: &str) -> bool {
-    all().flat_map(|attack| attack.shown).any(|shown| shown.is_test(source, test))
+    all()
+        .flat_map(|attack| attack.shown)
+        .any(|shown| shown.is_test(source, test))
 }
 
 /// Returns what the ids lack in the whole table: rows, and attempts.
 pub(super) fn lacking(table: &Table, suites: &[Suite]) -> Vec<String> {
-    all().flat_map(|attack| lacking_of(attack, table, suites)).collect()
+    all()
+        .flat_map(|attack| lacking_of(attack, table, suites))
+        .collect()
 }
 
 fn lacking_of(attack: &Attack, table: &Table, suites: &[Suite]) -> Vec<String> {
@@ -354,8 +395,12 @@ fn lacking_of(attack: &Attack, table: &Table, suites: &[Suite]) -> Vec<String> {
         let rows = shown.rows(suites);
         match rows.first() {
             None => lacking.push(format!("{}: no test program has {shown:?}", attack.id)),
-            Some(_) if rows.len() > 1 => lacking.push(format!("{}: {shown:?} is several tests", attack.id)),
-            Some(row) if !table.is_tried(row) => lacking.push(format!("{}: `{row}` was not run", attack.id)),
+            Some(_) if rows.len() > 1 => {
+                lacking.push(format!("{}: {shown:?} is several tests", attack.id))
+            }
+            Some(row) if !table.is_tried(row) => {
+                lacking.push(format!("{}: `{row}` was not run", attack.id))
+            }
             Some(_) => {}
         }
     }
@@ -386,40 +431,87 @@ pub(super) fn rendered(table: &Table, suites: &[Suite]) -> String {
 
 /// Renders an id, with how many of its rows have which control.
 fn rendered_of(attack: &Attack, table: &Table, suites: &[Suite]) -> String {
-    let (mut ends, mut controls) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    let (mut ends, mut controls) = (
+        BTreeMap::<&str, usize>::new(),
+        BTreeMap::<&str, usize>::new(),
+    );
     for row in attack.shown.iter().flat_map(|shown| shown.rows(suites)) {
-        table.cells(&row).for_each(|end| *ends.entry(end).or_default() += 1);
+        table
+            .cells(&row)
+            .for_each(|end| *ends.entry(end).or_default() += 1);
         *controls.entry(table.control_of(&row)).or_default() += 1;
     }
-    format!("{:<4} {:<75} {:<24} {}\n", attack.id, attack.what, counted(&ends), counted(&controls))
+    format!(
+        "{:<4} {:<75} {:<24} {}\n",
+        attack.id,
+        attack.what,
+        counted(&ends),
+        counted(&controls)
+    )
 }
 
 fn counted(counts: &BTreeMap<&str, usize>) -> String {
-    counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    counts
+        .iter()
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub(super) fn what_ids_lack_is_told() -> Outcome {
     const FILE: &str = "crates/core/src/ids.rs";
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let samples = [
-        attack("X1", "held", &[Unit(FILE, "held"), Row("core: attack::held")]),
+        attack(
+            "X1",
+            "held",
+            &[Unit(FILE, "held"), Row("core: attack::held")],
+        ),
         attack("X2", "not run", &[Unit(FILE, "not_run")]),
-        attack("X3", "absent", &[Unit(FILE, "absent"), Row("core: attack::absent"), Case("ids::tests::held")]),
+        attack(
+            "X3",
+            "absent",
+            &[
+                Unit(FILE, "absent"),
+                Row("core: attack::absent"),
+                Case("ids::tests::held"),
+            ],
+        ),
         attack("X4", "in two modules", &[Unit(FILE, "twice")]),
     ];
-    let listed = ["attack::held", "ids::more::twice", "ids::tests::twice", "ids::tests::held", "ids::tests::not_run"];
-    let mut suite = Suite::new("program", &root.join("crates/core"), root.join("crates/core/src/lib.rs"));
+    let listed = [
+        "attack::held",
+        "ids::more::twice",
+        "ids::tests::twice",
+        "ids::tests::held",
+        "ids::tests::not_run",
+    ];
+    let mut suite = Suite::new(
+        "program",
+        &root.join("crates/core"),
+        root.join("crates/core/src/lib.rs"),
+    );
     let is_named = |source: &Path, test: &str| {
-        samples.iter().flat_map(|sample| sample.shown).any(|shown| shown.is_test(source, test))
+        samples
+            .iter()
+            .flat_map(|sample| sample.shown)
+            .any(|shown| shown.is_test(source, test))
     };
-    suite.choose(listed.map(str::to_owned).into(), |test| test.starts_with("attack::"), is_named);
+    suite.choose(
+        listed.map(str::to_owned).into(),
+        |test| test.starts_with("attack::"),
+        is_named,
+    );
     let mut table = Table::default();
     let printed = "test ids::tests::held ... ok\ntest attack::held ... ok\n\
                    test ids::tests::not_run ... ignored, not run: needs bubblewrap\n";
     table.enter(Who::User, &suite, printed)?;
     let suites = [suite];
     table.find_controls(&suites)?;
-    let lacking: Vec<String> = samples.iter().flat_map(|sample| lacking_of(sample, &table, &suites)).collect();
+    let lacking: Vec<String> = samples
+        .iter()
+        .flat_map(|sample| lacking_of(sample, &table, &suites))
+        .collect();
     let expected = [
         "X1: no test of it has a control",
         "X2: `core: ids::tests::not_run` was not run",
@@ -429,7 +521,14 @@ pub(super) fn what_ids_lack_is_told() -> Outcome {
         "X4: Unit(\"crates/core/src/ids.rs\", \"twice\") is several tests",
     ];
     let [sample, ..] = &samples;
-    let line = rendered_of(sample, &table, &suites).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = rendered_of(sample, &table, &suites)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let is_told = lacking == expected && line == "X1 held 2 holds 1 none, 1 plain test";
-    if is_told { Ok(()) } else { fail(format!("{line}\n{}", lacking.join("\n"))) }
+    if is_told {
+        Ok(())
+    } else {
+        fail(format!("{line}\n{}", lacking.join("\n")))
+    }
 }

@@ -1,5 +1,6 @@
-//! Finds the test programs whose tests the table shows: asks cargo for all test programs, and each of them for its
-//! tests. Runs these tests: the attacks, and the tests elsewhere that the catalogue of attacks names.
+//! Finds the test programs whose tests the table shows: asks cargo for all test programs, and each
+//! of them for its tests. Runs these tests: the attacks, and the tests elsewhere that the catalogue
+//! of attacks names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ pub(super) const DECISIONS: &str = "policy::";
 /// what has to work in a sandbox.
 const CANARIES: &str = "canaries";
 const NO_ATTACK: &str = "usable::";
-/// The module of the table's own tests, which are no attacks although its name contains `attacks::`.
+/// The module of the table's own tests, which are no attacks although its name contains
+/// `attacks::`.
 const THE_TABLE: &str = "table_of_attacks::";
 
 /// A test program and which of its tests are rows of the table.
@@ -35,8 +37,8 @@ pub(super) struct Suite {
     pub(super) plain: BTreeSet<String>,
 }
 
-/// Builds this workspace's test programs and returns those that contain attacks, or tests that are named: that function
-/// receives the program's main file and the test's name.
+/// Builds this workspace's test programs and returns those that contain attacks, or tests that are
+/// named: that function receives the program's main file and the test's name.
 pub(super) fn all(is_named: impl Fn(&Path, &str) -> bool) -> Result<Vec<Suite>, Failed> {
     let mut cargo = workspace_cargo(&["test", "--no-run", "--message-format=json"]);
     let built = cargo.stderr(Stdio::inherit()).output()?;
@@ -50,21 +52,33 @@ pub(super) fn all(is_named: impl Fn(&Path, &str) -> bool) -> Result<Vec<Suite>, 
             continue;
         }
         let target = &artifact["target"];
-        let (Some(program), Some(manifest), Some(source)) =
-            (artifact["executable"].as_str(), artifact["manifest_path"].as_str(), target["src_path"].as_str())
-        else {
+        let (Some(program), Some(manifest), Some(source)) = (
+            artifact["executable"].as_str(),
+            artifact["manifest_path"].as_str(),
+            target["src_path"].as_str(),
+        ) else {
             continue;
         };
-        let package = Path::new(manifest).parent().ok_or("a manifest without a folder")?;
+        let package = Path::new(manifest)
+            .parent()
+            .ok_or("a manifest without a folder")?;
         let mut suite = Suite::new(program, package, source);
         if target["name"] == CANARIES {
-            suite.choose(listed(&mut Command::new(program))?, |test| !test.contains(NO_ATTACK), &is_named);
+            suite.choose(
+                listed(&mut Command::new(program))?,
+                |test| !test.contains(NO_ATTACK),
+                &is_named,
+            );
         } else {
             suite.choose(listed(&mut Command::new(program))?, is_attack, &is_named);
         }
         suites.extend((!suite.tests.is_empty()).then_some(suite));
     }
-    if suites.is_empty() { fail("no test program holds an attack") } else { Ok(suites) }
+    if suites.is_empty() {
+        fail("no test program holds an attack")
+    } else {
+        Ok(suites)
+    }
 }
 
 /// Reports whether a test is an attack, by its module.
@@ -75,26 +89,46 @@ fn is_attack(test: &str) -> bool {
 /// Asks a program for the names of its tests.
 fn listed(program: &mut Command) -> Result<Vec<String>, Failed> {
     // The tests are those of every place.
-    let listed = program.arg("--list").env_remove(PLACE).stdin(Stdio::null()).output()?;
+    let listed = program
+        .arg("--list")
+        .env_remove(PLACE)
+        .stdin(Stdio::null())
+        .output()?;
     if !listed.status.success() {
         return fail(format!("{program:?} lists no tests"));
     }
     let text = String::from_utf8(listed.stdout)?;
-    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    Ok(text
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_owned)
+        .collect())
 }
 
 impl Suite {
     /// Returns this program with those of its tests whose names contain a word.
     pub(super) fn own(word: &str) -> Result<Self, Failed> {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut suite = Self::new(std::env::current_exe()?, package, package.join("tests/main.rs"));
+        let mut suite = Self::new(
+            std::env::current_exe()?,
+            package,
+            package.join("tests/main.rs"),
+        );
         let tests = listed(&mut Command::new(&suite.program))?;
-        suite.choose(tests, |test| !test.starts_with(THE_TABLE) && test.contains(word), |_, _| false);
+        suite.choose(
+            tests,
+            |test| !test.starts_with(THE_TABLE) && test.contains(word),
+            |_, _| false,
+        );
         Ok(suite)
     }
 
     /// Returns a program of which no test is chosen.
-    pub(super) fn new(program: impl Into<PathBuf>, package: &Path, source: impl Into<PathBuf>) -> Self {
+    pub(super) fn new(
+        program: impl Into<PathBuf>,
+        package: &Path,
+        source: impl Into<PathBuf>,
+    ) -> Self {
         Self {
             program: program.into(),
             package: package.to_owned(),
@@ -127,11 +161,19 @@ impl Suite {
     /// Returns the name of the package's folder, or `program` for the root package.
     pub(super) fn name(&self) -> String {
         let is_root = self.package == Path::new(env!("CARGO_MANIFEST_DIR"));
-        if is_root { "program".to_owned() } else { self.package.file_name().unwrap_or_default().display().to_string() }
+        if is_root {
+            "program".to_owned()
+        } else {
+            self.package
+                .file_name()
+                .unwrap_or_default()
+                .display()
+                .to_string()
+        }
     }
 
-    /// Returns the arguments that select the chosen tests. They leave out all others, since our harness takes any
-    /// number of tests to leave out and only one to run.
+    /// Returns the arguments that select the chosen tests. They leave out all others, since our
+    /// harness takes any number of tests to leave out and only one to run.
     fn arguments<'a>(&self, listed: &'a [String]) -> Vec<&'a str> {
         let mut arguments = vec!["--exact"];
         for test in listed.iter().filter(|test| !self.tests.contains(test)) {
@@ -145,8 +187,12 @@ impl Suite {
         // The user is asked again for all tests, since the name of one may differ for this user.
         let listed = listed(&mut user.command(&self.program))?;
         let mut command = user.command(&self.program);
-        // So a test that cannot run is reported as ignored, and is distinguished from one that fails.
-        command.args(self.arguments(&listed)).env_remove(REQUIRE).env_remove(PLACE);
+        // So a test that cannot run is reported as ignored, and is distinguished from one that
+        // fails.
+        command
+            .args(self.arguments(&listed))
+            .env_remove(REQUIRE)
+            .env_remove(PLACE);
         command.current_dir(&self.package).stdin(Stdio::null());
         Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
     }
@@ -154,20 +200,44 @@ impl Suite {
 
 pub(super) fn the_table_is_no_row_of_itself() -> Outcome {
     let tests = Suite::own("attacks::")?.tests;
-    let own = tests.iter().filter(|test| test.starts_with(THE_TABLE)).count();
-    if own == 0 && !tests.is_empty() { Ok(()) } else { fail(tests.join("\n")) }
+    let own = tests
+        .iter()
+        .filter(|test| test.starts_with(THE_TABLE))
+        .count();
+    if own == 0 && !tests.is_empty() {
+        Ok(())
+    } else {
+        fail(tests.join("\n"))
+    }
 }
 
 pub(super) fn attacks_and_named_tests_are_chosen() -> Outcome {
     let mut suite = Suite::new("program", Path::new("/x"), "/x/tests/main.rs");
-    let listed = ["table_of_attacks::a", "policy::tests::a", "kill::b", "kill::a", "hostile::a"].map(str::to_owned);
-    suite.choose(listed.to_vec(), is_attack, |source, test| source.ends_with("tests/main.rs") && test == "kill::a");
+    let listed = [
+        "table_of_attacks::a",
+        "policy::tests::a",
+        "kill::b",
+        "kill::a",
+        "hostile::a",
+    ]
+    .map(str::to_owned);
+    suite.choose(listed.to_vec(), is_attack, |source, test| {
+        source.ends_with("tests/main.rs") && test == "kill::a"
+    });
     let plain: Vec<&str> = suite.plain.iter().map(String::as_str).collect();
-    let found = (suite.tests.join(" "), plain.join(" "), suite.arguments(&listed).join(" "));
+    let found = (
+        suite.tests.join(" "),
+        plain.join(" "),
+        suite.arguments(&listed).join(" "),
+    );
     let expected = (
         "hostile::a kill::a policy::tests::a".to_owned(),
         "kill::a".to_owned(),
         "--exact --skip table_of_attacks::a --skip kill::b".to_owned(),
     );
-    if found == expected { Ok(()) } else { fail(format!("{found:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }

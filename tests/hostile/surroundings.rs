@@ -1,4 +1,5 @@
-//! Attacks on what surrounds a worktree: the git directory, the endpoint of the model, and what could listen.
+//! Attacks on what surrounds a worktree: the git directory, the endpoint of the model, and what
+//! could listen.
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
@@ -11,27 +12,40 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Running, Script, World, case, done, fail, git, require_words, sandboxed, until,
+    Case, Outcome, Rule, Running, Script, World, case, done, fail, git, require_words, sandboxed,
+    until,
 };
 use crate::tools::web::Server;
 
 pub(crate) fn cases() -> Vec<Case> {
-    let tiers =
-        [(Confinement::Full, "full"), (Confinement::Fallback, "fallback"), (Confinement::Unconfined, "unconfined")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+        (Confinement::Unconfined, "unconfined"),
+    ];
     let written = tiers.into_iter().map(|(tier, word)| {
         let name = format!("attacks::nothing_in_the_git_directory_is_written_{word}");
         case(name, move || nothing_in_the_git_directory_is_written(tier)).in_tier(tier)
     });
     let others = [
-        sandboxed("attacks::a_repository_chooses_no_endpoint", a_repository_chooses_no_endpoint),
-        sandboxed("attacks::nothing_of_a_run_listens", nothing_of_a_run_listens),
-        sandboxed("attacks::nobody_reads_the_memory_of_a_run", nobody_reads_the_memory_of_a_run),
+        sandboxed(
+            "attacks::a_repository_chooses_no_endpoint",
+            a_repository_chooses_no_endpoint,
+        ),
+        sandboxed(
+            "attacks::nothing_of_a_run_listens",
+            nothing_of_a_run_listens,
+        ),
+        sandboxed(
+            "attacks::nobody_reads_the_memory_of_a_run",
+            nobody_reads_the_memory_of_a_run,
+        ),
     ];
     written.chain(others).collect()
 }
 
-/// What an agent tries in the common git directory `$c` and in its own `$w`, which are one where it is made for the
-/// command; each that works leaves a line.
+/// What an agent tries in the common git directory `$c` and in its own `$w`, which are one where it
+/// is made for the command; each that works leaves a line.
 const ATTEMPTS: &str = r#"
 w=$(sed 's/gitdir: //' .git); c=$w; test -d "$w/objects" || c=$w/../..
 try() { name=$1; shift; "$@" >/dev/null 2>&1 && echo "$name" >> found.txt; }
@@ -60,13 +74,18 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let before = git(world.repository.path(), &["config", "--list", "--local"])?;
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": ATTEMPTS })))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({ "command": ATTEMPTS })),
+        )
         .rule(done("T1"));
     let played = world.play("- [ ] T1 try\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     });
     if tier == Confinement::Unconfined {
-        // The control: without a sandbox attempts of each kind leave their marks, whatever becomes of the run.
+        // The control: without a sandbox attempts of each kind leave their marks, whatever becomes
+        // of the run.
         let common = world.repository.path().join(".git");
         let marks = [
             "hooks/post-merge",
@@ -78,8 +97,15 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
             "info/attributes",
             "objects/info/alternates",
         ];
-        let absent: Vec<&str> = marks.into_iter().filter(|mark| !common.join(mark).exists()).collect();
-        return if absent.is_empty() { Ok(()) } else { fail(format!("the control leaves no {absent:?}")) };
+        let absent: Vec<&str> = marks
+            .into_iter()
+            .filter(|mark| !common.join(mark).exists())
+            .collect();
+        return if absent.is_empty() {
+            Ok(())
+        } else {
+            fail(format!("the control leaves no {absent:?}"))
+        };
     }
     let played = played?;
     played.require(0, &[("T1", Merged)])?;
@@ -89,7 +115,11 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
     }
     let after = git(world.repository.path(), &["config", "--list", "--local"])?;
     let other = git(world.repository.path(), &["rev-parse", "--verify", "other"]);
-    if before == after && other.is_ok() { Ok(()) } else { fail("the repository is not as it was") }
+    if before == after && other.is_ok() {
+        Ok(())
+    } else {
+        fail("the repository is not as it was")
+    }
 }
 
 /// A repository may contain the files in which tools look for endpoints; only the user names one.
@@ -105,29 +135,64 @@ fn a_repository_chooses_no_endpoint() -> Outcome {
         world.repository.write(file, &variables)?;
     }
     world.repository.commit_all("Name an endpoint")?;
-    let run = |world: &World| world.orchestrate(&["run", "plan.md", "--model", "openai/m", "--outage-patience", "1s"]);
+    let run = |world: &World| {
+        world.orchestrate(&[
+            "run",
+            "plan.md",
+            "--model",
+            "openai/m",
+            "--outage-patience",
+            "1s",
+        ])
+    };
     let nobody = "http://127.0.0.1:9/v1";
-    let ran = run(&world).env("OPENAI_BASE_URL", nobody).env("OPENAI_API_KEY", "key-of-the-user").run()?;
+    let ran = run(&world)
+        .env("OPENAI_BASE_URL", nobody)
+        .env("OPENAI_API_KEY", "key-of-the-user")
+        .run()?;
     if ran.code == 0 || !server.asked().is_empty() {
-        return fail(format!("the endpoint of the repository was asked: {:?}\n{}", server.asked(), ran.stderr));
+        return fail(format!(
+            "the endpoint of the repository was asked: {:?}\n{}",
+            server.asked(),
+            ran.stderr
+        ));
     }
-    world.repository.write("orchestrate.toml", &format!("base_url = \"{url}/v1\"\n"))?;
-    let refused = run(&world).env("OPENAI_API_KEY", "key-of-the-user").run()?.exits(2)?;
+    world
+        .repository
+        .write("orchestrate.toml", &format!("base_url = \"{url}/v1\"\n"))?;
+    let refused = run(&world)
+        .env("OPENAI_API_KEY", "key-of-the-user")
+        .run()?
+        .exits(2)?;
     require_words(&refused.stderr, &["base_url"])?;
     if !server.asked().is_empty() {
-        return fail(format!("the endpoint of the repository was asked: {:?}", server.asked()));
+        return fail(format!(
+            "the endpoint of the repository was asked: {:?}",
+            server.asked()
+        ));
     }
     std::fs::remove_file(world.repository.path().join("orchestrate.toml"))?;
     // The control: the same endpoint is asked if the user names it.
-    run(&world).env("OPENAI_BASE_URL", format!("{url}/v1")).env("OPENAI_API_KEY", "key-of-the-user").run()?;
-    if server.asked().is_empty() { fail("the control asks nobody") } else { Ok(()) }
+    run(&world)
+        .env("OPENAI_BASE_URL", format!("{url}/v1"))
+        .env("OPENAI_API_KEY", "key-of-the-user")
+        .run()?;
+    if server.asked().is_empty() {
+        fail("the control asks nobody")
+    } else {
+        Ok(())
+    }
 }
 
 /// Starts a run whose command waits for the file `go` in the folder that is returned.
 fn waiting() -> Result<(World, Running, PathBuf), Failed> {
-    let world = World::with_plan("- [ ] T1 wait (run: touch started; until test -e go; do sleep 0.05; done)\n")?;
+    let world = World::with_plan(
+        "- [ ] T1 wait (run: touch started; until test -e go; do sleep 0.05; done)\n",
+    )?;
     let model = world.script(&Script::default())?;
-    let running = world.orchestrate(&["run", "plan.md", "--model", &model, "--no-verify-base"]).start()?;
+    let running = world
+        .orchestrate(&["run", "plan.md", "--model", &model, "--no-verify-base"])
+        .start()?;
     let worktree = until(crate::support::GRACE, || started_in(&world.home.state()))?;
     Ok((world, running, worktree))
 }
@@ -136,46 +201,74 @@ fn waiting() -> Result<(World, Running, PathBuf), Failed> {
 fn nothing_of_a_run_listens() -> Outcome {
     let (_world, mut running, worktree) = waiting()?;
     // The sockets of other tests come and go; one of the run would stay.
-    let found = until(crate::support::GRACE, || Ok(listening(running.pid())?.is_empty().then_some(())));
-    let found = if found.is_err() { listening(running.pid())? } else { Vec::new() };
+    let found = until(crate::support::GRACE, || {
+        Ok(listening(running.pid())?.is_empty().then_some(()))
+    });
+    let found = if found.is_err() {
+        listening(running.pid())?
+    } else {
+        Vec::new()
+    };
     std::fs::write(worktree.join("go"), "")?;
     ends(&mut running)?;
     if !found.is_empty() {
         return fail(format!("a run listens: {found:?}"));
     }
     // The control: sockets of this process that listen are found.
-    let (stream, datagram) = (TcpListener::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
+    let (stream, datagram) = (
+        TcpListener::bind("127.0.0.1:0")?,
+        UdpSocket::bind("127.0.0.1:0")?,
+    );
     let found = listening(std::process::id())?.len();
     drop((stream, datagram));
-    if found >= 2 { Ok(()) } else { fail("the control finds no socket") }
+    if found >= 2 {
+        Ok(())
+    } else {
+        fail("the control finds no socket")
+    }
 }
 
-/// A run holds the keys of the user: no other process of the user reads its memory, and no core file has it.
+/// A run holds the keys of the user: no other process of the user reads its memory, and no core
+/// file has it.
 fn nobody_reads_the_memory_of_a_run() -> Outcome {
     let (_world, mut running, worktree) = waiting()?;
     let read = |pid: u32, file: &str| std::fs::read(format!("/proc/{pid}/{file}"));
-    let (limits, environment) = (read(running.pid(), "limits"), read(running.pid(), "environ"));
+    let (limits, environment) = (
+        read(running.pid(), "limits"),
+        read(running.pid(), "environ"),
+    );
     std::fs::write(worktree.join("go"), "")?;
     ends(&mut running)?;
     let limits = String::from_utf8(limits?)?;
-    let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size"));
-    let has_none = core.is_some_and(|both| both.split_whitespace().take(2).all(|limit| limit == "0"));
+    let core = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max core file size"));
+    let has_none =
+        core.is_some_and(|both| both.split_whitespace().take(2).all(|limit| limit == "0"));
     // Root reads the memory of every process.
     let is_hidden = environment.is_err() || rustix::process::geteuid().is_root();
     if !has_none || !is_hidden {
         return fail(format!("core files: {core:?}, hidden: {is_hidden}"));
     }
     // The control: a process that hides nothing is read.
-    if read(std::process::id(), "environ")?.is_empty() { fail("the control shows nothing") } else { Ok(()) }
+    if read(std::process::id(), "environ")?.is_empty() {
+        fail("the control shows nothing")
+    } else {
+        Ok(())
+    }
 }
 
 fn ends(running: &mut Running) -> Outcome {
-    until(crate::support::GRACE, || Ok(running.has_ended()?.then_some(())))
+    until(crate::support::GRACE, || {
+        Ok(running.has_ended()?.then_some(()))
+    })
 }
 
 /// Returns the folder in which the command of the run has started.
 fn started_in(folder: &Path) -> Result<Option<PathBuf>, Failed> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(None) };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(None);
+    };
     for entry in entries {
         let path = entry?.path();
         if path.join("started").exists() {
@@ -194,24 +287,43 @@ fn started_in(folder: &Path) -> Result<Option<PathBuf>, Failed> {
 /// Returns the sockets that a process has open; `None` if it does not show them to its own user.
 fn sockets_of(pid: &str) -> Option<BTreeSet<String>> {
     let links = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-    let targets = links.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.to_str()?.to_owned()));
-    Some(targets.filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect())
+    let targets =
+        links.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.to_str()?.to_owned()));
+    Some(
+        targets
+            .filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+            .collect(),
+    )
 }
 
-/// Returns the addresses at which a process takes connections or datagrams. Of one that hides its sockets, these are
-/// all of its user's that no other process has.
+/// Returns the addresses at which a process takes connections or datagrams. Of one that hides its
+/// sockets, these are all of its user's that no other process has.
 fn listening(pid: u32) -> Result<Vec<String>, Failed> {
     let tables = tables();
     let is_of = match sockets_of(&pid.to_string()) {
-        Some(own) => tables.iter().filter(|(inode, ..)| own.contains(inode)).collect::<Vec<_>>(),
+        Some(own) => tables
+            .iter()
+            .filter(|(inode, ..)| own.contains(inode))
+            .collect::<Vec<_>>(),
         None => {
             let user = rustix::process::getuid().as_raw().to_string();
-            let pids = std::fs::read_dir("/proc")?.flatten().map(|entry| entry.file_name());
-            let others: BTreeSet<String> = pids.filter_map(|name| sockets_of(name.to_str()?)).flatten().collect();
-            tables.iter().filter(|(inode, owner, _)| *owner == user && !others.contains(inode)).collect()
+            let pids = std::fs::read_dir("/proc")?
+                .flatten()
+                .map(|entry| entry.file_name());
+            let others: BTreeSet<String> = pids
+                .filter_map(|name| sockets_of(name.to_str()?))
+                .flatten()
+                .collect();
+            tables
+                .iter()
+                .filter(|(inode, owner, _)| *owner == user && !others.contains(inode))
+                .collect()
         }
     };
-    Ok(is_of.into_iter().map(|(.., address)| address.clone()).collect())
+    Ok(is_of
+        .into_iter()
+        .map(|(.., address)| address.clone())
+        .collect())
 }
 
 /// Returns the inode, the user and the address of each socket that takes connections or datagrams.
@@ -226,7 +338,11 @@ fn tables() -> Vec<(String, String, String)> {
             if let [_, local, _, is, _, _, _, user, _, inode, ..] = fields.as_slice()
                 && *is == state
             {
-                found.push(((*inode).to_owned(), (*user).to_owned(), format!("{table} {local}")));
+                found.push((
+                    (*inode).to_owned(),
+                    (*user).to_owned(),
+                    format!("{table} {local}"),
+                ));
             }
         }
     }

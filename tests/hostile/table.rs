@@ -48,8 +48,8 @@ struct Row {
     /// Whether the attack is a question to the policy, which starts nothing that could get through.
     /// Such tests check side by side what is denied and what is allowed.
     is_decision: bool,
-    /// Whether the row is a test elsewhere that the catalogue of attacks names: what it asserts is all that shows that
-    /// it would notice.
+    /// Whether the row is a test elsewhere that the catalogue of attacks names: what it asserts is
+    /// all that shows that it would notice.
     is_plain: bool,
 }
 
@@ -79,7 +79,11 @@ pub(super) const PLAIN: &str = "plain test";
 
 /// Splits a test's name into the attack's name and its tier.
 fn split(test: &str) -> (String, Tier) {
-    let tiers = [("full", Tier::Full), ("fallback", Tier::Fallback), ("unconfined", Tier::Control)];
+    let tiers = [
+        ("full", Tier::Full),
+        ("fallback", Tier::Fallback),
+        ("unconfined", Tier::Control),
+    ];
     for (word, tier) in tiers {
         if let Some(name) = test.strip_prefix(&format!("{word}::")) {
             return (name.to_owned(), tier);
@@ -115,7 +119,9 @@ fn result(line: &str) -> Option<(&str, Ended)> {
 
 /// Returns the reason alone: libtest prints it after a comma, our harness in brackets.
 fn reason_of(printed: &str) -> &str {
-    let bracketed = printed.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
+    let bracketed = printed
+        .strip_prefix(" (")
+        .and_then(|rest| rest.strip_suffix(')'));
     bracketed.unwrap_or_else(|| printed.trim_start_matches([',', ' ']))
 }
 
@@ -124,9 +130,21 @@ impl Table {
     pub(super) fn enter(&mut self, who: Who, suite: &Suite, printed: &str) -> Outcome {
         let results: BTreeMap<&str, Ended> = printed.lines().filter_map(result).collect();
         for test in &suite.tests {
-            self.set(who, &suite.name(), test, results.get(test.as_str()).cloned().unwrap_or(Ended::Failed));
+            self.set(
+                who,
+                &suite.name(),
+                test,
+                results.get(test.as_str()).cloned().unwrap_or(Ended::Failed),
+            );
         }
-        if results.is_empty() { fail(format!("{} ran nothing: {printed}", suite.program.display())) } else { Ok(()) }
+        if results.is_empty() {
+            fail(format!(
+                "{} ran nothing: {printed}",
+                suite.program.display()
+            ))
+        } else {
+            Ok(())
+        }
     }
 
     /// Enters the reason why a program could not be run.
@@ -141,13 +159,20 @@ impl Table {
         let is_tried = |((_, tier), ended): (&(Who, Tier), &Ended)| {
             *tier != Tier::Control && matches!(ended, Ended::Passed | Ended::Failed)
         };
-        self.rows.get(name).is_some_and(|row| row.cells.iter().any(is_tried))
+        self.rows
+            .get(name)
+            .is_some_and(|row| row.cells.iter().any(is_tried))
     }
 
     /// Returns how the attempts of a row ended.
     pub(super) fn cells(&self, name: &str) -> impl Iterator<Item = &'static str> {
         let row = self.rows.get(name).into_iter();
-        row.flat_map(|row| COLUMNS.into_iter().map(|(who, tier, _)| row.cell(who, tier))).filter(|end| *end != NO_CELL)
+        row.flat_map(|row| {
+            COLUMNS
+                .into_iter()
+                .map(|(who, tier, _)| row.cell(who, tier))
+        })
+        .filter(|end| *end != NO_CELL)
     }
 
     /// Returns which control a row has.
@@ -163,18 +188,23 @@ impl Table {
         row.is_decision = test.starts_with(DECISIONS);
     }
 
-    /// Finds the controls that are part of the tests. A plain test has to be marked itself: what it calls is made for
-    /// many tests, and may hold the control of another one.
+    /// Finds the controls that are part of the tests. A plain test has to be marked itself: what it
+    /// calls is made for many tests, and may hold the control of another one.
     pub(super) fn find_controls(&mut self, suites: &[Suite]) -> Outcome {
         for suite in suites {
             let functions = Functions::of(Path::new(&suite.package))?;
             for test in &suite.tests {
                 let name = attack_of(test);
                 let function = name.rsplit("::").next().unwrap_or_default();
-                let Some(row) = self.rows.get_mut(&row_of(&suite.name(), test)) else { continue };
+                let Some(row) = self.rows.get_mut(&row_of(&suite.name(), test)) else {
+                    continue;
+                };
                 row.is_plain = suite.plain.contains(test);
-                row.has_control |=
-                    if row.is_plain { functions.is_marked(function) } else { functions.hold_a_control(function) };
+                row.has_control |= if row.is_plain {
+                    functions.is_marked(function)
+                } else {
+                    functions.hold_a_control(function)
+                };
             }
         }
         Ok(())
@@ -189,17 +219,25 @@ impl Table {
         if !wrong.is_empty() {
             return Verdict::Wrong(wrong);
         }
-        left_out.into_iter().next().map_or(Verdict::Holds, Verdict::NotRun)
+        left_out
+            .into_iter()
+            .next()
+            .map_or(Verdict::Holds, Verdict::NotRun)
     }
 
-    /// Returns what is wrong: attacks that got through, controls that did not, and attacks without a control.
+    /// Returns what is wrong: attacks that got through, controls that did not, and attacks without
+    /// a control.
     fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, row) in &self.rows {
             if row.is_attack() && row.control() == NO_CONTROL {
                 wrong.push(format!("`{name}` has no control"));
             }
-            for ((who, tier), _) in row.cells.iter().filter(|(_, ended)| **ended == Ended::Failed) {
+            for ((who, tier), _) in row
+                .cells
+                .iter()
+                .filter(|(_, ended)| **ended == Ended::Failed)
+            {
                 wrong.push(match tier {
                     Tier::Control => format!("the control of `{name}` does not trip as {who:?}"),
                     _ => format!("`{name}` does not hold as {who:?} ({tier:?})"),
@@ -227,8 +265,12 @@ impl Row {
     }
 
     fn control(&self) -> &'static str {
-        let cells: Vec<&Ended> =
-            self.cells.iter().filter(|((_, tier), _)| *tier == Tier::Control).map(|cell| cell.1).collect();
+        let cells: Vec<&Ended> = self
+            .cells
+            .iter()
+            .filter(|((_, tier), _)| *tier == Tier::Control)
+            .map(|cell| cell.1)
+            .collect();
         match (cells.as_slice(), self.has_control) {
             ([], true) => "in the test",
             ([], false) if self.is_decision => DECISION,
@@ -259,7 +301,10 @@ impl fmt::Display for Table {
             write!(f, "  {column:<8}")?;
         }
         writeln!(f, "  CONTROL")?;
-        let (mut counts, mut controls) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+        let (mut counts, mut controls) = (
+            BTreeMap::<&str, usize>::new(),
+            BTreeMap::<&str, usize>::new(),
+        );
         for (name, row) in self.rows.iter().filter(|(_, row)| row.is_attack()) {
             write!(f, "{name:width$}")?;
             for (who, tier, _) in COLUMNS {
@@ -270,7 +315,13 @@ impl fmt::Display for Table {
             writeln!(f, "  {}", row.control())?;
             *controls.entry(row.control()).or_default() += 1;
         }
-        let count = |word: &str| counts.get(word).or(controls.get(word)).copied().unwrap_or_default();
+        let count = |word: &str| {
+            counts
+                .get(word)
+                .or(controls.get(word))
+                .copied()
+                .unwrap_or_default()
+        };
         writeln!(
             f,
             "\nattempts: {} held, {} got through, {} not run; controls: {} trip beside, {} in the test, {} of decisions, {} missing, {} broken; {} plain tests",
@@ -284,7 +335,9 @@ impl fmt::Display for Table {
             count("DOES NOT TRIP"),
             count(PLAIN),
         )?;
-        self.left_out().iter().try_for_each(|reason| writeln!(f, "{reason}"))
+        self.left_out()
+            .iter()
+            .try_for_each(|reason| writeln!(f, "{reason}"))
     }
 }
 
@@ -293,7 +346,11 @@ fn of(printed: &str) -> Table {
     let mut table = Table::default();
     for (test, ended) in printed.lines().filter_map(result) {
         table.set(Who::Root, "sample", test, ended);
-        table.rows.entry(row_of("sample", test)).or_default().is_plain = test.starts_with("plain::");
+        table
+            .rows
+            .entry(row_of("sample", test))
+            .or_default()
+            .is_plain = test.starts_with("plain::");
     }
     table
 }
@@ -303,16 +360,32 @@ const NEEDS: &str = "not run: needs bubblewrap (apt install ...)";
 /// Returns sample outputs, each with its verdict if attacks may be left out and its verdict if all
 /// are required.
 fn verdicts() -> Vec<(&'static str, Verdict, Verdict)> {
-    let wrong = |texts: &[&str]| Verdict::Wrong(texts.iter().map(|text| (*text).to_owned()).collect());
+    let wrong =
+        |texts: &[&str]| Verdict::Wrong(texts.iter().map(|text| (*text).to_owned()).collect());
     let not_run = || Verdict::NotRun(NEEDS.to_owned());
     let both = |printed, texts: &[&str]| (printed, wrong(texts), wrong(texts));
     let held = "test full::a ... ok\ntest fallback::a ... ok\ntest unconfined::a ... ok\n";
     vec![
         (held, Verdict::Holds, Verdict::Holds),
-        ("test unconfined::of_nothing ... ok\n", Verdict::Holds, Verdict::Holds),
-        ("test full::a ... ok\ntest unconfined::a ... ignored, NEEDS\n", not_run(), wrong(&[NEEDS])),
-        ("test full::a ... ignored (NEEDS)\ntest unconfined::a ... ok\n", not_run(), wrong(&[NEEDS])),
-        both("test full::a ... FAILED\ntest unconfined::a ... ok\n", &["`sample: a` does not hold as Root (Full)"]),
+        (
+            "test unconfined::of_nothing ... ok\n",
+            Verdict::Holds,
+            Verdict::Holds,
+        ),
+        (
+            "test full::a ... ok\ntest unconfined::a ... ignored, NEEDS\n",
+            not_run(),
+            wrong(&[NEEDS]),
+        ),
+        (
+            "test full::a ... ignored (NEEDS)\ntest unconfined::a ... ok\n",
+            not_run(),
+            wrong(&[NEEDS]),
+        ),
+        both(
+            "test full::a ... FAILED\ntest unconfined::a ... ok\n",
+            &["`sample: a` does not hold as Root (Full)"],
+        ),
         both(
             "test a_fallback ... FAILED\ntest a_unconfined ... ok\n",
             &["`sample: a` does not hold as Root (Fallback)"],
@@ -321,15 +394,29 @@ fn verdicts() -> Vec<(&'static str, Verdict, Verdict)> {
             "test full::a ... ok\ntest unconfined::a ... FAILED\n",
             &["the control of `sample: a` does not trip as Root"],
         ),
-        both("test full::a ... ok\ntest fallback::a ... ok\n", &["`sample: a` has no control"]),
+        both(
+            "test full::a ... ok\ntest fallback::a ... ok\n",
+            &["`sample: a` has no control"],
+        ),
         ("test policy::deny ... ok\n", Verdict::Holds, Verdict::Holds),
-        ("test plain::refused ... ok\n", Verdict::Holds, Verdict::Holds),
-        ("test plain::refused ... ignored, NEEDS\n", not_run(), wrong(&[NEEDS])),
+        (
+            "test plain::refused ... ok\n",
+            Verdict::Holds,
+            Verdict::Holds,
+        ),
+        (
+            "test plain::refused ... ignored, NEEDS\n",
+            not_run(),
+            wrong(&[NEEDS]),
+        ),
         both(
             "test plain::refused::full ... ok\ntest plain::refused::fallback ... FAILED\n",
             &["`sample: plain::refused` does not hold as Root (Fallback)"],
         ),
-        both("test attack::link ... ok\n", &["`sample: attack::link` has no control"]),
+        both(
+            "test attack::link ... ok\n",
+            &["`sample: attack::link` has no control"],
+        ),
         (
             "test full::a ... ignored, NEEDS\n",
             wrong(&["`sample: a` has no control"]),
@@ -350,17 +437,27 @@ pub(super) fn each_table_has_its_verdict() -> Outcome {
 }
 
 pub(super) fn what_does_not_hold_is_told() -> Outcome {
-    let table = of("test full::write      ... ok\ntest fallback::write  ... FAILED\ntest unconfined::write ... ok\n\
+    let table = of(
+        "test full::write      ... ok\ntest fallback::write  ... FAILED\ntest unconfined::write ... ok\n\
                     test full::read ... ignored, not run: needs bubblewrap (...)\ntest unconfined::read ... FAILED\n\
-                    test attack::link ... ok\ntest plain::refused ... ok\nrunning 7 tests\n");
+                    test attack::link ... ok\ntest plain::refused ... ok\nrunning 7 tests\n",
+    );
     let shown = table.to_string();
-    let rows: Vec<String> =
-        shown.lines().skip(2).take(4).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let rows: Vec<String> = shown
+        .lines()
+        .skip(2)
+        .take(4)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
     let expected_rows = [
         "sample: attack::link - - holds - - - none",
         "sample: plain::refused - - holds - - - plain test",
         "sample: read not run - - - - - DOES NOT TRIP",
         "sample: write holds BROKEN - - - - trips",
     ];
-    if rows == expected_rows && shown.ends_with("\nnot run: needs bubblewrap (...)\n") { Ok(()) } else { fail(shown) }
+    if rows == expected_rows && shown.ends_with("\nnot run: needs bubblewrap (...)\n") {
+        Ok(())
+    } else {
+        fail(shown)
+    }
 }

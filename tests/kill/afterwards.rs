@@ -9,14 +9,22 @@ use crate::support::{Case, Outcome, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("kill::a_rejection_is_resumed_to_the_same_end", || sent_back(Deed::Reject, &plays::obedient())),
-        case("kill::a_retry_is_resumed_to_the_same_end", || sent_back(Deed::Retry, &plays::lazy())),
-        case("kill::cleaning_loses_nothing_and_is_finished_by_the_next", cleaning),
+        case("kill::a_rejection_is_resumed_to_the_same_end", || {
+            sent_back(Deed::Reject, &plays::obedient())
+        }),
+        case("kill::a_retry_is_resumed_to_the_same_end", || {
+            sent_back(Deed::Retry, &plays::lazy())
+        }),
+        case(
+            "kill::cleaning_loses_nothing_and_is_finished_by_the_next",
+            cleaning,
+        ),
         case("kill::a_drop_is_finished_by_the_next", dropping),
     ]
 }
 
-/// Kills the process that sends work back, at several appends, resumes the run, and compares its end.
+/// Kills the process that sends work back, at several appends, resumes the run, and compares its
+/// end.
 fn sent_back(deed: Deed, play: &Play) -> Outcome {
     let ended = || {
         let scene = Scene::of(play)?;
@@ -26,19 +34,27 @@ fn sent_back(deed: Deed, play: &Play) -> Outcome {
     let scene = ended()?;
     let ran = scene.act(deed, NO_FAULT)?.exits(0)?;
     let (expected, appends) = (End::of(&scene, &ran.stdout)?, ran.stderr.trim().parse()?);
-    let faults: Vec<String> =
-        places(appends, SHORTER_FORM).1.iter().flat_map(|k| [format!("before:{k}"), format!("after:{k}")]).collect();
+    let faults: Vec<String> = places(appends, SHORTER_FORM)
+        .1
+        .iter()
+        .flat_map(|k| [format!("before:{k}"), format!("after:{k}")])
+        .collect();
     for fault in &faults {
         let scene = ended()?;
         scene.act(deed, fault)?.exits(KILLED)?;
         scene.require_untouched()?;
         let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
         if end != expected {
-            return fail(format!("{deed:?} {fault}: {end:#?}\ninstead of\n{expected:#?}"));
+            return fail(format!(
+                "{deed:?} {fault}: {end:#?}\ninstead of\n{expected:#?}"
+            ));
         }
         scene.require_untouched()?;
     }
-    scene::say(&format!("{deed:?}, killed before and after append k: {0} of {0} ended the same", faults.len()));
+    scene::say(&format!(
+        "{deed:?}, killed before and after append k: {0} of {0} ended the same",
+        faults.len()
+    ));
     Ok(())
 }
 
@@ -49,7 +65,10 @@ fn cleaning() -> Outcome {
         let refs = scene.world.repository.git(&["for-each-ref"])?;
         // The worktrees of merged work are gone; a person has made two of them again.
         scene.world.worktree_again(&scene.run()?, "T1")?;
-        let unkept = scene.world.worktree_again(&scene.run()?, "T2")?.join("unkept.txt");
+        let unkept = scene
+            .world
+            .worktree_again(&scene.run()?, "T2")?
+            .join("unkept.txt");
         std::fs::write(&unkept, "nowhere else\n")?;
         for (fault, code) in [(fault, KILLED), (NO_FAULT, 0)] {
             scene.act(Deed::Clean, fault)?.exits(code)?;
@@ -74,18 +93,32 @@ fn dropping() -> Outcome {
         scene.coordinate(NO_FAULT)?.exits(0)?;
         Ok::<_, Failed>(scene)
     };
-    let appends: u64 = ended()?.act(Deed::Drop, NO_FAULT)?.exits(0)?.stderr.trim().parse()?;
+    let appends: u64 = ended()?
+        .act(Deed::Drop, NO_FAULT)?
+        .exits(0)?
+        .stderr
+        .trim()
+        .parse()?;
     for fault in (1..=appends).flat_map(|k| [format!("before:{k}"), format!("after:{k}")]) {
         let scene = ended()?;
         scene.act(Deed::Drop, &fault)?.exits(KILLED)?;
         // The second one is refused if the first one has recorded its decision.
         scene.act(Deed::Drop, NO_FAULT)?;
         let state = scene.state()?;
-        let tip = scene.world.repository.git(&["rev-parse", &state.run_id.integration_branch()])?;
+        let tip = scene
+            .world
+            .repository
+            .git(&["rev-parse", &state.run_id.integration_branch()])?;
         if state.exit_code != Some(0) || tip != state.integration.as_str() {
-            return fail(format!("{fault}: {tip} instead of {}, exit code {:?}", state.integration, state.exit_code));
+            return fail(format!(
+                "{fault}: {tip} instead of {}, exit code {:?}",
+                state.integration, state.exit_code
+            ));
         }
-        let left = scene.world.repository.git(&["ls-tree", "--name-only", &tip, "log.txt"])?;
+        let left = scene
+            .world
+            .repository
+            .git(&["ls-tree", "--name-only", &tip, "log.txt"])?;
         if !left.is_empty() {
             return fail(format!("{fault}: the work is still there"));
         }

@@ -1,5 +1,5 @@
-//! Fills the disk at each kind of fact that a tree of agents adds to the journal: the run stops, and is resumed to the
-//! same end.
+//! Fills the disk at each kind of fact that a tree of agents adds to the journal: the run stops,
+//! and is resumed to the same end.
 
 use libtest_mimic::Failed;
 
@@ -10,15 +10,24 @@ use crate::support::{Case, Outcome, case, fail};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case("kill::a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing", at_each_fact),
-        case("kill::a_disk_that_is_full_at_the_last_report_loses_nothing", at_the_last_report),
+        case(
+            "kill::a_disk_that_is_full_at_a_fact_of_a_tree_loses_nothing",
+            at_each_fact,
+        ),
+        case(
+            "kill::a_disk_that_is_full_at_the_last_report_loses_nothing",
+            at_the_last_report,
+        ),
     ]
 }
 
 /// The short form tries one fact in this many.
 const SHORT_FORM_ONE_IN: usize = 6;
 
-type Facts = (fn() -> Result<&'static Reference, Failed>, &'static [&'static str]);
+type Facts = (
+    fn() -> Result<&'static Reference, Failed>,
+    &'static [&'static str],
+);
 
 /// The facts of trees, each beside a run in which it occurs. The first task is that of the plan.
 const FACTS: [Facts; 4] = [
@@ -39,24 +48,37 @@ const FACTS: [Facts; 4] = [
         ],
     ),
     (family, &["handover.waiting", "task.returned@2"]),
-    (terminating, &["stop.requested", "task.cancelled", "agent.woken"]),
+    (
+        terminating,
+        &["stop.requested", "task.cancelled", "agent.woken"],
+    ),
     (asking, &["message.delivered@2"]),
 ];
 
 fn at_each_fact() -> Outcome {
     let all = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
-    let facts = FACTS.iter().flat_map(|(reference, facts)| facts.iter().map(move |fact| (reference, fact)));
-    let tried: Vec<_> = facts.step_by(if all { 1 } else { SHORT_FORM_ONE_IN }).collect();
+    let facts = FACTS
+        .iter()
+        .flat_map(|(reference, facts)| facts.iter().map(move |fact| (reference, fact)));
+    let tried: Vec<_> = facts
+        .step_by(if all { 1 } else { SHORT_FORM_ONE_IN })
+        .collect();
     let mut failures = Vec::new();
     for (reference, fact) in &tried {
         if let Err(failure) = at_fact(reference()?, fact) {
-            failures.push(format!("--- {fact}\n{}", failure.message().unwrap_or_default()));
+            failures.push(format!(
+                "--- {fact}\n{}",
+                failure.message().unwrap_or_default()
+            ));
         }
     }
     if !failures.is_empty() {
         return fail(failures.join("\n"));
     }
-    scene::say(&format!("the disk full at a fact: {0} of {0} ended the same", tried.len()));
+    scene::say(&format!(
+        "the disk full at a fact: {0} of {0} ended the same",
+        tried.len()
+    ));
     Ok(())
 }
 
@@ -81,8 +103,9 @@ fn at_the_last_report() -> Outcome {
         let scene = Scene::of(&plays::reporting())?;
         fill(&scene, fact)?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
-        require_one_report(&scene, false)
-            .map_err(|failure| Failed::from(format!("{fact}: {}", failure.message().unwrap_or_default())))?;
+        require_one_report(&scene, false).map_err(|failure| {
+            Failed::from(format!("{fact}: {}", failure.message().unwrap_or_default()))
+        })?;
         scene.require_untouched()?;
     }
     Ok(())

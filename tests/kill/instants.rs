@@ -1,5 +1,5 @@
-//! Kills a wide tree of agents again and again, at instants that a seed chooses: at appends, and from outside wherever
-//! the process is.
+//! Kills a wide tree of agents again and again, at instants that a seed chooses: at appends, and
+//! from outside wherever the process is.
 
 use libtest_mimic::Failed;
 use rustix::process::Signal;
@@ -11,8 +11,14 @@ use crate::support::{Case, Outcome, Ran, case, fail, until};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case("kill::at_random_instants_a_wide_tree_is_resumed_to_the_same_end", || at_random_instants(false)),
-        case("kill::at_random_instants_one_agent_at_a_time_is_resumed_to_the_same_end", || at_random_instants(true)),
+        case(
+            "kill::at_random_instants_a_wide_tree_is_resumed_to_the_same_end",
+            || at_random_instants(false),
+        ),
+        case(
+            "kill::at_random_instants_one_agent_at_a_time_is_resumed_to_the_same_end",
+            || at_random_instants(true),
+        ),
     ]
 }
 
@@ -29,8 +35,16 @@ struct Form {
 }
 
 /// Forty agents.
-const LONG: Form = Form { roots: 4, below: 3, kills: 100 };
-const SHORT: Form = Form { roots: 1, below: 2, kills: 3 };
+const LONG: Form = Form {
+    roots: 4,
+    below: 3,
+    kills: 100,
+};
+const SHORT: Form = Form {
+    roots: 1,
+    below: 2,
+    kills: 3,
+};
 
 /// Numbers that a seed determines (SplitMix64).
 struct Random(u64);
@@ -47,16 +61,34 @@ impl Random {
 }
 
 fn at_random_instants(alone: bool) -> Outcome {
-    let form = if std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all") { LONG } else { SHORT };
-    let play = || Play { alone, ..trees::forest(form.roots, form.below) };
-    let name = if alone { "one agent at a time" } else { "a wide tree" };
+    let form = if std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all") {
+        LONG
+    } else {
+        SHORT
+    };
+    let play = || Play {
+        alone,
+        ..trees::forest(form.roots, form.below)
+    };
+    let name = if alone {
+        "one agent at a time"
+    } else {
+        "a wide tree"
+    };
     let (reference, _) = Reference::run(name, 0, play())?;
     let agents = form.roots * (1 + form.below * 3);
     if reference.end.parents.len() != agents {
-        return fail(format!("{} agents instead of {agents}", reference.end.parents.len()));
+        return fail(format!(
+            "{} agents instead of {agents}",
+            reference.end.parents.len()
+        ));
     }
     // On average a kill comes after half of these appends.
-    let span = if form.kills < 10 { reference.appends / 2 } else { 2 * reference.appends / KILLS_PER_RUN };
+    let span = if form.kills < 10 {
+        reference.appends / 2
+    } else {
+        2 * reference.appends / KILLS_PER_RUN
+    };
     let (mut random, mut left, mut runs) = (Random(SEED), form.kills, 0);
     while left > 0 {
         let scene = Scene::of(&reference.play)?;
@@ -70,20 +102,38 @@ fn at_random_instants(alone: bool) -> Outcome {
         }
         let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
         let same = reference.require_same(&scene, &ran.stdout, faults.len());
-        same.map_err(|failure| Failed::from(format!("{faults:?}: {}", failure.message().unwrap_or_default())))?;
+        same.map_err(|failure| {
+            Failed::from(format!(
+                "{faults:?}: {}",
+                failure.message().unwrap_or_default()
+            ))
+        })?;
         runs += 1;
     }
-    scene::say(&format!("{name}: {agents} agents, {} kills in {runs} runs, all of which ended the same", form.kills));
+    scene::say(&format!(
+        "{name}: {agents} agents, {} kills in {runs} runs, all of which ended the same",
+        form.kills
+    ));
     Ok(())
 }
 
-/// Starts or resumes a run, and kills it at the next instant, which is returned; `None` if the run has ended before.
+/// Starts or resumes a run, and kills it at the next instant, which is returned; `None` if the run
+/// has ended before.
 fn killed(scene: &Scene, random: &mut Random, span: u64) -> Result<Option<String>, Failed> {
     let (kind, at) = (random.up_to(3), random.up_to(span));
     let (fault, ran) = match kind {
-        1 => (format!("before:{at}"), scene.coordinate(&format!("before:{at}"))?),
-        2 => (format!("after:{at}"), scene.coordinate(&format!("after:{at}"))?),
-        _ => (format!("from outside after {at} facts"), killed_from_outside(scene, at)?),
+        1 => (
+            format!("before:{at}"),
+            scene.coordinate(&format!("before:{at}"))?,
+        ),
+        2 => (
+            format!("after:{at}"),
+            scene.coordinate(&format!("after:{at}"))?,
+        ),
+        _ => (
+            format!("from outside after {at} facts"),
+            killed_from_outside(scene, at)?,
+        ),
     };
     if ran.code == 0 {
         return Ok(None);

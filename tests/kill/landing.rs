@@ -14,7 +14,8 @@ use crate::support::{Case, Invocation, Outcome, Script, case, fail, write_progra
 /// Changes a file and adds one whose name comes later; deletes none that [`look`] reads.
 const TASKS: &str = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > kept.txt)\n";
 /// Does the same with a large file.
-const LARGE: &str = "- [ ] T1 one (run: printf %06000d 0 > kept.txt)\n- [ ] T2 two (run: echo 2 > one.txt)\n";
+const LARGE: &str =
+    "- [ ] T1 one (run: printf %06000d 0 > kept.txt)\n- [ ] T2 two (run: echo 2 > one.txt)\n";
 /// Shell code with which a program that git or the coordinator starts kills the coordinator: once,
 /// and no other process if its parent has died already.
 const KILL_ONCE: &str = "test -e \"$0.killed\" || { grep -q COORDINATOR /proc/$coordinator/cmdline && : > \"$0.killed\" \
@@ -22,27 +23,42 @@ const KILL_ONCE: &str = "test -e \"$0.killed\" || { grep -q COORDINATOR /proc/$c
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("kill::at_an_append_a_landing_is_finished_by_the_next", || {
-            at_an_append_a_landing_is_finished_by_the_next(false)
-        }),
-        case("kill::at_an_append_a_landing_with_a_merge_is_finished_by_the_next", || {
-            at_an_append_a_landing_is_finished_by_the_next(true)
-        }),
-        case("kill::before_git_writes_the_checkout_a_landing_is_finished_by_the_next", || {
-            around_git(Moment::Before("read-tree"))
-        }),
-        case("kill::while_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::While)),
-        case("kill::after_git_wrote_the_checkout_a_landing_is_finished_by_the_next", || {
-            around_git(Moment::After("read-tree"))
-        }),
-        case("kill::before_git_moves_the_branch_a_landing_is_finished_by_the_next", || {
-            around_git(Moment::Before("update-ref"))
-        }),
-        case("kill::after_git_moved_the_branch_a_landing_is_finished_by_the_next", || {
-            around_git(Moment::After("update-ref"))
-        }),
-        case("kill::without_room_to_put_back_a_landing_is_finished_by_the_next", || without_room("exit 1", FAILED)),
-        case("kill::while_files_are_put_back_a_landing_is_finished_by_the_next", || without_room(KILL_ONCE, KILLED)),
+        case(
+            "kill::at_an_append_a_landing_is_finished_by_the_next",
+            || at_an_append_a_landing_is_finished_by_the_next(false),
+        ),
+        case(
+            "kill::at_an_append_a_landing_with_a_merge_is_finished_by_the_next",
+            || at_an_append_a_landing_is_finished_by_the_next(true),
+        ),
+        case(
+            "kill::before_git_writes_the_checkout_a_landing_is_finished_by_the_next",
+            || around_git(Moment::Before("read-tree")),
+        ),
+        case(
+            "kill::while_git_writes_the_checkout_a_landing_is_finished_by_the_next",
+            || around_git(Moment::While),
+        ),
+        case(
+            "kill::after_git_wrote_the_checkout_a_landing_is_finished_by_the_next",
+            || around_git(Moment::After("read-tree")),
+        ),
+        case(
+            "kill::before_git_moves_the_branch_a_landing_is_finished_by_the_next",
+            || around_git(Moment::Before("update-ref")),
+        ),
+        case(
+            "kill::after_git_moved_the_branch_a_landing_is_finished_by_the_next",
+            || around_git(Moment::After("update-ref")),
+        ),
+        case(
+            "kill::without_room_to_put_back_a_landing_is_finished_by_the_next",
+            || without_room("exit 1", FAILED),
+        ),
+        case(
+            "kill::while_files_are_put_back_a_landing_is_finished_by_the_next",
+            || without_room(KILL_ONCE, KILLED),
+        ),
     ]
 }
 
@@ -53,7 +69,8 @@ struct Landable {
 }
 
 impl Landable {
-    /// Runs [`TASKS`]; if `has_moved`, there are new commits on the user's branch, so landing has to merge.
+    /// Runs [`TASKS`]; if `has_moved`, there are new commits on the user's branch, so landing has
+    /// to merge.
     fn new(has_moved: bool) -> Result<Self, Failed> {
         let mut run = Self::of(TASKS, "kept.txt", "kept\n")?;
         if has_moved {
@@ -78,15 +95,26 @@ impl Landable {
     fn look(&self) -> Result<String, Failed> {
         let main = self.scene.world.repository.git(&["rev-parse", "main"])?;
         let seen = look(&self.scene.world.repository)?;
-        Ok(if main == self.tip { seen } else { seen.replace(&main, "landed") })
+        Ok(if main == self.tip {
+            seen
+        } else {
+            seen.replace(&main, "landed")
+        })
     }
 
     /// Carries out a deed without a kill and returns the number of its appends.
     fn act(&self, deed: Deed) -> Result<u64, Failed> {
-        Ok(self.scene.act(deed, NO_FAULT)?.exits(0)?.stderr.trim().parse()?)
+        Ok(self
+            .scene
+            .act(deed, NO_FAULT)?
+            .exits(0)?
+            .stderr
+            .trim()
+            .parse()?)
     }
 
-    /// Repeats a deed that was killed. Undoing a landing that is undone already may be refused, as always.
+    /// Repeats a deed that was killed. Undoing a landing that is undone already may be refused, as
+    /// always.
     fn act_again(&self, deed: Deed) -> Outcome {
         let ran = self.scene.act(deed, NO_FAULT)?;
         if deed == Deed::Undo && ran.code == FAILED && ran.stderr.contains("it has not landed") {
@@ -97,14 +125,30 @@ impl Landable {
 
     fn require(&self, expected: &str, when: &str) -> Outcome {
         let seen = self.look()?;
-        if seen == expected { Ok(()) } else { fail(format!("{when}:\n{seen}\ninstead of\n{expected}")) }
+        if seen == expected {
+            Ok(())
+        } else {
+            fail(format!("{when}:\n{seen}\ninstead of\n{expected}"))
+        }
     }
 }
 
 fn commit(scene: &Scene, file: &str, text: &str) -> Outcome {
     scene.world.repository.write(file, text)?;
     scene.world.repository.git(&["add", file])?;
-    scene.world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile", "--", file]).map(drop)
+    scene
+        .world
+        .repository
+        .git(&[
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "Meanwhile",
+            "--",
+            file,
+        ])
+        .map(drop)
 }
 
 /// Kills a landing before and after each append, and its undoing; if `has_moved`, it has to merge.
@@ -114,11 +158,16 @@ fn at_an_append_a_landing_is_finished_by_the_next(has_moved: bool) -> Outcome {
     let landing = run.act(Deed::Land)?;
     let landed = run.look()?;
     if landed == before {
-        return fail("the control fails: a landing that nothing kills moves nothing that would be seen");
+        return fail(
+            "the control fails: a landing that nothing kills moves nothing that would be seen",
+        );
     }
     let undoing = run.act(Deed::Undo)?;
     run.require(&before, "taken back")?;
-    let ways = [(Deed::Land, landing, [&before, &landed]), (Deed::Undo, undoing, [&landed, &before])];
+    let ways = [
+        (Deed::Land, landing, [&before, &landed]),
+        (Deed::Undo, undoing, [&landed, &before]),
+    ];
     for (deed, appends, [from, to]) in ways {
         for fault in (1..=appends).flat_map(|k| [format!("before:{k}"), format!("after:{k}")]) {
             if run.look()? != *from {
@@ -156,12 +205,21 @@ impl Moment {
         let kill = KILL_ONCE.replace("COORDINATOR", CHILD_ARGUMENT);
         let dies_of = |command| format!("case \" $* \" in *\" {command} \"*) {kill};; esac");
         let script = match self {
-            Self::Before(command) => format!("coordinator=$PPID; {}\nexec {program} \"$@\"", dies_of(command)),
+            Self::Before(command) => format!(
+                "coordinator=$PPID; {}\nexec {program} \"$@\"",
+                dies_of(command)
+            ),
             Self::After(command) => {
-                format!("coordinator=$PPID; {program} \"$@\"; code=$?; {}\nexit $code", dies_of(command))
+                format!(
+                    "coordinator=$PPID; {program} \"$@\"; code=$?; {}\nexit $code",
+                    dies_of(command)
+                )
             }
-            // Git starts this program for each file that it writes, so its grandparent is the coordinator.
-            Self::While => format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat"),
+            // Git starts this program for each file that it writes, so its grandparent is the
+            // coordinator.
+            Self::While => {
+                format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat")
+            }
         };
         let path = program_of(run, name, &script)?;
         if let Self::While = self {
@@ -172,12 +230,17 @@ impl Moment {
     }
 }
 
-/// Sets a value in the user's own configuration: a filter that the repository configures is never run.
+/// Sets a value in the user's own configuration: a filter that the repository configures is never
+/// run.
 fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
     let home = run.scene.world.home.path().join("home");
     std::fs::create_dir_all(&home)?;
     let file = home.join(".gitconfig").display().to_string();
-    run.scene.world.repository.git(&["config", "--file", &file, key, value]).map(drop)
+    run.scene
+        .world
+        .repository
+        .git(&["config", "--file", &file, key, value])
+        .map(drop)
 }
 
 /// Writes a shell script as a program `git` into a folder of this name.
@@ -192,20 +255,33 @@ fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Faile
 /// Makes a child find this program before all others.
 fn found_first(program: &Path, child: Invocation) -> Result<Invocation, Failed> {
     let others = std::env::var_os("PATH").unwrap_or_default();
-    let search = program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&others));
+    let search = program
+        .parent()
+        .map(Path::to_owned)
+        .into_iter()
+        .chain(std::env::split_paths(&others));
     Ok(child.env("PATH", std::env::join_paths(search)?))
 }
 
 fn real_git() -> Result<PathBuf, Failed> {
     let search = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&search).map(|folder| folder.join("git")).find(|path: &PathBuf| path.is_file());
-    found.filter(|path| Path::is_absolute(path)).ok_or_else(|| Failed::from("there is no git"))
+    let found = std::env::split_paths(&search)
+        .map(|folder| folder.join("git"))
+        .find(|path: &PathBuf| path.is_file());
+    found
+        .filter(|path| Path::is_absolute(path))
+        .ok_or_else(|| Failed::from("there is no git"))
 }
 
 fn around_git(moment: Moment) -> Outcome {
     let run = Landable::new(false)?;
     configure(&run, "filter.stop.smudge", "cat")?;
-    let attributes = run.scene.world.repository.path().join(".git/info/attributes");
+    let attributes = run
+        .scene
+        .world
+        .repository
+        .path()
+        .join(".git/info/attributes");
     std::fs::create_dir_all(run.scene.world.repository.path().join(".git/info"))?;
     std::fs::write(attributes, "one.txt filter=stop\nkept.txt filter=stop\n")?;
     let before = run.look()?;
@@ -214,27 +290,38 @@ fn around_git(moment: Moment) -> Outcome {
     run.act(Deed::Undo)?;
     run.require(&before, "taken back")?;
     // After a killed landing, a user may land again or undo it; and vice versa.
-    let ways = [(Deed::Land, Deed::Land), (Deed::Land, Deed::Undo), (Deed::Undo, Deed::Undo), (Deed::Undo, Deed::Land)];
+    let ways = [
+        (Deed::Land, Deed::Land),
+        (Deed::Land, Deed::Undo),
+        (Deed::Undo, Deed::Undo),
+        (Deed::Undo, Deed::Land),
+    ];
     for (at, (killed, next)) in ways.into_iter().enumerate() {
         if killed == Deed::Undo {
             run.act(Deed::Land)?;
         }
         let child = run.scene.child(killed, NO_FAULT)?;
-        moment.arm(&run, &format!("killer-{at}"), child)?.run()?.exits(KILLED)?;
+        moment
+            .arm(&run, &format!("killer-{at}"), child)?
+            .run()?
+            .exits(KILLED)?;
         run.act_again(next)?;
         configure(&run, "filter.stop.smudge", "cat")?;
         let expected = if next == Deed::Land { &landed } else { &before };
         run.require(expected, &format!("{next:?} after a killed {killed:?}"))?;
         if next == Deed::Land {
             run.act(Deed::Undo)?;
-            run.require(&before, &format!("{next:?} after a killed {killed:?}, taken back"))?;
+            run.require(
+                &before,
+                &format!("{next:?} after a killed {killed:?}, taken back"),
+            )?;
         }
     }
     Ok(())
 }
 
-/// Leaves git no room for a whole file, neither to land nor to put back the files that it has begun to
-/// write. `then` is shell code that runs after that, and `code` is the child's exit code.
+/// Leaves git no room for a whole file, neither to land nor to put back the files that it has begun
+/// to write. `then` is shell code that runs after that, and `code` is the child's exit code.
 fn without_room(then: &str, code: i32) -> Outcome {
     let run = Landable::of(LARGE, "kept.txt", &"o".repeat(8_000))?;
     let before = run.look()?;
@@ -242,7 +329,10 @@ fn without_room(then: &str, code: i32) -> Outcome {
     let landed = run.look()?;
     run.act(Deed::Undo)?;
     run.require(&before, "taken back")?;
-    let (program, kill) = (real_git()?.display().to_string(), then.replace("COORDINATOR", CHILD_ARGUMENT));
+    let (program, kill) = (
+        real_git()?.display().to_string(),
+        then.replace("COORDINATOR", CHILD_ARGUMENT),
+    );
     let script = format!(
         "coordinator=$PPID; trap '' XFSZ
         case \" $* \" in *\" -n \"*) ;; *\" read-tree \"*) ulimit -f 4;;
@@ -251,10 +341,15 @@ fn without_room(then: &str, code: i32) -> Outcome {
     );
     for (next, expected) in [(Deed::Land, &landed), (Deed::Undo, &before)] {
         let program = program_of(&run, &format!("full-{next:?}"), &script)?;
-        found_first(&program, run.scene.child(Deed::Land, NO_FAULT)?)?.run()?.exits(code)?;
+        found_first(&program, run.scene.child(Deed::Land, NO_FAULT)?)?
+            .run()?
+            .exits(code)?;
         let half = run.scene.world.repository.read("kept.txt")?;
         if half.is_empty() || !half.trim_matches('o').is_empty() || half.len() >= 6_000 {
-            return fail(format!("{} bytes are not half of what is put back", half.len()));
+            return fail(format!(
+                "{} bytes are not half of what is put back",
+                half.len()
+            ));
         }
         run.act_again(next)?;
         run.require(expected, &format!("{next:?} again"))?;

@@ -1,9 +1,11 @@
-//! Kills coordinators: wherever one is killed, its run is resumed to the same end, and nothing is lost.
+//! Kills coordinators: wherever one is killed, its run is resumed to the same end, and nothing is
+//! lost.
 //!
 //! The coordinator runs in a child process, which is this program with the hidden first argument
 //! [`CHILD_ARGUMENT`]. The journal's fault injection ends it with SIGKILL right after a durable
 //! append, or right before it, when the effect is done and the fact is not written.
-//! `ORCHESTRATE_KILL=all` tries every append, and kills a wide tree of agents at 100 random instants.
+//! `ORCHESTRATE_KILL=all` tries every append, and kills a wide tree of agents at 100 random
+//! instants.
 
 mod afterwards;
 mod full_disk;
@@ -54,6 +56,7 @@ const NO_FAULT: &str = "before:1000000";
 /// The empty tree, which git knows in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) fn cases() -> Vec<Case> {
     let own = vec![
         case(
@@ -64,36 +67,102 @@ pub(crate) fn cases() -> Vec<Case> {
             "kill::before_an_append_the_run_is_resumed_to_the_same_end",
             before_an_append_the_run_is_resumed_to_the_same_end,
         ),
-        case("kill::after_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "after")),
-        case("kill::before_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "before")),
-        case("kill::after_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "after")),
-        case("kill::before_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "before")),
-        case("kill::after_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "after")),
-        case("kill::before_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "before")),
+        case(
+            "kill::after_an_append_commands_are_resumed_to_the_same_end",
+            || kill_each(commands()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_commands_are_resumed_to_the_same_end",
+            || kill_each(commands()?, "before"),
+        ),
+        case(
+            "kill::after_an_append_a_review_is_resumed_to_the_same_end",
+            || kill_each(reviewed()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_a_review_is_resumed_to_the_same_end",
+            || kill_each(reviewed()?, "before"),
+        ),
+        case(
+            "kill::after_an_append_a_wait_is_resumed_to_the_same_end",
+            || kill_each(waiting()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_a_wait_is_resumed_to_the_same_end",
+            || kill_each(waiting()?, "before"),
+        ),
         case(
             "kill::after_an_append_spawned_agents_are_resumed_to_the_same_end",
             after_an_append_spawned_agents_are_resumed_to_the_same_end,
         ),
-        case("kill::before_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "before")),
-        case("kill::after_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "after")),
-        case("kill::before_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "before")),
-        case("kill::after_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "after")),
-        case("kill::before_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "before")),
-        case("kill::after_an_append_a_terminated_agent_stays_so", || kill_each(terminating()?, "after")),
-        case("kill::before_an_append_a_terminated_agent_stays_so", || kill_each(terminating()?, "before")),
-        case("kill::after_an_append_a_tree_is_resumed_to_the_same_end", || kill_each(tree()?, "after")),
-        case("kill::before_an_append_a_tree_is_resumed_to_the_same_end", || kill_each(tree()?, "before")),
-        case("kill::after_an_append_a_goal_is_resumed_to_the_same_end", || kill_each(goal()?, "after")),
-        case("kill::before_an_append_a_goal_is_resumed_to_the_same_end", || kill_each(goal()?, "before")),
-        case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
-        case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
-        case("kill::around_a_rejected_key_the_task_waits_or_goes_on", killed_around_rejection),
-        case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
-        case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
+        case(
+            "kill::before_an_append_spawned_agents_are_resumed_to_the_same_end",
+            || kill_each(spawning()?, "before"),
+        ),
+        case(
+            "kill::after_an_append_a_question_is_resumed_to_the_same_end",
+            || kill_each(asking()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_a_question_is_resumed_to_the_same_end",
+            || kill_each(asking()?, "before"),
+        ),
+        case(
+            "kill::after_an_append_children_are_merged_to_the_same_end",
+            || kill_each(family()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_children_are_merged_to_the_same_end",
+            || kill_each(family()?, "before"),
+        ),
+        case("kill::after_an_append_a_terminated_agent_stays_so", || {
+            kill_each(terminating()?, "after")
+        }),
+        case("kill::before_an_append_a_terminated_agent_stays_so", || {
+            kill_each(terminating()?, "before")
+        }),
+        case(
+            "kill::after_an_append_a_tree_is_resumed_to_the_same_end",
+            || kill_each(tree()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_a_tree_is_resumed_to_the_same_end",
+            || kill_each(tree()?, "before"),
+        ),
+        case(
+            "kill::after_an_append_a_goal_is_resumed_to_the_same_end",
+            || kill_each(goal()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_a_goal_is_resumed_to_the_same_end",
+            || kill_each(goal()?, "before"),
+        ),
+        case(
+            "kill::after_an_append_an_outage_is_resumed_to_the_same_end",
+            || kill_each(outage()?, "after"),
+        ),
+        case(
+            "kill::before_an_append_an_outage_is_resumed_to_the_same_end",
+            || kill_each(outage()?, "before"),
+        ),
+        case(
+            "kill::around_a_rejected_key_the_task_waits_or_goes_on",
+            killed_around_rejection,
+        ),
+        case(
+            "kill::twice_the_run_is_resumed_to_the_same_end",
+            killed_twice,
+        ),
+        case(
+            "kill::during_the_resume_the_run_is_resumed_to_the_same_end",
+            killed_during_resume,
+        ),
     ];
     let confined = instants::cases().into_iter().chain(stopped::cases());
     let confined = confined.map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
-    let landing = landing::cases().into_iter().map(|case| case.depends_on(&[Place::OldestGit]));
+    let landing = landing::cases()
+        .into_iter()
+        .map(|case| case.depends_on(&[Place::OldestGit]));
     own.into_iter()
         .chain(reports::cases())
         .chain(confined)
@@ -106,7 +175,8 @@ pub(crate) fn cases() -> Vec<Case> {
 /// What must be the same no matter how often a run was killed.
 #[derive(Clone, Debug, PartialEq)]
 struct End {
-    /// Every file with its mode and content, as a patch from the empty tree, so that a difference is readable.
+    /// Every file with its mode and content, as a patch from the empty tree, so that a difference
+    /// is readable.
     files: String,
     /// The tree of tasks: each with the agent that spawned it.
     parents: BTreeMap<TaskId, Option<AgentId>>,
@@ -116,14 +186,25 @@ struct End {
 impl End {
     fn of(scene: &Scene, printed: &str) -> Result<Self, Failed> {
         let report: Value = serde_json::from_str(printed)?;
-        let commit = report["integration_commit"].as_str().unwrap_or_default().to_owned();
+        let commit = report["integration_commit"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let files = scene.world.repository.git(&["diff", EMPTY_TREE, &commit])?;
         let branch = report["integration_branch"].as_str().unwrap_or_default();
         if scene.world.repository.git(&["rev-parse", branch])? != commit {
             return fail(format!("{branch} is not at {commit}"));
         }
-        let parents = scene.state()?.tasks().map(|record| (record.task.id.clone(), record.parent.clone())).collect();
-        Ok(Self { files, parents, report: without_what_differs(report) })
+        let parents = scene
+            .state()?
+            .tasks()
+            .map(|record| (record.task.id.clone(), record.parent.clone()))
+            .collect();
+        Ok(Self {
+            files,
+            parents,
+            report: without_what_differs(report),
+        })
     }
 }
 
@@ -133,7 +214,8 @@ impl fmt::Display for End {
     }
 }
 
-/// Removes ids, branches, commits, times, tokens, turn counts and models from a report, and sorts its tasks.
+/// Removes ids, branches, commits, times, tokens, turn counts and models from a report, and sorts
+/// its tasks.
 fn without_what_differs(mut report: Value) -> Value {
     let differing = [
         "run_id",
@@ -149,12 +231,15 @@ fn without_what_differs(mut report: Value) -> Value {
         if let Some(fields) = fields.as_object_mut() {
             fields.retain(|name, _| {
                 !differing.contains(&name.as_str())
-                    && !["commit", "turns", "model", "take_over", "hand_back"].contains(&name.as_str())
+                    && !["commit", "turns", "model", "take_over", "hand_back"]
+                        .contains(&name.as_str())
             });
         }
     };
     drop_from(&mut report);
-    let Some(tasks) = report["tasks"].as_array_mut() else { return report };
+    let Some(tasks) = report["tasks"].as_array_mut() else {
+        return report;
+    };
     tasks.iter_mut().for_each(drop_from);
     // Agents of several parents are spawned in any order.
     tasks.sort_by_key(|task| task["id"].to_string());
@@ -181,7 +266,16 @@ impl Reference {
             return fail(format!("{:#}", end.report));
         }
         let events = scene.events()?;
-        Ok((Self { name, play, end, appends, short_form }, events))
+        Ok((
+            Self {
+                name,
+                play,
+                end,
+                appends,
+                short_form,
+            },
+            events,
+        ))
     }
 
     /// Requires that a run's report equals this one's; the files are not compared.
@@ -190,7 +284,10 @@ impl Reference {
         if end.report == self.end.report {
             return Ok(());
         }
-        fail(format!("{:#}\ninstead of\n{:#}", end.report, self.end.report))
+        fail(format!(
+            "{:#}\ninstead of\n{:#}",
+            end.report, self.end.report
+        ))
     }
 
     /// Requires that a run that was killed, and resumed to its end, ended as this one.
@@ -233,7 +330,9 @@ fn two_agents() -> Result<&'static Reference, Failed> {
 /// Returns the reference run of a review, which is made once.
 fn reviewed() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
-    once(&MADE, || Ok(Reference::run("a review", SHORTER_FORM, plays::reviewed())?.0))
+    once(&MADE, || {
+        Ok(Reference::run("a review", SHORTER_FORM, plays::reviewed())?.0)
+    })
 }
 
 /// Returns the reference run of three levels of agents that wait for each other.
@@ -241,8 +340,15 @@ fn waiting() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
         let (reference, events) = Reference::run("a wait", SHORTER_FORM, plays::waiting())?;
-        let waits = events.iter().filter(|event| matches!(event, Event::AgentWaiting { .. })).count();
-        if waits == 2 { Ok(reference) } else { fail(format!("{events:#?}")) }
+        let waits = events
+            .iter()
+            .filter(|event| matches!(event, Event::AgentWaiting { .. }))
+            .count();
+        if waits == 2 {
+            Ok(reference)
+        } else {
+            fail(format!("{events:#?}"))
+        }
     })
 }
 
@@ -251,8 +357,15 @@ fn spawning() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
         let (reference, events) = Reference::run("a spawn", SHORTER_FORM, plays::spawning())?;
-        let spawned = events.iter().filter(|event| matches!(event, Event::TaskAdded { spawn: Some(_), .. })).count();
-        if spawned == 2 { Ok(reference) } else { fail(format!("{events:#?}")) }
+        let spawned = events
+            .iter()
+            .filter(|event| matches!(event, Event::TaskAdded { spawn: Some(_), .. }))
+            .count();
+        if spawned == 2 {
+            Ok(reference)
+        } else {
+            fail(format!("{events:#?}"))
+        }
     })
 }
 
@@ -261,8 +374,20 @@ fn asking() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
         let (reference, events) = Reference::run("a question", SHORTER_FORM, plays::asking())?;
-        let is_question = |event: &&Event| matches!(event, Event::AgentWaiting { wait: Wait::Message { .. }, .. });
-        if events.iter().filter(is_question).count() == 1 { Ok(reference) } else { fail(format!("{events:#?}")) }
+        let is_question = |event: &&Event| {
+            matches!(
+                event,
+                Event::AgentWaiting {
+                    wait: Wait::Message { .. },
+                    ..
+                }
+            )
+        };
+        if events.iter().filter(is_question).count() == 1 {
+            Ok(reference)
+        } else {
+            fail(format!("{events:#?}"))
+        }
     })
 }
 
@@ -272,11 +397,20 @@ fn family() -> Result<&'static Reference, Failed> {
     once(&MADE, || {
         let (reference, events) = Reference::run("a family", SHORTER_FORM, plays::family())?;
         let returned = |wanted: ReturnCause| {
-            events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
+            events
+                .iter()
+                .any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
         };
-        let waited = events.iter().any(|event| matches!(event, Event::HandOverWaiting { .. }));
-        let is_whole = waited && returned(ReturnCause::Conflict) && returned(ReturnCause::ChildrenEnded);
-        if is_whole { Ok(reference) } else { fail(format!("{events:#?}")) }
+        let waited = events
+            .iter()
+            .any(|event| matches!(event, Event::HandOverWaiting { .. }));
+        let is_whole =
+            waited && returned(ReturnCause::Conflict) && returned(ReturnCause::ChildrenEnded);
+        if is_whole {
+            Ok(reference)
+        } else {
+            fail(format!("{events:#?}"))
+        }
     })
 }
 
@@ -284,9 +418,17 @@ fn family() -> Result<&'static Reference, Failed> {
 fn terminating() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
-        let (reference, events) = Reference::run("a termination", SHORTER_FORM, plays::terminating())?;
-        let cancelled = events.iter().filter(|event| matches!(event, Event::TaskCancelled { .. })).count();
-        if cancelled == 1 { Ok(reference) } else { fail(format!("{events:#?}")) }
+        let (reference, events) =
+            Reference::run("a termination", SHORTER_FORM, plays::terminating())?;
+        let cancelled = events
+            .iter()
+            .filter(|event| matches!(event, Event::TaskCancelled { .. }))
+            .count();
+        if cancelled == 1 {
+            Ok(reference)
+        } else {
+            fail(format!("{events:#?}"))
+        }
     })
 }
 
@@ -296,20 +438,38 @@ fn tree() -> Result<&'static Reference, Failed> {
     once(&MADE, || {
         let (reference, events) = Reference::run("a tree", SHORTER_FORM, trees::everything())?;
         let returned = |wanted: ReturnCause| {
-            events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
+            events
+                .iter()
+                .any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
         };
         let waits = |of: fn(&Wait) -> bool| {
-            events.iter().filter(|event| matches!(event, Event::AgentWaiting { wait, .. } if of(wait))).count()
+            events
+                .iter()
+                .filter(|event| matches!(event, Event::AgentWaiting { wait, .. } if of(wait)))
+                .count()
         };
-        let (agents, answers) =
-            (waits(|wait| matches!(wait, Wait::Agents { .. })), waits(|wait| matches!(wait, Wait::Message { .. })));
-        let parents: Vec<_> =
-            reference.end.parents.values().map(|parent| parent.as_ref().map(AgentId::as_str)).collect();
+        let (agents, answers) = (
+            waits(|wait| matches!(wait, Wait::Agents { .. })),
+            waits(|wait| matches!(wait, Wait::Message { .. })),
+        );
+        let parents: Vec<_> = reference
+            .end
+            .parents
+            .values()
+            .map(|parent| parent.as_ref().map(AgentId::as_str))
+            .collect();
         let below = Some("lead_below");
-        let is_whole = agents >= 2 && answers == 1 && returned(ReturnCause::Conflict) && returned(ReturnCause::Claims);
+        let is_whole = agents >= 2
+            && answers == 1
+            && returned(ReturnCause::Conflict)
+            && returned(ReturnCause::Claims);
         // T1, lead_below, write_four, write_three, write_two.
         let is_whole = is_whole && parents == [None, Some("T1"), below, below, Some("T1")];
-        if is_whole { Ok(reference) } else { fail(format!("{parents:?}\n{events:#?}")) }
+        if is_whole {
+            Ok(reference)
+        } else {
+            fail(format!("{parents:?}\n{events:#?}"))
+        }
     })
 }
 
@@ -319,51 +479,81 @@ fn goal() -> Result<&'static Reference, Failed> {
     once(&MADE, || {
         let reference = Reference::run("a goal", SHORTER_FORM, trees::goal())?.0;
         let end = &reference.end;
-        let is_whole = end.parents.len() == 2 && end.report["answer"] == json!("All of it is written.");
-        if is_whole { Ok(reference) } else { fail(format!("{end:#?}")) }
+        let is_whole =
+            end.parents.len() == 2 && end.report["answer"] == json!("All of it is written.");
+        if is_whole {
+            Ok(reference)
+        } else {
+            fail(format!("{end:#?}"))
+        }
     })
 }
 
-/// Returns the reference run of an outage, in which a fall-back takes over and both models are waited for.
+/// Returns the reference run of an outage, in which a fall-back takes over and both models are
+/// waited for.
 fn outage() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
         let (reference, events) = Reference::run("an outage", SHORTER_FORM, plays::outage())?;
-        let switched = events.iter().filter(|event| matches!(event, Event::ModelSwitched { .. })).count();
-        let waits = events.iter().any(|event| matches!(event, Event::ModelWaiting { .. }));
-        if switched == 2 && waits { Ok(reference) } else { fail(format!("{events:#?}")) }
+        let switched = events
+            .iter()
+            .filter(|event| matches!(event, Event::ModelSwitched { .. }))
+            .count();
+        let waits = events
+            .iter()
+            .any(|event| matches!(event, Event::ModelWaiting { .. }));
+        if switched == 2 && waits {
+            Ok(reference)
+        } else {
+            fail(format!("{events:#?}"))
+        }
     })
 }
 
 /// Returns the reference run of commands, which is made once.
 fn commands() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
-    once(&MADE, || Ok(Reference::run("commands", SHORTER_FORM, plays::commands())?.0))
+    once(&MADE, || {
+        Ok(Reference::run("commands", SHORTER_FORM, plays::commands())?.0)
+    })
 }
 
 fn once(
     made: &'static OnceLock<Result<Reference, String>>,
     make: impl FnOnce() -> Result<Reference, Failed>,
 ) -> Result<&'static Reference, Failed> {
-    let made = made.get_or_init(|| make().map_err(|failure| failure.message().unwrap_or_default().to_owned()));
+    let made = made
+        .get_or_init(|| make().map_err(|failure| failure.message().unwrap_or_default().to_owned()));
     made.as_ref().map_err(Failed::from)
 }
 
-/// Requires that the reference run of two agents is worth killing: a conflict, a red check and enough appends.
+/// Requires that the reference run of two agents is worth killing: a conflict, a red check and
+/// enough appends.
 fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
     for wanted in [ReturnCause::Conflict, ReturnCause::TaskCheck] {
-        if !events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted)) {
+        if !events
+            .iter()
+            .any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
+        {
             return fail(format!("the reference run has no {wanted:?}"));
         }
     }
-    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message arrives, and under
-    // load T2 may be done before it is sent.
+    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message
+    // arrives, and under load T2 may be done before it is sent.
     let failed = events.iter().filter_map(|event| match event {
-        Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => Some(tool.as_str()),
+        Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => {
+            Some(tool.as_str())
+        }
         _ => None,
     });
-    if failed.clone().any(|tool| !["read_file", "send_message_to_agent"].contains(&tool)) {
-        return fail(format!("a call of the reference run failed: {:?}\n{events:#?}", failed.collect::<Vec<_>>()));
+    if failed
+        .clone()
+        .any(|tool| !["read_file", "send_message_to_agent"].contains(&tool))
+    {
+        return fail(format!(
+            "a call of the reference run failed: {:?}\n{events:#?}",
+            failed.collect::<Vec<_>>()
+        ));
     }
     if appends < LEAST_APPENDS {
         return fail(format!("the reference run has only {appends} appends"));
@@ -371,20 +561,29 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
     Ok(())
 }
 
-/// Requires that no call has sent its message twice, and that each message to an agent was delivered once.
+/// Requires that no call has sent its message twice, and that each message to an agent was
+/// delivered once.
 fn require_read_once(events: &[Event]) -> Outcome {
     let (mut sent, mut calls, mut delivered) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for event in events {
         match event {
             Event::MessageSent { envelope } => {
-                let Envelope { from, to, sequence, call, .. } = envelope;
+                let Envelope {
+                    from,
+                    to,
+                    sequence,
+                    call,
+                    ..
+                } = envelope;
                 sent.insert((from.clone(), to.clone(), *sequence));
                 let call = call.as_ref().map(|of| (of.turn, of.call.clone()));
                 if !calls.insert((from.clone(), to.clone(), call)) {
                     return fail(format!("a call has sent twice: {envelope:?}"));
                 }
             }
-            Event::MessageDelivered { from, to, sequence, .. } => {
+            Event::MessageDelivered {
+                from, to, sequence, ..
+            } => {
                 delivered.push((from.clone(), to.clone().into(), *sequence));
             }
             _ => {}
@@ -392,21 +591,35 @@ fn require_read_once(events: &[Event]) -> Outcome {
     }
     delivered.sort();
     let sent: Vec<_> = sent.into_iter().collect();
-    if sent == delivered { Ok(()) } else { fail(format!("sent: {sent:?}\ndelivered: {delivered:?}")) }
+    if sent == delivered {
+        Ok(())
+    } else {
+        fail(format!("sent: {sent:?}\ndelivered: {delivered:?}"))
+    }
 }
 
-/// Requires that a kill costs an agent at most one request, whose reply was not recorded, as a change of its model
-/// does, and that no recorded reply is requested again.
+/// Requires that a kill costs an agent at most one request, whose reply was not recorded, as a
+/// change of its model does, and that no recorded reply is requested again.
 fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
     let mut bought: BTreeMap<_, BTreeMap<u32, (usize, usize)>> = BTreeMap::new();
     let mut switches = BTreeMap::new();
     for event in events {
         match event {
             Event::ModelRequested { task, turn, .. } => {
-                bought.entry(task.clone()).or_default().entry(*turn).or_default().0 += 1;
+                bought
+                    .entry(task.clone())
+                    .or_default()
+                    .entry(*turn)
+                    .or_default()
+                    .0 += 1;
             }
             Event::ModelReplied { task, turn, .. } => {
-                bought.entry(task.clone()).or_default().entry(*turn).or_default().1 += 1;
+                bought
+                    .entry(task.clone())
+                    .or_default()
+                    .entry(*turn)
+                    .or_default()
+                    .1 += 1;
             }
             Event::ModelSwitched { task, .. } => *switches.entry(task.clone()).or_default() += 1,
             _ => {}
@@ -417,7 +630,9 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
         let unique = turns.values().all(|(_, replies)| *replies == 1);
         let switched: usize = switches.get(&task).copied().unwrap_or_default();
         if repeated > kills + switched || !unique {
-            return fail(format!("{task} repeated {repeated} requests after {kills} kills: {turns:?}"));
+            return fail(format!(
+                "{task} repeated {repeated} requests after {kills} kills: {turns:?}"
+            ));
         }
     }
     Ok(())
@@ -436,16 +651,24 @@ fn before_an_append_the_run_is_resumed_to_the_same_end() -> Outcome {
 }
 
 fn after_an_append_spawned_agents_are_resumed_to_the_same_end() -> Outcome {
-    // The control: a run that is killed and not resumed lacks the work that its agents have merged in the end.
+    // The control: a run that is killed and not resumed lacks the work that its agents have merged
+    // in the end.
     require_another_end(spawning()?, "after")?;
     kill_each(spawning()?, "after")
 }
 
-/// Requires that a run which is killed in the middle, and not resumed, has other files than the whole one.
+/// Requires that a run which is killed in the middle, and not resumed, has other files than the
+/// whole one.
 fn require_another_end(reference: &Reference, kind: &str) -> Outcome {
     let scene = Scene::of(&reference.play)?;
-    scene.coordinate(&format!("{kind}:{}", reference.appends / 2))?.exits(KILLED)?;
-    let files = scene.world.repository.git(&["diff", EMPTY_TREE, scene.run()?.integration_branch().as_str()])?;
+    scene
+        .coordinate(&format!("{kind}:{}", reference.appends / 2))?
+        .exits(KILLED)?;
+    let files = scene.world.repository.git(&[
+        "diff",
+        EMPTY_TREE,
+        scene.run()?.integration_branch().as_str(),
+    ])?;
     if files == reference.end.files {
         fail(format!("it has all files without being resumed:\n{files}"))
     } else {
@@ -456,8 +679,16 @@ fn require_another_end(reference: &Reference, kind: &str) -> Outcome {
 /// Kills a run right before or after each of several appends, resumes it, and compares its end.
 fn kill_each(reference: &Reference, kind: &str) -> Outcome {
     let (all, places) = places(reference.appends, reference.short_form);
-    let (next, survivors, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-    let workers = if all { thread::available_parallelism().map_or(1, NonZeroUsize::get) } else { 1 };
+    let (next, survivors, failures) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        Mutex::new(BTreeMap::new()),
+    );
+    let workers = if all {
+        thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    } else {
+        1
+    };
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -466,7 +697,10 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
                         Ok(survived) => drop(survivors.fetch_add(survived, Ordering::Relaxed)),
                         Err(failure) => {
                             let text = failure.message().unwrap_or_default().to_owned();
-                            failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(*at, text);
+                            failures
+                                .lock()
+                                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                                .insert(*at, text);
                         }
                     }
                 }
@@ -482,23 +716,35 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
     );
     let survivors = survivors.into_inner();
     if survivors > 0 {
-        told.push_str(&format!(" ({survivors} of them before their append k came)"));
+        told.push_str(&format!(
+            " ({survivors} of them before their append k came)"
+        ));
     }
     if survivors > places.len().div_ceil(SURVIVORS_ONE_IN) {
-        return fail(format!("{told}: that is no longer by chance, and tries nothing"));
+        return fail(format!(
+            "{told}: that is no longer by chance, and tries nothing"
+        ));
     }
     if failures.is_empty() {
         scene::say(&told);
         return Ok(());
     }
-    let texts: Vec<String> = failures.iter().map(|(at, text)| format!("--- {kind}:{at}\n{text}")).collect();
+    let texts: Vec<String> = failures
+        .iter()
+        .map(|(at, text)| format!("--- {kind}:{at}\n{text}"))
+        .collect();
     fail(format!("{told}\n{}", texts.join("\n")))
 }
 
-/// Returns the appends to try: evenly spread in the short form, all of them (then the flag is set), or one.
+/// Returns the appends to try: evenly spread in the short form, all of them (then the flag is set),
+/// or one.
 fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
     let wanted = std::env::var(LONG_FORM).unwrap_or_default();
-    let spread = || (1..=short_form).map(|part| part * appends / (short_form + 1)).collect();
+    let spread = || {
+        (1..=short_form)
+            .map(|part| part * appends / (short_form + 1))
+            .collect()
+    };
     match wanted.parse() {
         Ok(only) => (false, vec![only]),
         Err(_) if wanted == "all" => (true, (1..=appends).collect()),
@@ -546,15 +792,29 @@ fn killed_during_resume() -> Outcome {
     kill_in_turn(&["after:60", "before:1", "after:1", "before:2", "after:2"])
 }
 
-/// Kills a run before and after the last appends, which say that a task waits for its endpoint and that the run ends.
+/// Kills a run before and after the last appends, which say that a task waits for its endpoint and
+/// that the run ends.
 fn killed_around_rejection() -> Outcome {
     let play = plays::rejected();
     let reference = Scene::of(&play)?;
-    let appends: u64 = reference.coordinate(NO_FAULT)?.exits(0)?.stderr.trim().parse()?;
+    let appends: u64 = reference
+        .coordinate(NO_FAULT)?
+        .exits(0)?
+        .stderr
+        .trim()
+        .parse()?;
     let rejected = |scene: &Scene| -> Result<usize, Failed> {
-        Ok(scene.events()?.iter().filter(|event| matches!(event, Event::ModelRejected { .. })).count())
+        Ok(scene
+            .events()?
+            .iter()
+            .filter(|event| matches!(event, Event::ModelRejected { .. }))
+            .count())
     };
-    for (kind, at, recorded) in [("before", appends - 1, 0), ("after", appends - 1, 1), ("before", appends, 1)] {
+    for (kind, at, recorded) in [
+        ("before", appends - 1, 0),
+        ("after", appends - 1, 1),
+        ("before", appends, 1),
+    ] {
         let scene = Scene::of(&play)?;
         scene.coordinate(&format!("{kind}:{at}"))?.exits(KILLED)?;
         if rejected(&scene)? != recorded {

@@ -1,4 +1,5 @@
-//! Kills a coordinator around the last report of an agent: there is never a second one, and the work is kept.
+//! Kills a coordinator around the last report of an agent: there is never a second one, and the
+//! work is kept.
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState;
@@ -10,8 +11,13 @@ use crate::support::{Case, Outcome, case, fail};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case("kill::after_an_append_the_last_report_is_made_once", || made_once("after")),
-        case("kill::before_an_append_the_last_report_is_made_once", || made_once("before")),
+        case("kill::after_an_append_the_last_report_is_made_once", || {
+            made_once("after")
+        }),
+        case(
+            "kill::before_an_append_the_last_report_is_made_once",
+            || made_once("before"),
+        ),
     ]
 }
 
@@ -21,7 +27,12 @@ const LAST_APPENDS: u64 = 8;
 fn made_once(kind: &str) -> Outcome {
     let play = plays::reporting();
     let scene = Scene::of(&play)?;
-    let appends: u64 = scene.coordinate(NO_FAULT)?.exits(0)?.stderr.trim().parse()?;
+    let appends: u64 = scene
+        .coordinate(NO_FAULT)?
+        .exits(0)?
+        .stderr
+        .trim()
+        .parse()?;
     require_one_report(&scene, true)?;
     let (all, mut at) = places(appends, LAST_APPENDS);
     if !all && at.len() > 1 {
@@ -29,7 +40,10 @@ fn made_once(kind: &str) -> Outcome {
     }
     for at in at {
         killed(&play, &format!("{kind}:{at}")).map_err(|failure| {
-            Failed::from(format!("{kind}:{at} of {appends}: {}", failure.message().unwrap_or_default()))
+            Failed::from(format!(
+                "{kind}:{at} of {appends}: {}",
+                failure.message().unwrap_or_default()
+            ))
         })?;
     }
     Ok(())
@@ -44,22 +58,42 @@ fn killed(play: &Play, fault: &str) -> Outcome {
     scene.require_untouched()
 }
 
-/// Requires that the agent was asked once for its last report, that the task failed for its limit once, and that its
-/// work is kept; a report whose reply was lost with the process is missing, and none that arrived is.
+/// Requires that the agent was asked once for its last report, that the task failed for its limit
+/// once, and that its work is kept; a report whose reply was lost with the process is missing, and
+/// none that arrived is.
 pub(super) fn require_one_report(scene: &Scene, arrives: bool) -> Outcome {
     let events = scene.events()?;
-    let after: Vec<&Event> = events.iter().skip_while(|event| !matches!(event, Event::ReportDue(_))).collect();
+    let after: Vec<&Event> = events
+        .iter()
+        .skip_while(|event| !matches!(event, Event::ReportDue(_)))
+        .collect();
     let count = |fits: fn(&Event) -> bool| after.iter().filter(|event| fits(event)).count();
     let [dues, requests, replies, reports, failures] = [
         count(|event| matches!(event, Event::ReportDue(_))),
         count(|event| matches!(event, Event::ModelRequested { .. })),
         count(|event| matches!(event, Event::ModelReplied { .. })),
         count(|event| matches!(event, Event::ReportGiven(_))),
-        count(|event| matches!(event, Event::TaskFailed { cause: FailureCause::Turns, .. })),
+        count(|event| {
+            matches!(
+                event,
+                Event::TaskFailed {
+                    cause: FailureCause::Turns,
+                    ..
+                }
+            )
+        }),
     ];
-    let is_kept = events.iter().any(|event| matches!(event, Event::SnapshotTaken { .. }));
+    let is_kept = events
+        .iter()
+        .any(|event| matches!(event, Event::SnapshotTaken { .. }));
     let is_once = dues == 1 && requests == 1 && replies <= 1 && reports == replies && failures == 1;
     let state = scene.state()?;
-    let failed = state.tasks().all(|record| record.state() == TaskState::Failed);
-    if is_once && is_kept && failed && (replies == 1 || !arrives) { Ok(()) } else { fail(format!("{events:#?}")) }
+    let failed = state
+        .tasks()
+        .all(|record| record.state() == TaskState::Failed);
+    if is_once && is_kept && failed && (replies == 1 || !arrives) {
+        Ok(())
+    } else {
+        fail(format!("{events:#?}"))
+    }
 }

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
-    Archive, Cancel, CleanOptions, Coordinator, LandOptions, LandStyle, PlanInput, Settings, Takeover,
+    Archive, Cancel, CleanOptions, Coordinator, LandOptions, LandStyle, PlanInput, Settings,
+    Takeover,
 };
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
@@ -18,14 +19,16 @@ use orchestrate_plan::Plan;
 use super::plays::{LOUDER, Play, SENT_BACK};
 use crate::run::models::reach;
 use crate::support::{
-    Fingerprint, Invocation, ModelServer, Outcome, Ran, Running, World, block_on, fail, plan_input, runtime,
+    Fingerprint, Invocation, ModelServer, Outcome, Ran, Running, World, block_on, fail, plan_input,
+    runtime,
 };
 
 /// The exit code of a program that SIGKILL ended, as shells report it.
 pub(super) const KILLED: i32 = 137;
 /// The exit code of a child that failed.
 pub(super) const FAILED: i32 = 1;
-/// How often work may come back. A round whose repair was killed is lost, so there have to be enough.
+/// How often work may come back. A round whose repair was killed is lost, so there have to be
+/// enough.
 const ROUNDS: u32 = 6;
 /// The plan's file: in the home, and also in the checkout if its boxes are to be ticked.
 pub(super) const PLAN: &str = "plan.md";
@@ -53,7 +56,15 @@ pub(super) enum Deed {
 }
 
 impl Deed {
-    const ALL: [Self; 7] = [Self::Run, Self::Reject, Self::Retry, Self::Land, Self::Undo, Self::Clean, Self::Drop];
+    const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Reject,
+        Self::Retry,
+        Self::Land,
+        Self::Undo,
+        Self::Clean,
+        Self::Drop,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -82,7 +93,10 @@ impl Scene {
         world.script(&play.script)?;
         let server = play.server.map(|start| start()).transpose()?;
         if let Some(server) = &server {
-            world.write(SERVER, &format!("{}\n{}", server.openai_base(), server.anthropic_base()))?;
+            world.write(
+                SERVER,
+                &format!("{}\n{}", server.openai_base(), server.anthropic_base()),
+            )?;
         }
         if play.alone {
             world.write(ALONE, "")?;
@@ -91,13 +105,20 @@ impl Scene {
             let path = format!(".orchestrate/agents/{name}.md");
             world.repository.write(&path, role)?;
             world.repository.git(&["add", &path])?;
-            world.repository.git(&["commit", "-q", "-m", "Add a role", "--", &path])?;
+            world
+                .repository
+                .git(&["commit", "-q", "-m", "Add a role", "--", &path])?;
         }
         let before = world.repository.fingerprint()?;
-        Ok(Self { world, before, _server: server })
+        Ok(Self {
+            world,
+            before,
+            _server: server,
+        })
     }
 
-    /// Starts the run in a child, or resumes it, and waits until the child ends by itself or by the fault.
+    /// Starts the run in a child, or resumes it, and waits until the child ends by itself or by the
+    /// fault.
     pub(super) fn coordinate(&self, fault: &str) -> Result<Ran, Failed> {
         self.start(fault)?.end()
     }
@@ -117,13 +138,18 @@ impl Scene {
         let program = std::env::current_exe()?;
         let home = self.world.home.path().display().to_string();
         let arguments = [super::CHILD_ARGUMENT, &home, deed.name()];
-        let child = self.world.home.command(&program.display().to_string(), self.world.repository.path(), &arguments);
+        let child = self.world.home.command(
+            &program.display().to_string(),
+            self.world.repository.path(),
+            &arguments,
+        );
         Ok(child.env(fault::VARIABLE, fault))
     }
 
     /// Fails if any file of the user's has changed.
     pub(super) fn require_untouched(&self) -> Outcome {
-        self.before.require_same(&self.world.repository.fingerprint()?)
+        self.before
+            .require_same(&self.world.repository.fingerprint()?)
     }
 
     /// Returns the facts of the run.
@@ -136,7 +162,9 @@ impl Scene {
     /// Reports whether the run has recorded its fact of this number.
     pub(super) fn has_fact(&self, number: u64) -> Result<bool, Failed> {
         let store = self.store()?;
-        Ok(!store.events(&self.run_in(&store)?, number - 1, 1)?.is_empty())
+        Ok(!store
+            .events(&self.run_in(&store)?, number - 1, 1)?
+            .is_empty())
     }
 
     /// Returns the newest state of the run.
@@ -151,7 +179,9 @@ impl Scene {
     }
 
     fn run_in(&self, store: &Store) -> Result<RunId, Failed> {
-        store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))
+        store
+            .latest_run()?
+            .ok_or_else(|| Failed::from("there is no run"))
     }
 
     /// Opens the journal that the children write.
@@ -161,25 +191,38 @@ impl Scene {
 
     /// Returns the path of a task's worktree.
     pub(super) fn worktree(&self, task: &str) -> Result<PathBuf, Failed> {
-        Ok(self.folder()?.join("runs").join(self.run()?.as_str()).join(task))
+        Ok(self
+            .folder()?
+            .join("runs")
+            .join(self.run()?.as_str())
+            .join(task))
     }
 
     /// Returns the state folder of the only repository.
     pub(super) fn folder(&self) -> Result<PathBuf, Failed> {
-        let folders = std::fs::read_dir(self.world.home.state().join("repos"))?.collect::<Result<Vec<_>, _>>()?;
-        let [only] = &folders[..] else { return fail(format!("{folders:?}")) };
+        let folders = std::fs::read_dir(self.world.home.state().join("repos"))?
+            .collect::<Result<Vec<_>, _>>()?;
+        let [only] = &folders[..] else {
+            return fail(format!("{folders:?}"));
+        };
         Ok(only.path())
     }
 }
 
-/// Acts as a coordinator if this process was started as one, and returns its exit code; `None` otherwise.
+/// Acts as a coordinator if this process was started as one, and returns its exit code; `None`
+/// otherwise.
 pub(crate) fn coordinate_if_asked() -> Option<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    if arguments.get(1).is_none_or(|first| first != super::CHILD_ARGUMENT) {
+    if arguments
+        .get(1)
+        .is_none_or(|first| first != super::CHILD_ARGUMENT)
+    {
         return None;
     }
     let home = PathBuf::from(arguments.get(2)?);
-    let deed = Deed::ALL.into_iter().find(|deed| arguments.get(3).is_some_and(|name| name == deed.name()))?;
+    let deed = Deed::ALL
+        .into_iter()
+        .find(|deed| arguments.get(3).is_some_and(|name| name == deed.name()))?;
     Some(match carry_out(&home, deed) {
         Ok(said) => {
             say(&said);
@@ -201,14 +244,32 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
         Deed::Run | Deed::Reject | Deed::Retry => coordinate(home, &here, deed),
         Deed::Land | Deed::Undo | Deed::Clean | Deed::Drop => {
             let runs = Archive::open(&here, settings(home))?;
-            let run = runs.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+            let run = runs
+                .store()
+                .latest_run()?
+                .ok_or_else(|| Failed::from("there is no run"))?;
             let (directory, style, cancel) = (here, LandStyle::Merge, Cancel::new());
-            let options = LandOptions { directory, write_back: true, style, message: None, hooks: false, cancel };
+            let options = LandOptions {
+                directory,
+                write_back: true,
+                style,
+                message: None,
+                hooks: false,
+                cancel,
+            };
             Ok(match deed {
                 Deed::Land => format!("{:?}", block_on(runs.land(&run, &options))?),
                 Deed::Undo => format!("{:?}", block_on(runs.unland(&run, &options))?),
                 Deed::Drop => {
-                    format!("{:?}", block_on(runs.drop_task(&run, &TaskId::new(SENT_BACK), true, &options.cancel))?)
+                    format!(
+                        "{:?}",
+                        block_on(runs.drop_task(
+                            &run,
+                            &TaskId::new(SENT_BACK),
+                            true,
+                            &options.cancel
+                        ))?
+                    )
                 }
                 _ => format!("{:?}", block_on(runs.clean(&run, CleanOptions::default()))?),
             })
@@ -239,11 +300,21 @@ fn settings(home: &Path) -> Settings {
 fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
     let coordinator = Coordinator::open(here, settings(home))?;
     let path = here.join(PLAN).exists().then(|| PLAN.to_owned());
-    let plan = PlanInput { path, ..input_of(&std::fs::read_to_string(home.join(PLAN))?)? };
+    let plan = PlanInput {
+        path,
+        ..input_of(&std::fs::read_to_string(home.join(PLAN))?)?
+    };
     let (task, message) = (TaskId::new(SENT_BACK), LOUDER.to_owned());
     let command = match deed {
-        Deed::Reject => Some(Request::Reject { task, message, at: None }),
-        Deed::Retry => Some(Request::Retry { task, message: Some(message) }),
+        Deed::Reject => Some(Request::Reject {
+            task,
+            message,
+            at: None,
+        }),
+        Deed::Retry => Some(Request::Retry {
+            task,
+            message: Some(message),
+        }),
         _ => None,
     };
     let report = runtime()?.block_on(async {
@@ -263,7 +334,12 @@ fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
 /// Creates the input of a run from a plan, or from a text without tasks as from a typed goal.
 fn input_of(text: &str) -> Result<PlanInput, Failed> {
     match Plan::of_goal(text) {
-        Some(goal) => Ok(PlanInput { path: None, text: String::new(), title: goal.title, tasks: goal.tasks }),
+        Some(goal) => Ok(PlanInput {
+            path: None,
+            text: String::new(),
+            title: goal.title,
+            tasks: goal.tasks,
+        }),
         None => plan_input(text),
     }
 }

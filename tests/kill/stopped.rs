@@ -23,14 +23,38 @@ const MIDDLE: &str = "after:90";
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case("kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted", a_command_dies),
-        case("kill::a_command_that_was_interrupted_names_what_it_changed", an_interrupted_command_names_changes),
-        case("kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again", a_command_of_the_plan_runs_again),
-        case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand_is_made_again),
-        case("kill::a_half_written_file_is_not_committed", a_half_written_file_is_not_committed),
-        case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
-        case("kill::a_deletion_that_was_interrupted_is_a_recorded_one", an_interrupted_deletion),
-        case("kill::the_temporary_folder_is_left_empty", the_temporary_folder),
+        case(
+            "kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted",
+            a_command_dies,
+        ),
+        case(
+            "kill::a_command_that_was_interrupted_names_what_it_changed",
+            an_interrupted_command_names_changes,
+        ),
+        case(
+            "kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again",
+            a_command_of_the_plan_runs_again,
+        ),
+        case(
+            "kill::a_worktree_deleted_by_hand_is_made_again",
+            a_worktree_deleted_by_hand_is_made_again,
+        ),
+        case(
+            "kill::a_half_written_file_is_not_committed",
+            a_half_written_file_is_not_committed,
+        ),
+        case(
+            "kill::a_moved_integration_branch_is_refused",
+            a_moved_integration_branch,
+        ),
+        case(
+            "kill::a_deletion_that_was_interrupted_is_a_recorded_one",
+            an_interrupted_deletion,
+        ),
+        case(
+            "kill::the_temporary_folder_is_left_empty",
+            the_temporary_folder,
+        ),
         case("kill::a_full_disk_loses_nothing", a_full_disk_loses_nothing),
     ]
 }
@@ -44,7 +68,10 @@ fn sleeping_play() -> Play {
     let command = format!("sleep {0} & setsid sleep {0} & sleep {0}", seconds());
     let one = || Rule::task("T1");
     let script = Script::default()
-        .rule(one().last_contains(INTERRUPTED).call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
+        .rule(one().last_contains(INTERRUPTED).call(
+            "write_file",
+            &json!({"path": "woken.txt", "content": "1\n"}),
+        ))
         .rule(one().last_contains("woken.txt").text("Done."))
         .rule(one().call("run_shell_command", &json!({ "command": command })));
     Play::of("- [ ] T1 sleep\n", script)
@@ -55,7 +82,9 @@ fn sleepers() -> Result<Vec<String>, Failed> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         // A process may end while we look at it.
-        let Ok(bytes) = std::fs::read(entry?.path().join("cmdline")) else { continue };
+        let Ok(bytes) = std::fs::read(entry?.path().join("cmdline")) else {
+            continue;
+        };
         let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
         if line.contains(&seconds()) {
             found.push(line);
@@ -67,10 +96,20 @@ fn sleepers() -> Result<Vec<String>, Failed> {
 fn a_command_dies() -> Outcome {
     let scene = Scene::of(&sleeping_play())?;
     let first = scene.start(NO_FAULT)?;
-    until(PATIENCE, || Ok((sleepers()?.iter().filter(|line| line.starts_with("sleep")).count() == 3).then_some(())))?;
+    until(PATIENCE, || {
+        Ok((sleepers()?
+            .iter()
+            .filter(|line| line.starts_with("sleep"))
+            .count()
+            == 3)
+            .then_some(()))
+    })?;
 
     let second = scene.coordinate(NO_FAULT)?.exits(FAILED)?;
-    if !second.stderr.contains(&format!("process {} works on it", first.pid())) {
+    if !second
+        .stderr
+        .contains(&format!("process {} works on it", first.pid()))
+    {
         return fail(second.stderr);
     }
 
@@ -83,18 +122,27 @@ fn a_command_dies() -> Outcome {
     require_interrupted_once(&scene)
 }
 
-/// The agent goes on only if it is told what the command had changed; otherwise it would wait for ever.
+/// The agent goes on only if it is told what the command had changed; otherwise it would wait for
+/// ever.
 fn an_interrupted_command_names_changes() -> Outcome {
     let one = || Rule::task("T1");
     let command = format!("echo half > half.txt; sleep {}", seconds());
     let told = "after changes of half.txt; `git_checkout` with `";
     let script = Script::default()
-        .rule(one().last_contains(told).call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
+        .rule(one().last_contains(told).call(
+            "write_file",
+            &json!({"path": "woken.txt", "content": "1\n"}),
+        ))
         .rule(one().last_contains("woken.txt").text("Done."))
         .rule(one().call("run_shell_command", &json!({ "command": command })));
     let scene = Scene::of(&Play::of("- [ ] T1 sleep\n", script))?;
     let first = scene.start(NO_FAULT)?;
-    until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("half.txt").exists()).then_some(())))?;
+    until(PATIENCE, || {
+        Ok(scene
+            .worktree("T1")
+            .is_ok_and(|path| path.join("half.txt").exists())
+            .then_some(()))
+    })?;
     first.signal(Signal::KILL)?;
     first.end()?.exits(KILLED)?;
     scene.coordinate(NO_FAULT)?.exits(0)?;
@@ -108,22 +156,39 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
         _ => None,
     });
     let ends: Vec<_> = ends.collect();
-    if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] { Ok(()) } else { fail(format!("{ends:?}")) }
+    if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] {
+        Ok(())
+    } else {
+        fail(format!("{ends:?}"))
+    }
 }
 
-/// The command writes a file, then waits for another one among the repository's objects, which it can see.
+/// The command writes a file, then waits for another one among the repository's objects, which it
+/// can see.
 fn a_command_of_the_plan_runs_again() -> Outcome {
-    let plan = concat!("- [ ] T1 wait (run: echo 1 >> log.txt; until ", there_is!("go"), "; do sleep 0.05; done)\n");
+    let plan = concat!(
+        "- [ ] T1 wait (run: echo 1 >> log.txt; until ",
+        there_is!("go"),
+        "; do sleep 0.05; done)\n"
+    );
     let scene = Scene::of(&Play::of(plan, Script::default()))?;
     let first = scene.start(NO_FAULT)?;
-    until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("log.txt").exists()).then_some(())))?;
+    until(PATIENCE, || {
+        Ok(scene
+            .worktree("T1")
+            .is_ok_and(|path| path.join("log.txt").exists())
+            .then_some(()))
+    })?;
     first.signal(Signal::KILL)?;
     first.end()?.exits(KILLED)?;
 
     std::fs::write(scene.world.repository.path().join(".git/objects/go"), "")?;
     let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
     scene.require_untouched()?;
-    let commit = scene.world.repository.git(&["rev-parse", scene.run()?.integration_branch().as_str()])?;
+    let commit = scene
+        .world
+        .repository
+        .git(&["rev-parse", scene.run()?.integration_branch().as_str()])?;
     if scene.world.repository.show(&commit, "log.txt")? != "1" {
         return fail(format!("{end:#?}"));
     }
@@ -146,20 +211,28 @@ fn meanwhile(happens: impl FnOnce(&Scene) -> Outcome) -> Outcome {
     reference.require_same(&scene, &ran.stdout, 1)
 }
 
-/// Work that was not committed is lost with the folder, so the files are not compared, only the report.
+/// Work that was not committed is lost with the folder, so the files are not compared, only the
+/// report.
 fn a_worktree_deleted_by_hand_is_made_again() -> Outcome {
     let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
     let place = scene.worktree("T2")?;
     std::fs::remove_dir_all(&place)?;
     // The control: nobody else makes it again, so what works in it fails until the run is resumed.
-    let is_usable = || scene.world.repository.git(&["-C", &place.display().to_string(), "status"]).is_ok();
+    let is_usable = || {
+        scene
+            .world
+            .repository
+            .git(&["-C", &place.display().to_string(), "status"])
+            .is_ok()
+    };
     if is_usable() {
         return fail("the worktree is there although it was deleted");
     }
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
     // It has gone a second time since, once its work was merged.
-    let is_gone = |event: &&Event| matches!(event, Event::WorktreeLost { task } if task.as_str() == "T2");
+    let is_gone =
+        |event: &&Event| matches!(event, Event::WorktreeLost { task } if task.as_str() == "T2");
     if scene.events()?.iter().filter(is_gone).count() != 2 {
         return fail("the worktree was not made again");
     }
@@ -167,7 +240,8 @@ fn a_worktree_deleted_by_hand_is_made_again() -> Outcome {
     reference.require_same_report(&scene, &ran.stdout)
 }
 
-/// The same text lies beside it, under a name that no tool gives to a file that it is about to rename.
+/// The same text lies beside it, under a name that no tool gives to a file that it is about to
+/// rename.
 fn a_half_written_file_is_not_committed() -> Outcome {
     let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
@@ -182,7 +256,9 @@ fn a_half_written_file_is_not_committed() -> Outcome {
         return fail(format!("the control is not committed:\n{end}"));
     };
     if !twin.contains("\n+half\n") || twin.contains("diff --git ") {
-        return fail(format!("the twin is not the last file, or another one:\n{end}"));
+        return fail(format!(
+            "the twin is not the last file, or another one:\n{end}"
+        ));
     }
     end.files = files.trim_end_matches('\n').to_owned();
     reference.require_same_end(&scene, &end, 1)
@@ -194,9 +270,15 @@ fn a_moved_integration_branch() -> Outcome {
         let left = scene.store()?.state(&scene.run()?)?.integration.to_string();
         // The kill may have left git's lock on the branch. A user who moves the branch removes it
         // first, as git says.
-        let _ = std::fs::remove_file(repository.path().join(".git").join(format!("{reference}.lock")));
+        let _ = std::fs::remove_file(
+            repository
+                .path()
+                .join(".git")
+                .join(format!("{reference}.lock")),
+        );
         let tree = format!("{left}^{{tree}}");
-        let moved = repository.git(&["commit-tree", &tree, "-p", &left, "-m", "Somebody else's"])?;
+        let moved =
+            repository.git(&["commit-tree", &tree, "-p", &left, "-m", "Somebody else's"])?;
         repository.git(&["update-ref", &reference, &moved])?;
         let refused = scene.coordinate(NO_FAULT)?.exits(FAILED)?;
         let told = [format!("the run left it at {left}"), moved.clone()];
@@ -211,10 +293,20 @@ fn a_moved_integration_branch() -> Outcome {
 }
 
 fn a_full_disk_loses_nothing() -> Outcome {
-    // Consecutive appends belong to one turn: the request, the reply, the start of the call, its end.
+    // Consecutive appends belong to one turn: the request, the reply, the start of the call, its
+    // end.
     let all = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
     let faults: &[&str] = if all {
-        &["full:1", "full:12", "full:90", "full:91", "full:92", "full:93", "full:94..", "full:130"]
+        &[
+            "full:1",
+            "full:12",
+            "full:90",
+            "full:91",
+            "full:92",
+            "full:93",
+            "full:94..",
+            "full:130",
+        ]
     } else {
         &["full:1", "full:91", "full:94.."]
     };
@@ -224,10 +316,16 @@ fn a_full_disk_loses_nothing() -> Outcome {
         if !failed.stderr.contains("the disk is full") {
             return fail(format!("{fault}: {}", failed.stderr));
         }
-        // The control: with room for the same append, the same run goes on to the end of one that was never stopped.
+        // The control: with room for the same append, the same run goes on to the end of one that
+        // was never stopped.
         let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
         let same = reference.require_same(&scene, &ran.stdout, 1);
-        same.map_err(|failure| Failed::from(format!("{fault}: {}", failure.message().unwrap_or_default())))
+        same.map_err(|failure| {
+            Failed::from(format!(
+                "{fault}: {}",
+                failure.message().unwrap_or_default()
+            ))
+        })
     })
 }
 
@@ -236,24 +334,37 @@ fn a_full_disk_loses_nothing() -> Outcome {
 fn an_interrupted_deletion() -> Outcome {
     let one = |turn| Rule::task("T1").turn(turn);
     let script = Script::default()
-        .rule(one(1).call("run_shell_command", &json!({"command": "rm README.md .gitignore"})))
+        .rule(one(1).call(
+            "run_shell_command",
+            &json!({"command": "rm README.md .gitignore"}),
+        ))
         .rule(one(2).call("read_file", &json!({"path": "kept.txt"})))
         .rule(one(3).call("delete_file", &json!({"path": "kept.txt"})))
         .rule(Rule::task("T1").text("Done."));
     let play = Play::of("- [ ] T1 remove\n", script);
-    let is_end = |event: &Event| matches!(event, Event::ToolFinished { tool, .. } if tool == "delete_file");
+    let is_end =
+        |event: &Event| matches!(event, Event::ToolFinished { tool, .. } if tool == "delete_file");
     let whole = Scene::of(&play)?;
     whole.coordinate(NO_FAULT)?.exits(0)?;
-    let end = whole.events()?.iter().position(is_end).ok_or_else(|| Failed::from("nothing was deleted"))?;
+    let end = whole
+        .events()?
+        .iter()
+        .position(is_end)
+        .ok_or_else(|| Failed::from("nothing was deleted"))?;
     // One append may contain several facts, so it is this one or one of those before it.
     for append in (1..=end + 1).rev() {
         let scene = Scene::of(&play)?;
-        scene.coordinate(&format!("before:{append}"))?.exits(KILLED)?;
+        scene
+            .coordinate(&format!("before:{append}"))?
+            .exits(KILLED)?;
         if scene.events()?.iter().any(is_end) || scene.worktree("T1")?.join("kept.txt").exists() {
             continue;
         }
         scene.coordinate(NO_FAULT)?.exits(0)?;
-        let returned = scene.events()?.into_iter().find(|event| matches!(event, Event::TaskReturned { .. }));
+        let returned = scene
+            .events()?
+            .into_iter()
+            .find(|event| matches!(event, Event::TaskReturned { .. }));
         return returned.map_or(Ok(()), |event| fail(format!("{event:?}")));
     }
     fail("no kill came between the deletion and its record")
@@ -263,12 +374,19 @@ fn an_interrupted_deletion() -> Outcome {
 fn the_temporary_folder() -> Outcome {
     let scene = Scene::of(&plays::commands())?;
     let folder = scene.world.home.path().join("temporary");
-    for left in ["orchestrate-scratch-1a2b3c/refs/heads", "orchestrate-job-1a2b3c/.cargo"] {
+    for left in [
+        "orchestrate-scratch-1a2b3c/refs/heads",
+        "orchestrate-job-1a2b3c/.cargo",
+    ] {
         std::fs::create_dir_all(folder.join(left))?;
     }
     let coordinate = |fault| scene.child(Deed::Run, fault)?.env("TMPDIR", &folder).run();
     coordinate("after:9")?.exits(KILLED)?;
     coordinate(NO_FAULT)?.exits(0)?;
     let left = std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
-    if left.is_empty() { Ok(()) } else { fail(format!("{left:?}")) }
+    if left.is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{left:?}"))
+    }
 }

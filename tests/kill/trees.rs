@@ -1,6 +1,8 @@
-//! The trees of agents that are killed: one with everything in it, that of a goal, and one as wide as a test wishes.
+//! The trees of agents that are killed: one with everything in it, that of a goal, and one as wide
+//! as a test wishes.
 //!
-//! As in the other plays, replies follow from what an agent sees: one that was interrupted looks where it is.
+//! As in the other plays, replies follow from what an agent sees: one that was interrupted looks
+//! where it is.
 
 use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::event::ReturnCause;
@@ -57,8 +59,9 @@ fn waits(rule: Rule, children: &[Child]) -> Rule {
     rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
 }
 
-/// Returns the rules of an agent that writes `begun-ID.txt`, spawns its children, waits for them, and writes `ID.txt`.
-/// An interrupted one asks whether its first child exists, since it writes before and after it spawns.
+/// Returns the rules of an agent that writes `begun-ID.txt`, spawns its children, waits for them,
+/// and writes `ID.txt`. An interrupted one asks whether its first child exists, since it writes
+/// before and after it spawns.
 fn leads(script: Script, task: &str, children: &[Child]) -> Script {
     let first = id_of(children[0].0);
     let (begun, ended) = (format!("begun-{task}.txt"), format!("ended-{task}.txt"));
@@ -73,12 +76,15 @@ fn leads(script: Script, task: &str, children: &[Child]) -> Script {
         .rule(writes(Rule::task(task).turn(1), &begun, "1\n"))
 }
 
-/// Returns the rules of an agent that shares a file with its sibling, and keeps the lines of both if they conflict.
-/// `first` is what it does first, and `end` how it reports.
+/// Returns the rules of an agent that shares a file with its sibling, and keeps the lines of both
+/// if they conflict. `first` is what it does first, and `end` how it reports.
 fn shares(script: Script, task: &str, path: &str, (first, end): (Option<Rule>, &str)) -> Script {
     let own = format!("line of {task}\n");
     let script = script
-        .rule(reads(Rule::task(task).returned(ReturnCause::Conflict), path))
+        .rule(reads(
+            Rule::task(task).returned(ReturnCause::Conflict),
+            path,
+        ))
         .rule(writes(then(task, "<<<<<<<"), path, "line of both\n"))
         .rule(reads(then(task, INTERRUPTED), path))
         .rule(writes(then(task, "file not found"), path, &own))
@@ -87,12 +93,16 @@ fn shares(script: Script, task: &str, path: &str, (first, end): (Option<Rule>, &
     script.rule(first.unwrap_or_else(|| writes(Rule::task(task).turn(1), path, &own)))
 }
 
-/// Returns a tree of three levels with everything in it: waits, a question to a parent that waits for the one who asks,
-/// a conflict between siblings, and a report that claims a check which did not run.
+/// Returns a tree of three levels with everything in it: waits, a question to a parent that waits
+/// for the one who asks, a conflict between siblings, and a report that claims a check which did
+/// not run.
 pub(super) fn everything() -> Play {
-    let (top, low): ([Child; 2], [Child; 2]) =
-        ([("Write two", None), ("Lead below", Some("lead"))], [("Write three", Some("strict")), ("Write four", None)]);
-    let sends = |rule: Rule, message: &serde_json::Value| rule.call("send_message_to_agent", message);
+    let (top, low): ([Child; 2], [Child; 2]) = (
+        [("Write two", None), ("Lead below", Some("lead"))],
+        [("Write three", Some("strict")), ("Write four", None)],
+    );
+    let sends =
+        |rule: Rule, message: &serde_json::Value| rule.call("send_message_to_agent", message);
     let (question, answer) = (
         json!({"agent_id": "lead_below", "message": "which port?", "wait": true}),
         json!({"agent_id": "write_three", "message": {"port": 4711}, "reply_to": 1}),
@@ -106,14 +116,22 @@ pub(super) fn everything() -> Play {
                 .call("run_shell_command", &json!({"command": CHECK})),
         )
         .rule(then("write_three", "exit code 0").text(LISTED))
-        .rule(writes(then("write_three", "4711"), "shared.txt", "line of write_three\n"));
+        .rule(writes(
+            then("write_three", "4711"),
+            "shared.txt",
+            "line of write_three\n",
+        ));
     let script = leads(leads(script, "T1", &top), "lead_below", &low);
     let asks = sends(Rule::task("write_three").turn(1), &question);
     let script = shares(script, "write_three", "shared.txt", (Some(asks), LISTED));
     let script = shares(script, "write_four", "shared.txt", (None, "Done."));
-    let script =
-        script.rule(then("write_two", "two.txt").text("Done.")).rule(writes(Rule::task("write_two"), "two.txt", "1\n"));
-    Play { roles: ROLES, ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    let script = script
+        .rule(then("write_two", "two.txt").text("Done."))
+        .rule(writes(Rule::task("write_two"), "two.txt", "1\n"));
+    Play {
+        roles: ROLES,
+        ..Play::of("- [ ] T1 lead (agent: lead)\n", script)
+    }
 }
 
 /// Returns a typed goal, whose agent gives a part of it to a child, and answers.
@@ -124,34 +142,53 @@ pub(super) fn goal() -> Play {
     Play::of("Greet politely\n", script)
 }
 
-/// Returns a wide tree of three levels: each of `roots` tasks spawns agents, and each of these spawns two that share a
-/// file and send a note to their parent, which wakes it.
+/// Returns a wide tree of three levels: each of `roots` tasks spawns agents, and each of these
+/// spawns two that share a file and send a note to their parent, which wakes it.
 pub(super) fn forest(roots: usize, below: usize) -> Play {
     let mut script = Script::default();
     let mut plan = String::new();
     for root in 1..=roots {
-        let names: Vec<String> = (1..=below).map(|lead| format!("Lead r{root}l{lead}")).collect();
-        let children: Vec<Child> = names.iter().map(|name| (name.as_str(), Some("lead"))).collect();
+        let names: Vec<String> = (1..=below)
+            .map(|lead| format!("Lead r{root}l{lead}"))
+            .collect();
+        let children: Vec<Child> = names
+            .iter()
+            .map(|name| (name.as_str(), Some("lead")))
+            .collect();
         script = leads(script, &format!("T{root}"), &children);
         for name in &names {
             script = branch(script, &id_of(name));
         }
         plan.push_str(&format!("- [ ] T{root} lead (agent: lead)\n"));
     }
-    Play { roles: ROLES, ..Play::of(plan, script) }
+    Play {
+        roles: ROLES,
+        ..Play::of(plan, script)
+    }
 }
 
 /// Returns the rules of an agent of the second level and of the two below it.
 fn branch(script: Script, lead: &str) -> Script {
-    let names = ["a", "b"].map(|letter| format!("Write {} {letter}x", lead.trim_start_matches("lead_")));
+    let names =
+        ["a", "b"].map(|letter| format!("Write {} {letter}x", lead.trim_start_matches("lead_")));
     let children: Vec<Child> = names.iter().map(|name| (name.as_str(), None)).collect();
     let shared = format!("shared-{lead}.txt");
-    let script = leads(script.rule(waits(then(lead, "it is begun"), &children)), lead, &children);
+    let script = leads(
+        script.rule(waits(then(lead, "it is begun"), &children)),
+        lead,
+        &children,
+    );
     names.iter().fold(script, |script, name| {
         let task = id_of(name);
         let note = json!({"agent_id": "parent", "message": "it is begun", "kind": "status_update"});
-        let tells = Rule::task(&task).turn(1).call("send_message_to_agent", &note);
-        let script = script.rule(writes(then(&task, "is queued"), &shared, &format!("line of {task}\n")));
+        let tells = Rule::task(&task)
+            .turn(1)
+            .call("send_message_to_agent", &note);
+        let script = script.rule(writes(
+            then(&task, "is queued"),
+            &shared,
+            &format!("line of {task}\n"),
+        ));
         shares(script, &task, &shared, (Some(tells), "Done."))
     })
 }

@@ -14,7 +14,9 @@ use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::task::Work;
-use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage};
+use orchestrate_core::{
+    ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage,
+};
 use orchestrate_journal::{Clock, Journal, Store};
 use orchestrate_model::Tokenizer;
 use orchestrate_settings::{Kind, named};
@@ -22,37 +24,88 @@ use serde_json::json;
 use tokio::sync::{Barrier, watch};
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, answering, case, done, fail, plan_input, runtime, sandboxed, write,
-    write_or_end,
+    Case, Outcome, Played, Rule, Script, World, answering, case, done, fail, plan_input, runtime,
+    sandboxed, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("bounds::turns_end_a_task", turns_end_a_task),
-        case("bounds::an_agent_that_repeats_itself_ends", an_agent_that_repeats_itself_ends),
+        case(
+            "bounds::an_agent_that_repeats_itself_ends",
+            an_agent_that_repeats_itself_ends,
+        ),
         case("bounds::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
         sandboxed(
             "bounds::more_of_one_limit_does_not_help_where_both_are_used_up",
             more_of_one_limit_does_not_help_where_both_are_used_up,
         ),
-        case("bounds::the_runs_budget_is_never_exceeded", the_runs_budget_is_never_exceeded),
-        sandboxed("bounds::a_person_gives_a_run_more_tokens", a_person_gives_a_run_more_tokens),
-        case("bounds::a_request_waits_for_what_others_may_give_back", a_request_waits_for_what_others_may_give_back),
+        case(
+            "bounds::the_runs_budget_is_never_exceeded",
+            the_runs_budget_is_never_exceeded,
+        ),
+        sandboxed(
+            "bounds::a_person_gives_a_run_more_tokens",
+            a_person_gives_a_run_more_tokens,
+        ),
+        case(
+            "bounds::a_request_waits_for_what_others_may_give_back",
+            a_request_waits_for_what_others_may_give_back,
+        ),
         case("bounds::a_tasks_time_ends_it", a_tasks_time_ends_it),
-        case("bounds::work_that_was_done_in_time_is_handed_over", work_that_was_done_in_time_is_handed_over),
-        case("bounds::resuming_gives_no_new_time", resuming_gives_no_new_time),
-        case("bounds::a_person_gives_a_run_more_time", a_person_gives_a_run_more_time),
-        sandboxed("bounds::more_time_is_what_is_named_next", more_time_is_what_is_named_next),
-        case("bounds::finished_work_is_not_approved_out_of_time", finished_work_is_not_approved_out_of_time),
-        case("bounds::what_takes_all_memory_or_disk_fails_alone", what_takes_all_memory_or_disk_fails_alone),
+        case(
+            "bounds::work_that_was_done_in_time_is_handed_over",
+            work_that_was_done_in_time_is_handed_over,
+        ),
+        case(
+            "bounds::resuming_gives_no_new_time",
+            resuming_gives_no_new_time,
+        ),
+        case(
+            "bounds::a_person_gives_a_run_more_time",
+            a_person_gives_a_run_more_time,
+        ),
+        sandboxed(
+            "bounds::more_time_is_what_is_named_next",
+            more_time_is_what_is_named_next,
+        ),
+        case(
+            "bounds::finished_work_is_not_approved_out_of_time",
+            finished_work_is_not_approved_out_of_time,
+        ),
+        case(
+            "bounds::what_takes_all_memory_or_disk_fails_alone",
+            what_takes_all_memory_or_disk_fails_alone,
+        ),
         case("bounds::the_context_bound_holds", the_context_bound_holds),
-        case("bounds::whatever_one_turn_reads_and_writes_fits", whatever_one_turn_reads_and_writes_fits),
-        case("bounds::the_fixed_prompt_is_small", the_fixed_prompt_is_small),
-        case("bounds::the_smallest_context_is_enough_to_work_in", the_smallest_context_is_enough_to_work_in),
-        case("bounds::no_more_agents_than_allowed", no_more_agents_than_allowed),
-        case("bounds::three_agents_work_at_once", three_agents_work_at_once),
-        case("bounds::a_panicking_worker_fails_its_task_alone", a_panicking_worker_fails_its_task_alone),
-        case("bounds::a_name_that_is_no_model_fails_its_task_alone", a_name_that_is_no_model_fails_its_task_alone),
+        case(
+            "bounds::whatever_one_turn_reads_and_writes_fits",
+            whatever_one_turn_reads_and_writes_fits,
+        ),
+        case(
+            "bounds::the_fixed_prompt_is_small",
+            the_fixed_prompt_is_small,
+        ),
+        case(
+            "bounds::the_smallest_context_is_enough_to_work_in",
+            the_smallest_context_is_enough_to_work_in,
+        ),
+        case(
+            "bounds::no_more_agents_than_allowed",
+            no_more_agents_than_allowed,
+        ),
+        case(
+            "bounds::three_agents_work_at_once",
+            three_agents_work_at_once,
+        ),
+        case(
+            "bounds::a_panicking_worker_fails_its_task_alone",
+            a_panicking_worker_fails_its_task_alone,
+        ),
+        case(
+            "bounds::a_name_that_is_no_model_fails_its_task_alone",
+            a_name_that_is_no_model_fails_its_task_alone,
+        ),
     ]
 }
 
@@ -71,27 +124,50 @@ fn add_busy(script: Script, task: &str, turns: u32, tokens: u64) -> Script {
 }
 
 fn turns_end_a_task() -> Outcome {
-    let script = add_busy(busy("T1", 9), "T4", 9, 0).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
-    let plan = "- [ ] T1 busy\n- [ ] T2 quick\n- [ ] T3 after (depends: T1)\n- [ ] T4 busy (turns: 2)\n";
+    let script = add_busy(busy("T1", 9), "T4", 9, 0)
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let plan =
+        "- [ ] T1 busy\n- [ ] T2 quick\n- [ ] T3 after (depends: T1)\n- [ ] T4 busy (turns: 2)\n";
     let played = World::lived_in()?.play(plan, &script, |settings| settings.run.max_turns = 4)?;
-    played.require(4, &[("T1", FailedTask), ("T2", Merged), ("T3", Skipped), ("T4", FailedTask)])?;
+    played.require(
+        4,
+        &[
+            ("T1", FailedTask),
+            ("T2", Merged),
+            ("T3", Skipped),
+            ("T4", FailedTask),
+        ],
+    )?;
     played.require_failure("T1", FailureCause::Turns, "turns")?;
     // A task's own limit takes precedence; the report is one more.
     let turns = [played.report.tasks[0].turns, played.report.tasks[3].turns];
-    if turns == [5, 3] { Ok(()) } else { fail(format!("{turns:?} turns")) }
+    if turns == [5, 3] {
+        Ok(())
+    } else {
+        fail(format!("{turns:?} turns"))
+    }
 }
 
 /// An agent that makes the same failing call again and again is ended; what it has written is kept.
 fn an_agent_that_repeats_itself_ends() -> Outcome {
     let read = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
-    let script = Script::default().rule(write("T1", "half.txt", "half\n")).rule(read(Rule::task("T1"), "none.txt"));
+    let script = Script::default()
+        .rule(write("T1", "half.txt", "half\n"))
+        .rule(read(Rule::task("T1"), "none.txt"));
     let script = (1..=12)
-        .fold(script, |script, turn| script.rule(read(Rule::task("T2").turn(turn), &format!("none-{turn}.txt"))))
+        .fold(script, |script, turn| {
+            script.rule(read(
+                Rule::task("T2").turn(turn),
+                &format!("none-{turn}.txt"),
+            ))
+        })
         .rule(write("T2", "two.txt", "2\n").turn(13))
         .rule(done("T2"));
     let world = World::lived_in()?;
     let played = world.play("- [ ] T1 repeat\n- [ ] T2 look\n", &script, |_| {})?;
-    // The control: more failing calls of another agent, which differ, are no loop, and it does its work.
+    // The control: more failing calls of another agent, which differ, are no loop, and it does its
+    // work.
     played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Looping, "repeated the same calls")?;
     let calls = [played.results("T1")?.len(), played.results("T2")?.len()];
@@ -100,16 +176,28 @@ fn an_agent_that_repeats_itself_ends() -> Outcome {
         return fail(format!("{calls:?} calls\n{}", played.story()));
     }
     let kept = played.pick(|event| match event {
-        Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => Some(commit.to_string()),
+        Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => {
+            Some(commit.to_string())
+        }
         _ => None,
     });
-    let Some(kept) = kept.last() else { return fail(played.story()) };
-    if world.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
+    let Some(kept) = kept.last() else {
+        return fail(played.story());
+    };
+    if world.repository.show(kept, "half.txt")? == "half" {
+        Ok(())
+    } else {
+        fail("half.txt is not kept")
+    }
 }
 
 fn a_tasks_budget_ends_it() -> Outcome {
-    let script = add_busy(Script::default(), "T1", 30, 3_000).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
-    let script = add_busy(script, "T3", 12, 3_000).rule(write("T3", "three.txt", "3\n").turn(13)).rule(done("T3"));
+    let script = add_busy(Script::default(), "T1", 30, 3_000)
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let script = add_busy(script, "T3", 12, 3_000)
+        .rule(write("T3", "three.txt", "3\n").turn(13))
+        .rule(done("T3"));
     let plan = "- [ ] T1 busy (tokens: 20000)\n- [ ] T2 quick\n- [ ] T3 busy (tokens: 200000)\n";
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged), ("T3", Merged)])?;
@@ -129,7 +217,11 @@ fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
             continue;
         }
         match &fact.event {
-            Event::ModelRequested { task, reserved_tokens, .. } => drop(reserved.insert(task, *reserved_tokens)),
+            Event::ModelRequested {
+                task,
+                reserved_tokens,
+                ..
+            } => drop(reserved.insert(task, *reserved_tokens)),
             Event::ModelReplied { task, usage, .. } => {
                 reserved.remove(task);
                 used += usage.total();
@@ -138,7 +230,9 @@ fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
                 reserved.remove(task);
                 used += tokens;
             }
-            Event::ModelFailed { task, .. } | Event::ModelRejected { task, .. } => drop(reserved.remove(task)),
+            Event::ModelFailed { task, .. } | Event::ModelRejected { task, .. } => {
+                reserved.remove(task);
+            }
             _ => {}
         }
         let sum = used + reserved.values().sum::<u64>();
@@ -146,7 +240,11 @@ fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
             return fail(format!("{sum} tokens of {cap} at fact {}", fact.seq));
         }
     }
-    if used == 0 { fail("nothing was used") } else { Ok(()) }
+    if used == 0 {
+        fail("nothing was used")
+    } else {
+        Ok(())
+    }
 }
 
 fn the_runs_budget_is_never_exceeded() -> Outcome {
@@ -155,32 +253,60 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
         script = add_busy(script, task, 30, 3_000);
     }
     let plan = "- [ ] T1 busy\n- [ ] T2 busy\n- [ ] T3 busy\n";
-    let played = World::lived_in()?.play(plan, &script, |settings| settings.run.budget_tokens = Some(50_000))?;
-    played.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
+    let played = World::lived_in()?.play(plan, &script, |settings| {
+        settings.run.budget_tokens = Some(50_000)
+    })?;
+    played.require(
+        4,
+        &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)],
+    )?;
     played.require_failure("T3", FailureCause::Budget, "the run has")?;
     require_within(&played, None, 50_000)?;
     // The control: without a budget, the same requests of one agent use more than that.
-    let script = add_busy(Script::default(), "T1", 18, 3_000).rule(write("T1", "one.txt", "1\n").turn(19));
+    let script =
+        add_busy(Script::default(), "T1", 18, 3_000).rule(write("T1", "one.txt", "1\n").turn(19));
     let played = World::lived_in()?.play("- [ ] T1 busy\n", &script.rule(done("T1")), |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    if require_within(&played, None, 50_000).is_ok() { fail(played.story()) } else { Ok(()) }
+    if require_within(&played, None, 50_000).is_ok() {
+        fail(played.story())
+    } else {
+        Ok(())
+    }
 }
 
-/// T1 is stopped by the run's budget only, T2 also by its own, so a larger budget of the run helps only T1.
+/// T1 is stopped by the run's budget only, T2 also by its own, so a larger budget of the run helps
+/// only T1.
 fn a_person_gives_a_run_more_tokens() -> Outcome {
     let world = World::plain()?;
-    world
-        .repository
-        .write("plan.md", "- [ ] T1 one\n- [ ] T2 two (tokens: 3000)\n- [ ] T3 three (depends: T1) (run: touch x)\n")?;
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 one\n- [ ] T2 two (tokens: 3000)\n- [ ] T3 three (depends: T1) (run: touch x)\n",
+    )?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"));
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
     let type_in = |arguments: &[&str]| world.types(arguments, 4);
-    let ran = type_in(&["run", "plan.md", "--model", &model, "--budget-tokens", "3000"])?;
-    let run = world.repository.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/orchestrate"])?;
+    let ran = type_in(&[
+        "run",
+        "plan.md",
+        "--model",
+        &model,
+        "--budget-tokens",
+        "3000",
+    ])?;
+    let run = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname:lstrip=3)",
+        "refs/heads/orchestrate",
+    ])?;
     let run = run.split('/').next().unwrap_or_default();
     let more = format!("orchestrate resume {run} --budget-tokens N");
     let told = "the run has used 0 of its budget of 3000 tokens; the next request";
-    if !ran.stdout.contains(told) || ran.stdout.matches(&more).count() != 1 || ran.stdout.contains("retry T1") {
+    if !ran.stdout.contains(told)
+        || ran.stdout.matches(&more).count() != 1
+        || ran.stdout.contains("retry T1")
+    {
         return fail(ran.stdout);
     }
     let reviewed = world.types(&["review", "T1"], 0)?;
@@ -190,17 +316,28 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
     let resumed = type_in(&["resume", "--budget-tokens", "100000"])?;
     // Only another plan can give T2 more, and a new run starts from what has landed.
     let helps = "\n  orchestrate land\n  orchestrate run PLAN\n";
-    if resumed.stdout.contains(&more) || resumed.stdout.contains("retry T2") || !resumed.stdout.contains(helps) {
+    if resumed.stdout.contains(&more)
+        || resumed.stdout.contains("retry T2")
+        || !resumed.stdout.contains(helps)
+    {
         return fail(resumed.stdout);
     }
     let reviewed = world.types(&["review", "T2"], 0)?;
-    if reviewed.stdout.contains("retry T2") || !reviewed.stdout.contains("\n  orchestrate run PLAN\n") {
+    if reviewed.stdout.contains("retry T2")
+        || !reviewed.stdout.contains("\n  orchestrate run PLAN\n")
+    {
         return fail(reviewed.stdout);
     }
     // The control: with more tokens for the run, what the smaller budget has stopped is done.
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    let states: Vec<_> = (0..3).map(|task| status["tasks"][task]["state"].clone()).collect();
-    if states == ["merged", "failed", "merged"] { Ok(()) } else { fail(status) }
+    let states: Vec<_> = (0..3)
+        .map(|task| status["tasks"][task]["state"].clone())
+        .collect();
+    if states == ["merged", "failed", "merged"] {
+        Ok(())
+    } else {
+        fail(status)
+    }
 }
 
 fn a_request_waits_for_what_others_may_give_back() -> Outcome {
@@ -212,8 +349,15 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
         async move {
             // The sender is dropped once the test has ended.
             drop(held.wait_for(|may| *may).await);
-            let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
-            ModelReply { usage, ..write_or_end(&request) }
+            let usage = Usage {
+                input_tokens: 100,
+                output_tokens: 10,
+                ..Usage::default()
+            };
+            ModelReply {
+                usage,
+                ..write_or_end(&request)
+            }
         }
     });
     let world = World::lived_in()?;
@@ -222,11 +366,24 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
         settings.run.budget_tokens = Some(CAP);
     })?;
     let report = runtime()?.block_on(async {
-        let run = coordinator.start(plan_input("- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n")?).await?;
+        let run = coordinator
+            .start(plan_input(
+                "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n",
+            )?)
+            .await?;
         let waits = |state: &Arc<RunState>, id: &str| state.budget.waiting(&id.into()).is_some();
-        let two_wait = |state: &Arc<RunState>| ["T1", "T2", "T3"].iter().filter(|id| waits(state, id)).count() == 2;
-        let failed = |state: &Arc<RunState>| state.tasks().any(|record| record.state() == FailedTask);
-        run.watch().wait_for(|state| two_wait(state) || failed(state)).await?;
+        let two_wait = |state: &Arc<RunState>| {
+            ["T1", "T2", "T3"]
+                .iter()
+                .filter(|id| waits(state, id))
+                .count()
+                == 2
+        };
+        let failed =
+            |state: &Arc<RunState>| state.tasks().any(|record| record.state() == FailedTask);
+        run.watch()
+            .wait_for(|state| two_wait(state) || failed(state))
+            .await?;
         may.send_replace(true);
         Ok::<_, Failed>(run.wait().await?)
     })?;
@@ -235,7 +392,11 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
     require_within(&played, None, CAP)?;
     // The task that waited first was served first.
     let order = |fits: fn(&Event) -> Option<&TaskId>| -> Vec<&TaskId> {
-        played.facts.iter().filter_map(|fact| fits(&fact.event)).collect()
+        played
+            .facts
+            .iter()
+            .filter_map(|fact| fits(&fact.event))
+            .collect()
     };
     let waited = order(|event| match event {
         Event::BudgetWaited { task, turn: 1, .. } => Some(task),
@@ -245,12 +406,19 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
         Event::ModelRequested { task, turn: 1, .. } => Some(task),
         _ => None,
     });
-    if waited.len() == 2 && asked.get(1..) == Some(&waited[..]) { Ok(()) } else { fail(played.story()) }
+    if waited.len() == 2 && asked.get(1..) == Some(&waited[..]) {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn a_tasks_time_ends_it() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "echo half > half.txt; sleep 50"})))
+        .rule(Rule::task("T1").turn(1).call(
+            "run_shell_command",
+            &json!({"command": "echo half > half.txt; sleep 50"}),
+        ))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
@@ -261,22 +429,37 @@ fn a_tasks_time_ends_it() -> Outcome {
     played.require_failure("T1", FailureCause::Timeout, "`timeout` of 1 s")?;
     // What T1 had written is kept.
     let kept = played.pick(|event| match event {
-        Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => Some(commit.to_string()),
+        Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => {
+            Some(commit.to_string())
+        }
         _ => None,
     });
-    let Some(kept) = kept.last() else { return fail(played.story()) };
-    if world.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
+    let Some(kept) = kept.last() else {
+        return fail(played.story());
+    };
+    if world.repository.show(kept, "half.txt")? == "half" {
+        Ok(())
+    } else {
+        fail("half.txt is not kept")
+    }
 }
 
 /// The task's time is up while the command's result is being committed.
 fn work_that_was_done_in_time_is_handed_over() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let report = runtime.block_on(async {
-        let run = coordinator.start(plan_input("- [ ] T1 one (run: touch one) (timeout: 1h)\n")?).await?;
-        let ended = |record: &TaskRecord| record.last_tool().is_some() && record.open_calls().is_empty();
-        run.watch().wait_for(|state| state.task(&"T1".into()).is_some_and(ended)).await?;
+        let run = coordinator
+            .start(plan_input("- [ ] T1 one (run: touch one) (timeout: 1h)\n")?)
+            .await?;
+        let ended =
+            |record: &TaskRecord| record.last_tool().is_some() && record.open_calls().is_empty();
+        run.watch()
+            .wait_for(|state| state.task(&"T1".into()).is_some_and(ended))
+            .await?;
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(3_600)).await;
         tokio::time::resume();
@@ -292,22 +475,38 @@ fn moment() -> u64 {
     MOMENT.load(Ordering::Relaxed)
 }
 
-/// Creates a run with a task that started 100 s ago; a process worked on the run during the first 70 s.
+/// Creates a run with a task that started 100 s ago; a process worked on the run during the first
+/// 70 s.
 fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result<RunId, Failed> {
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     let folder = coordinator.layout().journal();
     let (run, base) = (RunId::from("r-worked1"), coordinator.repo().head()?.commit);
     let now = (Clock::SYSTEM.date)();
     MOMENT.store(now - 100_000, Ordering::Relaxed);
-    let store = Store::open_with(&folder, Clock { date: moment, steady: moment, asleep: || 0 })?;
+    let store = Store::open_with(
+        &folder,
+        Clock {
+            date: moment,
+            steady: moment,
+            asleep: || 0,
+        },
+    )?;
     let id = TaskId::from("T1");
     let work = Work::Run("sleep 50".to_owned());
-    let task = Task { id: id.clone(), timeout_ms: of_task, work, ..Task::default() };
+    let task = Task {
+        id: id.clone(),
+        timeout_ms: of_task,
+        work,
+        ..Task::default()
+    };
     let started = Event::RunStarted {
         plan: None,
         plan_source: None,
         title: None,
-        settings: Box::new(RunSettings { timeout_ms: of_run, ..RunSettings::default() }),
+        settings: Box::new(RunSettings {
+            timeout_ms: of_run,
+            ..RunSettings::default()
+        }),
         base_commit: base.clone(),
         base_branch: None,
     };
@@ -322,7 +521,12 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
         spec: None,
         sends: None,
     };
-    let first = vec![started, Event::planned(task), Event::TaskReady { task: id.clone() }, spawned];
+    let first = vec![
+        started,
+        Event::planned(task),
+        Event::TaskReady { task: id.clone() },
+        spawned,
+    ];
     let journal = Journal::create(&store, &run, first)?;
     MOMENT.store(now - 30_000, Ordering::Relaxed);
     journal.append_blocking(Event::WorktreeLost { task: id })?;
@@ -330,13 +534,17 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
 }
 
 fn within(time: Duration) -> Allowance {
-    Allowance { time: Some(time), ..Allowance::default() }
+    Allowance {
+        time: Some(time),
+        ..Allowance::default()
+    }
 }
 
 fn resuming_gives_no_new_time() -> Outcome {
-    for (of_run, of_task, why) in
-        [(Some(60_000), None, "time limit of 60 s"), (None, Some(60_000), "`timeout` of 60 s")]
-    {
+    for (of_run, of_task, why) in [
+        (Some(60_000), None, "time limit of 60 s"),
+        (None, Some(60_000), "`timeout` of 60 s"),
+    ] {
         let world = World::lived_in()?;
         let run = worked_on(&world, of_run, of_task)?;
         let resumed = world.resume(&run, &Script::default(), |_| {})?;
@@ -349,49 +557,106 @@ fn resuming_gives_no_new_time() -> Outcome {
     Ok(())
 }
 
-/// T1 is stopped by the run's time limit, T2 by its own, so more time for the run lets only T1 continue.
+/// T1 is stopped by the run's time limit, T2 by its own, so more time for the run lets only T1
+/// continue.
 fn a_person_gives_a_run_more_time() -> Outcome {
-    let slow = |task: &str| Rule::task(task).turn(1).call("run_shell_command", &json!({"command": "sleep 50"}));
-    let script = Script::default().rule(slow("T1")).rule(write("T1", "one.txt", "1\n").turn(3)).rule(done("T1"));
+    let slow = |task: &str| {
+        Rule::task(task)
+            .turn(1)
+            .call("run_shell_command", &json!({"command": "sleep 50"}))
+    };
+    let script = Script::default()
+        .rule(slow("T1"))
+        .rule(write("T1", "one.txt", "1\n").turn(3))
+        .rule(done("T1"));
     let (script, world) = (script.rule(slow("T2")), World::lived_in()?);
     let plan = "- [ ] T1 slow\n- [ ] T2 slow too (timeout: 1s)\n- [ ] T3 after (depends: T1) (run: touch three)\n";
-    let played = world.play(plan, &script, |settings| settings.run.timeout_ms = Some(3_000))?;
-    played.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)])?;
+    let played = world.play(plan, &script, |settings| {
+        settings.run.timeout_ms = Some(3_000)
+    })?;
+    played.require(
+        4,
+        &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)],
+    )?;
     if played.report.duration_ms > 20_000 {
         return fail(played.story());
     }
-    played.require_failure("T1", FailureCause::Timeout, "the run's time limit of 3 s is used up")?;
+    played.require_failure(
+        "T1",
+        FailureCause::Timeout,
+        "the run's time limit of 3 s is used up",
+    )?;
     played.require_failure("T2", FailureCause::Timeout, "`timeout` of 1 s")?;
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    let sent = store.send(&run, &Request::Retry { task: "T1".into(), message: None })?;
-    world.resume(&run, &script, |_| {})?.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)])?;
+    let sent = store.send(
+        &run,
+        &Request::Retry {
+            task: "T1".into(),
+            message: None,
+        },
+    )?;
+    world.resume(&run, &script, |_| {})?.require(
+        4,
+        &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)],
+    )?;
     match store.answer(sent)? {
         Some(Err(RequestRefused::OutOfTime { limit_ms: 3_000 })) => {}
         other => return fail(format!("{other:?}")),
     }
     let coordinator = world.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
-        let resumed = coordinator.resume_within(&run, within(Duration::from_secs(600))).await?;
+        let resumed = coordinator
+            .resume_within(&run, within(Duration::from_secs(600)))
+            .await?;
         // T1 is returned in the same batch as the first fact of the resume, so a process that dies
         // from here on leaves nothing undone.
-        let facts: Vec<Event> = store.events(&run, 0, usize::MAX)?.into_iter().map(|fact| fact.event).collect();
-        let begun = facts.iter().rposition(|fact| matches!(fact, Event::RunResumed { .. })).unwrap_or_default();
+        let facts: Vec<Event> = store
+            .events(&run, 0, usize::MAX)?
+            .into_iter()
+            .map(|fact| fact.event)
+            .collect();
+        let begun = facts
+            .iter()
+            .rposition(|fact| matches!(fact, Event::RunResumed { .. }))
+            .unwrap_or_default();
         match facts.get(begun + 1) {
-            Some(Event::TaskReturned { task, .. }) if task.as_str() == "T1" => Ok::<_, Failed>(resumed.wait().await?),
+            Some(Event::TaskReturned { task, .. }) if task.as_str() == "T1" => {
+                Ok::<_, Failed>(resumed.wait().await?)
+            }
             other => fail(format!("{other:?}")),
         }
     })?;
-    Played::of(coordinator, report)?.require(4, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])
+    Played::of(coordinator, report)?
+        .require(4, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])
 }
 
-/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 cannot continue either. The time has to
-/// suffice for T1 to ask for its first reply, also on a busy machine.
+/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 cannot continue either.
+/// The time has to suffice for T1 to ask for its first reply, also on a busy machine.
 fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 one\n- [ ] T2 slow (run: sleep 50)\n")?;
-    let model = Script::default().rule(done("T1")).write_to(&world.home.path().join("script.jsonl"))?;
-    let ran = world.types(&["run", "plan.md", "--model", &model, "--budget-tokens", "3000", "--timeout", "4s"], 4)?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 one\n- [ ] T2 slow (run: sleep 50)\n")?;
+    let model = Script::default()
+        .rule(done("T1"))
+        .write_to(&world.home.path().join("script.jsonl"))?;
+    let ran = world.types(
+        &[
+            "run",
+            "plan.md",
+            "--model",
+            &model,
+            "--budget-tokens",
+            "3000",
+            "--timeout",
+            "4s",
+        ],
+        4,
+    )?;
     if !ran.stdout.contains(" --budget-tokens N --timeout TIME\n") {
         return fail(ran.stdout);
     }
@@ -407,8 +672,15 @@ fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
         ),
     ] {
         let refused = world.types(&[&["resume"], given].concat(), 2)?.stderr;
-        let flags = if given[0] == "--timeout" { " --timeout TIME` " } else { " --budget-tokens N --timeout TIME` " };
-        if !refused.contains(told) || !refused.contains(flags) || world.types(&["log", "--json"], 0)?.stdout != log {
+        let flags = if given[0] == "--timeout" {
+            " --timeout TIME` "
+        } else {
+            " --budget-tokens N --timeout TIME` "
+        };
+        if !refused.contains(told)
+            || !refused.contains(flags)
+            || world.types(&["log", "--json"], 0)?.stdout != log
+        {
             return fail(refused);
         }
     }
@@ -417,11 +689,18 @@ fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
 
 fn more_time_is_what_is_named_next() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 slow (run: sleep 50)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 slow (run: sleep 50)\n")?;
     let type_in = |arguments: &[&str]| world.orchestrate(arguments).run();
     let ran = type_in(&["run", "plan.md", "--timeout", "1s"])?.exits(4)?;
-    for told in [ran, type_in(&["status"])?.exits(0)?, type_in(&["review", "T1"])?.exits(0)?] {
-        let is_named = told.stdout.contains("\n  orchestrate resume r-") && told.stdout.contains(" --timeout TIME\n");
+    for told in [
+        ran,
+        type_in(&["status"])?.exits(0)?,
+        type_in(&["review", "T1"])?.exits(0)?,
+    ] {
+        let is_named = told.stdout.contains("\n  orchestrate resume r-")
+            && told.stdout.contains(" --timeout TIME\n");
         if !is_named || told.stdout.contains("retry T1") {
             return fail(told.stdout);
         }
@@ -432,8 +711,15 @@ fn more_time_is_what_is_named_next() -> Outcome {
 /// Finished work that is approved when no time is left would fail, so the approval is refused until
 /// there is more time.
 fn finished_work_is_not_approved_out_of_time() -> Outcome {
-    let publish = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"}));
-    let script = Script::default().rule(publish).rule(done("T1")).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let publish = Rule::task("T1").turn(1).call(
+        "run_shell_command",
+        &json!({"command": "touch published.txt"}),
+    );
+    let script = Script::default()
+        .rule(publish)
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
     let world = World::lived_in()?;
     let first = world.play("- [ ] T1 publish\n- [ ] T2 write\n", &script, |settings| {
         let rule = "run_shell_command(touch*)".to_owned();
@@ -442,19 +728,42 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
         settings.run.merge = MergeMode::Review;
     })?;
     first.require(3, &[("T1", Waiting), ("T2", AwaitingReview)])?;
-    let Played { coordinator, report, .. } = first;
+    let Played {
+        coordinator,
+        report,
+        ..
+    } = first;
     let (run, store) = (report.run_id, coordinator.store().clone());
     let within = |time| {
-        let resume = async { coordinator.resume_within(&run, within(time)).await?.wait().await };
+        let resume = async {
+            coordinator
+                .resume_within(&run, within(time))
+                .await?
+                .wait()
+                .await
+        };
         Ok::<_, Failed>(runtime()?.block_on(resume)?)
     };
     within(Duration::from_millis(1))?;
     let state = store.state(&run)?;
     let call = state.open_approvals().map(|(call, _)| call.clone()).next();
-    let tree = state.task(&"T2".into()).and_then(|record| record.tree().cloned());
-    let (Some(call), Some(tree)) = (call, tree) else { return fail("nothing waits for a person") };
-    let commands =
-        [Request::Decide { call, allowed: true, message: None }, Request::Approve { task: "T2".into(), tree }];
+    let tree = state
+        .task(&"T2".into())
+        .and_then(|record| record.tree().cloned());
+    let (Some(call), Some(tree)) = (call, tree) else {
+        return fail("nothing waits for a person");
+    };
+    let commands = [
+        Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+        Request::Approve {
+            task: "T2".into(),
+            tree,
+        },
+    ];
     for command in &commands {
         match runtime()?.block_on(coordinator.resume_with(&run, command.clone()))? {
             Takeover::Refused(RequestRefused::OutOfTime { .. }) => {}
@@ -483,7 +792,12 @@ fn what_takes_all_memory_or_disk_fails_alone() -> Outcome {
         settings.run.worktree_files = 1_000;
         (settings.run.worktree_mib, settings.run.command_memory_mib) = (32, Some(64));
     })?;
-    let states = [("T1", FailedTask), ("T2", FailedTask), ("T3", Merged), ("T4", FailedTask)];
+    let states = [
+        ("T1", FailedTask),
+        ("T2", FailedTask),
+        ("T3", Merged),
+        ("T4", FailedTask),
+    ];
     played.require(1, &states)?;
     played.require_failure("T4", FailureCause::Command, "`worktree_files`")?;
     played.require_failure("T1", FailureCause::Command, "`worktree_mib`")?;
@@ -492,7 +806,9 @@ fn what_takes_all_memory_or_disk_fails_alone() -> Outcome {
 
 fn the_context_bound_holds() -> Outcome {
     let world = World::lived_in()?;
-    let giant: String = (0..40_000).map(|line| format!("line {line} of a very long file\n")).collect();
+    let giant: String = (0..40_000)
+        .map(|line| format!("line {line} of a very long file\n"))
+        .collect();
     world.repository.write("giant.txt", &giant)?;
     world.repository.commit_all("Add a giant")?;
     let mut script = Script::default();
@@ -501,33 +817,56 @@ fn the_context_bound_holds() -> Outcome {
         script = script.rule(
             Rule::task("T1")
                 .turn(turn)
-                .call("run_shell_command", &json!({"command": format!("tail -n +{offset} giant.txt")}))
+                .call(
+                    "run_shell_command",
+                    &json!({"command": format!("tail -n +{offset} giant.txt")}),
+                )
                 .call("read_file", &json!({"path": "giant.txt", "offset": offset})),
         );
     }
-    let script = script.rule(write("T1", "small.txt", "1\n").turn(13)).rule(done("T1"));
+    let script = script
+        .rule(write("T1", "small.txt", "1\n").turn(13))
+        .rule(done("T1"));
     let played = world.play("- [ ] T1 read a lot\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
     let (counter, requests) = (Tokenizer::load()?, played.requests()?);
-    let largest = requests.iter().map(|request| request_tokens(request, &counter)).max().unwrap_or(0);
-    let body = requests.iter().map(|request| counter.count(&json!(request).to_string())).max().unwrap_or(0);
+    let largest = requests
+        .iter()
+        .map(|request| request_tokens(request, &counter))
+        .max()
+        .unwrap_or(0);
+    let body = requests
+        .iter()
+        .map(|request| counter.count(&json!(request).to_string()))
+        .max()
+        .unwrap_or(0);
     if largest > 16_000 || body > 16_000 || requests.len() != 14 {
-        return fail(format!("{} requests, the largest has {largest} tokens, the largest body {body}", requests.len()));
+        return fail(format!(
+            "{} requests, the largest has {largest} tokens, the largest body {body}",
+            requests.len()
+        ));
     }
     // Such results leave room only for the newest: whole turns are left out, and that is recorded.
     let dropped = played.pick(|event| match event {
         Event::ContextCompacted { compaction, .. } => compaction.dropped,
         _ => None,
     });
-    if dropped.is_empty() { fail(played.story()) } else { Ok(()) }
+    if dropped.is_empty() {
+        fail(played.story())
+    } else {
+        Ok(())
+    }
 }
 
 fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
     let world = World::lived_in()?;
-    let source: String =
-        (0..300).map(|n| format!("fn number_{n}(a: u32) -> u32 {{ a.wrapping_mul({n}) }}\n")).collect();
+    let source: String = (0..300)
+        .map(|n| format!("fn number_{n}(a: u32) -> u32 {{ a.wrapping_mul({n}) }}\n"))
+        .collect();
     for number in 1..=8 {
-        world.repository.write(&format!("src/{number}.rs"), &source)?;
+        world
+            .repository
+            .write(&format!("src/{number}.rs"), &source)?;
     }
     world.repository.commit_all("Add sources")?;
     let calls = |turn, one: fn(u32, &str) -> (&'static str, serde_json::Value)| {
@@ -537,26 +876,49 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
         })
     };
     let script = Script::default()
-        .rule(calls(1, |number, _| ("read_file", json!({"path": format!("src/{number}.rs")}))))
-        .rule(calls(2, |number, text| ("write_file", json!({"path": format!("copy/{number}.rs"), "content": text}))))
+        .rule(calls(1, |number, _| {
+            ("read_file", json!({"path": format!("src/{number}.rs")}))
+        }))
+        .rule(calls(2, |number, text| {
+            (
+                "write_file",
+                json!({"path": format!("copy/{number}.rs"), "content": text}),
+            )
+        }))
         .rule(done("T1"));
     let played = world.play("- [ ] T1 copy the sources\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
     let counter = Tokenizer::load()?;
-    let largest = played.requests()?.iter().map(|request| request_tokens(request, &counter)).max().unwrap_or(0);
+    let largest = played
+        .requests()?
+        .iter()
+        .map(|request| request_tokens(request, &counter))
+        .max()
+        .unwrap_or(0);
     if largest > 16_000 {
         return fail(format!("the largest request has {largest} tokens"));
     }
     let read = played.results("T1")?;
-    let paged = read.iter().take(8).all(|text| text.contains("continue with offset"));
-    if paged { Ok(()) } else { fail(format!("{read:#?}")) }
+    let paged = read
+        .iter()
+        .take(8)
+        .all(|text| text.contains("continue with offset"));
+    if paged {
+        Ok(())
+    } else {
+        fail(format!("{read:#?}"))
+    }
 }
 
 fn the_fixed_prompt_is_small() -> Outcome {
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"));
     let played = World::lived_in()?.play("- [ ] T1 one\n", &script, |_| {})?;
     let (counter, requests) = (Tokenizer::load()?, played.requests()?);
-    let Some(first) = requests.first() else { return fail(played.story()) };
+    let Some(first) = requests.first() else {
+        return fail(played.story());
+    };
     let tokens = fixed_tokens(&first.system, &first.tools, &counter);
     if tokens < 2_500 && first.tools.len() == 22 {
         Ok(())
@@ -566,19 +928,33 @@ fn the_fixed_prompt_is_small() -> Outcome {
 }
 
 fn the_smallest_context_is_enough_to_work_in() -> Outcome {
-    let Some(Kind::Number { least, .. }) = named("context_tokens").map(|key| key.kind) else { return fail("no bound") };
+    let Some(Kind::Number { least, .. }) = named("context_tokens").map(|key| key.kind) else {
+        return fail("no bound");
+    };
     let world = World::lived_in()?;
-    world.repository.write("long.txt", &"some words of a line\n".repeat(400))?;
+    world
+        .repository
+        .write("long.txt", &"some words of a line\n".repeat(400))?;
     world.repository.commit_all("Add a long file")?;
     // The role with the most tools, and a role that only reads.
     let plan = "- [ ] T1 Look and write @implementer\n- [ ] T2 Look and tell @reviewer\n";
     let text = "a line of a file that is written\n".repeat(20);
     let script = Script::default()
-        .rule(Rule::any().turn(1).call("read_file", &json!({"path": "long.txt"})))
-        .rule(Rule::any().turn(2).call("grep", &json!({"pattern": "words"})))
+        .rule(
+            Rule::any()
+                .turn(1)
+                .call("read_file", &json!({"path": "long.txt"})),
+        )
+        .rule(
+            Rule::any()
+                .turn(2)
+                .call("grep", &json!({"pattern": "words"})),
+        )
         .rule(write("T1", "one.txt", &text).turn(3))
         .rule(Rule::any().text("Done."));
-    let played = world.play(plan, &script, |settings| settings.run.context_tokens = least)?;
+    let played = world.play(plan, &script, |settings| {
+        settings.run.context_tokens = least
+    })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
@@ -588,7 +964,9 @@ fn most_at_work(played: &Played) -> usize {
     for fact in &played.facts {
         match &fact.event {
             Event::AgentSpawned { task, .. } => drop(working.insert(task)),
-            Event::TaskCommitted { task, .. } | Event::TaskFailed { task, .. } => drop(working.remove(task)),
+            Event::TaskCommitted { task, .. } | Event::TaskFailed { task, .. } => {
+                working.remove(task);
+            }
             _ => {}
         }
         most = most.max(working.len());
@@ -598,9 +976,14 @@ fn most_at_work(played: &Played) -> usize {
 
 fn six_tasks() -> (String, Script) {
     let names: Vec<_> = (1..=6).map(|number| format!("T{number}")).collect();
-    let plan = names.iter().map(|name| format!("- [ ] {name} write\n")).collect();
+    let plan = names
+        .iter()
+        .map(|name| format!("- [ ] {name} write\n"))
+        .collect();
     let script = names.iter().fold(Script::default(), |script, name| {
-        script.rule(write(name, &format!("{name}.txt"), "1\n")).rule(done(name))
+        script
+            .rule(write(name, &format!("{name}.txt"), "1\n"))
+            .rule(done(name))
     });
     (plan, script)
 }
@@ -612,7 +995,11 @@ fn no_more_agents_than_allowed() -> Outcome {
         return fail(played.story());
     }
     let most = most_at_work(&played);
-    if most == 2 { Ok(()) } else { fail(format!("{most} agents at once\n{}", played.story())) }
+    if most == 2 {
+        Ok(())
+    } else {
+        fail(format!("{most} agents at once\n{}", played.story()))
+    }
 }
 
 fn three_agents_work_at_once() -> Outcome {
@@ -626,25 +1013,43 @@ fn three_agents_work_at_once() -> Outcome {
             write_or_end(&request)
         }
     });
-    let played = World::lived_in()?.play(plan, &Script::default(), |settings| settings.model = Some(model))?;
+    let played = World::lived_in()?.play(plan, &Script::default(), |settings| {
+        settings.model = Some(model)
+    })?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
     let committed = played.first(|event| matches!(event, Event::TaskCommitted { .. }))?;
     let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
     let before = |end: u64, fits: fn(&Event) -> bool| {
-        played.facts.iter().filter(|fact| fact.seq < end && fits(&fact.event)).count()
+        played
+            .facts
+            .iter()
+            .filter(|fact| fact.seq < end && fits(&fact.event))
+            .count()
     };
-    let spawned = before(committed, |event| matches!(event, Event::AgentSpawned { .. }));
-    let open = before(replied, |event| matches!(event, Event::ModelRequested { .. }));
-    if (spawned, open) == (3, 3) { Ok(()) } else { fail(format!("{spawned} spawned, {open} open calls")) }
+    let spawned = before(committed, |event| {
+        matches!(event, Event::AgentSpawned { .. })
+    });
+    let open = before(replied, |event| {
+        matches!(event, Event::ModelRequested { .. })
+    });
+    if (spawned, open) == (3, 3) {
+        Ok(())
+    } else {
+        fail(format!("{spawned} spawned, {open} open calls"))
+    }
 }
 
 fn a_panicking_worker_fails_its_task_alone() -> Outcome {
     let plan = "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write (depends: T1)\n";
     let model = answering(async |request: ModelRequest| {
-        assert!(request.origin.task.as_str() != "T2", "this model panics on purpose");
+        assert!(
+            request.origin.task.as_str() != "T2",
+            "this model panics on purpose"
+        );
         write_or_end(&request)
     });
-    // The budget is enough for one request at a time: what the panicking task had reserved must not be lost.
+    // The budget is enough for one request at a time: what the panicking task had reserved must not
+    // be lost.
     let change = |settings: &mut orchestrate_coordinator::Settings| {
         settings.model = Some(Arc::clone(&model));
         settings.run.max_agents = 1;
@@ -656,7 +1061,9 @@ fn a_panicking_worker_fails_its_task_alone() -> Outcome {
 }
 
 fn a_name_that_is_no_model_fails_its_task_alone() -> Outcome {
-    let script = Script::default().rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let script = Script::default()
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
     let world = World::lived_in()?;
     let model = script.write_to(&world.home.path().join("other.jsonl"))?;
     let plan = format!("- [ ] T1 write (model: nobody/knows)\n- [ ] T2 write (model: {model})\n");

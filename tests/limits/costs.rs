@@ -1,4 +1,5 @@
-//! What runs cost: shown per task and in total, limited by a budget of money, and estimated by `check`.
+//! What runs cost: shown per task and in total, limited by a budget of money, and estimated by
+//! `check`.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -7,21 +8,47 @@ use libtest_mimic::Failed;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Invocation, ModelServer, Outcome, Ran, Recorded, Reply, World, case, fail, says, until};
+use crate::support::{
+    Case, Invocation, ModelServer, Outcome, Ran, Recorded, Reply, World, case, fail, says, until,
+};
 
 /// How long a run may take to send its first request on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("costs::each_task_and_the_run_say_what_they_cost", each_task_and_the_run_say_what_they_cost),
-        case("costs::an_unknown_price_is_never_shown_as_none", an_unknown_price_is_never_shown_as_none),
-        case("costs::a_run_stops_before_it_exceeds_its_budget_and_resumes", a_run_stops_before_it_exceeds_its_budget),
-        case("costs::a_budget_needs_the_price_of_every_model", a_budget_needs_the_price_of_every_model),
-        case("costs::a_reply_that_breaks_off_counts", a_reply_that_breaks_off_counts),
-        case("costs::a_reply_that_nobody_received_counts", a_reply_that_nobody_received_counts),
-        case("costs::a_budget_that_comes_later_needs_the_price_of_what_is_spent", a_late_budget_needs_known_spending),
-        case("costs::a_check_shows_the_range_of_the_cost", a_check_shows_the_range_of_the_cost),
+        case(
+            "costs::each_task_and_the_run_say_what_they_cost",
+            each_task_and_the_run_say_what_they_cost,
+        ),
+        case(
+            "costs::an_unknown_price_is_never_shown_as_none",
+            an_unknown_price_is_never_shown_as_none,
+        ),
+        case(
+            "costs::a_run_stops_before_it_exceeds_its_budget_and_resumes",
+            a_run_stops_before_it_exceeds_its_budget,
+        ),
+        case(
+            "costs::a_budget_needs_the_price_of_every_model",
+            a_budget_needs_the_price_of_every_model,
+        ),
+        case(
+            "costs::a_reply_that_breaks_off_counts",
+            a_reply_that_breaks_off_counts,
+        ),
+        case(
+            "costs::a_reply_that_nobody_received_counts",
+            a_reply_that_nobody_received_counts,
+        ),
+        case(
+            "costs::a_budget_that_comes_later_needs_the_price_of_what_is_spent",
+            a_late_budget_needs_known_spending,
+        ),
+        case(
+            "costs::a_check_shows_the_range_of_the_cost",
+            a_check_shows_the_range_of_the_cost,
+        ),
     ]
 }
 
@@ -31,14 +58,24 @@ const PLAN: &str = "- [ ] T1 Write it\n- [ ] T2 Make it (run: touch made)\n";
 const PRICES: &str = "[prices]\n\"openai/test\" = { input = 2, cached = 0.5, output = 10.0 }\n";
 
 fn world(config: &str) -> Result<(World, ModelServer), Failed> {
-    Ok((configured(config)?, ModelServer::answering(|request, _| reply(request))?))
+    Ok((
+        configured(config)?,
+        ModelServer::answering(|request, _| reply(request))?,
+    ))
 }
 
 /// Writes a file first, and then ends.
 fn reply(request: &Recorded) -> Reply {
     let is_first = !request.body.to_string().contains("tool_call_id");
     let end = Reply::text("Done.");
-    if is_first { end.call("write_file", json!({"path": "first.txt", "content": "first\n"})) } else { end }
+    if is_first {
+        end.call(
+            "write_file",
+            json!({"path": "first.txt", "content": "first\n"}),
+        )
+    } else {
+        end
+    }
 }
 
 fn configured(config: &str) -> Result<World, Failed> {
@@ -51,48 +88,102 @@ fn configured(config: &str) -> Result<World, Failed> {
 }
 
 /// Types a command whose model is `openai/test` at this server, and requires the exit code.
-fn types(world: &World, server: &ModelServer, arguments: &[&str], code: i32) -> Result<Ran, Failed> {
+fn types(
+    world: &World,
+    server: &ModelServer,
+    arguments: &[&str],
+    code: i32,
+) -> Result<Ran, Failed> {
     prepare(world, server, arguments).run()?.exits(code)
 }
 
 fn prepare(world: &World, server: &ModelServer, arguments: &[&str]) -> Invocation {
-    let typed = world.orchestrate(arguments).env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", server.openai_base());
+    let typed = world
+        .orchestrate(arguments)
+        .env("OPENAI_API_KEY", "k")
+        .env("OPENAI_BASE_URL", server.openai_base());
     typed.env("ORCHESTRATE_MODEL", "openai/test")
 }
 
 /// Returns what the run has cost, in micro-dollars.
 fn cost(world: &World) -> Result<u64, Failed> {
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    let cost = report["usage"]["cost_usd"].as_f64().map(|usd| (usd * 1e6).round());
-    cost.map(|cost| cost as u64).ok_or_else(|| Failed::from(report.to_string()))
+    let cost = report["usage"]["cost_usd"]
+        .as_f64()
+        .map(|usd| (usd * 1e6).round());
+    cost.map(|cost| cost as u64)
+        .ok_or_else(|| Failed::from(report.to_string()))
 }
 
 /// The server counts 10 tokens for each of two prompts, and 5 for each reply.
 fn each_task_and_the_run_say_what_they_cost() -> Outcome {
     let (world, server) = world(PRICES)?;
     let ran = types(&world, &server, &["run", "plan.md", "--no-write-back"], 0)?;
-    says(&ran, &["$0.0002  Write it", "-        Make it", "tokens, $0.0002 at the prices of 20"])?;
+    says(
+        &ran,
+        &[
+            "$0.0002  Write it",
+            "-        Make it",
+            "tokens, $0.0002 at the prices of 20",
+        ],
+    )?;
     let report = types(&world, &server, &["status", "--json"], 0)?.json()?;
-    let costs = [&report["usage"], &report["tasks"][0]["usage"], &report["tasks"][1]["usage"]];
+    let costs = [
+        &report["usage"],
+        &report["tasks"][0]["usage"],
+        &report["tasks"][1]["usage"],
+    ];
     let costs = costs.map(|usage| usage["cost_usd"].clone());
-    let has_date = report["prices_date"].as_str().is_some_and(|date| date.len() == 10);
-    if costs == [json!(0.00014), json!(0.00014), json!(0.0)] && has_date { Ok(()) } else { fail(report) }
+    let has_date = report["prices_date"]
+        .as_str()
+        .is_some_and(|date| date.len() == 10);
+    if costs == [json!(0.00014), json!(0.00014), json!(0.0)] && has_date {
+        Ok(())
+    } else {
+        fail(report)
+    }
 }
 
 fn an_unknown_price_is_never_shown_as_none() -> Outcome {
     let (world, server) = world("")?;
     let ran = types(&world, &server, &["run", "plan.md", "--no-write-back"], 0)?;
-    says(&ran, &["?     Write it", "-     Make it", "tokens, cost ? (a model has no price in those of 20"])?;
+    says(
+        &ran,
+        &[
+            "?     Write it",
+            "-     Make it",
+            "tokens, cost ? (a model has no price in those of 20",
+        ],
+    )?;
     let report = types(&world, &server, &["status", "--json"], 0)?.json()?;
-    let costs = [&report["usage"]["cost_usd"], &report["tasks"][0]["usage"]["cost_usd"]];
-    if costs.iter().all(|cost| cost.is_null()) { Ok(()) } else { fail(report) }
+    let costs = [
+        &report["usage"]["cost_usd"],
+        &report["tasks"][0]["usage"]["cost_usd"],
+    ];
+    if costs.iter().all(|cost| cost.is_null()) {
+        Ok(())
+    } else {
+        fail(report)
+    }
 }
 
 fn a_run_stops_before_it_exceeds_its_budget() -> Outcome {
     let (world, server) = world(PRICES)?;
     // A reply alone may cost four cents.
-    let ran = types(&world, &server, &["run", "plan.md", "--no-write-back", "--budget-usd", "0.04"], 4)?;
-    says(&ran, &["T1    failed", "T1: cost: the run has used $0.0000 of its budget of $0.0400", " --budget-usd N"])?;
+    let ran = types(
+        &world,
+        &server,
+        &["run", "plan.md", "--no-write-back", "--budget-usd", "0.04"],
+        4,
+    )?;
+    says(
+        &ran,
+        &[
+            "T1    failed",
+            "T1: cost: the run has used $0.0000 of its budget of $0.0400",
+            " --budget-usd N",
+        ],
+    )?;
     if !server.requests().is_empty() {
         return fail("a request was sent although the budget does not cover it");
     }
@@ -110,7 +201,11 @@ fn a_budget_needs_the_price_of_every_model() -> Outcome {
     let (world, server) = self::world(PRICES)?;
     let fallback = [run.as_slice(), &["--fallback-models", "openai/other"]].concat();
     let ran = types(&world, &server, &fallback, 2)?;
-    if ran.stderr.contains("failed to price openai/other") { Ok(()) } else { fail(ran.stderr) }
+    if ran.stderr.contains("failed to price openai/other") {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }
 
 /// The provider charges for a prompt and for what it has sent of the reply.
@@ -120,17 +215,33 @@ fn a_reply_that_breaks_off_counts() -> Outcome {
         0 => Reply::text("A reply that is cut.").cut_off(),
         _ => reply(request),
     })?;
-    types(&world, &server, &["run", "plan.md", "--no-write-back", "--budget-usd", "1.5"], 0)?;
+    types(
+        &world,
+        &server,
+        &["run", "plan.md", "--no-write-back", "--budget-usd", "1.5"],
+        0,
+    )?;
     let log = world.types(&["log", "--json"], 0)?.stdout;
-    let cuts: Vec<&str> = log.lines().filter(|line| line.contains("\"model.cut\"")).collect();
-    let [cut] = cuts.as_slice() else { return fail(log) };
-    let counted = serde_json::from_str::<Value>(cut)?["micro_usd"].as_u64().unwrap_or_default();
+    let cuts: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("\"model.cut\""))
+        .collect();
+    let [cut] = cuts.as_slice() else {
+        return fail(log);
+    };
+    let counted = serde_json::from_str::<Value>(cut)?["micro_usd"]
+        .as_u64()
+        .unwrap_or_default();
     // More than the prompt of a thousand tokens, and not the whole reply that was reserved.
     if !(2_000..40_000).contains(&counted) {
         return fail(cut);
     }
     let sum = cost(&world)?;
-    if sum == counted + 140 { Ok(()) } else { fail(format!("{sum} instead of {counted} and 140")) }
+    if sum == counted + 140 {
+        Ok(())
+    } else {
+        fail(format!("{sum} instead of {counted} and 140"))
+    }
 }
 
 /// The run is killed while the model answers; the maximum that this can cost is spent then.
@@ -145,25 +256,52 @@ fn a_reply_that_nobody_received_counts() -> Outcome {
         }
         reply(request)
     })?;
-    let run = prepare(&world, &server, &["run", "plan.md", "--no-write-back", "--budget-usd", "0.06"]).start()?;
-    until(PATIENCE, || Ok((!server.requests().is_empty()).then_some(())))?;
+    let run = prepare(
+        &world,
+        &server,
+        &["run", "plan.md", "--no-write-back", "--budget-usd", "0.06"],
+    )
+    .start()?;
+    until(PATIENCE, || {
+        Ok((!server.requests().is_empty()).then_some(()))
+    })?;
     run.signal(Signal::KILL)?;
     run.end()?;
     drop(go);
     let resumed = types(&world, &server, &["resume"], 4)?;
-    says(&resumed, &["T1: cost: the run has used $0.0", "of its budget of $0.0600"])?;
+    says(
+        &resumed,
+        &[
+            "T1: cost: the run has used $0.0",
+            "of its budget of $0.0600",
+        ],
+    )?;
     types(&world, &server, &["resume", "--budget-usd", "0.5"], 0)?;
     let sum = cost(&world)?;
     // A reply of 4,096 tokens was reserved; it counts once.
-    if (40_960 + 140..60_000).contains(&sum) { Ok(()) } else { fail(sum) }
+    if (40_960 + 140..60_000).contains(&sum) {
+        Ok(())
+    } else {
+        fail(sum)
+    }
 }
 
 fn a_late_budget_needs_known_spending() -> Outcome {
     let (world, server) = world("")?;
     types(&world, &server, &["run", "plan.md", "--no-write-back"], 0)?;
-    std::fs::write(world.home.path().join("config/orchestrate/config.toml"), PRICES)?;
+    std::fs::write(
+        world.home.path().join("config/orchestrate/config.toml"),
+        PRICES,
+    )?;
     let refused = types(&world, &server, &["resume", "--budget-usd", "1"], 2)?;
-    says(&refused, &["a model without a known price has answered", "--budget-tokens N", "[prices]"])?;
+    says(
+        &refused,
+        &[
+            "a model without a known price has answered",
+            "--budget-tokens N",
+            "[prices]",
+        ],
+    )?;
     types(&world, &server, &["resume"], 0).map(|_| ())
 }
 
@@ -171,7 +309,17 @@ fn a_check_shows_the_range_of_the_cost() -> Outcome {
     let (world, server) = world(PRICES)?;
     // 3 small requests of 2,500 tokens; 60 turns of 16,000 tokens and a reply of 4,096.
     let check = types(&world, &server, &["check", "plan.md"], 0)?;
-    says(&check, &["cost $0.0150 to $4.38 at the prices of 20", "all its turns with a full context"])?;
+    says(
+        &check,
+        &[
+            "cost $0.0150 to $4.38 at the prices of 20",
+            "all its turns with a full context",
+        ],
+    )?;
     let report = types(&world, &server, &["check", "plan.md", "--json"], 0)?.json()?;
-    if report["estimate"]["cost_usd"] == json!([0.015, 4.3776]) { Ok(()) } else { fail(&report["estimate"]) }
+    if report["estimate"]["cost_usd"] == json!([0.015, 4.3776]) {
+        Ok(())
+    } else {
+        fail(&report["estimate"])
+    }
 }

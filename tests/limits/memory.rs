@@ -10,14 +10,18 @@ use serde_json::{Value, json};
 use crate::support::{Case, Outcome, Rule, Script, World, case, fail, until};
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![case("memory::crafted_files_cost_the_coordinator_little", crafted_files_cost_the_coordinator_little)]
+    vec![case(
+        "memory::crafted_files_cost_the_coordinator_little",
+        crafted_files_cost_the_coordinator_little,
+    )]
 }
 
 /// The environment variable that, set to `all`, selects the long form.
 const LONG_FORM: &str = "ORCHESTRATE_HOSTILE";
 /// The most that crafted files may add to the coordinator's peak, in kilobytes.
 const MOST_GROWTH: u64 = 200 << 10;
-/// How many agents call the tools at once; in the long form (`ORCHESTRATE_HOSTILE=all`), and otherwise.
+/// How many agents call the tools at once; in the long form (`ORCHESTRATE_HOSTILE=all`), and
+/// otherwise.
 const MANY_AGENTS: usize = 6;
 const AGENTS: usize = 2;
 /// The short form's files are this many times smaller.
@@ -40,7 +44,12 @@ const CRAFTED: [(&str, &str, &str, usize); 14] = [
     ("Cargo.toml", "a=[", "{},", 4 * MEGABYTE),
     ("pom.xml", "<project>", "<a/>", 4 * MEGABYTE),
     ("profile.txt", "", "a;b;c 1\n", 9 * MEGABYTE),
-    ("profile.json", "{\"sampling_mode\":1,\"iters\":[0", ",0", 9 * MEGABYTE),
+    (
+        "profile.json",
+        "{\"sampling_mode\":1,\"iters\":[0",
+        ",0",
+        9 * MEGABYTE,
+    ),
     ("line.txt", "", "a", 9 * MEGABYTE),
 ];
 /// A role that may use the tools that read what others have written.
@@ -50,11 +59,18 @@ const ROLE: &str = "---\nname: implementer\ndescription: Looks.\ntools: analyze_
 
 fn crafted_files_cost_the_coordinator_little() -> Outcome {
     let is_long = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
-    let (agents, part) = if is_long { (MANY_AGENTS, 1) } else { (AGENTS, SHORT_PART) };
+    let (agents, part) = if is_long {
+        (MANY_AGENTS, 1)
+    } else {
+        (AGENTS, SHORT_PART)
+    };
     let (ordinary, crafted) = (peak(agents, None)?, peak(agents, Some(part))?);
     match crafted.saturating_sub(ordinary) {
         growth if growth <= MOST_GROWTH => Ok(()),
-        growth => fail(format!("crafted files cost {} MB: {crafted} instead of {ordinary} kB", growth >> 10)),
+        growth => fail(format!(
+            "crafted files cost {} MB: {crafted} instead of {ordinary} kB",
+            growth >> 10
+        )),
     }
 }
 
@@ -65,15 +81,22 @@ fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
     world.repository.write("agents/implementer.md", ROLE)?;
     for (name, begin, piece, bytes) in CRAFTED {
         let repeated = part.map_or(10, |part| bytes / part / piece.len());
-        world.repository.write(&format!("crafted/{name}"), &format!("{begin}{}", piece.repeat(repeated)))?;
+        world.repository.write(
+            &format!("crafted/{name}"),
+            &format!("{begin}{}", piece.repeat(repeated)),
+        )?;
     }
     world.repository.commit_all("Add files")?;
-    let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} look\n")).collect();
+    let tasks: String = (1..=agents)
+        .map(|number| format!("- [ ] T{number} look\n"))
+        .collect();
     let plan = world.write("plan.md", &tasks)?;
     let large = if part.is_some() { "300000000" } else { "300" };
     let model = world.script(&script(large))?;
     let most = agents.to_string();
-    let mut running = world.orchestrate(&["run", &plan, "--model", &model, "--max-agents", &most]).start()?;
+    let mut running = world
+        .orchestrate(&["run", &plan, "--model", &model, "--max-agents", &most])
+        .start()?;
     let status = format!("/proc/{}/status", running.pid());
     let mut peak = 0;
     until(std::time::Duration::from_secs(300), || {
@@ -85,16 +108,34 @@ fn peak(agents: usize, part: Option<usize>) -> Result<u64, Failed> {
     if part.is_none() {
         require_done(&world, agents)?;
     }
-    if peak == 0 { fail(ran.stdout).map(|()| 0) } else { Ok(peak) }
+    if peak == 0 {
+        fail(ran.stdout).map(|()| 0)
+    } else {
+        Ok(peak)
+    }
 }
 
-/// Requires that the tools do what the agents ask for, if nothing is too large: refused calls cost nothing.
+/// Requires that the tools do what the agents ask for, if nothing is too large: refused calls cost
+/// nothing.
 fn require_done(world: &World, agents: usize) -> Outcome {
     let archive = world.archive()?;
-    let run = archive.store().runs()?.into_iter().next().ok_or("there is no run")?;
+    let run = archive
+        .store()
+        .runs()?
+        .into_iter()
+        .next()
+        .ok_or("there is no run")?;
     let (mut done, mut failed) = (0, Vec::new());
     for fact in archive.store().events(&run.run_id, 0, usize::MAX)? {
-        let Event::ToolFinished { tool, outcome, error, .. } = fact.event else { continue };
+        let Event::ToolFinished {
+            tool,
+            outcome,
+            error,
+            ..
+        } = fact.event
+        else {
+            continue;
+        };
         let why = error.unwrap_or_default();
         // The one profile that is cut off was read to its end.
         if outcome == ToolOutcome::Ok || why.contains("cannot be read: EOF") {
@@ -103,7 +144,11 @@ fn require_done(world: &World, agents: usize) -> Outcome {
             failed.push(format!("{tool}: {outcome:?} {why}"));
         }
     }
-    if failed.is_empty() && done >= agents * CALLS { Ok(()) } else { fail(format!("{done}\n{}", failed.join("\n"))) }
+    if failed.is_empty() && done >= agents * CALLS {
+        Ok(())
+    } else {
+        fail(format!("{done}\n{}", failed.join("\n")))
+    }
 }
 
 /// Returns the script of agents that call every tool on everything, and then write a large file and
@@ -118,24 +163,52 @@ fn script(large: &str) -> Script {
         ("analyze_code_structure", named("more_statements.py")),
         ("analyze_code_structure", named("list.ts")),
         ("measure_code_complexity", json!({"files": ["crafted"]})),
-        ("find_similar_code", json!({"code_snippet": "a(b, c); d(e, f); g(h, i); j(k, l);", "path": "crafted"})),
-        ("find_code_patterns", json!({"pattern": "a($B)", "path": "crafted"})),
+        (
+            "find_similar_code",
+            json!({"code_snippet": "a(b, c); d(e, f); g(h, i); j(k, l);", "path": "crafted"}),
+        ),
+        (
+            "find_code_patterns",
+            json!({"pattern": "a($B)", "path": "crafted"}),
+        ),
         ("analyze_dependencies", json!({})),
         ("analyze_performance", named("profile.txt")),
         ("analyze_performance", named("profile.json")),
         ("read_file", named("line.txt")),
         ("grep", json!({"pattern": "a.*a", "path": "crafted"})),
-        ("append_file", json!({"path": "crafted/more_statements.py", "content": "(\n"})),
-        ("write_file", json!({"path": "crafted/new.py", "content": "x\n".repeat(200_000)})),
+        (
+            "append_file",
+            json!({"path": "crafted/more_statements.py", "content": "(\n"}),
+        ),
+        (
+            "write_file",
+            json!({"path": "crafted/new.py", "content": "x\n".repeat(200_000)}),
+        ),
     ];
-    let first = calls.iter().fold(Rule::any().turn(1), |rule, (name, arguments)| rule.call(name, arguments));
-    let written = Rule::any().turn(2).call("run_shell_command", &json!({"command": format!("{shell}; {lines}")}));
-    let looks = Rule::any().turn(3).call("git_diff", &json!({})).call("analyze_dependencies", &json!({}));
-    let removed = Rule::any().turn(4).call("run_shell_command", &json!({"command": "git clean -fdq; rm -f *.txt"}));
-    [first, written, looks, removed, Rule::any().text("Done.")].into_iter().fold(Script::default(), Script::rule)
+    let first = calls
+        .iter()
+        .fold(Rule::any().turn(1), |rule, (name, arguments)| {
+            rule.call(name, arguments)
+        });
+    let written = Rule::any().turn(2).call(
+        "run_shell_command",
+        &json!({"command": format!("{shell}; {lines}")}),
+    );
+    let looks = Rule::any()
+        .turn(3)
+        .call("git_diff", &json!({}))
+        .call("analyze_dependencies", &json!({}));
+    let removed = Rule::any().turn(4).call(
+        "run_shell_command",
+        &json!({"command": "git clean -fdq; rm -f *.txt"}),
+    );
+    [first, written, looks, removed, Rule::any().text("Done.")]
+        .into_iter()
+        .fold(Script::default(), Script::rule)
 }
 
 fn kilobytes(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }

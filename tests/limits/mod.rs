@@ -16,10 +16,29 @@ use crate::support::{Case, Need, Place};
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let elsewhere = [Place::Root, Place::WithoutBubblewrap];
-    let private = private::cases().into_iter().map(|case| case.depends_on(&elsewhere));
-    let bounds = bounds::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
+    let private = private::cases()
+        .into_iter()
+        .map(|case| case.depends_on(&elsewhere));
+    let bounds = bounds::cases()
+        .into_iter()
+        .map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
     let others = [programs::cases, tool_settings::cases];
-    let runs = [costs::cases, journal_size::cases, memory::cases, reports::cases, secrets::cases];
-    let runs = runs.iter().flat_map(|cases| cases()).chain(bounds).map(|case| case.needs(Need::SANDBOX));
-    others.iter().flat_map(|cases| cases()).chain(private).chain(runs).collect()
+    let runs = [
+        costs::cases,
+        journal_size::cases,
+        memory::cases,
+        reports::cases,
+        secrets::cases,
+    ];
+    let runs = runs
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(bounds)
+        .map(|case| case.needs(Need::SANDBOX));
+    others
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(private)
+        .chain(runs)
+        .collect()
 }

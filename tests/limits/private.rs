@@ -1,4 +1,5 @@
-//! Other users of the machine can access nothing that a run creates outside worktrees, whatever the umask is.
+//! Other users of the machine can access nothing that a run creates outside worktrees, whatever the
+//! umask is.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,29 +7,49 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, case, fail, sandboxed, write_program};
+use crate::support::{
+    Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, case, fail, sandboxed, write_program,
+};
 
 /// Sets a umask that removes no permission, then executes the arguments.
 const OPEN: &str = "umask 000; exec \"$@\"";
 
 pub(crate) fn cases() -> Vec<Case> {
-    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+    ];
     let runs = tiers.map(|(tier, word)| {
         let name = format!("private::what_a_run_makes_is_its_users_alone_{word}");
         let made = case(name, move || what_a_run_makes_is_its_users_alone(tier)).in_tier(tier);
-        if tier == Confinement::Fallback { made.needs(Need::MOUNTS) } else { made }
+        if tier == Confinement::Fallback {
+            made.needs(Need::MOUNTS)
+        } else {
+            made
+        }
     });
     let others = [
-        case("private::a_state_folder_of_somebody_else_is_refused", a_state_folder_of_somebody_else),
-        sandboxed("private::what_the_demo_makes_is_its_users_alone", what_the_demo_makes),
+        case(
+            "private::a_state_folder_of_somebody_else_is_refused",
+            a_state_folder_of_somebody_else,
+        ),
+        sandboxed(
+            "private::what_the_demo_makes_is_its_users_alone",
+            what_the_demo_makes,
+        ),
     ];
     runs.into_iter().chain(others).collect()
 }
 
 /// Runs the program with a umask that removes no permission. A `git` that is found before the real
-/// one lists the modes in each git directory of ours that it is given, in the file `noted`, and those of git's entries
-/// for new worktrees, in the file `entries`.
-fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
+/// one lists the modes in each git directory of ours that it is given, in the file `noted`, and
+/// those of git's entries for new worktrees, in the file `entries`.
+fn type_in(
+    tier: Confinement,
+    home: &Home,
+    directory: &Path,
+    arguments: &[&str],
+) -> Result<String, Failed> {
     let bin = home.path().join("bin");
     let temporary = home.path().join("tmp");
     for folder in [&bin, &temporary] {
@@ -48,20 +69,40 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
     let search = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&search)))?;
     let without = format!("{WITHOUT_BUBBLEWRAP}; {OPEN}");
     let shell: &[&str] = match tier {
-        Confinement::Fallback => &["--user", "--map-root-user", "--mount", "sh", "-c", &without, "sh"],
+        Confinement::Fallback => &[
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            &without,
+            "sh",
+        ],
         _ => &["sh", "-c", OPEN, "sh"],
     };
-    let start = if tier == Confinement::Fallback { "unshare" } else { "env" };
+    let start = if tier == Confinement::Fallback {
+        "unshare"
+    } else {
+        "env"
+    };
     let program = [shell, &[env!("CARGO_BIN_EXE_orchestrate")], arguments].concat();
-    let ran = home.command(start, directory, &program).env("PATH", search).env("TMPDIR", temporary).run()?;
+    let ran = home
+        .command(start, directory, &program)
+        .env("PATH", search)
+        .env("TMPDIR", temporary)
+        .run()?;
     Ok(ran.exits(0)?.stdout)
 }
 
 /// Lists the paths below a folder on which others than the owner have a permission, without the
 /// worktrees of runs.
 fn open_to_others(folder: &Path) -> Result<Vec<String>, Failed> {
-    let open = modes(folder)?.into_iter().filter(|(mode, _)| mode & 0o077 != 0);
-    Ok(open.map(|(mode, path)| format!("{mode:o} {}", path.display())).collect())
+    let open = modes(folder)?
+        .into_iter()
+        .filter(|(mode, _)| mode & 0o077 != 0);
+    Ok(open
+        .map(|(mode, path)| format!("{mode:o} {}", path.display()))
+        .collect())
 }
 
 /// Lists the paths below a folder with their modes, without links and the worktrees of runs.
@@ -85,7 +126,11 @@ fn modes(folder: &Path) -> Result<Vec<(u32, PathBuf)>, Failed> {
 
 fn require_closed(folder: &Path) -> Outcome {
     let open = open_to_others(folder)?;
-    if open.is_empty() { Ok(()) } else { fail(open.join("\n")) }
+    if open.is_empty() {
+        Ok(())
+    } else {
+        fail(open.join("\n"))
+    }
 }
 
 fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
@@ -94,7 +139,8 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
                 - [ ] T2 make (run: echo 2 > two.txt)\n";
     world.repository.write("plan.md", plan)?;
     world.repository.commit_all("Plan")?;
-    let type_in = |arguments: &[&str]| type_in(tier, &world.home, world.repository.path(), arguments);
+    let type_in =
+        |arguments: &[&str]| type_in(tier, &world.home, world.repository.path(), arguments);
     type_in(&["run", "plan.md", "--verify", "test -d ."])?;
     type_in(&["review", "T1"])?;
     type_in(&["land"])?;
@@ -103,8 +149,12 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
         require_closed(&world.home.path().join(made))?;
     }
     let in_git = world.repository.path().join(".git");
-    let may_write = modes(&in_git)?.into_iter().filter(|(mode, _)| mode & 0o002 != 0);
-    let may_write: Vec<String> = may_write.map(|(mode, path)| format!("{mode:o} {}", path.display())).collect();
+    let may_write = modes(&in_git)?
+        .into_iter()
+        .filter(|(mode, _)| mode & 0o002 != 0);
+    let may_write: Vec<String> = may_write
+        .map(|(mode, path)| format!("{mode:o} {}", path.display()))
+        .collect();
     if !may_write.is_empty() {
         return fail(may_write.join("\n"));
     }
@@ -116,7 +166,9 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
     }
     let noted = world.home.path().join("noted");
     if open_to_others(&noted)?.is_empty() {
-        return fail("the control is closed: what a program makes with the same umask is not open to others");
+        return fail(
+            "the control is closed: what a program makes with the same umask is not open to others",
+        );
     }
     let noted = std::fs::read_to_string(noted)?;
     let entries = std::fs::read_to_string(world.home.path().join("entries"))?;
@@ -125,12 +177,21 @@ fn what_a_run_makes_is_its_users_alone(tier: Confinement) -> Outcome {
         .chain(entries.lines())
         .filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f"))
         .collect();
-    let repositories = noted.lines().filter(|line| line.ends_with("/config")).count();
-    let entries = entries.lines().filter(|line| line.ends_with("/commondir")).count();
+    let repositories = noted
+        .lines()
+        .filter(|line| line.ends_with("/config"))
+        .count();
+    let entries = entries
+        .lines()
+        .filter(|line| line.ends_with("/commondir"))
+        .count();
     if open.is_empty() && repositories > 1 && entries > 0 {
         Ok(())
     } else {
-        fail(format!("{repositories} repositories, {entries} entries\n{}", open.join("\n")))
+        fail(format!(
+            "{repositories} repositories, {entries} entries\n{}",
+            open.join("\n")
+        ))
     }
 }
 
@@ -139,7 +200,9 @@ fn what_the_demo_makes() -> Outcome {
     type_in(Confinement::Full, &home, home.path(), &["demo"])?;
     let folders = std::fs::read_dir(home.path().join("tmp"))?.collect::<Result<Vec<_>, _>>()?;
     let folders: Vec<PathBuf> = folders.into_iter().map(|entry| entry.path()).collect();
-    let [folder] = &folders[..] else { return fail(format!("{folders:?}")) };
+    let [folder] = &folders[..] else {
+        return fail(format!("{folders:?}"));
+    };
     let mode = folder.metadata()?.permissions().mode() & 0o777;
     if mode != 0o700 {
         return fail(format!("{mode:o} {}", folder.display()));
@@ -149,13 +212,19 @@ fn what_the_demo_makes() -> Outcome {
 
 fn a_state_folder_of_somebody_else() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 make (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 make (run: touch made)\n")?;
     let above = world.home.path().join("state");
     std::fs::create_dir_all(above.join("orchestrate"))?;
     let refused = |reason: &str| -> Outcome {
         let ran = world.types(&["run", "plan.md"], 2)?;
         let is_told = ran.stderr.contains(reason) && ran.stderr.contains("XDG_STATE_HOME");
-        if is_told && world.home.state().read_dir()?.next().is_none() { Ok(()) } else { fail(ran.stderr) }
+        if is_told && world.home.state().read_dir()?.next().is_none() {
+            Ok(())
+        } else {
+            fail(ran.stderr)
+        }
     };
     std::fs::set_permissions(&above, std::fs::Permissions::from_mode(0o777))?;
     refused("every user can write to")?;
@@ -168,7 +237,13 @@ fn a_state_folder_of_somebody_else() -> Outcome {
         std::fs::rename(&above, &elsewhere)?;
         std::os::unix::fs::symlink(&elsewhere, &above)?;
         refused("belongs to another user")?;
-        for looking in [&["status"][..], &["status", "--all"], &["log"], &["review"], &["check", "plan.md"]] {
+        for looking in [
+            &["status"][..],
+            &["status", "--all"],
+            &["log"],
+            &["review"],
+            &["check", "plan.md"],
+        ] {
             let ran = world.types(looking, 2)?;
             if !(ran.stderr + &ran.stdout).contains("belongs to another user") {
                 return fail(format!("{looking:?} does not say it"));

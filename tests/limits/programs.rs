@@ -29,15 +29,30 @@ const PROGRAMS: [Program; 17] = [
         name: "xargs",
         package: "findutils",
         is_present: || is_there("xargs"),
-        running: &["echo ran | xargs touch", "xargs touch ran </dev/null", "echo x | xargs -I{} sh -c 'touch ran'"],
-        idle: &["echo f | xargs -n1 grep -l 'touch ran'", "printf 'touch ran\\0' | xargs -0 echo"],
+        running: &[
+            "echo ran | xargs touch",
+            "xargs touch ran </dev/null",
+            "echo x | xargs -I{} sh -c 'touch ran'",
+        ],
+        idle: &[
+            "echo f | xargs -n1 grep -l 'touch ran'",
+            "printf 'touch ran\\0' | xargs -0 echo",
+        ],
     },
     Program {
         name: "sed",
         package: "sed",
         is_present: || is_there("sed"),
-        running: &["sed '1e touch ran' f", "sed 's/.*/touch ran/e' f", "echo '1e touch ran' | sed -f - f"],
-        idle: &["sed -i 's/x/touch ran/' f", "sed 's/touch ran/x/g' f", "sed -n 1p f && echo touch ran"],
+        running: &[
+            "sed '1e touch ran' f",
+            "sed 's/.*/touch ran/e' f",
+            "echo '1e touch ran' | sed -f - f",
+        ],
+        idle: &[
+            "sed -i 's/x/touch ran/' f",
+            "sed 's/touch ran/x/g' f",
+            "sed -n 1p f && echo touch ran",
+        ],
     },
     Program {
         name: "awk",
@@ -49,34 +64,57 @@ const PROGRAMS: [Program; 17] = [
             "awk 'BEGIN { print 1 | \"touch ran\" }'",
             "echo 'BEGIN { system(\"touch ran\") }' | awk -f -",
         ],
-        idle: &["awk '/touch ran/ { print $2 }' f", "awk -F: '{ print $1 }' f; echo touch ran"],
+        idle: &[
+            "awk '/touch ran/ { print $2 }' f",
+            "awk -F: '{ print $1 }' f; echo touch ran",
+        ],
     },
     Program {
         name: "find",
         package: "findutils",
         is_present: || is_there("find"),
-        running: &["find . -maxdepth 0 -exec touch ran \\;", "find f -exec sh -c 'touch ran' \\;"],
-        idle: &["find . -name 'touch ran'", "find . -name f && echo touch ran"],
+        running: &[
+            "find . -maxdepth 0 -exec touch ran \\;",
+            "find f -exec sh -c 'touch ran' \\;",
+        ],
+        idle: &[
+            "find . -name 'touch ran'",
+            "find . -name f && echo touch ran",
+        ],
     },
     Program {
         name: "env",
         package: "coreutils",
         is_present: || is_there("env"),
-        running: &["env touch ran", "env -u X A=1 touch ran", "env -S 'touch ran'", "env -iS'touch ran'"],
+        running: &[
+            "env touch ran",
+            "env -u X A=1 touch ran",
+            "env -S 'touch ran'",
+            "env -iS'touch ran'",
+        ],
         idle: &["env A='x' true && echo touch ran"],
     },
     Program {
         name: "nice",
         package: "coreutils",
         is_present: || is_there("nice"),
-        running: &["nice touch ran", "nice -n 5 touch ran", "nice --adjustment=5 touch ran", "nice -5 touch ran"],
+        running: &[
+            "nice touch ran",
+            "nice -n 5 touch ran",
+            "nice --adjustment=5 touch ran",
+            "nice -5 touch ran",
+        ],
         idle: &["nice true && echo touch ran"],
     },
     Program {
         name: "timeout",
         package: "coreutils",
         is_present: || is_there("timeout"),
-        running: &["timeout 5 touch ran", "timeout -s KILL 5s touch ran", "timeout --signal=KILL 5 touch ran"],
+        running: &[
+            "timeout 5 touch ran",
+            "timeout -s KILL 5s touch ran",
+            "timeout --signal=KILL 5 touch ran",
+        ],
         idle: &["timeout 5 true && echo touch ran"],
     },
     Program {
@@ -111,15 +149,24 @@ const PROGRAMS: [Program; 17] = [
         name: "script",
         package: "util-linux",
         is_present: || is_there("script"),
-        running: &["script -c 'touch ran' /dev/null", "script -qec'touch ran' /dev/null"],
+        running: &[
+            "script -c 'touch ran' /dev/null",
+            "script -qec'touch ran' /dev/null",
+        ],
         idle: &["script -c true /dev/null; echo touch ran"],
     },
     Program {
         name: "make",
         package: "make",
         is_present: || is_there("make"),
-        running: &["make --eval='x:;touch ran' x", "printf 'x:\\n\\ttouch ran' | make -f -"],
-        idle: &["make -f /dev/null x || echo touch ran", "make -f /dev/null x; printf '%s\\n' 'touch ran'"],
+        running: &[
+            "make --eval='x:;touch ran' x",
+            "printf 'x:\\n\\ttouch ran' | make -f -",
+        ],
+        idle: &[
+            "make -f /dev/null x || echo touch ran",
+            "make -f /dev/null x; printf '%s\\n' 'touch ran'",
+        ],
     },
     Program {
         name: "tar",
@@ -159,8 +206,11 @@ pub(crate) fn cases() -> Vec<Case> {
         .into_iter()
         .map(|program| {
             let need = Need::new(program.name, program.package, program.is_present);
-            case(format!("programs::a_command_that_{}_runs_is_seen", program.name), move || compare(&program))
-                .needs(need)
+            case(
+                format!("programs::a_command_that_{}_runs_is_seen", program.name),
+                move || compare(&program),
+            )
+            .needs(need)
         })
         .collect()
 }
@@ -171,7 +221,11 @@ fn is_there(program: &str) -> bool {
 }
 
 fn compare(program: &Program) -> Outcome {
-    let lines = program.running.iter().map(|line| (line, true)).chain(program.idle.iter().map(|line| (line, false)));
+    let lines = program
+        .running
+        .iter()
+        .map(|line| (line, true))
+        .chain(program.idle.iter().map(|line| (line, false)));
     let mut wrong = Vec::new();
     for (line, runs) in lines {
         let (ran, is_denied) = (runs_in_a_folder(line)?, denies_touch(line)?);
@@ -179,7 +233,11 @@ fn compare(program: &Program) -> Outcome {
             wrong.push(format!("{line:?}: ran: {ran}, denied: {is_denied}"));
         }
     }
-    if wrong.is_empty() { Ok(()) } else { fail(wrong.join("\n")) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        fail(wrong.join("\n"))
+    }
 }
 
 /// Runs a line in a folder of its own, and returns whether the command in it has run.
@@ -189,8 +247,15 @@ fn runs_in_a_folder(line: &str) -> Result<bool, libtest_mimic::Failed> {
     Command::new("sh")
         .args(["-c", line])
         .current_dir(folder.path())
-        .envs([("HOME", folder.path().as_os_str()), ("SHELL", "/bin/sh".as_ref())])
-        .envs([("npm_config_update_notifier", "false"), ("npm_config_offline", "true"), ("GOFLAGS", "-mod=mod")])
+        .envs([
+            ("HOME", folder.path().as_os_str()),
+            ("SHELL", "/bin/sh".as_ref()),
+        ])
+        .envs([
+            ("npm_config_update_notifier", "false"),
+            ("npm_config_offline", "true"),
+            ("GOFLAGS", "-mod=mod"),
+        ])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -201,7 +266,10 @@ fn runs_in_a_folder(line: &str) -> Result<bool, libtest_mimic::Failed> {
 fn write_files(folder: &Path) -> std::io::Result<()> {
     std::fs::write(folder.join("f"), "x\n")?;
     std::fs::write(folder.join("x.go"), "package main\nfunc main() {}\n")?;
-    std::fs::write(folder.join("package.json"), "{ \"scripts\": { \"show\": \"echo\" } }\n")
+    std::fs::write(
+        folder.join("package.json"),
+        "{ \"scripts\": { \"show\": \"echo\" } }\n",
+    )
 }
 
 fn denies_touch(line: &str) -> Result<bool, libtest_mimic::Failed> {
@@ -211,6 +279,14 @@ fn denies_touch(line: &str) -> Result<bool, libtest_mimic::Failed> {
     let policy = Policy::new(&[rule], &names).map_err(|errors| format!("{errors:?}"))?;
     let targets = [Target::Shell(line.to_owned())];
     let (tool, permission) = ("run_shell_command", Permission::CodeExecution);
-    let question = Question { tool, permission, access: Access::Own, targets: &targets };
-    Ok(matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. }))
+    let question = Question {
+        tool,
+        permission,
+        access: Access::Own,
+        targets: &targets,
+    };
+    Ok(matches!(
+        policy.decide(&Grant::of_tools(["run_shell_command"]), &question),
+        Decision::Deny { .. }
+    ))
 }

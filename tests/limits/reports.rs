@@ -11,14 +11,35 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fai
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("reports::an_agent_out_of_turns_makes_one_last_request", out_of_turns),
-        case("reports::an_agent_out_of_tokens_reports_within_what_is_held_for_it", out_of_tokens),
-        case("reports::every_agent_of_a_run_out_of_tokens_stays_within_its_budget", run_out_of_tokens),
+        case(
+            "reports::an_agent_out_of_turns_makes_one_last_request",
+            out_of_turns,
+        ),
+        case(
+            "reports::an_agent_out_of_tokens_reports_within_what_is_held_for_it",
+            out_of_tokens,
+        ),
+        case(
+            "reports::every_agent_of_a_run_out_of_tokens_stays_within_its_budget",
+            run_out_of_tokens,
+        ),
         case("reports::an_agent_out_of_time_reports", out_of_time),
-        case("reports::the_agents_of_a_run_out_of_time_report", run_out_of_time),
-        case("reports::an_agent_that_waits_when_the_run_is_out_of_time_reports", waiting_out_of_time),
-        case("reports::without_a_reply_there_is_no_second_request", without_a_reply),
-        case("reports::an_agent_that_is_retried_can_report_again", retried),
+        case(
+            "reports::the_agents_of_a_run_out_of_time_report",
+            run_out_of_time,
+        ),
+        case(
+            "reports::an_agent_that_waits_when_the_run_is_out_of_time_reports",
+            waiting_out_of_time,
+        ),
+        case(
+            "reports::without_a_reply_there_is_no_second_request",
+            without_a_reply,
+        ),
+        case(
+            "reports::an_agent_that_is_retried_can_report_again",
+            retried,
+        ),
     ]
 }
 
@@ -32,27 +53,41 @@ fn busy(script: Script, task: &str, turns: u32, tokens: u64) -> Script {
     (1..=turns).fold(script, |script, turn| {
         let call = json!({"pattern": format!("nothing-{turn}")});
         let rule = Rule::task(task).turn(turn).call("search_files", &call);
-        script.rule(if tokens > 0 { rule.usage(json!({"input_tokens": tokens, "output_tokens": 10})) } else { rule })
+        script.rule(if tokens > 0 {
+            rule.usage(json!({"input_tokens": tokens, "output_tokens": 10}))
+        } else {
+            rule
+        })
     })
 }
 
 /// Returns the limit that a task's agent reached, the requests that it made then, and its report.
-fn last_of(played: &Played, of: &str) -> Result<(ReachedLimit, Vec<ModelRequest>, Option<String>), Failed> {
+fn last_of(
+    played: &Played,
+    of: &str,
+) -> Result<(ReachedLimit, Vec<ModelRequest>, Option<String>), Failed> {
     let dues = played.pick(|event| match event {
         Event::ReportDue(due) if due.task.as_str() == of => Some(due.limit.clone()),
         _ => None,
     });
-    let [limit] = &dues[..] else { return fail(format!("{dues:?}\n{}", played.story())) };
-    let due = played.first(|event| matches!(event, Event::ReportDue(due) if due.task.as_str() == of))?;
+    let [limit] = &dues[..] else {
+        return fail(format!("{dues:?}\n{}", played.story()));
+    };
+    let due =
+        played.first(|event| matches!(event, Event::ReportDue(due) if due.task.as_str() == of))?;
     let turns: Vec<u32> = played
         .facts
         .iter()
         .filter_map(|fact| match &fact.event {
-            Event::ModelRequested { task, turn, .. } if task.as_str() == of && fact.seq > due => Some(*turn),
+            Event::ModelRequested { task, turn, .. } if task.as_str() == of && fact.seq > due => {
+                Some(*turn)
+            }
             _ => None,
         })
         .collect();
-    let is_last = |request: &ModelRequest| request.origin.task.as_str() == of && turns.contains(&request.origin.turn);
+    let is_last = |request: &ModelRequest| {
+        request.origin.task.as_str() == of && turns.contains(&request.origin.turn)
+    };
     let requests: Vec<ModelRequest> = played.requests()?.into_iter().filter(is_last).collect();
     let given = played.pick(|event| match event {
         Event::ReportGiven(given) if given.task.as_str() == of => Some(given.summary.clone()),
@@ -67,33 +102,57 @@ fn last_of(played: &Played, of: &str) -> Result<(ReachedLimit, Vec<ModelRequest>
 /// Requires that a task's agent reported once, without tools, for this limit.
 fn require_report(played: &Played, of: &str, cause: FailureCause) -> Outcome {
     let (limit, requests, report) = last_of(played, of)?;
-    let [request] = &requests[..] else { return fail(format!("{} last requests\n{}", requests.len(), played.story())) };
-    let is_it = limit.cause == cause && request.tools.is_empty() && report.as_deref() == Some(REPORT);
-    if is_it { Ok(()) } else { fail(format!("{limit:?} {report:?} {request:?}")) }
+    let [request] = &requests[..] else {
+        return fail(format!(
+            "{} last requests\n{}",
+            requests.len(),
+            played.story()
+        ));
+    };
+    let is_it =
+        limit.cause == cause && request.tools.is_empty() && report.as_deref() == Some(REPORT);
+    if is_it {
+        Ok(())
+    } else {
+        fail(format!("{limit:?} {report:?} {request:?}"))
+    }
 }
 
 fn out_of_turns() -> Outcome {
-    let script = busy(Script::default(), "T1", 9, 0).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let script = busy(Script::default(), "T1", 9, 0)
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
     let script = script.rule(write("T1", "half.txt", "half\n"));
     let plan = "- [ ] T1 busy (turns: 3)\n- [ ] T2 quick\n";
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Turns, "turns")?;
     require_report(&played, "T1", FailureCause::Turns)?;
-    // The turns before are told, as texts: the last request has no tools that calls could belong to.
+    // The turns before are told, as texts: the last request has no tools that calls could belong
+    // to.
     played.require_told(
         "T1",
-        &["You have to stop: the attempt has used all its turns.", "call search_files", "nothing-3"],
+        &[
+            "You have to stop: the attempt has used all its turns.",
+            "call search_files",
+            "nothing-3",
+        ],
     )
 }
 
 fn out_of_tokens() -> Outcome {
     let script = busy(Script::default(), "T1", 30, 3_000);
     let played = World::lived_in()?.play("- [ ] T1 busy (tokens: 20000)\n", &script, |_| {})?;
-    played.require_failure("T1", FailureCause::Budget, "budget of 20000 tokens and holds 2000 for final reports")?;
+    played.require_failure(
+        "T1",
+        FailureCause::Budget,
+        "budget of 20000 tokens and holds 2000 for final reports",
+    )?;
     require_report(&played, "T1", FailureCause::Budget)?;
     let reserved = played.pick(|event| match event {
-        Event::ModelRequested { reserved_tokens, .. } => Some(*reserved_tokens),
+        Event::ModelRequested {
+            reserved_tokens, ..
+        } => Some(*reserved_tokens),
         _ => None,
     });
     let (limit, ..) = last_of(&played, "T1")?;
@@ -106,14 +165,29 @@ fn out_of_tokens() -> Outcome {
 
 fn run_out_of_tokens() -> Outcome {
     const CAP: u64 = 50_000;
-    let script = ["T1", "T2", "T3"].iter().fold(Script::default(), |script, task| busy(script, task, 30, 3_000));
+    let script = ["T1", "T2", "T3"]
+        .iter()
+        .fold(Script::default(), |script, task| {
+            busy(script, task, 30, 3_000)
+        });
     let plan = "- [ ] T1 busy\n- [ ] T2 busy\n- [ ] T3 busy\n";
-    let played = World::lived_in()?.play(plan, &script, |settings| settings.run.budget_tokens = Some(CAP))?;
+    let played = World::lived_in()?.play(plan, &script, |settings| {
+        settings.run.budget_tokens = Some(CAP)
+    })?;
     for task in ["T1", "T2", "T3"] {
         require_report(&played, task, FailureCause::Budget)?;
     }
-    let used: u64 = played.report.tasks.iter().map(|task| task.usage.input_tokens + task.usage.output_tokens).sum();
-    if used <= CAP { Ok(()) } else { fail(format!("{used} tokens of {CAP}")) }
+    let used: u64 = played
+        .report
+        .tasks
+        .iter()
+        .map(|task| task.usage.input_tokens + task.usage.output_tokens)
+        .sum();
+    if used <= CAP {
+        Ok(())
+    } else {
+        fail(format!("{used} tokens of {CAP}"))
+    }
 }
 
 /// Returns a script of an agent that is in a command when its time is up.
@@ -126,7 +200,11 @@ fn slow(script: Script, task: &str) -> Script {
 
 fn out_of_time() -> Outcome {
     let world = World::lived_in()?;
-    let played = world.play("- [ ] T1 slow (timeout: 1s)\n", &slow(Script::default(), "T1"), |_| {})?;
+    let played = world.play(
+        "- [ ] T1 slow (timeout: 1s)\n",
+        &slow(Script::default(), "T1"),
+        |_| {},
+    )?;
     played.require_failure("T1", FailureCause::Timeout, "`timeout` of 1 s")?;
     require_report(&played, "T1", FailureCause::Timeout)?;
     // What it had written is kept.
@@ -134,31 +212,58 @@ fn out_of_time() -> Outcome {
         Event::SnapshotTaken { commit, .. } => Some(commit.to_string()),
         _ => None,
     });
-    let Some(kept) = kept.last() else { return fail(played.story()) };
-    if world.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
+    let Some(kept) = kept.last() else {
+        return fail(played.story());
+    };
+    if world.repository.show(kept, "half.txt")? == "half" {
+        Ok(())
+    } else {
+        fail("half.txt is not kept")
+    }
 }
 
 fn run_out_of_time() -> Outcome {
     let script = slow(slow(Script::default(), "T1"), "T2");
     let plan = "- [ ] T1 slow\n- [ ] T2 slow\n- [ ] T3 after (run: touch three) (depends: T1)\n";
-    let played = World::lived_in()?.play(plan, &script, |settings| settings.run.timeout_ms = Some(2_000))?;
+    let played = World::lived_in()?.play(plan, &script, |settings| {
+        settings.run.timeout_ms = Some(2_000)
+    })?;
     for task in ["T1", "T2"] {
-        played.require_failure(task, FailureCause::Timeout, "the run's time limit of 2 s is used up")?;
+        played.require_failure(
+            task,
+            FailureCause::Timeout,
+            "the run's time limit of 2 s is used up",
+        )?;
         require_report(&played, task, FailureCause::Timeout)?;
     }
     Ok(())
 }
 
-/// Nothing but the end of its child lets the parent go on, and that comes with the end of the run's time.
+/// Nothing but the end of its child lets the parent go on, and that comes with the end of the run's
+/// time.
 fn waiting_out_of_time() -> Outcome {
     let script = Script::default()
         .rule(Rule::task("T1").last_contains(LAST).text(REPORT))
-        .rule(Rule::task("T1").turn(1).call("spawn_child_agent", &json!({"task": "Write two"})))
-        .rule(Rule::task("T1").turn(2).call("wait_for_agents", &json!({"agent_ids": ["write_two"]})));
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("spawn_child_agent", &json!({"task": "Write two"})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("wait_for_agents", &json!({"agent_ids": ["write_two"]})),
+        );
     let (plan, script) = ("- [ ] T1 lead (agent: lead)\n", slow(script, "write_two"));
-    let played = waits::world()?.play(plan, &script, |settings| settings.run.timeout_ms = Some(6_000))?;
+    let played = waits::world()?.play(plan, &script, |settings| {
+        settings.run.timeout_ms = Some(6_000)
+    })?;
     for task in ["T1", "write_two"] {
-        played.require_failure(task, FailureCause::Timeout, "the run's time limit of 6 s is used up")?;
+        played.require_failure(
+            task,
+            FailureCause::Timeout,
+            "the run's time limit of 6 s is used up",
+        )?;
         require_report(&played, task, FailureCause::Timeout)?;
     }
     Ok(())
@@ -171,7 +276,11 @@ fn without_a_reply() -> Outcome {
     played.require(4, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Turns, "turns")?;
     let (_, requests, report) = last_of(&played, "T1")?;
-    if requests.len() == 1 && report.is_none() { Ok(()) } else { fail(played.story()) }
+    if requests.len() == 1 && report.is_none() {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn retried() -> Outcome {
@@ -179,14 +288,27 @@ fn retried() -> Outcome {
     let script = busy(Script::default(), "T1", 9, 0);
     let played = world.play("- [ ] T1 busy (turns: 2)\n", &script, |_| {})?;
     require_report(&played, "T1", FailureCause::Turns)?;
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    store.send(&run, &orchestrate_core::Request::Retry { task: "T1".into(), message: None })?;
+    store.send(
+        &run,
+        &orchestrate_core::Request::Retry {
+            task: "T1".into(),
+            message: None,
+        },
+    )?;
     let again = world.resume(&run, &script, |_| {})?;
     again.require(4, &[("T1", FailedTask)])?;
     let given = again.pick(|event| match event {
         Event::ReportGiven(given) => Some(given.summary.as_str()),
         _ => None,
     });
-    if given == [REPORT, REPORT] { Ok(()) } else { fail(again.story()) }
+    if given == [REPORT, REPORT] {
+        Ok(())
+    } else {
+        fail(again.story())
+    }
 }

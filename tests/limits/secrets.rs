@@ -1,4 +1,5 @@
-//! Secrets in whole runs: models, files and commands print them in every form, and none is shown or recorded.
+//! Secrets in whole runs: models, files and commands print them in every form, and none is shown or
+//! recorded.
 
 use std::path::Path;
 
@@ -6,16 +7,36 @@ use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use serde_json::json;
 
-use crate::support::{Case, ModelServer, Outcome, Reply, Rule, Script, World, case, done, fail, write};
+use crate::support::{
+    Case, ModelServer, Outcome, Reply, Rule, Script, World, case, done, fail, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("secrets::what_a_tool_reads_is_redacted", what_a_tool_reads_is_redacted),
-        case("secrets::what_was_redacted_is_never_written_back", what_was_redacted_is_never_written_back),
-        case("secrets::ordinary_words_stay_what_they_are", ordinary_words_stay_what_they_are),
-        case("secrets::what_a_check_says_is_redacted", what_a_check_says_is_redacted),
-        case("secrets::what_a_server_echoes_is_shown_to_nobody", what_a_server_echoes_is_shown_to_nobody),
-        case("secrets::a_plan_that_holds_a_key_is_refused", a_plan_that_holds_a_key),
+        case(
+            "secrets::what_a_tool_reads_is_redacted",
+            what_a_tool_reads_is_redacted,
+        ),
+        case(
+            "secrets::what_was_redacted_is_never_written_back",
+            what_was_redacted_is_never_written_back,
+        ),
+        case(
+            "secrets::ordinary_words_stay_what_they_are",
+            ordinary_words_stay_what_they_are,
+        ),
+        case(
+            "secrets::what_a_check_says_is_redacted",
+            what_a_check_says_is_redacted,
+        ),
+        case(
+            "secrets::what_a_server_echoes_is_shown_to_nobody",
+            what_a_server_echoes_is_shown_to_nobody,
+        ),
+        case(
+            "secrets::a_plan_that_holds_a_key_is_refused",
+            a_plan_that_holds_a_key,
+        ),
     ]
 }
 
@@ -38,7 +59,10 @@ fn traces() -> Vec<String> {
     let base64 = ["c2stdGVzdC0wMTIz", "zay10ZXN0LTAxMj", "rlXRlc3QtMDEyMz"].map(str::to_owned);
     let cut = |text: &str| text.chars().take(14).collect::<String>().to_lowercase();
     let plain = [KEY, &backwards, &hex, &percent, PASSWORD].map(cut);
-    plain.into_iter().chain(base64.map(|text| cut(&text))).collect()
+    plain
+        .into_iter()
+        .chain(base64.map(|text| cut(&text)))
+        .collect()
 }
 
 /// Returns the first trace in a text.
@@ -57,25 +81,41 @@ fn require_unwritten(state: &Path) -> Outcome {
             let is_tree = entry.file_name() == "runs";
             if entry.file_type()?.is_dir() && !is_tree {
                 folders.push(entry.path());
-            } else if entry.file_type()?.is_file() && !entry.file_name().to_string_lossy().ends_with("script.jsonl") {
+            } else if entry.file_type()?.is_file()
+                && !entry
+                    .file_name()
+                    .to_string_lossy()
+                    .ends_with("script.jsonl")
+            {
                 seen += 1;
-                if let Some(trace) = trace_in(&String::from_utf8_lossy(&std::fs::read(entry.path())?)) {
+                if let Some(trace) =
+                    trace_in(&String::from_utf8_lossy(&std::fs::read(entry.path())?))
+                {
                     return fail(format!("{trace} is in {}", entry.path().display()));
                 }
             }
         }
     }
-    if seen > 0 { Ok(()) } else { fail("there is no journal to look at") }
+    if seen > 0 {
+        Ok(())
+    } else {
+        fail("there is no journal to look at")
+    }
 }
 
-/// Creates a repository whose files contain the secrets, with a remote whose URL contains the password.
+/// Creates a repository whose files contain the secrets, with a remote whose URL contains the
+/// password.
 fn world() -> Result<World, Failed> {
     let world = World::lived_in()?;
     let remote = format!("https://me:{PASSWORD}@host.invalid/x.git");
     world.repository.write("secret.txt", KEY)?;
-    world.repository.write("remote.txt", &format!("{remote}\n{PASSWORD}\n"))?;
+    world
+        .repository
+        .write("remote.txt", &format!("{remote}\n{PASSWORD}\n"))?;
     world.repository.commit_all("Add what nobody should")?;
-    world.repository.git(&["remote", "add", "origin", &remote])?;
+    world
+        .repository
+        .git(&["remote", "add", "origin", &remote])?;
     Ok(world)
 }
 
@@ -87,14 +127,20 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
                 .call("run_shell_command", &json!({"command": PRINT}))
                 .call("read_file", &json!({"path": "secret.txt"}))
                 .call("grep", &json!({"pattern": "password"}))
-                .call("run_shell_command", &json!({"command": "yes \"$(cat secret.txt)\" | head -n 4000"})),
+                .call(
+                    "run_shell_command",
+                    &json!({"command": "yes \"$(cat secret.txt)\" | head -n 4000"}),
+                ),
         )
         .rule(write("T1", "one.txt", "1\n").turn(2))
         .rule(done("T1"));
     let play = |key: Option<&str>| {
         let world = world()?;
         let played = world.play("- [ ] T1 read\n", &script, |settings| {
-            settings.environment = key.map(|key| ("OPENAI_API_KEY".to_owned(), key.to_owned())).into_iter().collect();
+            settings.environment = key
+                .map(|key| ("OPENAI_API_KEY".to_owned(), key.to_owned()))
+                .into_iter()
+                .collect();
         })?;
         played.require(0, &[("T1", Merged)])?;
         Ok::<_, Failed>((world, played))
@@ -104,29 +150,48 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
     if let Some(trace) = trace_in(&told) {
         return fail(format!("{trace} in {told}"));
     }
-    if told.matches("[redacted:OPENAI_API_KEY]").count() < 8 || !told.contains("[redacted:git configuration]") {
+    if told.matches("[redacted:OPENAI_API_KEY]").count() < 8
+        || !told.contains("[redacted:git configuration]")
+    {
         return fail(told);
     }
     require_unwritten(&world.home.state())?;
     // The control: a run without the key has no such secret, and then every form of it is there.
     let (_kept, played) = play(None)?;
     let told = format!("{:?}", played.requests()?).to_lowercase();
-    let missing: Vec<String> = traces().into_iter().filter(|trace| !told.contains(trace)).collect();
-    if missing == [PASSWORD[..14].to_lowercase()] { Ok(()) } else { fail(format!("{missing:?} in {told}")) }
+    let missing: Vec<String> = traces()
+        .into_iter()
+        .filter(|trace| !told.contains(trace))
+        .collect();
+    if missing == [PASSWORD[..14].to_lowercase()] {
+        Ok(())
+    } else {
+        fail(format!("{missing:?} in {told}"))
+    }
 }
 
 /// An agent that writes back what it read would replace the key with the mark.
 fn what_was_redacted_is_never_written_back() -> Outcome {
     let marked = "key = [redacted:OPENAI_API_KEY]";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "secret.txt", "content": marked})))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "new.txt", "content": format!("k={KEY}")})))
+        .rule(Rule::task("T1").turn(1).call(
+            "write_file",
+            &json!({"path": "secret.txt", "content": marked}),
+        ))
+        .rule(Rule::task("T1").turn(2).call(
+            "write_file",
+            &json!({"path": "new.txt", "content": format!("k={KEY}")}),
+        ))
         .rule(write("T1", "one.txt", "1\n").turn(3))
         .rule(done("T1"));
     let play = |name: &str| {
         let world = world()?;
         let played = world.play("- [ ] T1 write\n", &script, |settings| {
-            let key = if name == "OPENAI_API_KEY" { KEY } else { "another-0a1b2c3d4e5f6g" };
+            let key = if name == "OPENAI_API_KEY" {
+                KEY
+            } else {
+                "another-0a1b2c3d4e5f6g"
+            };
             settings.environment = [(name.to_owned(), key.to_owned())].into();
         })?;
         played.require(0, &[("T1", Merged)])?;
@@ -134,22 +199,36 @@ fn what_was_redacted_is_never_written_back() -> Outcome {
         Ok::<_, Failed>((merged, world.merged(&played.report, "new.txt").ok(), played))
     };
     let (kept, new, played) = play("OPENAI_API_KEY")?;
-    if kept != KEY || new.is_some() || !format!("{:?}", played.requests()?).contains("nothing was done") {
+    if kept != KEY
+        || new.is_some()
+        || !format!("{:?}", played.requests()?).contains("nothing was done")
+    {
         return fail(format!("{kept} {new:?} {}", played.story()));
     }
     // Without that secret the same text is written as it is.
     let (kept, new, _) = play("ANTHROPIC_API_KEY")?;
-    if kept == marked && new == Some(format!("k={KEY}")) { Ok(()) } else { fail(format!("{kept} {new:?}")) }
+    if kept == marked && new == Some(format!("k={KEY}")) {
+        Ok(())
+    } else {
+        fail(format!("{kept} {new:?}"))
+    }
 }
 
 /// A password that is an ordinary word is not redacted, so an agent can read and write that word.
 fn ordinary_words_stay_what_they_are() -> Outcome {
     let code = "def check(password): return password != 'postgres'";
-    let script = Script::default().rule(write("T1", "check.py", code)).rule(done("T1"));
+    let script = Script::default()
+        .rule(write("T1", "check.py", code))
+        .rule(done("T1"));
     let world = world()?;
     let played = world.play("- [ ] T1 write\n", &script, |settings| {
-        let given = [("https_proxy", "http://me:password@127.0.0.1:1"), ("POSTGRES_PASSWORD", "postgres")];
-        settings.environment = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let given = [
+            ("https_proxy", "http://me:password@127.0.0.1:1"),
+            ("POSTGRES_PASSWORD", "postgres"),
+        ];
+        settings.environment = given
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
     })?;
     played.require(0, &[("T1", Merged)])?;
     let merged = world.merged(&played.report, "check.py")?;
@@ -158,7 +237,9 @@ fn ordinary_words_stay_what_they_are() -> Outcome {
 
 fn what_a_check_says_is_redacted() -> Outcome {
     let world = world()?;
-    world.repository.write("check.sh", &format!("{PRINT}\nexit 1\n"))?;
+    world
+        .repository
+        .write("check.sh", &format!("{PRINT}\nexit 1\n"))?;
     world.repository.commit_all("Add a check")?;
     let plan = "- [ ] T1 make (run: sh check.sh; true)\n- [ ] T2 make (run: echo 2 > two.txt) (verify: sh check.sh)\n";
     let played = world.play(plan, &Script::default(), |settings| {
@@ -178,32 +259,54 @@ fn what_a_server_echoes_is_shown_to_nobody() -> Outcome {
         None if !shown.contains("[redacted:OPENAI_API_KEY]") => return fail(shown),
         None => require_unwritten(&world.home.state())?,
     }
-    // The control: whoever gives another key is shown what the same server says, since it is no secret then.
+    // The control: whoever gives another key is shown what the same server says, since it is no
+    // secret then.
     let (world, shown) = echoed("another-0a1b2c3d4e5f6g")?;
     let is_shown = trace_in(&shown).is_some() && require_unwritten(&world.home.state()).is_err();
     if is_shown { Ok(()) } else { fail(shown) }
 }
 
-/// Runs two tasks with this key, whose server says [`KEY`]; returns what the commands of the user then show.
+/// Runs two tasks with this key, whose server says [`KEY`]; returns what the commands of the user
+/// then show.
 fn echoed(given: &str) -> Result<(World, String), Failed> {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 ask\n- [ ] T2 ask (after: T1)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 ask\n- [ ] T2 ask (after: T1)\n")?;
     // One task's reply calls a tool with the key, the other's is a refusal that repeats the key.
     let backwards: String = KEY.chars().rev().collect();
     let server = ModelServer::answering(move |request, number| match number {
-        0 => Reply::text(&format!("I was given {KEY}.")).call("write_file", json!({"path": KEY, "content": KEY})),
-        _ if request.body.to_string().contains("T2") => Reply::error(400, &format!("bad key {KEY} {backwards}")),
+        0 => Reply::text(&format!("I was given {KEY}."))
+            .call("write_file", json!({"path": KEY, "content": KEY})),
+        _ if request.body.to_string().contains("T2") => {
+            Reply::error(400, &format!("bad key {KEY} {backwards}"))
+        }
         1 => Reply::text(&format!("Done with {KEY}")),
         _ => Reply::error(400, &format!("bad key {KEY} {backwards}")),
     })?;
     let ran = world
-        .orchestrate(&["run", "plan.md", "--model", "openai/test", "--verbose", "--output-format", "stream-json"])
+        .orchestrate(&[
+            "run",
+            "plan.md",
+            "--model",
+            "openai/test",
+            "--verbose",
+            "--output-format",
+            "stream-json",
+        ])
         .env("OPENAI_API_KEY", given)
         .env("OPENAI_BASE_URL", server.openai_base())
         .run()?;
     let without_key = |typed: &[&str]| world.orchestrate(typed).run();
-    let later = [without_key(&["log", "--transcript"])?, without_key(&["status", "--json"])?];
-    let shown: String = [&ran].into_iter().chain(&later).map(|ran| format!("{}{}", ran.stdout, ran.stderr)).collect();
+    let later = [
+        without_key(&["log", "--transcript"])?,
+        without_key(&["status", "--json"])?,
+    ];
+    let shown: String = [&ran]
+        .into_iter()
+        .chain(&later)
+        .map(|ran| format!("{}{}", ran.stdout, ran.stderr))
+        .collect();
     Ok((world, shown))
 }
 
@@ -213,8 +316,15 @@ fn a_plan_that_holds_a_key() -> Outcome {
     let played = world.play(&plan, &Script::default(), |settings| {
         settings.environment = [("OPENAI_API_KEY".to_owned(), KEY.to_owned())].into();
     });
-    let Err(error) = played else { return fail("the plan was run") };
+    let Err(error) = played else {
+        return fail("the plan was run");
+    };
     let told = error.message().unwrap_or_default().to_owned();
-    let says = told.contains("line 2 of the plan: it contains the secret OPENAI_API_KEY") && trace_in(&told).is_none();
-    if says { require_unwritten(&world.home.state()) } else { fail(told) }
+    let says = told.contains("line 2 of the plan: it contains the secret OPENAI_API_KEY")
+        && trace_in(&told).is_none();
+    if says {
+        require_unwritten(&world.home.state())
+    } else {
+        fail(told)
+    }
 }

@@ -1,4 +1,5 @@
-//! Calls that a user decides about, in whole runs: parked, answered from elsewhere, carried out or refused.
+//! Calls that a user decides about, in whole runs: parked, answered from elsewhere, carried out or
+//! refused.
 
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -13,28 +14,74 @@ use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::json;
 
 use crate::support::{
-    Case, Need, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, runtime, says, write,
+    Case, Need, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, runtime,
+    says, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("approvals::an_approved_call_runs_once_it_is_resumed", an_approved_call_runs),
-        case("approvals::an_answer_that_is_carried_out_as_the_run_ends_is_obeyed", an_answer_at_the_end_is_obeyed),
-        case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
-        case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
-        case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
-        case("approvals::a_pause_changes_no_result", a_pause_changes_no_result),
-        case("approvals::a_decided_call_is_not_decided_again", a_decided_call_is_not_decided_again),
-        case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
-        case("approvals::what_is_approved_is_what_was_shown", what_is_approved_is_what_was_shown),
-        case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it", no_word_of_a_call_is_kept),
-        case("approvals::what_nobody_is_shown_is_not_approved", what_nobody_is_shown_is_not_approved),
-        case("approvals::a_terminal_shows_the_whole_call_and_asks", a_terminal_shows_the_whole_call_and_asks)
-            .needs(Need::TERMINAL),
-        case("approvals::work_that_nobody_has_looked_at_is_asked_about", work_that_nobody_has_looked_at_is_asked_about)
-            .needs(Need::TERMINAL),
-        case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
-        case("approvals::asking_nobody_fails_with_a_code_of_its_own", asking_nobody_fails_with_a_code_of_its_own),
+        case(
+            "approvals::an_approved_call_runs_once_it_is_resumed",
+            an_approved_call_runs,
+        ),
+        case(
+            "approvals::an_answer_that_is_carried_out_as_the_run_ends_is_obeyed",
+            an_answer_at_the_end_is_obeyed,
+        ),
+        case(
+            "approvals::a_rejected_call_is_told_to_the_model",
+            a_rejected_call_is_told_to_the_model,
+        ),
+        case(
+            "approvals::a_live_run_takes_the_answer",
+            a_live_run_takes_the_answer,
+        ),
+        case(
+            "approvals::each_of_two_like_calls_is_asked_about",
+            each_of_two_like_calls_is_asked_about,
+        ),
+        case(
+            "approvals::a_pause_changes_no_result",
+            a_pause_changes_no_result,
+        ),
+        case(
+            "approvals::a_decided_call_is_not_decided_again",
+            a_decided_call_is_not_decided_again,
+        ),
+        case(
+            "approvals::a_program_without_a_terminal_parks_if_it_is_told_to",
+            a_program_parks_if_it_is_told_to,
+        ),
+        case(
+            "approvals::what_is_approved_is_what_was_shown",
+            what_is_approved_is_what_was_shown,
+        ),
+        case(
+            "approvals::no_word_of_a_call_is_kept_from_whoever_approves_it",
+            no_word_of_a_call_is_kept,
+        ),
+        case(
+            "approvals::what_nobody_is_shown_is_not_approved",
+            what_nobody_is_shown_is_not_approved,
+        ),
+        case(
+            "approvals::a_terminal_shows_the_whole_call_and_asks",
+            a_terminal_shows_the_whole_call_and_asks,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "approvals::work_that_nobody_has_looked_at_is_asked_about",
+            work_that_nobody_has_looked_at_is_asked_about,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "approvals::a_denied_call_that_the_agent_gets_over_fails_nothing",
+            a_denied_call_is_got_over,
+        ),
+        case(
+            "approvals::asking_nobody_fails_with_a_code_of_its_own",
+            asking_nobody_fails_with_a_code_of_its_own,
+        ),
     ]
 }
 
@@ -51,7 +98,10 @@ fn ask(settings: &mut Settings, parks: bool) {
 
 fn script() -> Script {
     Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(Rule::task("T1").turn(1).call(
+            "run_shell_command",
+            &json!({"command": "touch published.txt"}),
+        ))
         .rule(
             Rule::task("T1")
                 .last_contains("not today")
@@ -64,7 +114,10 @@ fn script() -> Script {
 
 fn open_call(played: &Played) -> Result<CallHash, Failed> {
     let state = played.coordinator.store().state(&played.report.run_id)?;
-    let open: Vec<_> = state.open_approvals().map(|(call, _)| call.clone()).collect();
+    let open: Vec<_> = state
+        .open_approvals()
+        .map(|(call, _)| call.clone())
+        .collect();
     match open.as_slice() {
         [call] => Ok(call.clone()),
         other => fail(format!("{} open calls\n{}", other.len(), played.story())),
@@ -81,9 +134,19 @@ fn parked(world: &World) -> Result<(Played, CallHash), Failed> {
 /// Queues an answer as another terminal does, while no coordinator is alive, and resumes the run.
 fn answer(world: &World, allowed: bool, message: Option<&str>) -> Result<Played, Failed> {
     let (played, call) = parked(world)?;
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    let sent = store.send(&run, &Request::Decide { call, allowed, message: message.map(str::to_owned) })?;
+    let sent = store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed,
+            message: message.map(str::to_owned),
+        },
+    )?;
     let resumed = world.resume(&run, &script(), |settings| ask(settings, true))?;
     match store.answer(sent)? {
         Some(Ok(_)) => Ok(resumed),
@@ -96,7 +159,9 @@ fn an_approved_call_runs() -> Outcome {
     let resumed = answer(&world, true, None)?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let commands = resumed.pick(|event| match event {
-        Event::ToolStarted { task, arguments, .. } if task.as_str() == "T1" => Some(arguments["command"].clone()),
+        Event::ToolStarted {
+            task, arguments, ..
+        } if task.as_str() == "T1" => Some(arguments["command"].clone()),
         _ => None,
     });
     if commands != [json!("touch published.txt")] {
@@ -106,14 +171,19 @@ fn an_approved_call_runs() -> Outcome {
         Event::ApprovalRequested { rule, .. } => Some(rule.as_str()),
         _ => None,
     });
-    let is_start = |event: &Event| matches!(event, Event::ToolStarted { task, .. } if task.as_str() == "T1");
+    let is_start =
+        |event: &Event| matches!(event, Event::ToolStarted { task, .. } if task.as_str() == "T1");
     let decided = resumed.first(|event| matches!(event, Event::ApprovalDecided { .. }))?;
     if rules != ["ask:run_shell_command(touch*)"] || resumed.first(is_start)? < decided {
         return fail(resumed.story());
     }
     // The reply that asked for it is not requested again.
     let turns = resumed.report.tasks[0].turns;
-    if turns == 2 && world.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
+    if turns == 2 && world.merged(&resumed.report, "published.txt").is_ok() {
+        Ok(())
+    } else {
+        fail(resumed.story())
+    }
 }
 
 /// The run only waits, so it is about to end while the answer is carried out. It has to continue,
@@ -125,11 +195,24 @@ fn an_approved_call_runs() -> Outcome {
 fn an_answer_at_the_end_is_obeyed() -> Outcome {
     let world = World::lived_in()?;
     let (played, call) = parked(&world)?;
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    let sent = store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+    let sent = store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     let coordinator = world.coordinator(&script(), |settings| ask(settings, true))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()?;
     let report = runtime.block_on(async {
         let resumed = coordinator.resume(&run).await?;
         let begin = Arc::new(Barrier::new(2));
@@ -156,15 +239,22 @@ fn a_rejected_call_is_told_to_the_model() -> Outcome {
         Event::ToolFinished { task, outcome, .. } if task.as_str() == "T1" => Some(*outcome),
         _ => None,
     });
-    if refused.first() != Some(&ToolOutcome::Denied) || world.merged(&resumed.report, "published.txt").is_ok() {
+    if refused.first() != Some(&ToolOutcome::Denied)
+        || world.merged(&resumed.report, "published.txt").is_ok()
+    {
         return fail(resumed.story());
     }
-    if world.merged(&resumed.report, "no.txt")? == "no" { Ok(()) } else { fail(resumed.story()) }
+    if world.merged(&resumed.report, "no.txt")? == "no" {
+        Ok(())
+    } else {
+        fail(resumed.story())
+    }
 }
 
 fn a_live_run_takes_the_answer() -> Outcome {
     let world = World::lived_in()?;
-    // T2 keeps working until the call has been answered, so the run is alive when the answer arrives.
+    // T2 keeps working until the call has been answered, so the run is alive when the answer
+    // arrives.
     let script = (1..=200).fold(script_of_t1(), |script, turn| {
         let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
         script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
@@ -176,11 +266,22 @@ fn a_live_run_takes_the_answer() -> Outcome {
     let report = runtime()?.block_on(async {
         let run = coordinator.start(plan_input(PLAN)?).await?;
         let mut state = run.watch();
-        let asks = state.wait_for(|state| state.open_approvals().next().is_some()).await?;
+        let asks = state
+            .wait_for(|state| state.open_approvals().next().is_some())
+            .await?;
         let call = asks.open_approvals().map(|(call, _)| call.clone()).next();
         drop(asks);
-        let Some(call) = call else { return fail("no call asks") };
-        run.store().send(run.id(), &Request::Decide { call, allowed: true, message: None })?;
+        let Some(call) = call else {
+            return fail("no call asks");
+        };
+        run.store().send(
+            run.id(),
+            &Request::Decide {
+                call,
+                allowed: true,
+                message: None,
+            },
+        )?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
     Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
@@ -190,19 +291,36 @@ fn a_live_run_takes_the_answer() -> Outcome {
 fn each_of_two_like_calls_is_asked_about() -> Outcome {
     let world = World::lived_in()?;
     let touch = json!({"command": "touch published.txt"});
-    let twice = Rule::task("T1").turn(1).call("run_shell_command", &touch).call("run_shell_command", &touch);
+    let twice = Rule::task("T1")
+        .turn(1)
+        .call("run_shell_command", &touch)
+        .call("run_shell_command", &touch);
     let script = Script::default().rule(twice).rule(done("T1"));
     let parks = |settings: &mut Settings| ask(settings, true);
     let first = world.play("- [ ] T1 publish\n", &script, parks)?;
     let run = first.report.run_id.clone();
     let (one, store) = (open_call(&first)?, first.coordinator.store().clone());
     drop(first);
-    store.send(&run, &Request::Decide { call: one.clone(), allowed: true, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call: one.clone(),
+            allowed: true,
+            message: None,
+        },
+    )?;
     let second = world.resume(&run, &script, parks)?;
     second.require(3, &[("T1", Waiting)])?;
     let other = open_call(&second)?;
     drop(second);
-    store.send(&run, &Request::Decide { call: other.clone(), allowed: false, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call: other.clone(),
+            allowed: false,
+            message: None,
+        },
+    )?;
     let ended = world.resume(&run, &script, parks)?;
     ended.require(0, &[("T1", Merged)])?;
     let outcomes = ended.pick(|event| match event {
@@ -212,13 +330,20 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
     let each = outcomes == [ToolOutcome::Ok, ToolOutcome::Denied];
     // The control: the one that was allowed runs, and its file is in the result.
     world.merged(&ended.report, "published.txt")?;
-    if each && one != other { Ok(()) } else { fail(ended.story()) }
+    if each && one != other {
+        Ok(())
+    } else {
+        fail(ended.story())
+    }
 }
 
-/// How much a call may show depends on the calls of its turn, not on how many of them came before a pause.
+/// How much a call may show depends on the calls of its turn, not on how many of them came before a
+/// pause.
 fn a_pause_changes_no_result() -> Outcome {
     let world = World::lived_in()?;
-    let long: String = (1000..3000).map(|line| format!("line {line} of a long file\n")).collect();
+    let long: String = (1000..3000)
+        .map(|line| format!("line {line} of a long file\n"))
+        .collect();
     for name in ["a.txt", "b.txt"] {
         world.repository.write(name, &long)?;
     }
@@ -226,7 +351,10 @@ fn a_pause_changes_no_result() -> Outcome {
     let turn = Rule::task("T1")
         .turn(1)
         .call("read_file", &json!({"path": "a.txt"}))
-        .call("run_shell_command", &json!({"command": "touch published.txt"}))
+        .call(
+            "run_shell_command",
+            &json!({"command": "touch published.txt"}),
+        )
         .call("read_file", &json!({"path": "b.txt"}));
     let script = Script::default().rule(turn).rule(done("T1"));
     let parks = |settings: &mut Settings| ask(settings, true);
@@ -234,14 +362,30 @@ fn a_pause_changes_no_result() -> Outcome {
     let (run, call) = (first.report.run_id.clone(), open_call(&first)?);
     let store = first.coordinator.store().clone();
     drop(first);
-    store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     let resumed = world.resume(&run, &script, parks)?;
     resumed.require(0, &[("T1", Merged)])?;
-    // A result records how long its call took, which its agent is not told, so only the bodies are compared.
+    // A result records how long its call took, which its agent is not told, so only the bodies are
+    // compared.
     let text = |result: &String| Ok(at(&serde_json::from_str(result)?, "/body")?.clone());
-    let texts = resumed.results("T1")?.iter().map(text).collect::<Result<Vec<_>, Failed>>()?;
+    let texts = resumed
+        .results("T1")?
+        .iter()
+        .map(text)
+        .collect::<Result<Vec<_>, Failed>>()?;
     match texts.as_slice() {
-        [before, _, after] if before.to_string().contains("continue with offset") && before == after => Ok(()),
+        [before, _, after]
+            if before.to_string().contains("continue with offset") && before == after =>
+        {
+            Ok(())
+        }
         other => fail(format!("{other:?}")),
     }
 }
@@ -251,30 +395,55 @@ fn a_decided_call_is_not_decided_again() -> Outcome {
     const LATER: usize = 20;
     let world = World::lived_in()?;
     let (played, call) = parked(&world)?;
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    let decide = |allowed| store.send(&run, &Request::Decide { call: call.clone(), allowed, message: None });
+    let decide = |allowed| {
+        store.send(
+            &run,
+            &Request::Decide {
+                call: call.clone(),
+                allowed,
+                message: None,
+            },
+        )
+    };
     let first = decide(true)?;
-    let later = std::iter::repeat_with(|| decide(false)).take(LATER).collect::<Result<Vec<_>, _>>()?;
+    let later = std::iter::repeat_with(|| decide(false))
+        .take(LATER)
+        .collect::<Result<Vec<_>, _>>()?;
     let resumed = world.resume(&run, &script(), |settings| ask(settings, true))?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let refused = Some(Err(RequestRefused::NoSuchCall { call: call.clone() }));
-    let answers = later.into_iter().map(|sent| store.answer(sent)).collect::<Result<Vec<_>, _>>()?;
-    if store.answer(first)? != Some(Ok(format!("call {call} is approved"))) || answers != vec![refused; LATER] {
+    let answers = later
+        .into_iter()
+        .map(|sent| store.answer(sent))
+        .collect::<Result<Vec<_>, _>>()?;
+    if store.answer(first)? != Some(Ok(format!("call {call} is approved")))
+        || answers != vec![refused; LATER]
+    {
         return fail(format!("{answers:?}"));
     }
-    if world.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
+    if world.merged(&resumed.report, "published.txt").is_ok() {
+        Ok(())
+    } else {
+        fail(resumed.story())
+    }
 }
 
 /// Returns a script in which T1 publishes as in [`script`] and then tells T2, which waits for that.
 fn script_of_t1() -> Script {
     Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
-        .rule(
-            Rule::task("T1")
-                .turn(2)
-                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": "it is published"})),
-        )
+        .rule(Rule::task("T1").turn(1).call(
+            "run_shell_command",
+            &json!({"command": "touch published.txt"}),
+        ))
+        .rule(Rule::task("T1").turn(2).call(
+            "send_message_to_agent",
+            &json!({"agent_id": "T2", "message": "it is published"}),
+        ))
         .rule(done("T1"))
         .rule(
             Rule::task("T2")
@@ -292,7 +461,14 @@ fn a_program_parks_if_it_is_told_to() -> Outcome {
         std::fs::write(file("plan.md"), PLAN)?;
         script().write_to(&world.home.path().join("model.jsonl"))?;
         let (plan, model) = (file("plan.md"), format!("script:{}", file("model.jsonl")));
-        let run = ["run", &plan, "--model", &model, "--ask", "run_shell_command(touch*)"];
+        let run = [
+            "run",
+            &plan,
+            "--model",
+            &model,
+            "--ask",
+            "run_shell_command(touch*)",
+        ];
         let invocation = world.orchestrate(&run);
         match said {
             Some(said) => invocation.env("ORCHESTRATE_ASK", said),
@@ -302,15 +478,24 @@ fn a_program_parks_if_it_is_told_to() -> Outcome {
         .exits(code)?;
         let type_in = |arguments: &[&str], code| world.types(arguments, code);
         let status = type_in(&["status", "--json"], 0)?.json()?;
-        let waiting = status["approvals"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let waiting = status["approvals"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         match (said, waiting) {
             (Some("park"), [call]) => {
-                let of = |field: &str| Ok::<_, Failed>(at(call, field)?.as_str().unwrap_or_default().to_owned());
+                let of = |field: &str| {
+                    Ok::<_, Failed>(at(call, field)?.as_str().unwrap_or_default().to_owned())
+                };
                 let (call, hash) = (of("/call")?, of("/hash")?);
                 type_in(&["approve", &call, "--hash", &hash], 0)?;
                 let again = type_in(&["approve", &call], 2)?;
-                require_contains(&again.stderr, &format!("call {call} has been answered already"))?;
-                type_in(&["diff", "T1"], 0).and_then(|ran| require_contains(&ran.stdout, "published.txt"))?;
+                require_contains(
+                    &again.stderr,
+                    &format!("call {call} has been answered already"),
+                )?;
+                type_in(&["diff", "T1"], 0)
+                    .and_then(|ran| require_contains(&ran.stdout, "published.txt"))?;
             }
             (Some("park"), other) => return fail(format!("{other:#?}")),
             (_, []) => {}
@@ -322,12 +507,19 @@ fn a_program_parks_if_it_is_told_to() -> Outcome {
 }
 
 fn require_contains(text: &str, part: &str) -> Outcome {
-    if text.contains(part) { Ok(()) } else { fail(text) }
+    if text.contains(part) {
+        Ok(())
+    } else {
+        fail(text)
+    }
 }
 
 fn a_denied_call_is_got_over() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(Rule::task("T1").turn(1).call(
+            "run_shell_command",
+            &json!({"command": "touch published.txt"}),
+        ))
         .rule(write("T1", "other.txt", "1\n").turn(2))
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
@@ -338,14 +530,22 @@ fn a_denied_call_is_got_over() -> Outcome {
 
 fn asking_nobody_fails_with_a_code_of_its_own() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(Rule::task("T1").turn(1).call(
+            "run_shell_command",
+            &json!({"command": "touch published.txt"}),
+        ))
         .rule(Rule::task("T1").text("I cannot."));
     let (nobody, somebody) = (World::lived_in()?, World::lived_in()?);
-    let play = |world: &World, parks| world.play("- [ ] T1 publish\n", &script, |settings| ask(settings, parks));
+    let play = |world: &World, parks| {
+        world.play("- [ ] T1 publish\n", &script, |settings| {
+            ask(settings, parks)
+        })
+    };
     let refused = play(&nobody, false)?;
     refused.require(5, &[("T1", FailedTask)])?;
     refused.require_told("T1", &["needs approval, which nobody can give in this run"])?;
-    // The control: where somebody answers later, the same call waits, and the run says so by its code.
+    // The control: where somebody answers later, the same call waits, and the run says so by its
+    // code.
     play(&somebody, true)?.require(3, &[("T1", Waiting)])
 }
 
@@ -362,15 +562,43 @@ fn hiding() -> String {
 /// the call's id.
 fn parked_at_a_desk() -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 publish\n")?;
-    let asks = Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": hiding() }));
-    let model =
-        world.script(&Script::default().rule(asks).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1")))?;
-    let run = ["run", "plan.md", "--model", &model, "--ask", "run_shell_command(touch*)"];
-    let ran = world.orchestrate(&run).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
+    let asks = Rule::task("T1")
+        .turn(1)
+        .call("run_shell_command", &json!({ "command": hiding() }));
+    let model = world.script(
+        &Script::default()
+            .rule(asks)
+            .rule(write("T1", "one.txt", "1\n").turn(2))
+            .rule(done("T1")),
+    )?;
+    let run = [
+        "run",
+        "plan.md",
+        "--model",
+        &model,
+        "--ask",
+        "run_shell_command(touch*)",
+    ];
+    let ran = world
+        .orchestrate(&run)
+        .env("ORCHESTRATE_ASK", "park")
+        .run()?
+        .exits(3)?;
     // Its one-line summary says that it is not complete.
-    says(&ran, &["more characters): `orchestrate approve", "shows it in full and asks"])?;
+    says(
+        &ran,
+        &[
+            "more characters): `orchestrate approve",
+            "shows it in full and asks",
+        ],
+    )?;
     let call = world.types(&["status", "--json"], 0)?.json()?;
-    let call = at(&call, "/approvals/0/call")?.as_str().unwrap_or_default().get(..8).unwrap_or_default().to_owned();
+    let call = at(&call, "/approvals/0/call")?
+        .as_str()
+        .unwrap_or_default()
+        .get(..8)
+        .unwrap_or_default()
+        .to_owned();
     Ok((world, call))
 }
 
@@ -381,27 +609,49 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
     let (world, call) = parked_at_a_desk()?;
     says(&world.types(&["log", "--tools"], 0)?, &[TAIL])?;
     let unseen = world.types(&["approve", &call], 2)?;
-    says(&unseen, &["command (2 lines, ", TAIL, "nothing was decided"])?;
-    let hash = unseen.stdout.rsplit("hash ").next().unwrap_or_default().trim().to_owned();
+    says(
+        &unseen,
+        &["command (2 lines, ", TAIL, "nothing was decided"],
+    )?;
+    let hash = unseen
+        .stdout
+        .rsplit("hash ")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
     for wrong in ["0123456789ab", "", &hash[..4], &format!("{hash}0")] {
-        says(&world.types(&["approve", &call, "--hash", wrong], 2)?, &["nothing was decided"])?;
+        says(
+            &world.types(&["approve", &call, "--hash", wrong], 2)?,
+            &["nothing was decided"],
+        )?;
     }
-    says(&world.types(&["approve", &call, "--tree", &hash], 2)?, &["use --hash for a call"])?;
+    says(
+        &world.types(&["approve", &call, "--tree", &hash], 2)?,
+        &["use --hash for a call"],
+    )?;
     let waits = world.types(&["status", "--json"], 0)?.json()?;
     if *at(&waits, "/approvals/0/hash")? != json!(hash)
         || *at(&waits, "/approvals/0/arguments/command")? != json!(hiding())
     {
         return fail(waits);
     }
-    // The control: with the hash that was shown, the same call runs, and the file that it makes is in the result.
-    says(&world.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])?;
+    // The control: with the hash that was shown, the same call runs, and the file that it makes is
+    // in the result.
+    says(
+        &world.types(&["approve", &call, "--hash", &hash], 0)?,
+        &["T1    merged"],
+    )?;
     require_published(&world)
 }
 
 /// Requires that the file that the call makes is in the result of the only run.
 fn require_published(world: &World) -> Outcome {
-    let result =
-        world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
+    let result = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/heads/orchestrate/*/integration",
+    ])?;
     world.repository.show(&result, "published.txt").map(drop)
 }
 
@@ -413,12 +663,31 @@ const WORDS_LIKE_KEYS: &str = "touch sk-published-to.attacker.example.com eyJhbG
 /// the call's id.
 fn parked_with(command: &str) -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 publish\n")?;
-    let asks = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": command, "timeout": 9}));
+    let asks = Rule::task("T1").turn(1).call(
+        "run_shell_command",
+        &json!({"command": command, "timeout": 9}),
+    );
     let model = world.script(&Script::default().rule(asks).rule(done("T1")))?;
-    let run = ["run", "plan.md", "--model", &model, "--ask", "run_shell_command(touch*)"];
-    world.orchestrate(&run).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
+    let run = [
+        "run",
+        "plan.md",
+        "--model",
+        &model,
+        "--ask",
+        "run_shell_command(touch*)",
+    ];
+    world
+        .orchestrate(&run)
+        .env("ORCHESTRATE_ASK", "park")
+        .run()?
+        .exits(3)?;
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    let call = at(&status, "/approvals/0/call")?.as_str().unwrap_or_default().get(..8).unwrap_or_default().to_owned();
+    let call = at(&status, "/approvals/0/call")?
+        .as_str()
+        .unwrap_or_default()
+        .get(..8)
+        .unwrap_or_default()
+        .to_owned();
     Ok((world, call))
 }
 
@@ -430,9 +699,20 @@ fn no_word_of_a_call_is_kept() -> Outcome {
     if *at(&status, "/approvals/0/arguments/command")? != json!(WORDS_LIKE_KEYS) {
         return fail(status);
     }
-    let hash = shown.stdout.rsplit("hash ").next().unwrap_or_default().trim();
-    says(&world.types(&["approve", &call, "--hash", hash], 0)?, &["T1    merged"])?;
-    says(&world.types(&["diff", "T1"], 0)?, &["sk-published-to.attacker.example.com"])?;
+    let hash = shown
+        .stdout
+        .rsplit("hash ")
+        .next()
+        .unwrap_or_default()
+        .trim();
+    says(
+        &world.types(&["approve", &call, "--hash", hash], 0)?,
+        &["T1    merged"],
+    )?;
+    says(
+        &world.types(&["diff", "T1"], 0)?,
+        &["sk-published-to.attacker.example.com"],
+    )?;
     says(&world.types(&["log", "--tools"], 0)?, &[WORDS_LIKE_KEYS])
 }
 
@@ -448,8 +728,14 @@ fn what_nobody_is_shown_is_not_approved() -> Outcome {
         if !at(&status, "/approvals/0/hash")?.is_null() {
             return fail(status);
         }
-        for arguments in [["approve", &call].as_slice(), &["approve", &call, "--hash", "0123456789ab"]] {
-            says(&types(arguments)?.exits(2)?, &["cannot be shown", "redacted", "orchestrate reject"])?;
+        for arguments in [
+            ["approve", &call].as_slice(),
+            &["approve", &call, "--hash", "0123456789ab"],
+        ] {
+            says(
+                &types(arguments)?.exits(2)?,
+                &["cannot be shown", "redacted", "orchestrate reject"],
+            )?;
         }
         if is_recorded {
             refuses_to_approve(&world)?;
@@ -464,10 +750,25 @@ fn what_nobody_is_shown_is_not_approved() -> Outcome {
 /// Requires that a run refuses an approval of its call, whatever sent it.
 fn refuses_to_approve(world: &World) -> Outcome {
     let store = world.archive()?.store().clone();
-    let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
-    let open = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
-    let Some(call) = open else { return fail("no call asks") };
-    let sent = store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+    let run = store
+        .latest_run()?
+        .ok_or_else(|| Failed::from("there is no run"))?;
+    let open = store
+        .state(&run)?
+        .open_approvals()
+        .map(|(call, _)| call.clone())
+        .next();
+    let Some(call) = open else {
+        return fail("no call asks");
+    };
+    let sent = store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     world.types(&["resume"], 3)?;
     match store.answer(sent)? {
         Some(Err(RequestRefused::HiddenCall { .. })) => Ok(()),
@@ -505,9 +806,20 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     // Without a terminal nothing is asked, and the output says what was approved.
     let other = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     other.types(&["run", "plan.md", "--merge", "review"], 3)?;
-    let tree = other.repository.git(&["for-each-ref", "--format=%(tree)", "refs/heads/orchestrate/*/T1"])?;
-    says(&other.types(&["approve", "T1"], 0)?, &[&format!("approved unseen, as tree {tree}")])?;
+    let tree = other.repository.git(&[
+        "for-each-ref",
+        "--format=%(tree)",
+        "refs/heads/orchestrate/*/T1",
+    ])?;
+    says(
+        &other.types(&["approve", "T1"], 0)?,
+        &[&format!("approved unseen, as tree {tree}")],
+    )?;
     // Nothing is said of an approval that is refused.
     let refused = other.types(&["approve", "T1"], 2)?;
-    if refused.stderr.contains("approved unseen") { fail(refused.stderr) } else { Ok(()) }
+    if refused.stderr.contains("approved unseen") {
+        fail(refused.stderr)
+    } else {
+        Ok(())
+    }
 }

@@ -5,33 +5,76 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::{
-    Case, Home, Outcome, Ran, Repository, Script, World, at, case, done, fail, lines, sandboxed, write,
+    Case, Home, Outcome, Ran, Repository, Script, World, at, case, done, fail, lines, sandboxed,
+    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("cli::wrong_usage_exits_2_and_says_what_to_type", wrong_usage_exits_2_and_says_what_to_type),
-        case("cli::what_is_not_built_yet_is_never_ignored", what_is_not_built_yet_is_never_ignored),
-        sandboxed("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
-        sandboxed("cli::gits_variables_say_who_commits", gits_variables_say_who_commits),
+        case(
+            "cli::wrong_usage_exits_2_and_says_what_to_type",
+            wrong_usage_exits_2_and_says_what_to_type,
+        ),
+        case(
+            "cli::what_is_not_built_yet_is_never_ignored",
+            what_is_not_built_yet_is_never_ignored,
+        ),
+        sandboxed(
+            "cli::bad_surroundings_are_refused_before_anything_begins",
+            bad_surroundings_are_refused,
+        ),
+        sandboxed(
+            "cli::gits_variables_say_who_commits",
+            gits_variables_say_who_commits,
+        ),
         sandboxed(
             "cli::the_configuration_that_git_finds_says_who_commits",
             the_configuration_that_git_finds_says_who_commits,
         ),
-        sandboxed("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
-        sandboxed("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
-        sandboxed("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
-        sandboxed("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
+        sandboxed(
+            "cli::the_stream_ends_with_the_json_object",
+            the_stream_ends_with_the_json_object,
+        ),
+        sandboxed(
+            "cli::a_plan_alone_is_run_and_the_rest_shows_it",
+            a_plan_alone_is_run_and_the_rest_shows_it,
+        ),
+        sandboxed(
+            "cli::the_log_shows_what_commands_printed",
+            the_log_shows_what_commands_printed,
+        ),
+        sandboxed(
+            "cli::signals_end_a_run_with_its_state_kept",
+            signals_end_a_run_with_its_state_kept,
+        ),
         sandboxed(
             "cli::a_second_coordinator_is_refused_with_the_firsts_pid",
             a_second_coordinator_is_refused_with_the_firsts_pid,
         ),
-        sandboxed("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
-        sandboxed("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
-        sandboxed("cli::a_merge_of_the_users_hides_no_run", a_merge_of_the_users_hides_no_run),
-        sandboxed("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
-        case("cli::errors_have_the_format_that_is_set", errors_have_the_format_that_is_set),
-        sandboxed("cli::what_cannot_be_landed_waits_for_a_person", a_run_that_cannot_be_landed_waits_for_a_person),
+        sandboxed(
+            "cli::a_dead_run_is_not_called_running_and_goes_on",
+            a_dead_run_goes_on,
+        ),
+        sandboxed(
+            "cli::a_message_takes_a_dead_run_over",
+            a_message_takes_a_dead_run_over,
+        ),
+        sandboxed(
+            "cli::a_merge_of_the_users_hides_no_run",
+            a_merge_of_the_users_hides_no_run,
+        ),
+        sandboxed(
+            "cli::nothing_begins_where_nothing_can_be_recorded",
+            nothing_begins_where_nothing_can_be_recorded,
+        ),
+        case(
+            "cli::errors_have_the_format_that_is_set",
+            errors_have_the_format_that_is_set,
+        ),
+        sandboxed(
+            "cli::what_cannot_be_landed_waits_for_a_person",
+            a_run_that_cannot_be_landed_waits_for_a_person,
+        ),
     ]
 }
 
@@ -70,8 +113,13 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
 
 fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    world.repository.write("replay.md", "---\nmodel: replay:r-abcdef\n---\n- [ ] T1 Make it (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world.repository.write(
+        "replay.md",
+        "---\nmodel: replay:r-abcdef\n---\n- [ ] T1 Make it (run: touch made)\n",
+    )?;
     let table: [&[&str]; 4] = [
         &["blame", "README.md:1"],
         &["run", "plan.md", "--model", "replay:r-abcdef"],
@@ -90,26 +138,47 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
 /// Git's variables name another configuration than the file in the user's home.
 fn the_configuration_that_git_finds_says_who_commits() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     for key in ["user.name", "user.email"] {
         world.repository.git(&["config", "--unset", key])?;
     }
-    let person = |name: &str| format!("[user]\n\tname = {name}\n\temail = {name}@example.invalid\n");
+    let person =
+        |name: &str| format!("[user]\n\tname = {name}\n\temail = {name}@example.invalid\n");
     std::fs::create_dir_all(world.home.path().join("home"))?;
     std::fs::write(world.home.path().join("home/.gitconfig"), person("Wrong"))?;
     let global = world.home.path().join("chosen");
     std::fs::write(&global, person("Chosen"))?;
     let global = global.to_string_lossy().into_owned();
-    let counted = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "author.name"), ("GIT_CONFIG_VALUE_0", "Counted")];
+    let counted = [
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "author.name"),
+        ("GIT_CONFIG_VALUE_0", "Counted"),
+    ];
     let ways: [(&[(&str, &str)], &str); 3] = [
-        (&[("GIT_CONFIG_GLOBAL", &global)], "Chosen <Chosen@example.invalid>"),
+        (
+            &[("GIT_CONFIG_GLOBAL", &global)],
+            "Chosen <Chosen@example.invalid>",
+        ),
         (&counted, "Counted <Wrong@example.invalid>"),
-        (&[("GIT_CONFIG_PARAMETERS", "'user.name'='Given'")], "Given <Wrong@example.invalid>"),
+        (
+            &[("GIT_CONFIG_PARAMETERS", "'user.name'='Given'")],
+            "Given <Wrong@example.invalid>",
+        ),
     ];
     for (variables, expected) in ways {
         let run = world.orchestrate(&["run", "plan.md"]);
-        let ran = variables.iter().fold(run, |run, (name, value)| run.env(name, value)).run()?.exits(0)?;
-        let signed = world.repository.git(&["log", "--format=%an <%ae>", "--glob=refs/heads/orchestrate/*"])?;
+        let ran = variables
+            .iter()
+            .fold(run, |run, (name, value)| run.env(name, value))
+            .run()?
+            .exits(0)?;
+        let signed = world.repository.git(&[
+            "log",
+            "--format=%an <%ae>",
+            "--glob=refs/heads/orchestrate/*",
+        ])?;
         if !signed.lines().any(|line| line == expected) || signed.contains("Wrong <") {
             return fail(format!("{variables:?}: {signed}\n{}", ran.stdout));
         }
@@ -121,17 +190,27 @@ fn the_configuration_that_git_finds_says_who_commits() -> Outcome {
 /// committer have to be known.
 fn gits_variables_say_who_commits() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.repository.git(&["config", "--unset", "user.name"])?;
-    let author = [("GIT_AUTHOR_NAME", "Ada"), ("GIT_AUTHOR_EMAIL", "ada@example.invalid")];
+    let author = [
+        ("GIT_AUTHOR_NAME", "Ada"),
+        ("GIT_AUTHOR_EMAIL", "ada@example.invalid"),
+    ];
     let both = [author[0], author[1], ("GIT_COMMITTER_NAME", "Bot")];
     let type_in = |typed: &[&str], variables: &[(&str, &str)]| {
         let command = world.orchestrate(typed);
-        variables.iter().fold(command, |command, (name, value)| command.env(name, value)).run()
+        variables
+            .iter()
+            .fold(command, |command, (name, value)| command.env(name, value))
+            .run()
     };
     let refused = type_in(&["run", "plan.md"], &author)?.exits(2)?;
     let doctor = type_in(&["doctor"], &both)?.stdout;
-    if !refused.stderr.contains("git config user.name") || !doctor.contains("git has a user.name and user.email") {
+    if !refused.stderr.contains("git config user.name")
+        || !doctor.contains("git has a user.name and user.email")
+    {
         return fail(refused.stderr + &doctor);
     }
     type_in(&["run", "plan.md"], &both)?.exits(0)?;
@@ -149,9 +228,19 @@ fn gits_variables_say_who_commits() -> Outcome {
         "Go on",
     ])?;
     type_in(&["land"], &author)?.exits(0)?;
-    let signed = world.repository.git(&["log", "--format=%an <%ae>, %cn <%ce>", "HEAD", "--not", "HEAD^1"])?;
+    let signed = world.repository.git(&[
+        "log",
+        "--format=%an <%ae>, %cn <%ce>",
+        "HEAD",
+        "--not",
+        "HEAD^1",
+    ])?;
     let expected = "Ada <ada@example.invalid>, Bot <test@example.invalid>";
-    if signed.lines().count() == 3 && signed.lines().all(|line| line == expected) { Ok(()) } else { fail(signed) }
+    if signed.lines().count() == 3 && signed.lines().all(|line| line == expected) {
+        Ok(())
+    } else {
+        fail(signed)
+    }
 }
 
 fn bad_surroundings_are_refused() -> Outcome {
@@ -159,8 +248,15 @@ fn bad_surroundings_are_refused() -> Outcome {
     let plan = "- [ ] T1 Make it (run: touch made)\n";
     let refuses = |repository: &Repository, said: &str| -> Outcome {
         repository.write("plan.md", plan)?;
-        let ran = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
-        if ran.stderr.contains(said) { Ok(()) } else { fail(format!("{said}: {}", ran.stderr)) }
+        let ran = home
+            .orchestrate(repository.path(), &["run", "plan.md"])
+            .run()?
+            .exits(2)?;
+        if ran.stderr.contains(said) {
+            Ok(())
+        } else {
+            fail(format!("{said}: {}", ran.stderr))
+        }
     };
     refuses(&Repository::unborn()?, "no commit yet")?;
     let anonymous = Repository::plain()?;
@@ -171,19 +267,29 @@ fn bad_surroundings_are_refused() -> Outcome {
     merging.write(".git/MERGE_HEAD", &merging.git(&["rev-parse", "HEAD"])?)?;
     refuses(&merging, "a merge is in progress")?;
     std::fs::write(home.path().join("plan.md"), plan)?;
-    let ran = home.orchestrate(home.path(), &["run", "plan.md"]).run()?.exits(2)?;
+    let ran = home
+        .orchestrate(home.path(), &["run", "plan.md"])
+        .run()?
+        .exits(2)?;
     if !ran.stderr.contains("git init") {
         return fail(ran.stderr);
     }
     // Agents could never be told a text that cannot be read, so such a run does not start.
-    for file in ["AGENTS.md", ".orchestrate/prompts/system/task.md", ".orchestrate/agents/own.md"] {
+    for file in [
+        "AGENTS.md",
+        ".orchestrate/prompts/system/task.md",
+        ".orchestrate/agents/own.md",
+    ] {
         let unreadable = Repository::plain()?;
         let path = unreadable.path().join(file);
         std::fs::create_dir_all(path.parent().unwrap_or(unreadable.path()))?;
         std::fs::write(path, b"---\nname: own\ndescription: Own.\n---\nNa\xefve.\n")?;
         unreadable.commit_all("Add a text")?;
         refuses(&unreadable, &format!("{file}: it is not UTF-8"))?;
-        let shown = home.orchestrate(unreadable.path(), &["status"]).run()?.exits(2)?;
+        let shown = home
+            .orchestrate(unreadable.path(), &["status"])
+            .run()?
+            .exits(2)?;
         if !shown.stderr.contains("this repository has no runs") {
             return fail(shown.stderr);
         }
@@ -191,16 +297,30 @@ fn bad_surroundings_are_refused() -> Outcome {
     // The plan needs a model and there is none, so every way to set one is named.
     let keyless = Repository::plain()?;
     keyless.write("plan.md", "- [ ] T1 Write it\n")?;
-    let ran = home.orchestrate(keyless.path(), &["run", "plan.md"]).run()?.exits(2)?;
-    let ways = ["--model", "ORCHESTRATE_MODEL", "OPENAI_API_KEY", "--base-url", "orchestrate demo"];
-    if ways.iter().all(|way| ran.stderr.contains(way)) { Ok(()) } else { fail(ran.stderr) }
+    let ran = home
+        .orchestrate(keyless.path(), &["run", "plan.md"])
+        .run()?
+        .exits(2)?;
+    let ways = [
+        "--model",
+        "ORCHESTRATE_MODEL",
+        "OPENAI_API_KEY",
+        "--base-url",
+        "orchestrate demo",
+    ];
+    if ways.iter().all(|way| ran.stderr.contains(way)) {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }
 
 fn the_stream_ends_with_the_json_object() -> Outcome {
     let world = World::plain()?;
-    world
-        .repository
-        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n- [ ] T2 Fail (run: exit 3) (depends: T1)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 Make it (run: touch made)\n- [ ] T2 Fail (run: exit 3) (depends: T1)\n",
+    )?;
     let ran = world.types(&["run", "plan.md", "--output-format", "stream-json"], 1)?;
     let facts = lines(&ran.stdout)?;
     for (number, fact) in (1..).zip(&facts) {
@@ -211,9 +331,19 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
             return fail(format!("fact {number} is {fact}"));
         }
     }
-    let kinds: Vec<&str> = facts.iter().filter_map(|fact| fact.get("type")?.as_str()).collect();
-    let wanted =
-        ["run.started", "task.ready", "agent.spawned", "task.committed", "task.merged", "task.failed", "run.finished"];
+    let kinds: Vec<&str> = facts
+        .iter()
+        .filter_map(|fact| fact.get("type")?.as_str())
+        .collect();
+    let wanted = [
+        "run.started",
+        "task.ready",
+        "agent.spawned",
+        "task.committed",
+        "task.merged",
+        "task.failed",
+        "run.finished",
+    ];
     if let Some(missing) = wanted.iter().find(|kind| !kinds.contains(kind)) {
         return fail(format!("no {missing} in {kinds:?}"));
     }
@@ -232,17 +362,26 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
             }
         }
     }
-    if at(&last, "/exit_code")? == 1 && at(&last, "/status")? == "failed" { Ok(()) } else { fail(last) }
+    if at(&last, "/exit_code")? == 1 && at(&last, "/status")? == "failed" {
+        Ok(())
+    } else {
+        fail(last)
+    }
 }
 
 fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     let before = world.repository.fingerprint()?;
     let run = world.types(&["plan.md"], 0)?;
     before.require_same(&world.repository.fingerprint()?)?;
     let table: [(&str, &[&str]); 4] = [
-        (&run.stdout, &["T1", "merged", "orchestrate/r-", "orchestrate land"]),
+        (
+            &run.stdout,
+            &["T1", "merged", "orchestrate/r-", "orchestrate land"],
+        ),
         (&run.stderr, &["have uncommitted changes", "T1: merged as"]),
         (&world.types(&["status"], 0)?.stdout, &["succeeded", "T1"]),
         (&world.types(&["log", "T1"], 0)?.stdout, &["T1: committed"]),
@@ -256,7 +395,11 @@ fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
         return fail("colours without a terminal");
     }
     let runs = world.types(&["status", "--all", "--json"], 0)?.json()?;
-    if runs.as_array().map(Vec::len) == Some(1) { Ok(()) } else { fail(runs) }
+    if runs.as_array().map(Vec::len) == Some(1) {
+        Ok(())
+    } else {
+        fail(runs)
+    }
 }
 
 fn the_log_shows_what_commands_printed() -> Outcome {
@@ -264,26 +407,49 @@ fn the_log_shows_what_commands_printed() -> Outcome {
     let plan = "- [ ] T1 Make it (run: touch made; echo said by the command) (verify: echo said by the check)\n";
     world.repository.write("plan.md", plan)?;
     let run = world.types(&["run", "plan.md"], 0)?;
-    if !run.stderr.contains("warning: 1 file has uncommitted changes") {
+    if !run
+        .stderr
+        .contains("warning: 1 file has uncommitted changes")
+    {
         return fail(run.stderr);
     }
     let log = world.types(&["log", "T1", "--tools"], 0)?.stdout;
-    let said: Vec<&str> =
-        log.lines().filter(|line| !line.contains("Z T1: ")).map(|line| line.trim_start_matches([' ', '|'])).collect();
+    let said: Vec<&str> = log
+        .lines()
+        .filter(|line| !line.contains("Z T1: "))
+        .map(|line| line.trim_start_matches([' ', '|']))
+        .collect();
     let command = "command: touch made; echo said by the command";
-    if said != [command, "said by the command", "", "exit code 0", "said by the check"] {
+    if said
+        != [
+            command,
+            "said by the command",
+            "",
+            "exit code 0",
+            "said by the check",
+        ]
+    {
         return fail(log);
     }
     let transcript = world.types(&["log", "T1", "--transcript"], 0)?.stdout;
     let wanted = "< run: ok\n  | said by the command\n  |\n  | exit code 0\n";
-    if transcript == wanted { Ok(()) } else { fail(transcript) }
+    if transcript == wanted {
+        Ok(())
+    } else {
+        fail(transcript)
+    }
 }
 
 fn a_merge_of_the_users_hides_no_run() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.types(&["run", "plan.md"], 0)?;
-    world.repository.write(".git/MERGE_HEAD", &world.repository.git(&["rev-parse", "HEAD"])?)?;
+    world.repository.write(
+        ".git/MERGE_HEAD",
+        &world.repository.git(&["rev-parse", "HEAD"])?,
+    )?;
     let table: [(&[&str], i32); 9] = [
         (&["status"], 0),
         (&["log"], 0),
@@ -310,8 +476,11 @@ const ENDLESS: &str = "- [ ] T1 Wait (run: sleep 600)\n";
 fn signals_end_a_run_with_its_state_kept() -> Outcome {
     const DRAINS: (Signal, &str) = (Signal::INT, "Ctrl-C again stops now");
     const STOPS: (Signal, &str) = (Signal::INT, "stopping");
-    let table: [(&[(Signal, &str)], i32); 3] =
-        [(&[DRAINS, STOPS], 130), (&[(Signal::TERM, "stopping")], 143), (&[(Signal::HUP, "stopping")], 130)];
+    let table: [(&[(Signal, &str)], i32); 3] = [
+        (&[DRAINS, STOPS], 130),
+        (&[(Signal::TERM, "stopping")], 143),
+        (&[(Signal::HUP, "stopping")], 130),
+    ];
     for (signals, code) in table {
         let world = World::plain()?;
         world.repository.write("plan.md", ENDLESS)?;
@@ -337,13 +506,28 @@ fn signals_end_a_run_with_its_state_kept() -> Outcome {
 
 fn a_second_coordinator_is_refused_with_the_firsts_pid() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", &format!("{ENDLESS}- [ ] T2 Look at it (depends: T1)\n"))?;
-    let model = Script::default().rule(done("T2")).write_to(&world.home.path().join("model.jsonl"))?;
-    let arguments = ["run", "plan.md", "--output-format", "stream-json", "--model", &model];
+    world.repository.write(
+        "plan.md",
+        &format!("{ENDLESS}- [ ] T2 Look at it (depends: T1)\n"),
+    )?;
+    let model = Script::default()
+        .rule(done("T2"))
+        .write_to(&world.home.path().join("model.jsonl"))?;
+    let arguments = [
+        "run",
+        "plan.md",
+        "--output-format",
+        "stream-json",
+        "--model",
+        &model,
+    ];
     let running = world.orchestrate(&arguments).start()?;
     let line = running.line(|line| line.contains("\"tool.started\""))?;
     let fact: Value = serde_json::from_str(&line)?;
-    let run = at(&fact, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let run = at(&fact, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let second = world.types(&["resume", &run], 2)?;
     if !second.stderr.contains(&running.pid().to_string()) {
         return fail(second.stderr);
@@ -354,15 +538,20 @@ fn a_second_coordinator_is_refused_with_the_firsts_pid() -> Outcome {
     }
     world.types(&["message", "nobody", "hello"], 2)?;
     // A live coordinator's answer has the configured format, too.
-    let sent = world.orchestrate(&["message", "T2", "hello"]).env("ORCHESTRATE_OUTPUT_FORMAT", "json");
+    let sent = world
+        .orchestrate(&["message", "T2", "hello"])
+        .env("ORCHESTRATE_OUTPUT_FORMAT", "json");
     let said = sent.run()?.exits(0)?.json()?;
     if at(&said, "/answer")? != "message 1 is queued for T2" {
         return fail(said);
     }
     world.types(&["stop"], 0)?;
     running.end()?.exits(130)?;
-    // The control: once the first has ended, the same command takes the run over and starts its command again.
-    let resumed = world.orchestrate(&["resume", &run, "--output-format", "stream-json"]).start()?;
+    // The control: once the first has ended, the same command takes the run over and starts its
+    // command again.
+    let resumed = world
+        .orchestrate(&["resume", &run, "--output-format", "stream-json"])
+        .start()?;
     resumed.line(|line| line.contains("\"tool.started\""))?;
     world.types(&["stop"], 0)?;
     resumed.end()?.exits(130).map(drop)
@@ -371,13 +560,26 @@ fn a_second_coordinator_is_refused_with_the_firsts_pid() -> Outcome {
 /// A plan whose only task runs long enough to be killed in the middle.
 const SLOW: &str = "- [ ] T1 Make it (run: sleep 1; touch made)\n";
 
-/// Starts a run of a command and an agent that depends on it, and kills the coordinator while the command runs.
+/// Starts a run of a command and an agent that depends on it, and kills the coordinator while the
+/// command runs.
 fn killed(home: &Home) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
-    repository.write("plan.md", &format!("{SLOW}- [ ] T2 Look at it (depends: T1)\n"))?;
-    let script = Script::default().rule(write("T2", "looked", "1\n")).rule(done("T2"));
+    repository.write(
+        "plan.md",
+        &format!("{SLOW}- [ ] T2 Look at it (depends: T1)\n"),
+    )?;
+    let script = Script::default()
+        .rule(write("T2", "looked", "1\n"))
+        .rule(done("T2"));
     let model = script.write_to(&home.path().join("model.jsonl"))?;
-    let arguments = ["run", "plan.md", "--output-format", "stream-json", "--model", &model];
+    let arguments = [
+        "run",
+        "plan.md",
+        "--output-format",
+        "stream-json",
+        "--model",
+        &model,
+    ];
     let running = home.orchestrate(repository.path(), &arguments).start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     running.signal(Signal::KILL)?;
@@ -388,12 +590,23 @@ fn killed(home: &Home) -> Result<Repository, Failed> {
 fn a_dead_run_goes_on() -> Outcome {
     let home = Home::new()?;
     let repository = killed(&home)?;
-    let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+    let status = home
+        .orchestrate(repository.path(), &["status", "--json"])
+        .run()?
+        .exits(0)?
+        .json()?;
     if at(&status, "/status")? != "stopped" || !at(&status, "/exit_code")?.is_null() {
         return fail(status);
     }
-    let stopped = home.orchestrate(repository.path(), &["stop"]).run()?.exits(0)?;
-    let report = home.orchestrate(repository.path(), &["resume", "--json"]).run()?.exits(0)?.json()?;
+    let stopped = home
+        .orchestrate(repository.path(), &["stop"])
+        .run()?
+        .exits(0)?;
+    let report = home
+        .orchestrate(repository.path(), &["resume", "--json"])
+        .run()?
+        .exits(0)?
+        .json()?;
     if at(&report, "/tasks/0/state")? == "merged" && stopped.stdout.contains("orchestrate resume") {
         Ok(())
     } else {
@@ -404,12 +617,23 @@ fn a_dead_run_goes_on() -> Outcome {
 fn a_message_takes_a_dead_run_over() -> Outcome {
     let home = Home::new()?;
     let repository = killed(&home)?;
-    let ran = home.orchestrate(repository.path(), &["message", "T2", "look at both files"]).run()?.exits(0)?;
-    let log = home.orchestrate(repository.path(), &["log", "--messages"]).run()?.exits(0)?;
-    let told = ran.stderr.contains("taking it over") && log.stdout.contains("message from you: look at both files");
+    let ran = home
+        .orchestrate(repository.path(), &["message", "T2", "look at both files"])
+        .run()?
+        .exits(0)?;
+    let log = home
+        .orchestrate(repository.path(), &["log", "--messages"])
+        .run()?
+        .exits(0)?;
+    let told = ran.stderr.contains("taking it over")
+        && log.stdout.contains("message from you: look at both files");
     let told = told && log.stdout.contains("T2: has received message 1 from you");
     let told = told && log.stdout.matches("look at both files").count() == 1;
-    if told { Ok(()) } else { fail(format!("{ran:?} {log:?}")) }
+    if told {
+        Ok(())
+    } else {
+        fail(format!("{ran:?} {log:?}"))
+    }
 }
 
 fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
@@ -418,10 +642,13 @@ fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
     // A file where the folder should be stops even a superuser.
     std::fs::write(world.home.path().join("blocked"), "")?;
     let before = world.repository.fingerprint()?;
-    let run = world.orchestrate(&["run", "plan.md"]).env("XDG_STATE_HOME", world.home.path().join("blocked"));
+    let run = world
+        .orchestrate(&["run", "plan.md"])
+        .env("XDG_STATE_HOME", world.home.path().join("blocked"));
     let ran = run.run()?.exits(2)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    let told = ran.stderr.contains("blocked") && ran.stderr.contains("set XDG_STATE_HOME to another folder");
+    let told = ran.stderr.contains("blocked")
+        && ran.stderr.contains("set XDG_STATE_HOME to another folder");
     if told { Ok(()) } else { fail(ran.stderr) }
 }
 
@@ -429,24 +656,42 @@ fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
 /// names another one.
 fn errors_have_the_format_that_is_set() -> Outcome {
     let world = World::plain()?;
-    let by_variable =
-        |typed: &[&str]| world.orchestrate(typed).env("ORCHESTRATE_OUTPUT_FORMAT", "stream-json").run()?.exits(2);
+    let by_variable = |typed: &[&str]| {
+        world
+            .orchestrate(typed)
+            .env("ORCHESTRATE_OUTPUT_FORMAT", "stream-json")
+            .run()?
+            .exits(2)
+    };
     let is_error = |ran: &Ran| Ok::<_, Failed>(*at(&ran.json()?, "/type")? == "error");
-    for typed in [["run", "nowhere.md"], ["run", "--bogus"], ["land", "r-nowhere"]] {
+    for typed in [
+        ["run", "nowhere.md"],
+        ["run", "--bogus"],
+        ["land", "r-nowhere"],
+    ] {
         let ran = by_variable(&typed)?;
         if !is_error(&ran)? {
             return fail(format!("{typed:?}: {ran:?}"));
         }
     }
-    for typed in [&["run", "nowhere.md", "--output-format", "text"][..], &["diff", "T1"]] {
+    for typed in [
+        &["run", "nowhere.md", "--output-format", "text"][..],
+        &["diff", "T1"],
+    ] {
         let ran = by_variable(typed)?;
         if !ran.stdout.is_empty() {
             return fail(format!("{typed:?}: {ran:?}"));
         }
     }
-    world.repository.write("orchestrate.toml", "output_format = \"json\"\n")?;
+    world
+        .repository
+        .write("orchestrate.toml", "output_format = \"json\"\n")?;
     let ran = world.types(&["run", "nowhere.md"], 2)?;
-    if is_error(&ran)? { Ok(()) } else { fail(ran.stdout) }
+    if is_error(&ran)? {
+        Ok(())
+    } else {
+        fail(ran.stdout)
+    }
 }
 
 /// A run that succeeds but cannot be landed ends as the landing does.
@@ -455,7 +700,10 @@ fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
     world.repository.write("mine.txt", "1\n")?;
     world.repository.commit_all("Add a file")?;
     world.repository.write("mine.txt", "mine\n")?;
-    world.repository.write("plan.md", "- [ ] T1 Change it (run: echo theirs > mine.txt)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 Change it (run: echo theirs > mine.txt)\n",
+    )?;
     let ran = world.types(&["run", "plan.md", "--land", "--json"], 3)?;
     let report = ran.json()?;
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
@@ -466,5 +714,9 @@ fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
     world.repository.git(&["restore", "mine.txt"])?;
     let landed = world.types(&["run", "plan.md", "--land"], 0)?;
     let said = landed.stderr.contains("has landed") && !landed.stdout.contains("orchestrate land");
-    if said && world.repository.read("mine.txt")? == "theirs\n" { Ok(()) } else { fail(format!("{landed:?}")) }
+    if said && world.repository.read("mine.txt")? == "theirs\n" {
+        Ok(())
+    } else {
+        fail(format!("{landed:?}"))
+    }
 }

@@ -9,25 +9,51 @@ use crate::support::{Case, Outcome, World, at, case, fail, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("discard::a_run_is_removed_after_it_was_said_what_is_lost", a_run_is_removed),
-        case("discard::what_has_landed_is_not_lost", what_has_landed_is_not_lost),
-        case("discard::a_damaged_record_closes_what_follows_it_and_nothing_else", a_damaged_record),
+        case(
+            "discard::a_run_is_removed_after_it_was_said_what_is_lost",
+            a_run_is_removed,
+        ),
+        case(
+            "discard::what_has_landed_is_not_lost",
+            what_has_landed_is_not_lost,
+        ),
+        case(
+            "discard::a_damaged_record_closes_what_follows_it_and_nothing_else",
+            a_damaged_record,
+        ),
     ]
 }
 
 /// Runs a plan with one command, and returns the run's id.
 fn run(world: &World, name: &str) -> Result<String, Failed> {
-    world.repository.write("plan.md", &format!("- [ ] T1 Add {name} (run: touch {name})\n"))?;
+    world.repository.write(
+        "plan.md",
+        &format!("- [ ] T1 Add {name} (run: touch {name})\n"),
+    )?;
     let report = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
-    Ok(at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned())
+    Ok(at(&report, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
 }
 
 /// Returns everything of a run that is left: its refs, and its folders in the user's state.
 fn left_of(world: &World, run: &str) -> Result<Vec<String>, Failed> {
-    let refs = world.repository.git(&["for-each-ref", "--format=%(refname)"])?;
-    let mut left: Vec<String> = refs.lines().filter(|name| name.contains(run)).map(str::to_owned).collect();
+    let refs = world
+        .repository
+        .git(&["for-each-ref", "--format=%(refname)"])?;
+    let mut left: Vec<String> = refs
+        .lines()
+        .filter(|name| name.contains(run))
+        .map(str::to_owned)
+        .collect();
     let worktrees = world.repository.git(&["worktree", "list"])?;
-    left.extend(worktrees.lines().filter(|line| line.contains(run)).map(str::to_owned));
+    left.extend(
+        worktrees
+            .lines()
+            .filter(|line| line.contains(run))
+            .map(str::to_owned),
+    );
     let mut open = vec![world.home.state()];
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(&folder)? {
@@ -46,16 +72,25 @@ fn a_run_is_removed() -> Outcome {
     let world = World::plain()?;
     let (first, second) = (run(&world, "one")?, run(&world, "two")?);
     let worktree = world.archive()?.store().state(&first.as_str().into())?;
-    let task = worktree.tasks().next().and_then(|record| record.branch().map(str::to_owned));
+    let task = worktree
+        .tasks()
+        .next()
+        .and_then(|record| record.branch().map(str::to_owned));
     if left_of(&world, &first)?.is_empty() || task.is_none() {
         return fail("the run has left nothing to remove");
     }
     let lost = [" Add one (refs/heads/orchestrate/", "lost: "];
     says(&world.types(&["discard", &first, "--dry-run"], 0)?, &lost)?;
     // Without a terminal, nothing is removed without a yes.
-    says(&world.types(&["discard", &first], 2)?, &["nothing was removed", "--yes` removes it"])?;
+    says(
+        &world.types(&["discard", &first], 2)?,
+        &["nothing was removed", "--yes` removes it"],
+    )?;
     let before = left_of(&world, &first)?;
-    says(&world.types(&["discard", &first, "--yes"], 0)?, &["is gone: removed "])?;
+    says(
+        &world.types(&["discard", &first, "--yes"], 0)?,
+        &["is gone: removed "],
+    )?;
     let after = left_of(&world, &first)?;
     if before.is_empty() || !after.is_empty() {
         return fail(format!("{before:?}\n{after:?}"));
@@ -75,19 +110,30 @@ fn what_has_landed_is_not_lost() -> Outcome {
     let world = World::plain()?;
     let first = run(&world, "one")?;
     world.types(&["land"], 0)?;
-    let object = world.types(&["discard", &first, "--dry-run", "--json"], 0)?.json()?;
+    let object = world
+        .types(&["discard", &first, "--dry-run", "--json"], 0)?
+        .json()?;
     if object["lost"] != json!([]) || object["events"].as_u64().unwrap_or_default() < 10 {
         return fail(object);
     }
-    says(&world.types(&["discard", &first, "--yes"], 0)?, &["is gone"])?;
+    says(
+        &world.types(&["discard", &first, "--yes"], 0)?,
+        &["is gone"],
+    )?;
     let files = world.repository.git(&["ls-tree", "--name-only", "main"])?;
-    if files.contains("one") { Ok(()) } else { fail(files) }
+    if files.contains("one") {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 /// Returns the only database of runs below the user's state.
 fn database(world: &World) -> Result<PathBuf, Failed> {
     let repos = world.home.state().join("repos");
-    let found = std::fs::read_dir(&repos)?.next().ok_or("no repository has a journal")??;
+    let found = std::fs::read_dir(&repos)?
+        .next()
+        .ok_or("no repository has a journal")??;
     Ok(found.path().join("journal.db"))
 }
 
@@ -97,12 +143,19 @@ fn a_damaged_record() -> Outcome {
     let path = database(&world)?;
     let mut bytes = std::fs::read(&path)?;
     let text = br#""arguments":{"command":"touch one"#;
-    let at = bytes.windows(text.len()).position(|window| window == text).ok_or("the record is not there")?;
+    let at = bytes
+        .windows(text.len())
+        .position(|window| window == text)
+        .ok_or("the record is not there")?;
     bytes[at + text.len() - 1] ^= 1;
     std::fs::write(&path, bytes)?;
     // What is unreadable is named, and is no defect of the program's.
     let ended = world.types(&["status"], 1)?;
-    let told = ["is damaged: it has changed on disk", "orchestrate log r-", "`orchestrate run PLAN` continues"];
+    let told = [
+        "is damaged: it has changed on disk",
+        "orchestrate log r-",
+        "`orchestrate run PLAN` continues",
+    ];
     says(&ended, &told)?;
     if ended.stderr.contains("bug") {
         return fail(ended.stderr);
@@ -118,5 +171,9 @@ fn a_damaged_record() -> Outcome {
     let next = run(&world, "two")?;
     world.types(&["land", &next], 0)?;
     world.types(&["discard", &broken, "--yes"], 0)?;
-    if left_of(&world, &broken)?.is_empty() { Ok(()) } else { fail("it is still there") }
+    if left_of(&world, &broken)?.is_empty() {
+        Ok(())
+    } else {
+        fail("it is still there")
+    }
 }

@@ -1,4 +1,5 @@
-//! What `doctor` says of the programs that a project uses, which `run` repeats, through the built program.
+//! What `doctor` says of the programs that a project uses, which `run` repeats, through the built
+//! program.
 
 use std::os::unix::fs::symlink;
 
@@ -6,7 +7,8 @@ use libtest_mimic::Failed;
 use rustix::process::Signal;
 
 use crate::support::{
-    Case, Invocation, Need, Outcome, WAITING, World, case, fail, require_words, sandboxed, says, write_program,
+    Case, Invocation, Need, Outcome, WAITING, World, case, fail, require_words, sandboxed, says,
+    write_program,
 };
 
 /// A folder of programs below the home.
@@ -19,11 +21,21 @@ const FIX: &str = "fix: type `pnpm --version` in your checkout: it fetches the p
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("doctor::a_program_of_another_version_has_a_fix_that_run_and_resume_repeat", another_version),
+        sandboxed(
+            "doctor::a_program_of_another_version_has_a_fix_that_run_and_resume_repeat",
+            another_version,
+        ),
         sandboxed("doctor::the_pinned_version_is_printed", pinned_version),
-        sandboxed("doctor::an_environment_starts_the_interpreter_that_it_was_made_of", environment).needs(Need::PYTHON),
+        sandboxed(
+            "doctor::an_environment_starts_the_interpreter_that_it_was_made_of",
+            environment,
+        )
+        .needs(Need::PYTHON),
         sandboxed("doctor::colours_of_a_check_are_not_shown", colours),
-        case("doctor::a_project_cannot_name_what_starts_unconfined", nothing_unconfined),
+        case(
+            "doctor::a_project_cannot_name_what_starts_unconfined",
+            nothing_unconfined,
+        ),
     ]
 }
 
@@ -34,12 +46,16 @@ fn with_program(world: &World, arguments: &[&str]) -> Result<Invocation, Failed>
     write_program(&folder.join("pnpm"), LAUNCHER)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
-    Ok(world.orchestrate(arguments).env("PATH", std::env::join_paths(folders)?))
+    Ok(world
+        .orchestrate(arguments)
+        .env("PATH", std::env::join_paths(folders)?))
 }
 
 fn another_version() -> Outcome {
     let world = World::with_plan(WAITING)?;
-    world.repository.write("package.json", r#"{ "packageManager": "pnpm@9.1.0" }"#)?;
+    world
+        .repository
+        .write("package.json", r#"{ "packageManager": "pnpm@9.1.0" }"#)?;
     let doctor = with_program(&world, &["doctor"])?.run()?;
     says(&doctor, &[DIFFERENCE, PINNED, FIX])?;
     let running = with_program(&world, &["run", "plan.md"])?.start()?;
@@ -55,31 +71,58 @@ fn another_version() -> Outcome {
 
 fn pinned_version() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("package.json", r#"{ "packageManager": "pnpm@9.0.0" }"#)?;
+    world
+        .repository
+        .write("package.json", r#"{ "packageManager": "pnpm@9.0.0" }"#)?;
     let doctor = with_program(&world, &["doctor"])?.run()?;
     require_words(&doctor.stdout, &["pnpm: 9.0.0 ("])?;
-    if doctor.stdout.contains("pins") { fail(doctor.stdout) } else { Ok(()) }
+    if doctor.stdout.contains("pins") {
+        fail(doctor.stdout)
+    } else {
+        Ok(())
+    }
 }
 
-/// The interpreter is below the home, on no search path, and is named by the project's environment alone.
+/// The interpreter is below the home, on no search path, and is named by the project's environment
+/// alone.
 fn environment() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
-    let ask = ["-c", "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))"];
-    let told = world.home.command("/usr/bin/python3", world.home.path(), &ask).run()?.exits(0)?.stdout;
-    let [program, library] = [0, 1].map(|at| std::path::PathBuf::from(told.lines().nth(at).unwrap_or_default()));
+    let ask = [
+        "-c",
+        "import os, sys; print(os.path.realpath(sys.executable)); print(os.path.dirname(os.__file__))",
+    ];
+    let told = world
+        .home
+        .command("/usr/bin/python3", world.home.path(), &ask)
+        .run()?
+        .exits(0)?
+        .stdout;
+    let [program, library] =
+        [0, 1].map(|at| std::path::PathBuf::from(told.lines().nth(at).unwrap_or_default()));
     let prefix = world.home.path().join("home/pythons/3");
     std::fs::create_dir_all(prefix.join("bin"))?;
     std::fs::create_dir_all(prefix.join("lib"))?;
     std::fs::copy(&program, prefix.join("bin/python3"))?;
-    symlink(&library, prefix.join("lib").join(library.file_name().unwrap_or_default()))?;
+    symlink(
+        &library,
+        prefix
+            .join("lib")
+            .join(library.file_name().unwrap_or_default()),
+    )?;
     let python = prefix.join("bin/python3").display().to_string();
     let repository = &world.repository;
     let made = ["-m", "venv", "--without-pip", ".venv"];
-    world.home.command(&python, repository.path(), &made).run()?.exits(0)?;
+    world
+        .home
+        .command(&python, repository.path(), &made)
+        .run()?
+        .exits(0)?;
     repository.write(".gitignore", ".venv/\n")?;
     repository.write(".worktreeinclude", ".venv/\n")?;
     let prefix = prefix.canonicalize()?.display().to_string();
-    let verify = format!(".venv/bin/python3 -c \"import sys; assert sys.base_prefix == '{prefix}', sys.base_prefix\"");
+    let verify = format!(
+        ".venv/bin/python3 -c \"import sys; assert sys.base_prefix == '{prefix}', sys.base_prefix\""
+    );
     world.types(&["run", "plan.md", "--verify", &verify], 0)?;
     let doctor = world.types(&["doctor"], 0)?.stdout;
     require_words(&doctor, &[".venv/bin/python3: Python 3."])
@@ -92,13 +135,21 @@ fn colours() -> Outcome {
     says(&refused, &["  | error: it failed\n"])
 }
 
-/// A file of the project may name a program of the project; it must not get more than a command of an agent.
+/// A file of the project may name a program of the project; it must not get more than a command of
+/// an agent.
 fn nothing_unconfined() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("package.json", r#"{ "packageManager": "pnpm@9.0.0" }"#)?;
-    let traced = "#!/bin/sh\nif [ -f package.json ]; then echo > \"$(pwd)/started\"; fi\necho 9.0.0\n";
+    world
+        .repository
+        .write("package.json", r#"{ "packageManager": "pnpm@9.0.0" }"#)?;
+    let traced =
+        "#!/bin/sh\nif [ -f package.json ]; then echo > \"$(pwd)/started\"; fi\necho 9.0.0\n";
     let doctor = with_program(&world, &["doctor"])?;
     write_program(&world.home.path().join(PROGRAMS).join("pnpm"), traced)?;
     doctor.run()?;
-    if world.repository.path().join("started").exists() { fail("it ran where it could write") } else { Ok(()) }
+    if world.repository.path().join("started").exists() {
+        fail("it ran where it could write")
+    } else {
+        Ok(())
+    }
 }

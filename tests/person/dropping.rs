@@ -3,24 +3,59 @@
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Running, Script, World, at, case, done, fail, says, write};
+use crate::support::{
+    Case, Outcome, Rule, Running, Script, World, at, case, done, fail, says, write,
+};
 
 /// The second task is built on the first, the third on neither.
 const PLAN: &str = "- [ ] T1 one\n- [ ] T2 two (depends: T1)\n- [ ] T3 three\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("drop::a_dropped_task_leaves_nothing_in_the_result", a_dropped_task_leaves_nothing_in_the_result),
-        case("drop::dependents_are_named_and_go_on_request", dependents_are_named_and_go_on_request),
-        case("drop::the_result_without_a_task_is_checked", the_result_without_a_task_is_checked),
-        case("drop::what_was_built_before_the_dropped_task_stays", what_was_built_before_the_dropped_task_stays),
-        case("drop::later_work_does_not_bring_it_back", later_work_does_not_bring_it_back),
-        case("drop::a_retry_brings_back_all_work_of_a_task", a_retry_brings_back_all_work_of_a_task),
-        case("drop::approved_work_does_not_bring_it_back", approved_work_does_not_bring_it_back),
-        case("drop::a_task_that_is_corrected_twice_stays_clean", a_task_that_is_corrected_twice_stays_clean),
-        case("drop::two_at_once_drop_both_or_say_who_is_first", two_at_once),
-        case("drop::rejected_work_does_not_land", rejected_work_does_not_land),
-        case("drop::what_has_landed_is_not_dropped", what_has_landed_is_not_dropped),
+        case(
+            "drop::a_dropped_task_leaves_nothing_in_the_result",
+            a_dropped_task_leaves_nothing_in_the_result,
+        ),
+        case(
+            "drop::dependents_are_named_and_go_on_request",
+            dependents_are_named_and_go_on_request,
+        ),
+        case(
+            "drop::the_result_without_a_task_is_checked",
+            the_result_without_a_task_is_checked,
+        ),
+        case(
+            "drop::what_was_built_before_the_dropped_task_stays",
+            what_was_built_before_the_dropped_task_stays,
+        ),
+        case(
+            "drop::later_work_does_not_bring_it_back",
+            later_work_does_not_bring_it_back,
+        ),
+        case(
+            "drop::a_retry_brings_back_all_work_of_a_task",
+            a_retry_brings_back_all_work_of_a_task,
+        ),
+        case(
+            "drop::approved_work_does_not_bring_it_back",
+            approved_work_does_not_bring_it_back,
+        ),
+        case(
+            "drop::a_task_that_is_corrected_twice_stays_clean",
+            a_task_that_is_corrected_twice_stays_clean,
+        ),
+        case(
+            "drop::two_at_once_drop_both_or_say_who_is_first",
+            two_at_once,
+        ),
+        case(
+            "drop::rejected_work_does_not_land",
+            rejected_work_does_not_land,
+        ),
+        case(
+            "drop::what_has_landed_is_not_dropped",
+            what_has_landed_is_not_dropped,
+        ),
     ]
 }
 
@@ -34,56 +69,97 @@ fn ended(plan: &str, options: &[&str]) -> Result<World, Failed> {
         .rule(done("T2"))
         .rule(done("T3"));
     let model = world.script(&script)?;
-    world.types(&[&["run", "plan.md", "--model", &model], options].concat(), 0)?;
+    world.types(
+        &[&["run", "plan.md", "--model", &model], options].concat(),
+        0,
+    )?;
     Ok(world)
 }
 
 /// Returns the branch with the run's result.
 fn integration(world: &World) -> Result<String, Failed> {
-    let branches = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate"])?;
-    let found = branches.lines().find(|name| name.ends_with("/integration")).map(str::to_owned);
+    let branches = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/heads/orchestrate",
+    ])?;
+    let found = branches
+        .lines()
+        .find(|name| name.ends_with("/integration"))
+        .map(str::to_owned);
     found.ok_or_else(|| Failed::from(branches))
 }
 
 fn files(world: &World, commit: &str) -> Result<Vec<String>, Failed> {
     let listed = world.repository.git(&["ls-tree", "--name-only", commit])?;
-    Ok(listed.lines().filter(|name| ["one", "two", "three"].contains(name)).map(str::to_owned).collect())
+    Ok(listed
+        .lines()
+        .filter(|name| ["one", "two", "three"].contains(name))
+        .map(str::to_owned)
+        .collect())
 }
 
 fn require_files(world: &World, commit: &str, expected: &[&str]) -> Outcome {
     let found = files(world, commit)?;
-    if found == expected { Ok(()) } else { fail(format!("{found:?} instead of {expected:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!("{found:?} instead of {expected:?}"))
+    }
 }
 
 fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
-    let world = ended("- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n", &["--verify", "test ! -e red"])?;
+    let world = ended(
+        "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n",
+        &["--verify", "test ! -e red"],
+    )?;
     let before = world.repository.fingerprint()?;
-    says(&world.types(&["drop", "T1"], 0)?, &["T1 dropped: the result of run", "orchestrate land"])?;
+    says(
+        &world.types(&["drop", "T1"], 0)?,
+        &["T1 dropped: the result of run", "orchestrate land"],
+    )?;
     before.require_same(&world.repository.fingerprint()?)?;
     let branch = integration(&world)?;
     require_files(&world, &branch, &["three", "two"])?;
-    let history = world.repository.git(&["log", "--format=%s", &format!("main..{branch}")])?;
-    if history.lines().any(|subject| subject == "one" || subject.contains("T1")) {
+    let history = world
+        .repository
+        .git(&["log", "--format=%s", &format!("main..{branch}")])?;
+    if history
+        .lines()
+        .any(|subject| subject == "one" || subject.contains("T1"))
+    {
         return fail(history);
     }
     let report = world.types(&["status", "--json"], 0)?.json()?;
     if *at(&report, "/tasks/0/state")? != "cancelled" || *at(&report, "/status")? != "succeeded" {
         return fail(report.to_string());
     }
-    says(&world.types(&["drop", "T1"], 3)?, &["there is nothing to drop"])?;
+    says(
+        &world.types(&["drop", "T1"], 3)?,
+        &["there is nothing to drop"],
+    )?;
     world.types(&["land"], 0)?;
     require_files(&world, "main", &["three", "two"])?;
-    if world.repository.read("plan.md")?.contains("[x] T1") { fail("T1 is ticked") } else { Ok(()) }
+    if world.repository.read("plan.md")?.contains("[x] T1") {
+        fail("T1 is ticked")
+    } else {
+        Ok(())
+    }
 }
 
 fn dependents_are_named_and_go_on_request() -> Outcome {
     let world = ended(PLAN, &[])?;
     says(
         &world.types(&["drop", "T1"], 3)?,
-        &["other tasks depend on it: T2", "orchestrate drop T1 --with-dependents"],
+        &[
+            "other tasks depend on it: T2",
+            "orchestrate drop T1 --with-dependents",
+        ],
     )?;
     require_files(&world, &integration(&world)?, &["one", "three", "two"])?;
-    let dropped = world.types(&["drop", "T1", "--with-dependents", "--json"], 0)?.json()?;
+    let dropped = world
+        .types(&["drop", "T1", "--with-dependents", "--json"], 0)?
+        .json()?;
     if *at(&dropped, "/dropped")? != json!(["T1", "T2"]) {
         return fail(dropped.to_string());
     }
@@ -99,10 +175,26 @@ fn dependents_are_named_and_go_on_request() -> Outcome {
 
 fn the_result_without_a_task_is_checked() -> Outcome {
     let world = ended(PLAN, &["--verify", "test -e one || test ! -e three"])?;
-    let before = world.repository.git(&["rev-parse", &integration(&world)?])?;
+    let before = world
+        .repository
+        .git(&["rev-parse", &integration(&world)?])?;
     let refused = world.types(&["drop", "T1", "--with-dependents"], 3)?;
-    says(&refused, &["without it, `test -e one || test ! -e three` ended with exit code 1", "orchestrate retry T1"])?;
-    if world.repository.git(&["rev-parse", &integration(&world)?])? == before { Ok(()) } else { fail("it has moved") }
+    says(
+        &refused,
+        &[
+            "without it, `test -e one || test ! -e three` ended with exit code 1",
+            "orchestrate retry T1",
+        ],
+    )?;
+    if world
+        .repository
+        .git(&["rev-parse", &integration(&world)?])?
+        == before
+    {
+        Ok(())
+    } else {
+        fail("it has moved")
+    }
 }
 
 /// Each task continues the file of the one before.
@@ -111,20 +203,33 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
                 (run: sed -i s/2/3/ one) (depends: T2)\n";
     let world = World::with_plan(plan)?;
     world.types(&["run", "plan.md"], 0)?;
-    let before = world.repository.git(&["rev-parse", &integration(&world)?])?;
-    says(&world.types(&["drop", "T2"], 3)?, &["other tasks depend on it: T3"])?;
+    let before = world
+        .repository
+        .git(&["rev-parse", &integration(&world)?])?;
+    says(
+        &world.types(&["drop", "T2"], 3)?,
+        &["other tasks depend on it: T3"],
+    )?;
     world.types(&["drop", "T2", "--with-dependents"], 0)?;
-    if world.repository.git(&["rev-parse", &integration(&world)?])? == before {
+    if world
+        .repository
+        .git(&["rev-parse", &integration(&world)?])?
+        == before
+    {
         return fail("nothing was dropped");
     }
-    let one = world.repository.git(&["show", &format!("{}:one", integration(&world)?)])?;
+    let one = world
+        .repository
+        .git(&["show", &format!("{}:one", integration(&world)?)])?;
     if one == "1" { Ok(()) } else { fail(one) }
 }
 
 /// The second task starts from a result that contains the first, without depending on it.
 fn later_work_does_not_bring_it_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let again = Rule::task("T2").last_contains("write 3").call("write_file", &json!({"path": "two", "content": "3\n"}));
+    let again = Rule::task("T2")
+        .last_contains("write 3")
+        .call("write_file", &json!({"path": "two", "content": "3\n"}));
     let script = Script::default()
         .rule(again)
         .rule(write("T1", "one", "1\n"))
@@ -132,7 +237,10 @@ fn later_work_does_not_bring_it_back() -> Outcome {
         .rule(done("T1"))
         .rule(done("T2"));
     let model = world.script(&script)?;
-    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 0)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--max-agents", "1"],
+        0,
+    )?;
     require_files(&world, &integration(&world)?, &["one", "two"])?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["two"])?;
@@ -146,7 +254,9 @@ fn later_work_does_not_bring_it_back() -> Outcome {
 /// The retried agent only changes the file of its first attempt.
 fn a_retry_brings_back_all_work_of_a_task() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
-    let again = Rule::task("T1").last_contains("more").call("write_file", &json!({"path": "three", "content": "3\n"}));
+    let again = Rule::task("T1")
+        .last_contains("more")
+        .call("write_file", &json!({"path": "three", "content": "3\n"}));
     let script = Script::default()
         .rule(again)
         .rule(write("T1", "one", "1\n"))
@@ -154,16 +264,21 @@ fn a_retry_brings_back_all_work_of_a_task() -> Outcome {
         .rule(done("T1"))
         .rule(done("T2"));
     let model = world.script(&script)?;
-    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 0)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--max-agents", "1"],
+        0,
+    )?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["two"])?;
     world.types(&["retry", "T1", "-m", "more"], 0)?;
     require_files(&world, &integration(&world)?, &["one", "three", "two"])
 }
 
-/// The second task is built on a result with the first, and waits for its review while the first is dropped.
+/// The second task is built on a result with the first, and waits for its review while the first is
+/// dropped.
 fn approved_work_does_not_bring_it_back() -> Outcome {
-    let world = World::with_plan("- [ ] T1 one\n- [ ] T3 three\n- [ ] T2 two (review: required)\n")?;
+    let world =
+        World::with_plan("- [ ] T1 one\n- [ ] T3 three\n- [ ] T2 two (review: required)\n")?;
     let script = Script::default()
         .rule(write("T1", "one", "1\n"))
         .rule(write("T2", "two", "2\n"))
@@ -172,7 +287,10 @@ fn approved_work_does_not_bring_it_back() -> Outcome {
         .rule(done("T2"))
         .rule(done("T3"));
     let model = world.script(&script)?;
-    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 3)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--max-agents", "1"],
+        3,
+    )?;
     world.types(&["drop", "T1"], 0)?;
     require_files(&world, &integration(&world)?, &["three"])?;
     world.types(&["approve", "T2"], 0)?;
@@ -183,7 +301,9 @@ fn approved_work_does_not_bring_it_back() -> Outcome {
 fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
     let write_two = |said: &str, content: &str| {
-        Rule::task("T2").last_contains(said).call("write_file", &json!({"path": "two", "content": content}))
+        Rule::task("T2")
+            .last_contains(said)
+            .call("write_file", &json!({"path": "two", "content": content}))
     };
     let script = Script::default()
         .rule(write_two("write 3", "3\n"))
@@ -193,7 +313,10 @@ fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
         .rule(done("T1"))
         .rule(done("T2"));
     let model = world.script(&script)?;
-    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 0)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--max-agents", "1"],
+        0,
+    )?;
     world.types(&["drop", "T1"], 0)?;
     for (said, content) in [("write 3", "3"), ("write 4", "4")] {
         world.types(&["reject", "T2", "-m", said], 0)?;
@@ -209,7 +332,10 @@ fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
 
 /// Whoever comes second is refused while the first works on the run, and nothing is half done.
 fn two_at_once() -> Outcome {
-    let world = ended("- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n", &["--verify", "test ! -e red"])?;
+    let world = ended(
+        "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n",
+        &["--verify", "test ! -e red"],
+    )?;
     let tasks = ["T1", "T3"];
     let running = tasks.map(|task| world.orchestrate(&["drop", task]).start());
     let ended = running.map(|running| running.and_then(Running::end));
@@ -224,7 +350,9 @@ fn two_at_once() -> Outcome {
     }
     require_files(&world, &integration(&world)?, &["two"])?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    let tip = world.repository.git(&["rev-parse", &integration(&world)?])?;
+    let tip = world
+        .repository
+        .git(&["rev-parse", &integration(&world)?])?;
     if *at(&report, "/integration_commit")? != json!(tip.trim()) {
         return fail(format!("{tip}\n{report:#}"));
     }
@@ -240,7 +368,14 @@ fn rejected_work_does_not_land() -> Outcome {
         return fail(rejected.stdout);
     }
     let refused = world.types(&["land"], 3)?;
-    says(&refused, &["T1 was rejected after the merge", "orchestrate drop T1", "orchestrate retry T1"])?;
+    says(
+        &refused,
+        &[
+            "T1 was rejected after the merge",
+            "orchestrate drop T1",
+            "orchestrate retry T1",
+        ],
+    )?;
     if !files(&world, "main")?.is_empty() {
         return fail("it has landed");
     }
@@ -252,7 +387,10 @@ fn rejected_work_does_not_land() -> Outcome {
 fn what_has_landed_is_not_dropped() -> Outcome {
     let world = ended(PLAN, &[])?;
     world.types(&["land"], 0)?;
-    says(&world.types(&["drop", "T3"], 3)?, &["T3 has landed", "orchestrate land --undo"])?;
+    says(
+        &world.types(&["drop", "T3"], 3)?,
+        &["T3 has landed", "orchestrate land --undo"],
+    )?;
     world.types(&["land", "--undo"], 0)?;
     world.types(&["drop", "T3"], 0)?;
     world.types(&["land"], 0)?;

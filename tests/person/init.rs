@@ -1,16 +1,35 @@
-//! What `init` finds in a project, writes and consents to, up to the first run, through the built program.
+//! What `init` finds in a project, writes and consents to, up to the first run, through the built
+//! program.
 
 use orchestrate_settings::KEYS;
 
-use crate::support::{Case, Need, Outcome, World, case, fail, require_words, sandboxed, says, write_program};
+use crate::support::{
+    Case, Need, Outcome, World, case, fail, require_words, sandboxed, says, write_program,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("init::yes_sets_what_the_files_suggest_and_consents", yes_sets_and_consents).needs(Need::NPM),
-        case("init::without_a_yes_nothing_is_set", without_a_yes_nothing_is_set),
-        case("init::a_second_yes_adds_no_line_twice", a_second_yes_adds_no_line_twice),
-        case("init::what_it_brings_along_is_missed_by_no_check_of_a_plan", what_it_brings_along_is_not_missed),
-        case("init::every_setting_is_listed_also_without_a_value", every_setting_is_listed),
+        sandboxed(
+            "init::yes_sets_what_the_files_suggest_and_consents",
+            yes_sets_and_consents,
+        )
+        .needs(Need::NPM),
+        case(
+            "init::without_a_yes_nothing_is_set",
+            without_a_yes_nothing_is_set,
+        ),
+        case(
+            "init::a_second_yes_adds_no_line_twice",
+            a_second_yes_adds_no_line_twice,
+        ),
+        case(
+            "init::what_it_brings_along_is_missed_by_no_check_of_a_plan",
+            what_it_brings_along_is_not_missed,
+        ),
+        case(
+            "init::every_setting_is_listed_also_without_a_value",
+            every_setting_is_listed,
+        ),
     ]
 }
 
@@ -37,19 +56,56 @@ fn project() -> Result<World, libtest_mimic::Failed> {
 fn yes_sets_and_consents() -> Outcome {
     let world = project()?;
     let before = world.types(&["run", "plan.md", "--verify", "npm test"], 2)?;
-    let found = "the program `mocha` lies in `node_modules` of your checkout, which no worktree has";
-    says(&before, &[found, "add `node_modules/` to .worktreeinclude", "nothing was run"])?;
+    let found =
+        "the program `mocha` lies in `node_modules` of your checkout, which no worktree has";
+    says(
+        &before,
+        &[
+            found,
+            "add `node_modules/` to .worktreeinclude",
+            "nothing was run",
+        ],
+    )?;
     let missing = world.types(&["run", "plan.md", "--verify", "true; npm test"], 2)?;
-    says(&missing, &["mocha was not found here: it lies in node_modules of the checkout", "to .worktreeinclude"])?;
-    let absent = world.types(&["run", "plan.md", "--verify", "./node_modules/.bin/mocha"], 2)?;
-    says(&absent, &["lies in your checkout but is not committed", "add `node_modules/` to .worktreeinclude"])?;
+    says(
+        &missing,
+        &[
+            "mocha was not found here: it lies in node_modules of the checkout",
+            "to .worktreeinclude",
+        ],
+    )?;
+    let absent = world.types(
+        &["run", "plan.md", "--verify", "./node_modules/.bin/mocha"],
+        2,
+    )?;
+    says(
+        &absent,
+        &[
+            "lies in your checkout but is not committed",
+            "add `node_modules/` to .worktreeinclude",
+        ],
+    )?;
 
     let doctor = world.types(&["doctor"], 0)?;
-    let fixes = ["set `verify`, for example to `npm test`", "add `node_modules/` to .worktreeinclude"];
+    let fixes = [
+        "set `verify`, for example to `npm test`",
+        "add `node_modules/` to .worktreeinclude",
+    ];
     says(&doctor, &["npm (package.json)", fixes[0], fixes[1]])?;
     let init = world.types(&["init", "--yes"], 0)?;
-    says(&init, &["found npm (package.json)", "npm test   (at most 10m", ".worktreeinclude", ".env stays out"])?;
-    require_words(&world.repository.read("orchestrate.toml")?, &["\nverify = \"npm test\"\n"])?;
+    says(
+        &init,
+        &[
+            "found npm (package.json)",
+            "npm test   (at most 10m",
+            ".worktreeinclude",
+            ".env stays out",
+        ],
+    )?;
+    require_words(
+        &world.repository.read("orchestrate.toml")?,
+        &["\nverify = \"npm test\"\n"],
+    )?;
     if world.repository.read(".worktreeinclude")? != "node_modules/\n" {
         return fail(world.repository.read(".worktreeinclude")?);
     }
@@ -62,13 +118,25 @@ fn yes_sets_and_consents() -> Outcome {
         return fail(trust);
     }
     let run = world.types(&["run", "plan.md"], 0)?;
-    says(&run, &["check of the base passed: npm test", "T1: check of the merged tree passed: npm test"])
+    says(
+        &run,
+        &[
+            "check of the base passed: npm test",
+            "T1: check of the merged tree passed: npm test",
+        ],
+    )
 }
 
 fn without_a_yes_nothing_is_set() -> Outcome {
     let world = project()?;
     let init = world.types(&["init"], 0)?;
-    says(&init, &["npm test", "nothing is set: `orchestrate init --force --yes` sets what is shown above"])?;
+    says(
+        &init,
+        &[
+            "npm test",
+            "nothing is set: `orchestrate init --force --yes` sets what is shown above",
+        ],
+    )?;
     if world.repository.path().join(".worktreeinclude").exists() {
         return fail("it wrote .worktreeinclude");
     }
@@ -82,16 +150,25 @@ fn without_a_yes_nothing_is_set() -> Outcome {
 
 fn a_second_yes_adds_no_line_twice() -> Outcome {
     let world = project()?;
-    world.repository.write(".worktreeinclude", "# mine\nnode_modules")?;
+    world
+        .repository
+        .write(".worktreeinclude", "# mine\nnode_modules")?;
     world.types(&["init", "--yes"], 0)?;
-    world.repository.write(".worktreeinclude", "# mine\nsecrets")?;
+    world
+        .repository
+        .write(".worktreeinclude", "# mine\nsecrets")?;
     world.types(&["init", "--yes"], 2)?;
     world.types(&["init", "--yes", "--force"], 0)?;
     let lines = world.repository.read(".worktreeinclude")?;
-    if lines == "# mine\nsecrets\nnode_modules/\n" { Ok(()) } else { fail(lines) }
+    if lines == "# mine\nsecrets\nnode_modules/\n" {
+        Ok(())
+    } else {
+        fail(lines)
+    }
 }
 
-/// What `.worktreeinclude` names is in every worktree, so `check` does not miss it, as `run` does not.
+/// What `.worktreeinclude` names is in every worktree, so `check` does not miss it, as `run` does
+/// not.
 fn what_it_brings_along_is_not_missed() -> Outcome {
     const MISSED: &str = "the file `./node_modules/.bin/mocha` is not in the commit";
     let world = project()?;
@@ -100,22 +177,38 @@ fn what_it_brings_along_is_not_missed() -> Outcome {
     says(&world.types(&["check", "plan.md"], 0)?, &[MISSED])?;
     world.types(&["init", "--yes"], 0)?;
     let check = world.types(&["check", "plan.md"], 0)?;
-    if check.stdout.contains(MISSED) { fail(check.stdout) } else { Ok(()) }
+    if check.stdout.contains(MISSED) {
+        fail(check.stdout)
+    } else {
+        Ok(())
+    }
 }
 
 fn every_setting_is_listed() -> Outcome {
     let world = World::plain()?;
     let text = world.types(&["config", "show"], 0)?.stdout;
     let json = world.types(&["config", "show", "--json"], 0)?.json()?;
-    for key in KEYS.iter().filter(|key| !["allow", "ask", "deny"].contains(&key.name)) {
-        let is_in_text = text.lines().any(|line| line.split_whitespace().next() == Some(key.name));
+    for key in KEYS
+        .iter()
+        .filter(|key| !["allow", "ask", "deny"].contains(&key.name))
+    {
+        let is_in_text = text
+            .lines()
+            .any(|line| line.split_whitespace().next() == Some(key.name));
         let is_in_json = json["settings"].get(key.name).is_some();
         if !is_in_text || !is_in_json {
             return fail(format!("{} is not listed", key.name));
         }
     }
-    for (name, value) in [("command_timeout", "10m"), ("verify", "(not set)"), ("timeout", "(not set)")] {
-        let line = text.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap_or_default();
+    for (name, value) in [
+        ("command_timeout", "10m"),
+        ("verify", "(not set)"),
+        ("timeout", "(not set)"),
+    ] {
+        let line = text
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(name))
+            .unwrap_or_default();
         require_words(line, &[value, "default"])?;
     }
     Ok(())

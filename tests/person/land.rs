@@ -5,44 +5,111 @@ use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
-    Archive, Boxes, Brought, Cancel, CleanOptions, CoordinatorError, LandOptions, LandStyle, Landed, PlanInput,
-    ResultRefusal, Settings,
+    Archive, Boxes, Brought, Cancel, CleanOptions, CoordinatorError, LandOptions, LandStyle,
+    Landed, PlanInput, ResultRefusal, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Repository, Rule, Script, World, block_on, case, fail, plan_input, runtime};
+use crate::support::{
+    Case, Outcome, Repository, Rule, Script, World, block_on, case, fail, plan_input, runtime,
+};
 
 /// Two independent tasks, in text that must stay byte for byte.
-const PLAN: &str =
-    "# Words\r\n\n- [ ] T1 one  \n* [ ] T2 two\n\n> not a task: [ ]\n- [x] T0 was done\n\nno end of line";
+const PLAN: &str = "# Words\r\n\n- [ ] T1 one  \n* [ ] T2 two\n\n> not a task: [ ]\n- [x] T0 was done\n\nno end of line";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("land::a_fast_forward_lands_and_is_undone", a_fast_forward_lands_and_is_undone),
-        case("land::new_commits_are_merged_and_checked", new_commits_are_merged_and_checked),
-        case("land::what_lands_is_the_very_tree_that_was_checked", what_lands_is_the_very_tree_that_was_checked),
-        case("land::the_check_of_a_landing_has_what_every_worktree_has", the_check_has_what_every_worktree_has),
+        case(
+            "land::a_fast_forward_lands_and_is_undone",
+            a_fast_forward_lands_and_is_undone,
+        ),
+        case(
+            "land::new_commits_are_merged_and_checked",
+            new_commits_are_merged_and_checked,
+        ),
+        case(
+            "land::what_lands_is_the_very_tree_that_was_checked",
+            what_lands_is_the_very_tree_that_was_checked,
+        ),
+        case(
+            "land::the_check_of_a_landing_has_what_every_worktree_has",
+            the_check_has_what_every_worktree_has,
+        ),
         case("land::a_red_merge_is_refused", a_red_merge_is_refused),
         case("land::a_conflict_is_refused", a_conflict_is_refused),
-        case("land::overlapping_local_changes_are_refused", overlapping_local_changes_are_refused),
-        case("land::a_checkout_in_conflict_is_refused", a_checkout_in_conflict_is_refused),
-        case("land::a_branch_that_is_gone_or_rewound_is_refused", a_branch_that_is_gone_or_rewound_is_refused),
-        case("land::a_detached_head_is_refused", a_detached_head_is_refused),
-        case("land::undo_refuses_once_the_branch_has_moved", undo_refuses_once_the_branch_has_moved),
-        case("land::files_of_a_lost_landing_go_back_before_the_next", files_of_a_lost_landing_go_back),
-        case("land::a_plan_that_was_edited_is_left_alone", a_plan_that_was_edited_is_left_alone),
-        case("land::a_plan_that_cannot_be_written_holds_up_nothing", a_plan_that_cannot_be_written_holds_up_nothing),
-        case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
-        case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
-        case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
-        case("land::cleaning_holds_files_that_only_a_passing_ref_has", cleaning_holds_files),
-        case("land::cleaning_keeps_what_git_ignores_until_told", cleaning_keeps_what_git_ignores_until_told),
-        case("land::cleaning_without_gits_entries_removes_no_work", cleaning_without_gits_entries),
-        case("land::a_broken_verifier_is_cleaned", a_broken_verifier_is_cleaned),
-        case("land::what_a_killed_cleaning_left_is_removed", what_a_killed_cleaning_left_is_removed),
-        case("land::a_snapshot_that_cannot_be_read_is_named", a_snapshot_that_cannot_be_read_is_named),
-        case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
+        case(
+            "land::overlapping_local_changes_are_refused",
+            overlapping_local_changes_are_refused,
+        ),
+        case(
+            "land::a_checkout_in_conflict_is_refused",
+            a_checkout_in_conflict_is_refused,
+        ),
+        case(
+            "land::a_branch_that_is_gone_or_rewound_is_refused",
+            a_branch_that_is_gone_or_rewound_is_refused,
+        ),
+        case(
+            "land::a_detached_head_is_refused",
+            a_detached_head_is_refused,
+        ),
+        case(
+            "land::undo_refuses_once_the_branch_has_moved",
+            undo_refuses_once_the_branch_has_moved,
+        ),
+        case(
+            "land::files_of_a_lost_landing_go_back_before_the_next",
+            files_of_a_lost_landing_go_back,
+        ),
+        case(
+            "land::a_plan_that_was_edited_is_left_alone",
+            a_plan_that_was_edited_is_left_alone,
+        ),
+        case(
+            "land::a_plan_that_cannot_be_written_holds_up_nothing",
+            a_plan_that_cannot_be_written_holds_up_nothing,
+        ),
+        case(
+            "land::a_killed_landing_is_finished_by_the_next",
+            a_killed_landing_is_finished_by_the_next,
+        ),
+        case(
+            "land::what_a_killed_landing_left_is_used_up",
+            what_a_killed_landing_left_is_used_up,
+        ),
+        case(
+            "land::cleaning_removes_what_is_kept_and_nothing_else",
+            cleaning_removes_what_is_kept_and_nothing_else,
+        ),
+        case(
+            "land::cleaning_holds_files_that_only_a_passing_ref_has",
+            cleaning_holds_files,
+        ),
+        case(
+            "land::cleaning_keeps_what_git_ignores_until_told",
+            cleaning_keeps_what_git_ignores_until_told,
+        ),
+        case(
+            "land::cleaning_without_gits_entries_removes_no_work",
+            cleaning_without_gits_entries,
+        ),
+        case(
+            "land::a_broken_verifier_is_cleaned",
+            a_broken_verifier_is_cleaned,
+        ),
+        case(
+            "land::what_a_killed_cleaning_left_is_removed",
+            what_a_killed_cleaning_left_is_removed,
+        ),
+        case(
+            "land::a_snapshot_that_cannot_be_read_is_named",
+            a_snapshot_that_cannot_be_read_is_named,
+        ),
+        case(
+            "land::a_snapshot_is_restored_as_a_branch",
+            a_snapshot_is_restored_as_a_branch,
+        ),
     ]
 }
 
@@ -63,19 +130,38 @@ impl Ended {
 
     fn of(world: World, change: impl Fn(&mut RunSettings)) -> Result<Self, Failed> {
         let script = Script::default()
-            .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+            .rule(
+                Rule::task("T1")
+                    .turn(1)
+                    .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+            )
             .rule(Rule::task("T1").text("Done."))
-            .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "kept.txt", "content": "2\n"})))
+            .rule(
+                Rule::task("T2")
+                    .turn(1)
+                    .call("write_file", &json!({"path": "kept.txt", "content": "2\n"})),
+            )
             .rule(Rule::task("T2").text("Done."));
         let coordinator = world.coordinator(&script, |settings| change(&mut settings.run))?;
-        let plan = PlanInput { path: Some("plan.md".to_owned()), ..plan_input(PLAN)? };
+        let plan = PlanInput {
+            path: Some("plan.md".to_owned()),
+            ..plan_input(PLAN)?
+        };
         let report = runtime()?.block_on(coordinator.run(plan))?;
         let folder = coordinator.layout().run(&report.run_id).canonicalize()?;
-        if report.exit_code == Some(0) { Ok(Self { world, report, folder }) } else { fail(format!("{report:#?}")) }
+        if report.exit_code == Some(0) {
+            Ok(Self {
+                world,
+                report,
+                folder,
+            })
+        } else {
+            fail(format!("{report:#?}"))
+        }
     }
 
-    /// Runs the tasks, and creates their worktrees again, which go as soon as the work is merged: a person may have had
-    /// a file there.
+    /// Runs the tasks, and creates their worktrees again, which go as soon as the work is merged: a
+    /// person may have had a file there.
     fn with_worktrees(verify: Option<&str>) -> Result<Self, Failed> {
         let ended = Self::new(verify)?;
         for task in ["T1", "T2"] {
@@ -105,7 +191,10 @@ impl Ended {
     }
 
     fn land(&self) -> Result<Landed, CoordinatorError> {
-        let runs = Archive::open(self.world.repository.path(), Settings::new(self.world.home.state()))?;
+        let runs = Archive::open(
+            self.world.repository.path(),
+            Settings::new(self.world.home.state()),
+        )?;
         block_on(runs.land(self.run(), &self.options()))
     }
 
@@ -137,12 +226,24 @@ impl Ended {
 pub(crate) fn look(repository: &Repository) -> Result<String, Failed> {
     let mut look = String::new();
     let questions: [&[&str]; 8] = [
-        &["status", "--porcelain=v2", "--branch", "--ignored", "--untracked-files=all"],
+        &[
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "--ignored",
+            "--untracked-files=all",
+        ],
         &["diff"],
         &["diff", "--cached"],
         &["stash", "list"],
         &["stash", "show", "-p"],
-        &["for-each-ref", "refs/heads/main", "refs/heads/other", "refs/tags", "refs/stash"],
+        &[
+            "for-each-ref",
+            "refs/heads/main",
+            "refs/heads/other",
+            "refs/tags",
+            "refs/stash",
+        ],
         &["config", "--local", "--list"],
         &["ls-files", "--stage"],
     ];
@@ -150,7 +251,14 @@ pub(crate) fn look(repository: &Repository) -> Result<String, Failed> {
         look.push_str(&repository.git(question)?);
         look.push('\n');
     }
-    for file in ["plan.md", "kept.txt", "staged.txt", "src/lib.txt", "untracked/new file.txt", "debug.log"] {
+    for file in [
+        "plan.md",
+        "kept.txt",
+        "staged.txt",
+        "src/lib.txt",
+        "untracked/new file.txt",
+        "debug.log",
+    ] {
         look.push_str(&repository.read(file)?);
     }
     look.push_str(&repository.read(".git/hooks/pre-commit")?);
@@ -167,7 +275,11 @@ fn says(text: &'static str) -> impl Fn(&CoordinatorError) -> bool {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(actual: &T, expected: &T) -> Outcome {
-    if actual == expected { Ok(()) } else { fail(format!("got {actual:#?}\ninstead of {expected:#?}")) }
+    if actual == expected {
+        Ok(())
+    } else {
+        fail(format!("got {actual:#?}\ninstead of {expected:#?}"))
+    }
 }
 
 fn a_fast_forward_lands_and_is_undone() -> Outcome {
@@ -191,13 +303,21 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
         warnings: Vec::new(),
     };
     same(&landed, &expected)?;
-    same(&[repository.read("one.txt")?, repository.read("kept.txt")?], &["1\n".to_owned(), "2\n".to_owned()])?;
-    let ticked = PLAN.replace("- [ ] T1", "- [x] T1").replace("* [ ] T2", "* [x] T2");
+    same(
+        &[repository.read("one.txt")?, repository.read("kept.txt")?],
+        &["1\n".to_owned(), "2\n".to_owned()],
+    )?;
+    let ticked = PLAN
+        .replace("- [ ] T1", "- [x] T1")
+        .replace("* [ ] T2", "* [x] T2");
     same(&repository.read("plan.md")?, &ticked)?;
     let status = " M src/lib.txt\nAM staged.txt\n?? plan.md\n?? untracked/";
     same(&ended.git(&["status", "--porcelain"])?, &status.to_owned())?;
     let again = ended.land()?;
-    same(&[again.from, again.to], &[landed.to.clone(), landed.to.clone()])?;
+    same(
+        &[again.from, again.to],
+        &[landed.to.clone(), landed.to.clone()],
+    )?;
     what_was_taken_back_by_hand_stays(&ended)?;
     let undone = block_on(ended.runs()?.unland(ended.run(), &ended.options()))?;
     same(&[undone.from, undone.to], &[landed.to, base])?;
@@ -208,17 +328,31 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
     }
 }
 
-/// The user stages the files of before the landing, and unticks the boxes: landing again says so and changes nothing.
+/// The user stages the files of before the landing, and unticks the boxes: landing again says so
+/// and changes nothing.
 fn what_was_taken_back_by_hand_stays(ended: &Ended) -> Outcome {
     let repository = &ended.world.repository;
     let (landed, ticked) = (ended.look()?, repository.read("plan.md")?);
     let source = format!("--source={}", ended.report.base_commit);
-    ended.git(&["restore", &source, "--staged", "--worktree", "one.txt", "kept.txt"])?;
+    ended.git(&[
+        "restore",
+        &source,
+        "--staged",
+        "--worktree",
+        "one.txt",
+        "kept.txt",
+    ])?;
     repository.write("plan.md", PLAN)?;
     let taken_back = ended.look()?;
     let again = ended.land()?;
-    let is_told = again.warnings.iter().any(|warning| warning.contains("take it back; they were left as they are"));
-    same(&(again.brought, again.boxes, is_told), &(Brought::Nothing, Boxes::Nothing, true))?;
+    let is_told = again
+        .warnings
+        .iter()
+        .any(|warning| warning.contains("take it back; they were left as they are"));
+    same(
+        &(again.brought, again.boxes, is_told),
+        &(Brought::Nothing, Boxes::Nothing, true),
+    )?;
     same(&ended.look()?, &taken_back)?;
     ended.git(&["restore", "--staged", "--worktree", "one.txt", "kept.txt"])?;
     repository.write("plan.md", &ticked)?;
@@ -237,12 +371,23 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     let tip = commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let before = ended.look()?;
     let landed = ended.land()?;
-    same(&(landed.brought, landed.from), &(Brought::Merge, tip.clone()))?;
+    same(
+        &(landed.brought, landed.from),
+        &(Brought::Merge, tip.clone()),
+    )?;
     let parents = ended.git(&["log", "-1", "--format=%P %s", "main"])?;
-    let title = format!("{tip} {} Merge run {}: Words", ended.report.integration_commit, ended.run());
+    let title = format!(
+        "{tip} {} Merge run {}: Words",
+        ended.report.integration_commit,
+        ended.run()
+    );
     same(&parents, &title)?;
     let repository = &ended.world.repository;
-    let texts = [repository.read("one.txt")?, repository.read("meanwhile.txt")?, repository.read("kept.txt")?];
+    let texts = [
+        repository.read("one.txt")?,
+        repository.read("meanwhile.txt")?,
+        repository.read("kept.txt")?,
+    ];
     same(&texts, &["1\n", "m\n", "2\n"].map(str::to_owned))?;
     block_on(ended.runs()?.unland(ended.run(), &ended.options()))?;
     same(&ended.look()?, &before)
@@ -250,12 +395,20 @@ fn new_commits_are_merged_and_checked() -> Outcome {
 
 /// A command that prints the files of a folder with a hash of each, without git's own and those
 /// that the checks write.
-const LOOK: &str = "find . -name .git -prune -o -type f ! -name '*.log' -exec sha256sum {} + | LC_ALL=C sort";
+const LOOK: &str =
+    "find . -name .git -prune -o -type f ! -name '*.log' -exec sha256sum {} + | LC_ALL=C sort";
 
-/// Each check records the files that it sees, changes one, and leaves one behind that is in no tree.
+/// Each check records the files that it sees, changes one, and leaves one behind that is in no
+/// tree.
 fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
-    let ended = Ended::new(Some(&format!("{LOOK} > $(mktemp seen-XXXXXX.log) && date > kept.txt && touch left")))?;
-    let merges = ended.git(&["rev-list", "--first-parent", &format!("main..{}", ended.report.integration_commit)])?;
+    let ended = Ended::new(Some(&format!(
+        "{LOOK} > $(mktemp seen-XXXXXX.log) && date > kept.txt && touch left"
+    )))?;
+    let merges = ended.git(&[
+        "rev-list",
+        "--first-parent",
+        &format!("main..{}", ended.report.integration_commit),
+    ])?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let landed = ended.land()?.to;
     same(&ended.git(&["rev-parse", "main"])?, &landed.to_string())?;
@@ -267,7 +420,10 @@ fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
             seen.push(std::fs::read_to_string(entry.path())?);
         }
     }
-    let brought = merges.lines().chain([landed.as_str()]).map(|commit| look_into(&ended, commit));
+    let brought = merges
+        .lines()
+        .chain([landed.as_str()])
+        .map(|commit| look_into(&ended, commit));
     let mut brought = brought.collect::<Result<Vec<_>, _>>()?;
     seen.sort();
     brought.sort();
@@ -280,19 +436,33 @@ fn look_into(ended: &Ended, commit: &str) -> Result<String, Failed> {
     let folder = tempfile::tempdir()?;
     let command = format!("git archive {commit} | tar -x -C \"$0\" && cd \"$0\" && {LOOK}");
     let typed = ["-c", &command, &folder.path().display().to_string()];
-    Ok(ended.world.home.command("sh", ended.world.repository.path(), &typed).run()?.exits(0)?.stdout)
+    Ok(ended
+        .world
+        .home
+        .command("sh", ended.world.repository.path(), &typed)
+        .run()?
+        .exits(0)?
+        .stdout)
 }
 
 fn the_check_has_what_every_worktree_has() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write("local.log", "ignored, and wanted everywhere\n")?;
+    world
+        .repository
+        .write("local.log", "ignored, and wanted everywhere\n")?;
     world.repository.write(".worktreeinclude", "local.log\n")?;
     let ended = Ended::of(world, |run| {
         run.worktree_setup = Some("mkdir -p made.log && echo x > made.log/x".to_owned());
         run.verify = Some("test -e local.log && test -e made.log/x".to_owned());
     })?;
     // Otherwise the files that the run's own checks left would be enough for this check, too.
-    block_on(ended.runs()?.clean(ended.run(), CleanOptions { ignored: true, ..CleanOptions::default() }))?;
+    block_on(ended.runs()?.clean(
+        ended.run(),
+        CleanOptions {
+            ignored: true,
+            ..CleanOptions::default()
+        },
+    ))?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     same(&ended.land()?.brought, &Brought::Merge)
 }
@@ -302,7 +472,8 @@ fn a_red_merge_is_refused() -> Outcome {
     commit_on_main(&ended, "red.txt", "r\n")?;
     ended.require_refused(|error| {
         let message = error.to_string();
-        is(|refusal| matches!(refusal, ResultRefusal::RedCheck { .. }))(error) && message.contains("it is red")
+        is(|refusal| matches!(refusal, ResultRefusal::RedCheck { .. }))(error)
+            && message.contains("it is red")
     })
 }
 
@@ -316,7 +487,8 @@ fn a_conflict_is_refused() -> Outcome {
 
 fn overlapping_local_changes_are_refused() -> Outcome {
     let ended = Ended::new(None)?;
-    // Git compares the files here, and like each of its commands it updates their times in the index.
+    // Git compares the files here, and like each of its commands it updates their times in the
+    // index.
     let refused = |reason| {
         let before = ended.look()?;
         ended.require_refusal(says(reason))?;
@@ -341,7 +513,9 @@ fn a_checkout_in_conflict_is_refused() -> Outcome {
     if ended.git(&["stash", "pop", "-q"]).is_ok() {
         return fail("there is no conflict");
     }
-    ended.require_refused(says("it has conflicts (src/lib.txt); resolve each file and `git add`"))?;
+    ended.require_refused(says(
+        "it has conflicts (src/lib.txt); resolve each file and `git add`",
+    ))?;
     ended.git(&["add", "src/lib.txt"])?;
     ended.land().map(drop).map_err(Failed::from)
 }
@@ -350,7 +524,9 @@ fn a_branch_that_is_gone_or_rewound_is_refused() -> Outcome {
     let ended = Ended::new(None)?;
     ended.git(&["checkout", "-q", "-b", "elsewhere"])?;
     ended.git(&["branch", "-q", "-f", "main", "HEAD~1"])?;
-    ended.require_refused(is(|refusal| matches!(refusal, ResultRefusal::BaseLost { .. })))?;
+    ended.require_refused(is(|refusal| {
+        matches!(refusal, ResultRefusal::BaseLost { .. })
+    }))?;
     ended.git(&["branch", "-q", "-D", "main"])?;
     ended.require_refused(says("the branch is gone"))
 }
@@ -359,7 +535,9 @@ fn a_detached_head_is_refused() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("plan.md", PLAN)?;
     world.repository.git(&["checkout", "-q", "--detach"])?;
-    Ended::of(world, |_| {})?.require_refused(is(|refusal| matches!(refusal, ResultRefusal::DetachedHead { .. })))
+    Ended::of(world, |_| {})?.require_refused(is(|refusal| {
+        matches!(refusal, ResultRefusal::DetachedHead { .. })
+    }))
 }
 
 fn undo_refuses_once_the_branch_has_moved() -> Outcome {
@@ -379,17 +557,43 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
 /// files that it has written.
 fn files_of_a_lost_landing_go_back() -> Outcome {
     let ended = Ended::new(None)?;
-    let (repository, base) = (&ended.world.repository, ended.report.base_commit.to_string());
-    let conflicting = ended.git(&["commit-tree", "-p", "HEAD", "-m", "Meanwhile", "stash@{0}^{tree}"])?;
+    let (repository, base) = (
+        &ended.world.repository,
+        ended.report.base_commit.to_string(),
+    );
+    let conflicting = ended.git(&[
+        "commit-tree",
+        "-p",
+        "HEAD",
+        "-m",
+        "Meanwhile",
+        "stash@{0}^{tree}",
+    ])?;
     ended.git(&["update-ref", "refs/heads/main", &conflicting])?;
     let expected = ended.look()?;
     ended.git(&["update-ref", "refs/heads/main", &base])?;
     let script = format!(
         "echo >> .git/times; case $(wc -l < .git/times) in 1) git --git-dir=.git update-ref refs/heads/main {conflicting};; 2) exit 1;; esac; cat"
     );
-    let configuration = ended.world.home.path().join("gitconfig").display().to_string();
-    for (key, value) in [("smudge", script.as_str()), ("clean", "cat"), ("required", "true")] {
-        ended.git(&["config", "--file", &configuration, &format!("filter.mine.{key}"), value])?;
+    let configuration = ended
+        .world
+        .home
+        .path()
+        .join("gitconfig")
+        .display()
+        .to_string();
+    for (key, value) in [
+        ("smudge", script.as_str()),
+        ("clean", "cat"),
+        ("required", "true"),
+    ] {
+        ended.git(&[
+            "config",
+            "--file",
+            &configuration,
+            &format!("filter.mine.{key}"),
+            value,
+        ])?;
     }
     repository.write(".git/info/attributes", "kept.txt filter=mine\n")?;
     let landing = ended.world.orchestrate(&["land", ended.run().as_str()]);
@@ -397,15 +601,23 @@ fn files_of_a_lost_landing_go_back() -> Outcome {
     if !landed.stderr.contains("already contains the files of") {
         return fail(landed.stdout + &landed.stderr);
     }
-    ended.require_refusal(is(|refusal| matches!(refusal, ResultRefusal::Conflict { .. })))?;
+    ended.require_refusal(is(|refusal| {
+        matches!(refusal, ResultRefusal::Conflict { .. })
+    }))?;
     same(&ended.look()?, &expected)
 }
 
 fn a_plan_that_was_edited_is_left_alone() -> Outcome {
     let ended = Ended::new(None)?;
-    ended.world.repository.write("plan.md", &format!("{PLAN}\n- [ ] one more\n"))?;
+    ended
+        .world
+        .repository
+        .write("plan.md", &format!("{PLAN}\n- [ ] one more\n"))?;
     let edited = ended.world.repository.read("plan.md")?;
-    let left = Boxes::Left { plan: "plan.md".to_owned(), reason: "it has changed since the run began".to_owned() };
+    let left = Boxes::Left {
+        plan: "plan.md".to_owned(),
+        reason: "it has changed since the run began".to_owned(),
+    };
     same(&ended.land()?.boxes, &left)?;
     same(&ended.world.repository.read("plan.md")?, &edited)
 }
@@ -413,7 +625,11 @@ fn a_plan_that_was_edited_is_left_alone() -> Outcome {
 fn a_plan_that_cannot_be_written_holds_up_nothing() -> Outcome {
     let ended = Ended::new(None)?;
     // The file is written here before it takes the plan's place.
-    let taken = ended.world.repository.path().join(format!(".plan.md.{}", ended.run()));
+    let taken = ended
+        .world
+        .repository
+        .path()
+        .join(format!(".plan.md.{}", ended.run()));
     std::fs::create_dir(&taken)?;
     let require_left = |boxes: &Boxes| match boxes {
         Boxes::Left { reason, .. } if reason.starts_with("it cannot be written: ") => Ok(()),
@@ -421,20 +637,36 @@ fn a_plan_that_cannot_be_written_holds_up_nothing() -> Outcome {
     };
     require_left(&ended.land()?.boxes)?;
     std::fs::remove_dir(&taken)?;
-    same(&ended.land()?.boxes, &Boxes::Written(ended.world.repository.path().join("plan.md")))?;
+    same(
+        &ended.land()?.boxes,
+        &Boxes::Written(ended.world.repository.path().join("plan.md")),
+    )?;
     std::fs::create_dir(&taken)?;
     require_left(&block_on(ended.runs()?.unland(ended.run(), &ended.options()))?.boxes)?;
-    same(&ended.git(&["rev-parse", "main"])?, &ended.report.base_commit.to_string())?;
-    same(&ended.runs()?.store().state(ended.run())?.landings, &Vec::new())
+    same(
+        &ended.git(&["rev-parse", "main"])?,
+        &ended.report.base_commit.to_string(),
+    )?;
+    same(
+        &ended.runs()?.store().state(ended.run())?.landings,
+        &Vec::new(),
+    )
 }
 
 fn a_killed_landing_is_finished_by_the_next() -> Outcome {
     let ended = Ended::new(None)?;
     let runs = ended.runs()?;
-    let (from, to) = (ended.report.base_commit.clone(), ended.report.integration_commit.clone());
+    let (from, to) = (
+        ended.report.base_commit.clone(),
+        ended.report.integration_commit.clone(),
+    );
     // The state that a kill leaves between the fact and the act.
     let journal = orchestrate_journal::Journal::resume(runs.store(), ended.run())?;
-    let fact = orchestrate_core::Event::LandingStarted { branch: "main".to_owned(), from, to: to.clone() };
+    let fact = orchestrate_core::Event::LandingStarted {
+        branch: "main".to_owned(),
+        from,
+        to: to.clone(),
+    };
     journal.append_blocking(fact)?;
     drop(journal);
     let seq = runs.store().state(ended.run())?.seq;
@@ -448,18 +680,32 @@ fn what_a_killed_landing_left_is_used_up() -> Outcome {
     let ended = Ended::new(Some("test ! -e red.txt"))?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let repository = &ended.world.repository;
-    let entries = std::fs::read_dir(repository.path().join(".git/worktrees"))?.collect::<Result<Vec<_>, _>>()?;
+    let entries = std::fs::read_dir(repository.path().join(".git/worktrees"))?
+        .collect::<Result<Vec<_>, _>>()?;
     let of_verifier = |entry: &std::fs::DirEntry| {
-        std::fs::read_to_string(entry.path().join("gitdir")).is_ok_and(|path| path.contains("/+verifier/"))
+        std::fs::read_to_string(entry.path().join("gitdir"))
+            .is_ok_and(|path| path.contains("/+verifier/"))
     };
-    let entry = entries.into_iter().find(of_verifier).ok_or_else(|| Failed::from("there is no verifier"))?;
+    let entry = entries
+        .into_iter()
+        .find(of_verifier)
+        .ok_or_else(|| Failed::from("there is no verifier"))?;
     let lock = entry.path().join("index.lock");
     std::fs::write(&lock, "")?;
     let half_written = format!(".plan.md.{}", ended.run());
     repository.write(&half_written, "half")?;
     let landed = ended.land()?;
-    same(&(landed.brought, landed.boxes), &(Brought::Merge, Boxes::Written(repository.path().join("plan.md"))))?;
-    same(&[lock, repository.path().join(half_written)].map(|path| path.exists()), &[false, false])
+    same(
+        &(landed.brought, landed.boxes),
+        &(
+            Brought::Merge,
+            Boxes::Written(repository.path().join("plan.md")),
+        ),
+    )?;
+    same(
+        &[lock, repository.path().join(half_written)].map(|path| path.exists()),
+        &[false, false],
+    )
 }
 
 fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
@@ -470,17 +716,36 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     let unkept = ended.folder.join("T2/unkept.txt");
     std::fs::write(&unkept, "nowhere else\n")?;
     let names = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
-        let removed = cleaned.removed.iter().map(|(task, _)| format!("- {task:?}"));
-        removed.chain(cleaned.kept.iter().map(|kept| format!("+ {}", kept.task))).collect()
+        let removed = cleaned
+            .removed
+            .iter()
+            .map(|(task, _)| format!("- {task:?}"));
+        removed
+            .chain(cleaned.kept.iter().map(|kept| format!("+ {}", kept.task)))
+            .collect()
     };
-    let expected = [r#"- Some(TaskId("T1"))"#, "- None", "+ T2"].map(str::to_owned).to_vec();
-    let planned = block_on(runs.clean(ended.run(), CleanOptions { dry_run: true, ..CleanOptions::default() }))?;
+    let expected = [r#"- Some(TaskId("T1"))"#, "- None", "+ T2"]
+        .map(str::to_owned)
+        .to_vec();
+    let planned = block_on(runs.clean(
+        ended.run(),
+        CleanOptions {
+            dry_run: true,
+            ..CleanOptions::default()
+        },
+    ))?;
     same(&names(&planned), &expected)?;
     same(&ended.git(&["worktree", "list", "--porcelain"])?, &places)?;
     let cleaned = block_on(runs.clean(ended.run(), CleanOptions::default()))?;
     same(&cleaned, &planned)?;
-    same(&std::fs::read_to_string(&unkept)?, &"nowhere else\n".to_owned())?;
-    same(&cleaned.removed.iter().any(|(_, path)| path.exists()), &false)?;
+    same(
+        &std::fs::read_to_string(&unkept)?,
+        &"nowhere else\n".to_owned(),
+    )?;
+    same(
+        &cleaned.removed.iter().any(|(_, path)| path.exists()),
+        &false,
+    )?;
     std::fs::remove_file(&unkept)?;
     same(
         &names(&block_on(runs.clean(ended.run(), CleanOptions::default()))?),
@@ -491,7 +756,8 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     before.require_same(&ended.world.repository.fingerprint()?)
 }
 
-/// The files are those before the agent's last command, which changed nothing, and were not stored after it.
+/// The files are those before the agent's last command, which changed nothing, and were not stored
+/// after it.
 fn cleaning_holds_files() -> Outcome {
     let ended = Ended::with_worktrees(None)?;
     let (runs, worktree) = (ended.runs()?, ended.folder.join("T2"));
@@ -501,9 +767,20 @@ fn cleaning_holds_files() -> Outcome {
     ended.git(&["update-ref", &before, &commit])?;
     let cleaned = block_on(runs.clean(ended.run(), CleanOptions::default()))?;
     same(&(cleaned.kept.len(), worktree.exists()), &(0, false))?;
-    let holders = ended.git(&["for-each-ref", "--points-at", &commit, "--format=%(refname)"])?;
-    same(&holders, &format!("refs/orchestrate/keep/{}/T2/cleaned-{commit}", ended.run()))?;
-    same(&ended.world.repository.show(&commit, "kept.txt")?, &"nowhere else".to_owned())
+    let holders = ended.git(&[
+        "for-each-ref",
+        "--points-at",
+        &commit,
+        "--format=%(refname)",
+    ])?;
+    same(
+        &holders,
+        &format!("refs/orchestrate/keep/{}/T2/cleaned-{commit}", ended.run()),
+    )?;
+    same(
+        &ended.world.repository.show(&commit, "kept.txt")?,
+        &"nowhere else".to_owned(),
+    )
 }
 
 /// The checkout also has T2's `debug.log`, so only T1's files would be lost with a worktree. No
@@ -518,21 +795,35 @@ fn cleaning_keeps_what_git_ignores_until_told() -> Outcome {
         std::fs::create_dir(&place)?;
         std::fs::write(place.join("object"), "built\n")?;
     }
-    std::fs::copy(ended.world.repository.path().join("debug.log"), folder.join("T2/debug.log"))?;
-    let clean = |dry_run, ignored| block_on(runs.clean(ended.run(), CleanOptions { dry_run, ignored }));
+    std::fs::copy(
+        ended.world.repository.path().join("debug.log"),
+        folder.join("T2/debug.log"),
+    )?;
+    let clean =
+        |dry_run, ignored| block_on(runs.clean(ended.run(), CleanOptions { dry_run, ignored }));
     let tasks = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
-        cleaned.removed.iter().map(|(task, _)| task.as_ref().map_or_else(String::new, ToString::to_string)).collect()
+        cleaned
+            .removed
+            .iter()
+            .map(|(task, _)| task.as_ref().map_or_else(String::new, ToString::to_string))
+            .collect()
     };
     let planned = clean(true, false)?;
-    // The control: T2's ignored file is in the checkout, too, so its worktree goes, as T1's does once it is told to.
+    // The control: T2's ignored file is in the checkout, too, so its worktree goes, as T1's does
+    // once it is told to.
     same(&tasks(&planned), &["T2", ""].map(str::to_owned).to_vec())?;
-    let [kept] = &planned.kept[..] else { return fail(format!("{planned:#?}")) };
+    let [kept] = &planned.kept[..] else {
+        return fail(format!("{planned:#?}"));
+    };
     same(&kept.ignored.len(), &8)?;
     let named = "no commit has .precious.log, 1.log/, 2.log/, 3.log/, 4.log/, and 3 more,";
     same(&kept.reason.starts_with(named), &true).map_err(|_| Failed::from(kept.reason.clone()))?;
     same(&clean(false, false)?, &planned)?;
     same(&folder.join("T2").exists(), &false)?;
-    same(&std::fs::read_to_string(&precious)?, &"nowhere else\n".to_owned())?;
+    same(
+        &std::fs::read_to_string(&precious)?,
+        &"nowhere else\n".to_owned(),
+    )?;
     same(&tasks(&clean(true, true)?), &vec!["T1".to_owned()])?;
     same(&precious.exists(), &true)?;
     same(&tasks(&clean(false, true)?), &vec!["T1".to_owned()])?;
@@ -545,7 +836,11 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     let ended = Ended::with_worktrees(None)?;
     let (runs, refs) = (ended.runs()?, ended.git(&["for-each-ref"])?);
     let folder = ended.folder.clone();
-    let trash = folder.ancestors().nth(2).ok_or_else(|| Failed::from("there is no trash"))?.join("trash");
+    let trash = folder
+        .ancestors()
+        .nth(2)
+        .ok_or_else(|| Failed::from("there is no trash"))?
+        .join("trash");
     std::fs::create_dir_all(trash.join("worktree-1"))?;
     std::fs::rename(folder.join("T1"), trash.join("worktree-1/T1"))?;
     block_on(runs.clean(ended.run(), CleanOptions::default()))?;
@@ -561,18 +856,31 @@ fn a_broken_verifier_is_cleaned() -> Outcome {
     let folder = ended.folder.clone();
     std::fs::write(folder.join("+verifier/.git"), "gitdir: /nowhere\n")?;
     let cleaned = block_on(ended.runs()?.clean(ended.run(), CleanOptions::default()))?;
-    same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
+    same(
+        &(cleaned.removed.len(), cleaned.kept.len(), folder.exists()),
+        &(3, 0, false),
+    )
 }
 
-/// The verifier is removed; the worktrees of tasks, for which git has no entry any more, are kept and named.
+/// The verifier is removed; the worktrees of tasks, for which git has no entry any more, are kept
+/// and named.
 fn cleaning_without_gits_entries() -> Outcome {
     let ended = Ended::with_worktrees(Some("true"))?;
     let folder = ended.folder.clone();
     std::fs::remove_dir_all(ended.world.repository.path().join(".git/worktrees"))?;
     let cleaned = block_on(ended.runs()?.clean(ended.run(), CleanOptions::default()))?;
-    let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("inspect its files, and delete");
-    let removed: Vec<_> = cleaned.removed.iter().map(|(task, _)| task.clone()).collect();
-    same(&(removed, cleaned.kept.iter().map(names).collect()), &(vec![None], vec![true, true]))?;
+    let names = |kept: &orchestrate_coordinator::KeptWorktree| {
+        kept.reason.contains("inspect its files, and delete")
+    };
+    let removed: Vec<_> = cleaned
+        .removed
+        .iter()
+        .map(|(task, _)| task.clone())
+        .collect();
+    same(
+        &(removed, cleaned.kept.iter().map(names).collect()),
+        &(vec![None], vec![true, true]),
+    )?;
     let left = ["T1", "T2", "+verifier"].map(|name| folder.join(name).exists());
     same(&left, &[true, true, false])
 }
@@ -585,9 +893,18 @@ fn a_snapshot_is_restored_as_a_branch() -> Outcome {
         return fail(format!("{kept:#?}"));
     };
     let branch = runs.recover(ended.run(), &first.name, None)?;
-    same(&branch, &format!("orchestrate/recovered/{}/{}", ended.run(), first.name))?;
-    same(&ended.git(&["rev-parse", &branch])?, &first.commit.to_string())?;
-    same(&ended.world.repository.show(&branch, "one.txt")?, &"1".to_owned())?;
+    same(
+        &branch,
+        &format!("orchestrate/recovered/{}/{}", ended.run(), first.name),
+    )?;
+    same(
+        &ended.git(&["rev-parse", &branch])?,
+        &first.commit.to_string(),
+    )?;
+    same(
+        &ended.world.repository.show(&branch, "one.txt")?,
+        &"1".to_owned(),
+    )?;
     before.require_same(&ended.world.repository.fingerprint()?)?;
     match runs.recover(ended.run(), "T1/99", None) {
         Err(CoordinatorError::Refused(ResultRefusal::NoSnapshot { .. })) => Ok(()),
@@ -599,10 +916,19 @@ fn a_snapshot_that_cannot_be_read_is_named() -> Outcome {
     let ended = Ended::new(None)?;
     let kept = ended.runs()?.kept(ended.run())?;
     let reference = format!("refs/orchestrate/keep/{}/T1/damaged", ended.run());
-    ended.world.repository.write(&format!(".git/{reference}"), &format!("{}\n", "1".repeat(40)))?;
+    ended.world.repository.write(
+        &format!(".git/{reference}"),
+        &format!("{}\n", "1".repeat(40)),
+    )?;
     thread_local!(static TOLD: RefCell<String> = const { RefCell::new(String::new()) });
-    let runs = ended.runs()?.telling(|text| TOLD.with_borrow_mut(|told| told.push_str(text)));
+    let runs = ended
+        .runs()?
+        .telling(|text| TOLD.with_borrow_mut(|told| told.push_str(text)));
     same(&runs.kept(ended.run())?, &kept)?;
     let told = TOLD.with_borrow(Clone::clone);
-    if told.contains(&format!("{reference} cannot be restored")) { Ok(()) } else { fail(told) }
+    if told.contains(&format!("{reference} cannot be restored")) {
+        Ok(())
+    } else {
+        fail(told)
+    }
 }

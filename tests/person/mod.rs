@@ -44,13 +44,41 @@ pub(crate) fn cases() -> Vec<Case> {
         subcommands::cases,
         vendors::cases,
     ];
-    let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
-    let afterwards = [by_hand::cases, discard::cases, dropping::cases, kept_out::cases, review::cases];
+    let landing = [
+        land::cases,
+        land_styles::cases,
+        propose::cases,
+        prune::cases,
+        run_land::cases,
+    ];
+    let afterwards = [
+        by_hand::cases,
+        discard::cases,
+        dropping::cases,
+        kept_out::cases,
+        review::cases,
+    ];
     let with_git = landing.iter().chain(&afterwards).flat_map(|cases| cases());
     let with_git = with_git.map(|case| case.depends_on(&[Place::OldestGit]));
-    let approvals = approvals::cases().into_iter().map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
-    let runs = [display::cases, output::cases, trees::cases, waiting::cases, watch::cases];
-    let runs = runs.iter().flat_map(|cases| cases()).chain(with_git).chain(approvals);
+    let approvals = approvals::cases()
+        .into_iter()
+        .map(|case| case.depends_on(&[Place::WithoutBubblewrap]));
+    let runs = [
+        display::cases,
+        output::cases,
+        trees::cases,
+        waiting::cases,
+        watch::cases,
+    ];
+    let runs = runs
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(with_git)
+        .chain(approvals);
     let runs = runs.map(|case| case.needs(Need::SANDBOX));
-    others.iter().flat_map(|cases| cases()).chain(runs).collect()
+    others
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(runs)
+        .collect()
 }

@@ -9,16 +9,36 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
-use crate::support::{Case, ModelServer, Outcome, Ran, Reply, Rule, Script, World, case, fail, lines};
+use crate::support::{
+    Case, ModelServer, Outcome, Ran, Reply, Rule, Script, World, case, fail, lines,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("output::others_words_move_no_cursor", others_words_move_no_cursor),
-        case("output::a_red_landing_shows_the_checks_output_as_text", a_red_landing_shows_the_output_as_text),
-        case("output::a_landings_stream_has_its_facts", a_landings_stream_has_its_facts),
-        case("output::the_log_shows_what_tools_and_checks_said", the_log_shows_what_tools_and_checks_said),
-        case("output::a_run_whose_output_is_lost_goes_on", a_run_whose_output_is_lost_goes_on),
-        case("output::what_comes_while_a_reader_is_slow_is_shown", what_comes_while_a_reader_is_slow_is_shown),
+        case(
+            "output::others_words_move_no_cursor",
+            others_words_move_no_cursor,
+        ),
+        case(
+            "output::a_red_landing_shows_the_checks_output_as_text",
+            a_red_landing_shows_the_output_as_text,
+        ),
+        case(
+            "output::a_landings_stream_has_its_facts",
+            a_landings_stream_has_its_facts,
+        ),
+        case(
+            "output::the_log_shows_what_tools_and_checks_said",
+            the_log_shows_what_tools_and_checks_said,
+        ),
+        case(
+            "output::a_run_whose_output_is_lost_goes_on",
+            a_run_whose_output_is_lost_goes_on,
+        ),
+        case(
+            "output::what_comes_while_a_reader_is_slow_is_shown",
+            what_comes_while_a_reader_is_slow_is_shown,
+        ),
     ]
 }
 
@@ -29,8 +49,12 @@ const CLEAR: &str = "\u{1b}[2J\u{9b}2J";
 /// that is not ours.
 fn is_plain(ran: &Ran) -> Outcome {
     for text in [&ran.stdout, &ran.stderr] {
-        let bad = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
-        let speaks = text.lines().find(|line| line.trim_start().starts_with("::add-mask"));
+        let bad = text
+            .chars()
+            .find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+        let speaks = text
+            .lines()
+            .find(|line| line.trim_start().starts_with("::add-mask"));
         if bad.is_some() || speaks.is_some() {
             return fail(format!("{bad:?} {speaks:?} in {ran:?}"));
         }
@@ -44,7 +68,9 @@ fn others_words_move_no_cursor() -> Outcome {
         ".orchestrate/agents/odd.md",
         &format!("---\nname: odd\ndescription: \"An odd one \\e[2J\"\n---\n::add-mask::x{CLEAR}\n"),
     )?;
-    world.repository.write("orchestrate.toml", &format!("# {CLEAR}\nmodel = {CLEAR}\n"))?;
+    world
+        .repository
+        .write("orchestrate.toml", &format!("# {CLEAR}\nmodel = {CLEAR}\n"))?;
     let broken = world.types(&["config", "show"], 2)?;
     is_plain(&broken)?;
     world.repository.write("orchestrate.toml", "")?;
@@ -59,9 +85,20 @@ fn others_words_move_no_cursor() -> Outcome {
         )
         .rule(Rule::any().text("Done."));
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
-    world.repository.write("plan.md", &format!("- [ ] T1 Write {CLEAR} it\n"))?;
+    world
+        .repository
+        .write("plan.md", &format!("- [ ] T1 Write {CLEAR} it\n"))?;
     let check = format!("printf '::add-mask::z\\n{CLEAR}'; exit 1");
-    let run = ["run", "plan.md", "--model", &model, "--verify", &check, "--no-verify-base", "--verbose"];
+    let run = [
+        "run",
+        "plan.md",
+        "--model",
+        &model,
+        "--verify",
+        &check,
+        "--no-verify-base",
+        "--verbose",
+    ];
     is_plain(&world.types(&run, 3)?)?;
     let listings: [&[&str]; 9] = [
         &["agents", "list"],
@@ -75,7 +112,11 @@ fn others_words_move_no_cursor() -> Outcome {
         &["log", "--json", "--transcript"],
     ];
     for arguments in listings {
-        let ran = world.orchestrate(arguments).env("GITHUB_ACTIONS", "true").run()?.exits(0)?;
+        let ran = world
+            .orchestrate(arguments)
+            .env("GITHUB_ACTIONS", "true")
+            .run()?
+            .exits(0)?;
         is_plain(&ran)?;
     }
     Ok(())
@@ -83,13 +124,20 @@ fn others_words_move_no_cursor() -> Outcome {
 
 fn a_red_landing_shows_the_output_as_text() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    let check = format!("test ! -e newer || {{ printf 'it is newer\\n::add-mask::z\\n{CLEAR}'; exit 1; }}");
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let check =
+        format!("test ! -e newer || {{ printf 'it is newer\\n::add-mask::z\\n{CLEAR}'; exit 1; }}");
     world.types(&["run", "plan.md", "--verify", &check], 0)?;
     world.repository.write("newer", "")?;
     world.repository.git(&["add", "newer"])?;
     world.repository.git(&["commit", "-q", "-m", "Newer"])?;
-    let ran = world.orchestrate(&["land"]).env("GITHUB_ACTIONS", "true").run()?.exits(3)?;
+    let ran = world
+        .orchestrate(&["land"])
+        .env("GITHUB_ACTIONS", "true")
+        .run()?
+        .exits(3)?;
     if !ran.stderr.contains("  | ::add-mask::z") {
         return fail(ran.stderr);
     }
@@ -97,49 +145,106 @@ fn a_red_landing_shows_the_output_as_text() -> Outcome {
 }
 
 fn kinds(facts: &[Value]) -> Vec<&str> {
-    facts.iter().filter_map(|fact| fact["type"].as_str()).collect()
+    facts
+        .iter()
+        .filter_map(|fact| fact["type"].as_str())
+        .collect()
 }
 
 /// Each line has the common fields, and the last one is the landing's object.
 fn a_landings_stream_has_its_facts() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     let type_in = |arguments: &[&str]| world.types(arguments, 0);
     type_in(&["run", "plan.md"])?;
     // The last landing has nothing left to do, so it has no facts of its own.
-    let typed: [&[&str]; 4] = [&["land"], &["land", "--undo"], &["land", "--no-write-back"], &["land"]];
+    let typed: [&[&str]; 4] = [
+        &["land"],
+        &["land", "--undo"],
+        &["land", "--no-write-back"],
+        &["land"],
+    ];
     for (at, typed) in typed.into_iter().enumerate() {
-        let streamed = lines(&type_in(&[typed, &["--output-format", "stream-json"]].concat())?.stdout)?;
-        let newest = lines(&type_in(&["log", "--json"])?.stdout)?.pop().unwrap_or_default();
-        let begins = if matches!(at, 0 | 2) { vec!["landing.started"] } else { Vec::new() };
-        let Some((line, _)) = streamed.split_last().filter(|(_, before)| kinds(before) == begins) else {
+        let streamed =
+            lines(&type_in(&[typed, &["--output-format", "stream-json"]].concat())?.stdout)?;
+        let newest = lines(&type_in(&["log", "--json"])?.stdout)?
+            .pop()
+            .unwrap_or_default();
+        let begins = if matches!(at, 0 | 2) {
+            vec!["landing.started"]
+        } else {
+            Vec::new()
+        };
+        let Some((line, _)) = streamed
+            .split_last()
+            .filter(|(_, before)| kinds(before) == begins)
+        else {
             return fail(format!("{typed:?}: {streamed:#?}"));
         };
-        let common = ["ts", "run_id", "seq", "v"].map(|key| (key, line[key] == newest[key] && !line[key].is_null()));
-        let kind = if at == 1 { "run.unlanded" } else { "run.landed" };
-        if common.iter().any(|(_, is_same)| !is_same) || line["type"] != kind || line["exit_code"] != 0 {
+        let common = ["ts", "run_id", "seq", "v"]
+            .map(|key| (key, line[key] == newest[key] && !line[key].is_null()));
+        let kind = if at == 1 {
+            "run.unlanded"
+        } else {
+            "run.landed"
+        };
+        if common.iter().any(|(_, is_same)| !is_same)
+            || line["type"] != kind
+            || line["exit_code"] != 0
+        {
             return fail(format!("{typed:?}: {common:?} {line:#}\n{newest:#}"));
         }
     }
     let plain = type_in(&["land", "--json"])?.json()?;
-    if plain["seq"].is_null() { Ok(()) } else { fail(plain) }
+    if plain["seq"].is_null() {
+        Ok(())
+    } else {
+        fail(plain)
+    }
 }
 
 fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
-        .rule(Rule::any().turn(1).text("I look.").call("read_file", &json!({"path": "src/lib.txt"})))
-        .rule(Rule::any().turn(2).call("write_file", &json!({"path": "new.txt", "content": "new"})))
+        .rule(
+            Rule::any()
+                .turn(1)
+                .text("I look.")
+                .call("read_file", &json!({"path": "src/lib.txt"})),
+        )
+        .rule(
+            Rule::any()
+                .turn(2)
+                .call("write_file", &json!({"path": "new.txt", "content": "new"})),
+        )
         .rule(Rule::any().text("Done."));
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
-    world.repository.write("plan.md", "- [ ] T1 Write it (verify: echo the check says no; exit 3)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 Write it (verify: echo the check says no; exit 3)\n",
+    )?;
     world.types(&["run", "plan.md", "--model", &model], 1)?;
-    let log = |arguments: &[&str]| -> Result<String, libtest_mimic::Failed> { Ok(world.types(arguments, 0)?.stdout) };
+    let log = |arguments: &[&str]| -> Result<String, libtest_mimic::Failed> {
+        Ok(world.types(arguments, 0)?.stdout)
+    };
     let table: [(&[&str], &[&str]); 4] = [
         (&["log"], &["FAILED", "  | the check says no"]),
         (&["log", "T1"], &["  | the check says no"]),
-        (&["log", "--tools"], &["\tone", "\tthree", "  | the check says no"]),
-        (&["log", "T1", "--transcript"], &["  | I look.", "> read_file(", "\tthree", "  | the check says no"]),
+        (
+            &["log", "--tools"],
+            &["\tone", "\tthree", "  | the check says no"],
+        ),
+        (
+            &["log", "T1", "--transcript"],
+            &[
+                "  | I look.",
+                "> read_file(",
+                "\tthree",
+                "  | the check says no",
+            ],
+        ),
     ];
     for (arguments, wanted) in table {
         let text = log(arguments)?;
@@ -149,7 +254,12 @@ fn the_log_shows_what_tools_and_checks_said() -> Outcome {
         }
     }
     let facts = lines(&log(&["log", "--transcript", "--json"])?)?;
-    let content = |kind: &str| facts.iter().find(|fact| fact["type"] == kind).map(|fact| fact["content"].clone());
+    let content = |kind: &str| {
+        facts
+            .iter()
+            .find(|fact| fact["type"] == kind)
+            .map(|fact| fact["content"].clone())
+    };
     let read = content("tool.finished").unwrap_or_default();
     let said = content("model.replied").unwrap_or_default();
     if said["text"] == "I look." && read.as_str().is_some_and(|text| text.contains("three")) {
@@ -159,47 +269,100 @@ fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     }
 }
 
-/// A fact that comes while those before it are being written is shown, too, even if no other follows.
+/// A fact that comes while those before it are being written is shown, too, even if no other
+/// follows.
 fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
     let world = World::plain()?;
     let ((asks, asked), (shows, shown)) = (mpsc::channel(), mpsc::channel::<()>());
     let shown = Mutex::new(shown);
     let server = ModelServer::answering(move |_, _| {
         let _ = asks.send(());
-        let is_shown = shown.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(Duration::from_secs(30));
-        if is_shown.is_ok() { Reply::text("Fine.") } else { Reply::error(400, "the request was not shown") }
+        let is_shown = shown
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv_timeout(Duration::from_secs(30));
+        if is_shown.is_ok() {
+            Reply::text("Fine.")
+        } else {
+            Reply::error(400, "the request was not shown")
+        }
     })?;
     // The second task alone is more than a pipe holds, so the program waits for the reader.
     let details = "  - nothing but words\n".repeat(8_000);
-    world
-        .repository
-        .write("plan.md", &format!("- [ ] T1 Look @reviewer\n- [ ] T2 Wait (run: true) (depends: T1)\n{details}"))?;
+    world.repository.write(
+        "plan.md",
+        &format!("- [ ] T1 Look @reviewer\n- [ ] T2 Wait (run: true) (depends: T1)\n{details}"),
+    )?;
     let pipe = world.home.path().join("pipe");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-    let (into_pipe, program) = (format!("exec \"$@\" > {}", pipe.display()), env!("CARGO_BIN_EXE_orchestrate"));
-    let run = [program, "run", "plan.md", "--model", "openai/test", "--output-format", "stream-json"];
-    let typed =
-        world.home.command("sh", world.repository.path(), &[&["-c", &into_pipe, "sh"], run.as_slice()].concat());
-    let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", server.openai_base()).start()?;
+    let (into_pipe, program) = (
+        format!("exec \"$@\" > {}", pipe.display()),
+        env!("CARGO_BIN_EXE_orchestrate"),
+    );
+    let run = [
+        program,
+        "run",
+        "plan.md",
+        "--model",
+        "openai/test",
+        "--output-format",
+        "stream-json",
+    ];
+    let typed = world.home.command(
+        "sh",
+        world.repository.path(),
+        &[&["-c", &into_pipe, "sh"], run.as_slice()].concat(),
+    );
+    let running = typed
+        .env("OPENAI_API_KEY", "k")
+        .env("OPENAI_BASE_URL", server.openai_base())
+        .start()?;
     let mut read = BufReader::new(File::open(&pipe)?).lines();
     asked.recv_timeout(Duration::from_secs(60))?;
-    let requested = read.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"model.requested\"")));
+    let requested = read.find(|line| {
+        line.as_ref()
+            .is_ok_and(|line| line.contains("\"model.requested\""))
+    });
     shows.send(())?;
     let rest = read.collect::<Result<Vec<_>, _>>()?;
     running.end()?.exits(0)?;
-    if requested.is_some() { Ok(()) } else { fail(rest.concat()) }
+    if requested.is_some() {
+        Ok(())
+    } else {
+        fail(rest.concat())
+    }
 }
 
 /// If the disk of a log file is full, the log is lost, but not the work.
 fn a_run_whose_output_is_lost_goes_on() -> Outcome {
     let world = World::plain()?;
-    world
-        .repository
-        .write("plan.md", "- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (depends: T1)\n")?;
-    let run = [env!("CARGO_BIN_EXE_orchestrate"), "run", "plan.md", "--land", "--output-format", "stream-json"];
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (depends: T1)\n",
+    )?;
+    let run = [
+        env!("CARGO_BIN_EXE_orchestrate"),
+        "run",
+        "plan.md",
+        "--land",
+        "--output-format",
+        "stream-json",
+    ];
     let typed = [&["-c", "exec \"$@\" > /dev/full", "sh"], run.as_slice()].concat();
-    let ran = world.home.command("sh", world.repository.path(), &typed).run()?.exits(1)?;
-    let words = ["failed to write the output: No space left", "orchestrate status r-", "has landed: main went from"];
+    let ran = world
+        .home
+        .command("sh", world.repository.path(), &typed)
+        .run()?
+        .exits(1)?;
+    let words = [
+        "failed to write the output: No space left",
+        "orchestrate status r-",
+        "has landed: main went from",
+    ];
     let is_landed = world.repository.path().join("two").exists();
-    if is_landed && words.iter().all(|words| ran.stderr.contains(words)) { Ok(()) } else { fail(ran.stderr) }
+    if is_landed && words.iter().all(|words| ran.stderr.contains(words)) {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }

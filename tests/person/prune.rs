@@ -9,7 +9,9 @@ use libtest_mimic::Failed;
 use orchestrate_core::TaskId;
 use serde_json::json;
 
-use crate::support::{Case, ModelServer, Outcome, Reply, World, at, case, fail, require_words, says, until};
+use crate::support::{
+    Case, ModelServer, Outcome, Reply, World, at, case, fail, require_words, says, until,
+};
 
 /// How long a run may take to send its first request on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,18 +24,54 @@ const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("prune::what_has_landed_goes_and_nothing_else", what_has_landed_goes_and_nothing_else),
-        case("prune::what_was_merged_by_hand_goes", what_was_merged_by_hand_goes),
-        case("prune::what_was_squashed_elsewhere_goes_once_landed", what_was_squashed_elsewhere_goes_once_landed),
-        case("prune::a_run_that_goes_on_is_left_alone", a_run_that_goes_on_is_left_alone),
-        case("prune::an_empty_rerun_is_not_the_latest", an_empty_rerun_is_not_the_latest),
-        case("prune::an_undone_landing_is_still_held", an_undone_landing_is_still_held),
-        case("prune::a_packed_ref_is_deleted_while_git_packs_others", a_packed_ref_is_deleted),
-        case("prune::a_broken_run_does_not_obstruct_the_others", a_broken_run_does_not_obstruct_the_others),
-        case("clean::a_rebase_in_progress_is_kept", a_rebase_in_progress_is_kept),
-        case("clean::commits_without_a_branch_are_kept", commits_without_a_branch_are_kept),
-        case("clean::the_branch_of_a_failed_task_goes_and_its_work_stays", a_failed_branch_goes),
-        case("clean::a_worktree_of_many_folders_holds_up_nobody", many_folders),
+        case(
+            "prune::what_has_landed_goes_and_nothing_else",
+            what_has_landed_goes_and_nothing_else,
+        ),
+        case(
+            "prune::what_was_merged_by_hand_goes",
+            what_was_merged_by_hand_goes,
+        ),
+        case(
+            "prune::what_was_squashed_elsewhere_goes_once_landed",
+            what_was_squashed_elsewhere_goes_once_landed,
+        ),
+        case(
+            "prune::a_run_that_goes_on_is_left_alone",
+            a_run_that_goes_on_is_left_alone,
+        ),
+        case(
+            "prune::an_empty_rerun_is_not_the_latest",
+            an_empty_rerun_is_not_the_latest,
+        ),
+        case(
+            "prune::an_undone_landing_is_still_held",
+            an_undone_landing_is_still_held,
+        ),
+        case(
+            "prune::a_packed_ref_is_deleted_while_git_packs_others",
+            a_packed_ref_is_deleted,
+        ),
+        case(
+            "prune::a_broken_run_does_not_obstruct_the_others",
+            a_broken_run_does_not_obstruct_the_others,
+        ),
+        case(
+            "clean::a_rebase_in_progress_is_kept",
+            a_rebase_in_progress_is_kept,
+        ),
+        case(
+            "clean::commits_without_a_branch_are_kept",
+            commits_without_a_branch_are_kept,
+        ),
+        case(
+            "clean::the_branch_of_a_failed_task_goes_and_its_work_stays",
+            a_failed_branch_goes,
+        ),
+        case(
+            "clean::a_worktree_of_many_folders_holds_up_nobody",
+            many_folders,
+        ),
     ]
 }
 
@@ -45,9 +83,14 @@ fn keep_one(world: &World) -> Outcome {
 
 /// Runs a plan with one command, and returns the run's id.
 fn run(world: &World, name: &str) -> Result<String, Failed> {
-    world.repository.write("plan.md", &format!("- [ ] T1 one (run: touch {name})\n"))?;
+    world
+        .repository
+        .write("plan.md", &format!("- [ ] T1 one (run: touch {name})\n"))?;
     let report = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
-    Ok(at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned())
+    Ok(at(&report, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
 }
 
 /// Returns a world in which a run has landed, and another one has not; with the id of the first.
@@ -66,34 +109,59 @@ fn landed_by(land: &[&str]) -> Result<(World, String), Failed> {
 }
 
 fn refs(world: &World, run: &str) -> Result<Vec<String>, Failed> {
-    let refs = world.repository.git(&["for-each-ref", "--format=%(refname)"])?;
-    Ok(refs.lines().filter(|name| name.contains(run)).map(str::to_owned).collect())
+    let refs = world
+        .repository
+        .git(&["for-each-ref", "--format=%(refname)"])?;
+    Ok(refs
+        .lines()
+        .filter(|name| name.contains(run))
+        .map(str::to_owned)
+        .collect())
 }
 
-/// Three runs: one has landed with a failed task beside it, one has not landed, and one is the newest.
+/// Three runs: one has landed with a failed task beside it, one has not landed, and one is the
+/// newest.
 fn what_has_landed_goes_and_nothing_else() -> Outcome {
     let world = World::plain()?;
     let mut runs = Vec::new();
     let plans = [
-        ("- [ ] A1 one (run: touch one)\n- [ ] A2 two (run: touch two; exit 1)\n", 1),
+        (
+            "- [ ] A1 one (run: touch one)\n- [ ] A2 two (run: touch two; exit 1)\n",
+            1,
+        ),
         ("- [ ] B1 three (run: touch three)\n", 0),
         ("- [ ] C1 four (run: touch four)\n", 0),
     ];
     for (plan, code) in plans {
         world.repository.write("plan.md", plan)?;
         let report = world.types(&["run", "plan.md", "--json"], code)?.json()?;
-        runs.push(at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned());
+        runs.push(
+            at(&report, "/run_id")?
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        );
         if runs.len() != 2 {
             world.types(&["land"], 0)?;
         }
     }
-    let [landed, unlanded, newest] = runs.as_slice() else { return fail(format!("{runs:?}")) };
+    let [landed, unlanded, newest] = runs.as_slice() else {
+        return fail(format!("{runs:?}"));
+    };
     let before = [refs(&world, unlanded)?, refs(&world, newest)?];
     keep_one(&world)?;
-    says(&world.types(&["land"], 0)?, &["`orchestrate clean --landed` removes them"])?;
+    says(
+        &world.types(&["land"], 0)?,
+        &["`orchestrate clean --landed` removes them"],
+    )?;
     let held = refs(&world, landed)?;
-    says(&world.types(&["clean", "--landed", "--dry-run"], 0)?, &[&format!("run {landed}: would remove")])?;
-    let announced = world.types(&["clean", "--landed", "--dry-run", "--json"], 0)?.json()?;
+    says(
+        &world.types(&["clean", "--landed", "--dry-run"], 0)?,
+        &[&format!("run {landed}: would remove")],
+    )?;
+    let announced = world
+        .types(&["clean", "--landed", "--dry-run", "--json"], 0)?
+        .json()?;
     if refs(&world, landed)? != held {
         return fail("a dry run has removed refs");
     }
@@ -105,7 +173,8 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
         return fail(pruned.to_string());
     }
     // The failed task's branch is where the run began, and its files are in a snapshot.
-    let is_work_of_failed = |name: &&String| name.starts_with("refs/orchestrate/keep/") && name.contains("/a2_two/");
+    let is_work_of_failed =
+        |name: &&String| name.starts_with("refs/orchestrate/keep/") && name.contains("/a2_two/");
     let expected: Vec<String> = held.iter().filter(is_work_of_failed).cloned().collect();
     if expected.is_empty() || refs(&world, landed)? != expected {
         return fail(format!("{held:?}\n{:?}", refs(&world, landed)?));
@@ -113,15 +182,33 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     if before != [refs(&world, unlanded)?, refs(&world, newest)?] {
         return fail("refs of other runs are gone");
     }
-    says(&world.types(&["status", landed], 0)?, &["\nresult: ", ", which has landed; its branches were removed\n"])?;
-    says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
+    says(
+        &world.types(&["status", landed], 0)?,
+        &[
+            "\nresult: ",
+            ", which has landed; its branches were removed\n",
+        ],
+    )?;
+    says(
+        &world.types(&["clean", "--landed"], 0)?,
+        &["nothing to remove"],
+    )?;
     // A branch that is checked out somewhere is not removed.
     let place = world.file("elsewhere");
     let branch = format!("orchestrate/{landed}/mine");
-    world.repository.git(&["worktree", "add", "-q", "-b", &branch, &place, "main"])?;
-    says(&world.types(&["clean", "--landed", "--dry-run"], 0)?, &["nothing to remove"])?;
+    world
+        .repository
+        .git(&["worktree", "add", "-q", "-b", &branch, &place, "main"])?;
+    says(
+        &world.types(&["clean", "--landed", "--dry-run"], 0)?,
+        &["nothing to remove"],
+    )?;
     let quiet = world.types(&["land"], 0)?;
-    if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }
+    if quiet.stderr.contains("clean --landed") {
+        fail(quiet.stderr)
+    } else {
+        Ok(())
+    }
 }
 
 /// As after a pull request that a server has merged, and a pull: no landing is recorded.
@@ -131,40 +218,80 @@ fn what_was_merged_by_hand_goes() -> Outcome {
     let first = run(&world, "one")?;
     run(&world, "two")?;
     let held = refs(&world, &first)?;
-    says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
-    world.repository.git(&["merge", "-q", "--no-ff", "-m", "Merge", &format!("orchestrate/{first}/integration")])?;
-    says(&world.types(&["clean", "--landed"], 0)?, &[&format!("run {first}: removed")])?;
+    says(
+        &world.types(&["clean", "--landed"], 0)?,
+        &["nothing to remove"],
+    )?;
+    world.repository.git(&[
+        "merge",
+        "-q",
+        "--no-ff",
+        "-m",
+        "Merge",
+        &format!("orchestrate/{first}/integration"),
+    ])?;
+    says(
+        &world.types(&["clean", "--landed"], 0)?,
+        &[&format!("run {first}: removed")],
+    )?;
     if held.is_empty() || !refs(&world, &first)?.is_empty() {
         return fail(format!("{held:?} left {:?}", refs(&world, &first)?));
     }
-    if world.repository.path().join("one").exists() { Ok(()) } else { fail("it was not merged") }
+    if world.repository.path().join("one").exists() {
+        Ok(())
+    } else {
+        fail("it was not merged")
+    }
 }
 
-/// As after a pull request that a server has squashed, and a pull: `land` finds the work in the branch.
+/// As after a pull request that a server has squashed, and a pull: `land` finds the work in the
+/// branch.
 fn what_was_squashed_elsewhere_goes_once_landed() -> Outcome {
     let world = World::plain()?;
     keep_one(&world)?;
     let first = run(&world, "one")?;
     run(&world, "two")?;
-    world.repository.git(&["merge", "-q", "--squash", &format!("orchestrate/{first}/integration")])?;
+    world.repository.git(&[
+        "merge",
+        "-q",
+        "--squash",
+        &format!("orchestrate/{first}/integration"),
+    ])?;
     world.repository.git(&["commit", "-q", "-m", "Squash"])?;
     let before = world.repository.git(&["rev-parse", "main"])?;
     says(&world.types(&["status", &first], 0)?, &["orchestrate land"])?;
     for _ in 0..2 {
-        says(&world.types(&["land", &first], 0)?, &[&format!("main already contains run {first}")])?;
+        says(
+            &world.types(&["land", &first], 0)?,
+            &[&format!("main already contains run {first}")],
+        )?;
     }
     let status = world.types(&["status", &first], 0)?;
     if status.stdout.contains("orchestrate land") {
         return fail(status.stdout);
     }
-    says(&world.types(&["land", "--undo", &first], 0)?, &["is undone: main stays at"])?;
+    says(
+        &world.types(&["land", "--undo", &first], 0)?,
+        &["is undone: main stays at"],
+    )?;
     world.types(&["land", &first], 0)?;
-    says(&world.types(&["clean", "--landed"], 0)?, &[&format!("run {first}: removed")])?;
+    says(
+        &world.types(&["clean", "--landed"], 0)?,
+        &[&format!("run {first}: removed")],
+    )?;
     let left = refs(&world, &first)?;
-    if left.len() != 1 || left.iter().any(|name| !name.contains("/integration/landed-")) {
+    if left.len() != 1
+        || left
+            .iter()
+            .any(|name| !name.contains("/integration/landed-"))
+    {
         return fail(format!("{left:?}"));
     }
-    if world.repository.git(&["rev-parse", "main"])? == before { Ok(()) } else { fail("main was moved") }
+    if world.repository.git(&["rev-parse", "main"])? == before {
+        Ok(())
+    } else {
+        fail("main was moved")
+    }
 }
 
 /// An older run is pruned while the agent of another one is at work, and nothing of that one goes.
@@ -180,28 +307,47 @@ fn a_run_that_goes_on_is_left_alone() -> Outcome {
         let _ = waits.lock().map(|waits| waits.recv());
         Reply::text("").call("write_file", json!({"path": "three", "content": "3\n"}))
     })?;
-    world.repository.write("plan.md", "- [ ] T1 three\n- [ ] T2 four (run: touch four)\n")?;
-    let run = world.orchestrate(&["run", "plan.md", "--model", "openai/test"]).env("OPENAI_API_KEY", "k");
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 three\n- [ ] T2 four (run: touch four)\n",
+    )?;
+    let run = world
+        .orchestrate(&["run", "plan.md", "--model", "openai/test"])
+        .env("OPENAI_API_KEY", "k");
     let run = run.env("OPENAI_BASE_URL", server.openai_base()).start()?;
-    until(PATIENCE, || Ok((!server.requests().is_empty()).then_some(())))?;
+    until(PATIENCE, || {
+        Ok((!server.requests().is_empty()).then_some(()))
+    })?;
     says(&world.types(&["clean", "--landed"], 0)?, &[&first])?;
     if !refs(&world, &first)?.is_empty() {
         return fail("nothing was pruned");
     }
-    says(&world.types(&["recover", &first], 0)?, &["has no snapshots: its work has landed in "])?;
+    says(
+        &world.types(&["recover", &first], 0)?,
+        &["has no snapshots: its work has landed in "],
+    )?;
     let refused = world.orchestrate(&["clean"]).run()?;
-    require_words(&refused.exits(2)?.stderr, &["works on it", "orchestrate stop"])?;
+    require_words(
+        &refused.exits(2)?.stderr,
+        &["works on it", "orchestrate stop"],
+    )?;
     drop(go);
     run.end()?.exits(0)?;
     world.types(&["land"], 0)?;
     let has = |name: &str| world.repository.path().join(name).exists();
-    if has("three") && has("four") { Ok(()) } else { fail("the work of the run that went on is lost") }
+    if has("three") && has("four") {
+        Ok(())
+    } else {
+        fail("the work of the run that went on is lost")
+    }
 }
 
 fn an_empty_rerun_is_not_the_latest() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     let first = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
-    world.repository.write("plan.md", "- [x] T1 one (run: touch one)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [x] T1 one (run: touch one)\n")?;
     world.types(&["run", "plan.md"], 0)?;
     let status = world.types(&["status", "--json"], 0)?.json()?;
     if at(&status, "/run_id")? != at(&first, "/run_id")? {
@@ -210,25 +356,46 @@ fn an_empty_rerun_is_not_the_latest() -> Outcome {
     says(&world.types(&["land"], 0)?, &["has landed: main went from"])
 }
 
-/// After a squash the branch does not contain the agents' commits, which landing again needs: one ref of ours does.
+/// After a squash the branch does not contain the agents' commits, which landing again needs: one
+/// ref of ours does.
 fn an_undone_landing_is_still_held() -> Outcome {
-    let ways: [(&[&str], usize); 3] = [(&["land"], 0), (&["land", "--squash"], 1), (&["land", "--rebase"], 1)];
+    let ways: [(&[&str], usize); 3] = [
+        (&["land"], 0),
+        (&["land", "--squash"], 1),
+        (&["land", "--rebase"], 1),
+    ];
     for (land, left) in ways {
         let (world, first) = landed_by(land)?;
-        says(&world.types(&["clean", "--landed"], 0)?, &[&format!("run {first}: removed")])?;
+        says(
+            &world.types(&["clean", "--landed"], 0)?,
+            &[&format!("run {first}: removed")],
+        )?;
         let held = refs(&world, &first)?;
-        if held.len() != left || held.iter().any(|name| !name.contains("/integration/landed-")) {
+        if held.len() != left
+            || held
+                .iter()
+                .any(|name| !name.contains("/integration/landed-"))
+        {
             return fail(format!("{land:?} left {held:?}"));
         }
-        says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
+        says(
+            &world.types(&["clean", "--landed"], 0)?,
+            &["nothing to remove"],
+        )?;
         let landed = world.repository.git(&["rev-parse", "main"])?;
         world.types(&["land", "--undo", &first], 0)?;
-        let holders = world.repository.git(&["for-each-ref", "--contains", &landed, "--format=%(refname)"])?;
+        let holders = world.repository.git(&[
+            "for-each-ref",
+            "--contains",
+            &landed,
+            "--format=%(refname)",
+        ])?;
         if holders.is_empty() {
             return fail("only the reflog holds the work");
         }
         let again = world.types(&["land", &first], 0)?;
-        if again.stderr.contains("clean --landed") || !world.repository.path().join("one").exists() {
+        if again.stderr.contains("clean --landed") || !world.repository.path().join("one").exists()
+        {
             return fail(again.stderr);
         }
     }
@@ -245,7 +412,11 @@ fn a_packed_ref_is_deleted() -> Outcome {
     says(&refused, &[&format!("run {first}: "), "packed-refs.lock"])?;
     std::fs::remove_file(&lock)?;
     world.types(&["clean", "--landed"], 0)?;
-    if refs(&world, &first)?.is_empty() { Ok(()) } else { fail("the refs are still there") }
+    if refs(&world, &first)?.is_empty() {
+        Ok(())
+    } else {
+        fail("the refs are still there")
+    }
 }
 
 fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
@@ -256,10 +427,15 @@ fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
     run(&world, "four")?;
     // A ref of the newer one of both cannot be deleted.
     let held = refs(&world, &second)?;
-    let Some(locked) = held.iter().find(|name| name.contains("/heads/")) else { return fail(format!("{held:?}")) };
+    let Some(locked) = held.iter().find(|name| name.contains("/heads/")) else {
+        return fail(format!("{held:?}"));
+    };
     let lock = world.repository.path().join(format!(".git/{locked}.lock"));
     std::fs::write(&lock, "")?;
-    says(&world.types(&["clean", "--landed"], 1)?, &[&format!("run {second}: ")])?;
+    says(
+        &world.types(&["clean", "--landed"], 1)?,
+        &[&format!("run {second}: ")],
+    )?;
     if !refs(&world, &first)?.is_empty() {
         return fail("the other run was not pruned");
     }
@@ -271,107 +447,212 @@ fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
 fn merged() -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     world.types(&["run", "plan.md"], 0)?;
-    let run = world.archive()?.store().runs()?.first().map(|summary| summary.run_id.clone());
+    let run = world
+        .archive()?
+        .store()
+        .runs()?
+        .first()
+        .map(|summary| summary.run_id.clone());
     let place = world.worktree_again(&run.ok_or_else(|| Failed::from("there is no run"))?, "T1")?;
     Ok((world, place.display().to_string()))
 }
 
 fn git_in(world: &World, place: &str, arguments: &[&str], code: i32) -> Outcome {
-    world.home.command("git", Path::new(place), arguments).run()?.exits(code).map(drop)
+    world
+        .home
+        .command("git", Path::new(place), arguments)
+        .run()?
+        .exits(code)
+        .map(drop)
 }
 
 fn require_cleaned(world: &World, place: &str, kept_because: &str) -> Outcome {
-    says(&world.types(&["clean"], 0)?, &[&format!("kept {place}"), kept_because])?;
-    if Path::new(place).exists() { Ok(()) } else { fail("the worktree is gone") }
+    says(
+        &world.types(&["clean"], 0)?,
+        &[&format!("kept {place}"), kept_because],
+    )?;
+    if Path::new(place).exists() {
+        Ok(())
+    } else {
+        fail("the worktree is gone")
+    }
 }
 
 /// The user has stopped at the end of an interactive rebase, and git has stashed an edit.
 fn a_rebase_in_progress_is_kept() -> Outcome {
     let (world, place) = merged()?;
     std::fs::write(Path::new(&place).join("one"), "an edit\n")?;
-    let rebase = ["-c", "sequence.editor=echo break >>", "rebase", "-i", "--autostash", "HEAD~1"];
+    let rebase = [
+        "-c",
+        "sequence.editor=echo break >>",
+        "rebase",
+        "-i",
+        "--autostash",
+        "HEAD~1",
+    ];
     git_in(&world, &place, &rebase, 0)?;
     require_cleaned(&world, &place, "rebase is in progress")?;
     git_in(&world, &place, &["rebase", "--abort"], 0)?;
     git_in(&world, &place, &["checkout", "--", "one"], 0)?;
     world.types(&["clean"], 0)?;
-    if Path::new(&place).exists() { fail("it was not cleaned") } else { Ok(()) }
+    if Path::new(&place).exists() {
+        fail("it was not cleaned")
+    } else {
+        Ok(())
+    }
 }
 
 fn commits_without_a_branch_are_kept() -> Outcome {
     let (world, place) = merged()?;
     git_in(&world, &place, &["checkout", "-q", "--detach"], 0)?;
-    git_in(&world, &place, &["commit", "-q", "--allow-empty", "-m", "mine"], 0)?;
+    git_in(
+        &world,
+        &place,
+        &["commit", "-q", "--allow-empty", "-m", "mine"],
+        0,
+    )?;
     require_cleaned(&world, &place, "no branch is checked out")?;
     git_in(&world, &place, &["switch", "-q", "-c", "mine"], 0)?;
     world.types(&["clean"], 0)?;
-    if Path::new(&place).exists() { fail("it was not cleaned") } else { Ok(()) }
+    if Path::new(&place).exists() {
+        fail("it was not cleaned")
+    } else {
+        Ok(())
+    }
 }
 
 fn a_failed_branch_goes() -> Outcome {
-    let plan =
-        "- [ ] T1 one (run: touch one) (verify: test -e two)\n- [ ] T2 two (run: false)\n- [ ] T3 (run: touch three)\n";
+    let plan = "- [ ] T1 one (run: touch one) (verify: test -e two)\n- [ ] T2 two (run: false)\n- [ ] T3 (run: touch three)\n";
     let world = World::with_plan(plan)?;
     world.types(&["run", "plan.md"], 1)?;
-    let run = world.archive()?.store().runs()?.first().map(|summary| summary.run_id.clone());
+    let run = world
+        .archive()?
+        .store()
+        .runs()?
+        .first()
+        .map(|summary| summary.run_id.clone());
     let run = run.ok_or_else(|| Failed::from("there is no run"))?;
-    let branches = || world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate"]);
-    let (first, second) = (run.task_branch(&TaskId::from("T1")), run.task_branch(&TaskId::from("T2")));
+    let branches = || {
+        world.repository.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/heads/orchestrate",
+        ])
+    };
+    let (first, second) = (
+        run.task_branch(&TaskId::from("T1")),
+        run.task_branch(&TaskId::from("T2")),
+    );
     let tip = world.repository.git(&["rev-parse", &first])?;
-    let (would, has) =
-        (format!("the branch {first} of T1, which failed; its commits stay as attempts/T1/1"), branches()?);
-    says(&world.types(&["clean", "--dry-run", "--ignored"], 0)?, &["would remove ", &would])?;
+    let (would, has) = (
+        format!("the branch {first} of T1, which failed; its commits stay as attempts/T1/1"),
+        branches()?,
+    );
+    says(
+        &world.types(&["clean", "--dry-run", "--ignored"], 0)?,
+        &["would remove ", &would],
+    )?;
     if branches()? != has {
         return fail("a dry run removed a branch");
     }
     let restore = format!("orchestrate recover {run} --restore attempts/T1/1");
-    says(&world.types(&["clean", "--ignored"], 0)?, &["removed ", &would, &restore])?;
+    says(
+        &world.types(&["clean", "--ignored"], 0)?,
+        &["removed ", &would, &restore],
+    )?;
     let left = branches()?;
     if left.contains(&first) || left.contains(&second) || !left.contains("/T3") {
         return fail(left);
     }
     // Nothing is lost: the attempt is restored as a branch, and the task can be tried again.
-    world.types(&["recover", run.as_str(), "--restore", "attempts/T1/1", "--branch", "again"], 0)?;
+    world.types(
+        &[
+            "recover",
+            run.as_str(),
+            "--restore",
+            "attempts/T1/1",
+            "--branch",
+            "again",
+        ],
+        0,
+    )?;
     if world.repository.git(&["rev-parse", "again"])? != tip {
         return fail("another commit was restored");
     }
     says(&world.types(&["clean"], 0)?, &["has no worktrees"])?;
     world.types(&["retry", "T1"], 1)?;
-    if branches()?.contains(&first) { Ok(()) } else { fail("the second attempt has no branch") }
+    if branches()?.contains(&first) {
+        Ok(())
+    } else {
+        fail("the second attempt has no branch")
+    }
 }
 
-/// The worktree of a task that failed with this many folders is cleaned, and that of another one discarded. What stays
-/// to be done once the prompt is back is done by a process of its own.
+/// The worktree of a task that failed with this many folders is cleaned, and that of another one
+/// discarded. What stays to be done once the prompt is back is done by a process of its own.
 fn many_folders() -> Outcome {
     let is_long = std::env::var(LONG_FORM).is_ok_and(|wanted| wanted == "all");
     let count = if is_long { 200_000 } else { 2_000 };
-    let make = format!("seq {count} | sed 's,\\(.*\\)\\(...\\)$,d\\2/x/\\1e,' | xargs mkdir -p; touch made");
+    let make = format!(
+        "seq {count} | sed 's,\\(.*\\)\\(...\\)$,d\\2/x/\\1e,' | xargs mkdir -p; touch made"
+    );
     let world = World::with_plan(&format!("- [ ] T1 one (run: {make}) (verify: false)\n"))?;
     for end in ["clean", "discard"] {
-        let ran = world.orchestrate(&["run", "plan.md", "--json"]).patience(PATIENCE * 10).run()?.exits(1)?;
+        let ran = world
+            .orchestrate(&["run", "plan.md", "--json"])
+            .patience(PATIENCE * 10)
+            .run()?
+            .exits(1)?;
         let report = ran.json()?;
-        let run = at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned();
+        let run = at(&report, "/run_id")?
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let repositories = world.home.state().join("repos");
-        let repository = std::fs::read_dir(&repositories)?.next().ok_or("there is no run")??.path();
+        let repository = std::fs::read_dir(&repositories)?
+            .next()
+            .ok_or("there is no run")??
+            .path();
         let place = repository.join("runs").join(&run).join("T1");
         let made = std::fs::read_dir(&place)?.count();
-        let arguments: &[&str] = if end == "clean" { &["clean"] } else { &["discard", &run, "--yes"] };
+        let arguments: &[&str] = if end == "clean" {
+            &["clean"]
+        } else {
+            &["discard", &run, "--yes"]
+        };
         let begun = Instant::now();
-        world.orchestrate(arguments).patience(PATIENCE).run()?.exits(0)?;
+        world
+            .orchestrate(arguments)
+            .patience(PATIENCE)
+            .run()?
+            .exits(0)?;
         if is_long {
-            writeln!(std::io::stdout(), "{end}: {count} folders, {:.2} s", begun.elapsed().as_secs_f64())?;
+            writeln!(
+                std::io::stdout(),
+                "{end}: {count} folders, {:.2} s",
+                begun.elapsed().as_secs_f64()
+            )?;
         }
         if place.exists() || made < 1_000 {
-            return fail(format!("{end}: {} with {made} folders is still there", place.display()));
+            return fail(format!(
+                "{end}: {} with {made} folders is still there",
+                place.display()
+            ));
         }
-        until(PATIENCE * 10, || Ok(is_emptied(&repository.join("trash"))?.then_some(())))?;
+        until(PATIENCE * 10, || {
+            Ok(is_emptied(&repository.join("trash"))?.then_some(()))
+        })?;
     }
     Ok(())
 }
 
 /// Reports whether nothing of a trash is left to be deleted.
 fn is_emptied(trash: &Path) -> Result<bool, Failed> {
-    let Ok(places) = std::fs::read_dir(trash) else { return Ok(true) };
-    let holds = |place: &std::fs::DirEntry| std::fs::read_dir(place.path()).is_ok_and(|inside| inside.count() > 0);
+    let Ok(places) = std::fs::read_dir(trash) else {
+        return Ok(true);
+    };
+    let holds = |place: &std::fs::DirEntry| {
+        std::fs::read_dir(place.path()).is_ok_and(|inside| inside.count() > 0)
+    };
     Ok(!places.flatten().any(|place| holds(&place)))
 }

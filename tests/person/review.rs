@@ -1,4 +1,5 @@
-//! Reviewing branches, approving, rejecting and retrying: what a user decides, also after the run has ended.
+//! Reviewing branches, approving, rejecting and retrying: what a user decides, also after the run
+//! has ended.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Takeover};
@@ -11,45 +12,116 @@ use orchestrate_core::{Report, TaskState};
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed, says, write,
+    Case, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed, says,
+    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("review::branches_are_listed_with_risk_and_overlaps", branches_are_listed),
-        case("review::a_branch_that_deletes_most_files_is_a_high_risk", deleting_most_is_a_risk),
-        case("review::a_rejection_goes_back_to_the_same_agent", a_rejection_goes_back_to_the_same_agent),
+        case(
+            "review::branches_are_listed_with_risk_and_overlaps",
+            branches_are_listed,
+        ),
+        case(
+            "review::a_branch_that_deletes_most_files_is_a_high_risk",
+            deleting_most_is_a_risk,
+        ),
+        case(
+            "review::a_rejection_goes_back_to_the_same_agent",
+            a_rejection_goes_back_to_the_same_agent,
+        ),
         case(
             "review::a_rejected_command_runs_on_what_it_started_from",
             a_rejected_command_runs_on_what_it_started_from,
         ),
-        case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
-        sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
-        sandboxed("review::a_merged_branch_may_be_committed_on", a_merged_branch_may_be_committed_on),
-        sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
-        case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
-        sandboxed("review::a_landed_filter_is_taken_back", a_landed_filter_is_taken_back),
-        sandboxed("review::a_result_is_landed_beside_a_new_filter", a_result_is_landed_beside_a_new_filter),
-        sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
-        sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
-        sandboxed("review::a_verifier_that_is_damaged_is_made_anew", a_verifier_that_is_damaged_is_made_anew),
-        sandboxed("review::what_is_staged_alone_is_kept", what_is_staged_alone_is_kept),
-        sandboxed("review::what_is_staged_beside_an_agent_is_kept", what_is_staged_beside_an_agent_is_kept),
-        sandboxed("review::an_unfinished_merge_in_a_worktree_goes_on", an_unfinished_merge_in_a_worktree_goes_on),
-        sandboxed("review::a_worktree_on_another_branch_is_brought_back", a_worktree_on_another_branch_is_brought_back),
-        sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
-        sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
-        case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
-        sandboxed("review::a_whole_result_is_shown_with_titles_and_where_it_landed", a_whole_result),
+        case(
+            "review::a_failed_task_is_tried_again",
+            a_failed_task_is_tried_again,
+        ),
+        sandboxed(
+            "review::a_result_that_was_committed_on_is_refused",
+            a_result_that_was_committed_on_is_refused,
+        ),
+        sandboxed(
+            "review::a_merged_branch_may_be_committed_on",
+            a_merged_branch_may_be_committed_on,
+        ),
+        sandboxed(
+            "review::each_landing_is_taken_back_by_itself",
+            each_landing_is_taken_back_by_itself,
+        ),
+        case(
+            "review::a_landing_is_taken_back_after_a_rejection",
+            a_landing_is_taken_back_after_a_rejection,
+        ),
+        sandboxed(
+            "review::a_landed_filter_is_taken_back",
+            a_landed_filter_is_taken_back,
+        ),
+        sandboxed(
+            "review::a_result_is_landed_beside_a_new_filter",
+            a_result_is_landed_beside_a_new_filter,
+        ),
+        sandboxed(
+            "review::what_is_not_part_of_a_landing_is_named",
+            what_is_not_part_of_a_landing_is_named,
+        ),
+        sandboxed(
+            "review::a_result_that_is_checked_out_is_left_alone",
+            a_result_that_is_checked_out_is_left_alone,
+        ),
+        sandboxed(
+            "review::a_verifier_that_is_damaged_is_made_anew",
+            a_verifier_that_is_damaged_is_made_anew,
+        ),
+        sandboxed(
+            "review::what_is_staged_alone_is_kept",
+            what_is_staged_alone_is_kept,
+        ),
+        sandboxed(
+            "review::what_is_staged_beside_an_agent_is_kept",
+            what_is_staged_beside_an_agent_is_kept,
+        ),
+        sandboxed(
+            "review::an_unfinished_merge_in_a_worktree_goes_on",
+            an_unfinished_merge_in_a_worktree_goes_on,
+        ),
+        sandboxed(
+            "review::a_worktree_on_another_branch_is_brought_back",
+            a_worktree_on_another_branch_is_brought_back,
+        ),
+        sandboxed(
+            "review::the_landing_of_another_run_is_named",
+            the_landing_of_another_run_is_named,
+        ),
+        sandboxed(
+            "review::a_commit_of_a_persons_in_a_worktree_is_kept",
+            a_commit_of_a_persons_is_kept,
+        ),
+        case(
+            "review::the_program_reviews_approves_and_lands",
+            the_program_reviews_approves_and_lands,
+        ),
+        sandboxed(
+            "review::a_whole_result_is_shown_with_titles_and_where_it_landed",
+            a_whole_result,
+        ),
     ]
 }
 
 fn a_whole_result() -> Outcome {
-    let world =
-        World::with_plan("- [ ] T1 Add a page (run: echo 1 > page)\n- [ ] T2 Add a form (run: echo 2 > form)\n")?;
+    let world = World::with_plan(
+        "- [ ] T1 Add a page (run: echo 1 > page)\n- [ ] T2 Add a form (run: echo 2 > form)\n",
+    )?;
     world.types(&["run", "plan.md"], 0)?;
-    says(&world.types(&["review"], 0)?, &["COST  TITLE", "  Add a page\n", "  Add a form\n"])?;
-    says(&world.types(&["review", "T1"], 0)?, &["Add a page\ntask T1 (attempt 1)"])?;
+    says(
+        &world.types(&["review"], 0)?,
+        &["COST  TITLE", "  Add a page\n", "  Add a form\n"],
+    )?;
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &["Add a page\ntask T1 (attempt 1)"],
+    )?;
     let whole = world.types(&["diff"], 0)?;
     let one = world.types(&["diff", "T1"], 0)?;
     says(&whole, &["+++ b/page", "+++ b/form"])?;
@@ -58,13 +130,23 @@ fn a_whole_result() -> Outcome {
     }
     let object = world.types(&["diff", "--json"], 0)?.json()?;
     let listed = world.types(&["review", "--json"], 0)?.json()?;
-    let files: Vec<_> = object["files"].as_array().into_iter().flatten().map(|file| &file["path"]).collect();
-    if object["diff"] != json!(whole.stdout) || files != ["form", "page"] || listed[1]["title"] != "Add a form" {
+    let files: Vec<_> = object["files"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|file| &file["path"])
+        .collect();
+    if object["diff"] != json!(whole.stdout)
+        || files != ["form", "page"]
+        || listed[1]["title"] != "Add a form"
+    {
         return fail(format!("{object}\n{listed}"));
     }
     // It is a patch of the base.
     world.write("whole.patch", &whole.stdout)?;
-    world.repository.git(&["apply", "--check", &world.file("whole.patch")])?;
+    world
+        .repository
+        .git(&["apply", "--check", &world.file("whole.patch")])?;
     let run = object["run_id"].as_str().unwrap_or_default();
     if world.types(&["diff", run], 0)?.stdout != whole.stdout {
         return fail("the run's result differs by its name");
@@ -75,7 +157,10 @@ fn a_whole_result() -> Outcome {
     world.types(&["land"], 0)?;
     let landed = world.types(&["status", "--json"], 0)?.json()?;
     let tip = world.repository.git(&["rev-parse", "main"])?;
-    says(&world.types(&["status"], 0)?, &[&format!("landed in main as {}", &tip[..8])])?;
+    says(
+        &world.types(&["status"], 0)?,
+        &[&format!("landed in main as {}", &tip[..8])],
+    )?;
     if landed["landed"] == json!({"branch": "main", "commit": tip.trim(), "is_whole": true}) {
         Ok(())
     } else {
@@ -97,7 +182,11 @@ impl Reviewed {
         let before = world.repository.fingerprint()?;
         let report = runtime()?.block_on(coordinator.run(plan_input(plan)?))?;
         before.require_same(&world.repository.fingerprint()?)?;
-        Ok(Self { world, coordinator, report })
+        Ok(Self {
+            world,
+            coordinator,
+            report,
+        })
     }
 
     fn review(&self) -> Result<Vec<ReviewEntry>, Failed> {
@@ -109,7 +198,11 @@ impl Reviewed {
     fn ask(&self, command: Request) -> Result<Result<Report, RequestRefused>, Failed> {
         let before = self.world.repository.fingerprint()?;
         let outcome = runtime()?.block_on(async {
-            match self.coordinator.resume_with(&self.report.run_id, command).await? {
+            match self
+                .coordinator
+                .resume_with(&self.report.run_id, command)
+                .await?
+            {
                 Takeover::Begun { run, .. } => Ok::<_, Failed>(Ok(run.wait().await?)),
                 Takeover::Refused(why) => Ok(Err(why)),
                 Takeover::Answered => fail("it was answered"),
@@ -121,7 +214,9 @@ impl Reviewed {
 }
 
 fn mends(task: &str, said: &str, path: &str, content: &str) -> Rule {
-    Rule::task(task).last_contains(said).call("write_file", &json!({"path": path, "content": content}))
+    Rule::task(task)
+        .last_contains(said)
+        .call("write_file", &json!({"path": path, "content": content}))
 }
 
 fn require(report: &Report, task: &str, state: TaskState, attempt: u32) -> Outcome {
@@ -136,33 +231,81 @@ fn branches_are_listed() -> Outcome {
         .rule(write("T1", "src/lib.txt", "one\ntwo\nthree\nfour\n"))
         .rule(done("T1"))
         .rule(write("T2", "Makefile", "all:\n"))
-        .rule(Rule::task("T2").turn(2).call("write_file", &json!({"path": "src/lib.txt", "content": "one\n"})))
+        .rule(Rule::task("T2").turn(2).call(
+            "write_file",
+            &json!({"path": "src/lib.txt", "content": "one\n"}),
+        ))
         .rule(done("T2"));
     let reviewed = Reviewed::new("- [ ] T1 a\n- [ ] T2 b\n", &script, MergeMode::Review)?;
     let found: Vec<_> = reviewed
         .review()?
         .into_iter()
         .map(|entry| {
-            let files: Vec<_> = entry.files.iter().map(|file| (file.path.clone(), file.added, file.removed)).collect();
-            let overlaps: Vec<_> = entry.overlaps.iter().map(|other| other.task.to_string()).collect();
-            json!([entry.task, entry.state, files, entry.risk, overlaps, entry.commit.is_some(), entry.tree.is_some()])
+            let files: Vec<_> = entry
+                .files
+                .iter()
+                .map(|file| (file.path.clone(), file.added, file.removed))
+                .collect();
+            let overlaps: Vec<_> = entry
+                .overlaps
+                .iter()
+                .map(|other| other.task.to_string())
+                .collect();
+            json!([
+                entry.task,
+                entry.state,
+                files,
+                entry.risk,
+                overlaps,
+                entry.commit.is_some(),
+                entry.tree.is_some()
+            ])
         })
         .collect();
     let expected = vec![
-        json!(["T1", "awaiting_review", [["src/lib.txt", 1, 0]], Risk::Low, ["T2"], true, true]),
-        json!(["T2", "awaiting_review", [["Makefile", 1, 0], ["src/lib.txt", 0, 2]], Risk::High, ["T1"], true, true]),
+        json!([
+            "T1",
+            "awaiting_review",
+            [["src/lib.txt", 1, 0]],
+            Risk::Low,
+            ["T2"],
+            true,
+            true
+        ]),
+        json!([
+            "T2",
+            "awaiting_review",
+            [["Makefile", 1, 0], ["src/lib.txt", 0, 2]],
+            Risk::High,
+            ["T1"],
+            true,
+            true
+        ]),
     ];
-    if found == expected { Ok(()) } else { fail(format!("{found:#?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!("{found:#?}"))
+    }
 }
 
 fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
-        .rule(mends("T1", "src/lib.txt:2: say it in words", "one.txt", "one\n"))
+        .rule(mends(
+            "T1",
+            "src/lib.txt:2: say it in words",
+            "one.txt",
+            "one\n",
+        ))
         .rule(done("T1"));
     let reviewed = Reviewed::new("- [ ] T1 a\n", &script, MergeMode::Review)?;
     let at = Some("src/lib.txt:2".to_owned());
-    let command = Request::Reject { task: "T1".into(), message: "say it in words".to_owned(), at };
+    let command = Request::Reject {
+        task: "T1".into(),
+        message: "say it in words".to_owned(),
+        at,
+    };
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::AwaitingReview, 2)?;
     let branch = format!("orchestrate/{}/T1", report.run_id);
@@ -172,14 +315,26 @@ fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
 
 /// A command that appends to a file would append twice if it ran on its own result.
 fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
-    let reviewed = Reviewed::new("- [ ] T1 add (run: echo 1 >> log.txt)\n", &Script::default(), MergeMode::Review)?;
+    let reviewed = Reviewed::new(
+        "- [ ] T1 add (run: echo 1 >> log.txt)\n",
+        &Script::default(),
+        MergeMode::Review,
+    )?;
     require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
-    let reject = Request::Reject { task: "T1".into(), message: "differently".to_owned(), at: None };
+    let reject = Request::Reject {
+        task: "T1".into(),
+        message: "differently".to_owned(),
+        at: None,
+    };
     let report = reviewed.ask(reject)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Failed, 2)?;
-    let why = report.tasks[0].error.as_ref().map(|error| (error.cause, error.message.as_str()));
+    let why = report.tasks[0]
+        .error
+        .as_ref()
+        .map(|error| (error.cause, error.message.as_str()));
     if !why.is_some_and(|(cause, message)| {
-        cause == EndCause::Failed(FailureCause::NoChanges) && message.contains("repeated what was rejected")
+        cause == EndCause::Failed(FailureCause::NoChanges)
+            && message.contains("repeated what was rejected")
     }) {
         return fail(format!("{report:#?}"));
     }
@@ -192,8 +347,16 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
         }
     }
     // The rejected work awaits review again, and does not count as merged.
-    let retry = Request::Retry { task: "T1".into(), message: None };
-    require(&reviewed.ask(retry)?.map_err(Failed::from)?, "T1", TaskState::AwaitingReview, 3)
+    let retry = Request::Retry {
+        task: "T1".into(),
+        message: None,
+    };
+    require(
+        &reviewed.ask(retry)?.map_err(Failed::from)?,
+        "T1",
+        TaskState::AwaitingReview,
+        3,
+    )
 }
 
 fn a_failed_task_is_tried_again() -> Outcome {
@@ -201,11 +364,17 @@ fn a_failed_task_is_tried_again() -> Outcome {
         .rule(Rule::task("T1").turn(1).text("I changed nothing."))
         .rule(mends("T1", "do write it", "one.txt", "1\n"))
         .rule(done("T1"));
-    let reviewed =
-        Reviewed::new("- [ ] T1 a\n- [ ] T2 b (run: echo 2 > two.txt) (depends: T1)\n", &script, MergeMode::Auto)?;
+    let reviewed = Reviewed::new(
+        "- [ ] T1 a\n- [ ] T2 b (run: echo 2 > two.txt) (depends: T1)\n",
+        &script,
+        MergeMode::Auto,
+    )?;
     require(&reviewed.report, "T1", TaskState::Failed, 1)?;
     require(&reviewed.report, "T2", TaskState::Skipped, 0)?;
-    let command = Request::Retry { task: "T1".into(), message: Some("do write it".to_owned()) };
+    let command = Request::Retry {
+        task: "T1".into(),
+        message: Some("do write it".to_owned()),
+    };
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Merged, 2)?;
     require(&report, "T2", TaskState::Merged, 1)
@@ -224,13 +393,19 @@ fn one_waits_for_review() -> Result<World, Failed> {
 /// A user checks the result's branch out to look at it, and then lets the run continue.
 fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     let world = one_waits_for_review()?;
-    let branch = at(&world.types(&["status", "--json"], 0)?.json()?, "/integration_branch")?
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
+    let branch = at(
+        &world.types(&["status", "--json"], 0)?.json()?,
+        "/integration_branch",
+    )?
+    .as_str()
+    .unwrap_or_default()
+    .to_owned();
     world.repository.git(&["switch", "-q", &branch])?;
     world.repository.write("two", "mine\n")?;
-    let (before, log) = (world.repository.fingerprint()?, world.types(&["log"], 0)?.stdout);
+    let (before, log) = (
+        world.repository.fingerprint()?,
+        world.types(&["log"], 0)?.stdout,
+    );
     world.types(&["retry", "T1"], 2)?;
     if world.types(&["log"], 0)?.stdout != log {
         return fail("a refused command has left facts");
@@ -240,18 +415,33 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
         return fail(approved.stderr);
     }
     before.require_same(&world.repository.fingerprint()?)?;
-    let stash = approved.stderr.split('`').find(|part| part.starts_with("git stash")).unwrap_or_default();
-    world.repository.git(&stash.split(' ').skip(1).collect::<Vec<_>>())?;
-    let told = approved.stderr.split('`').find(|part| part.starts_with("git merge --ff-only "));
-    let commit =
-        told.and_then(|command| command.split(' ').next_back()).ok_or_else(|| Failed::from(approved.stderr.clone()))?;
-    world.repository.git(&["merge", "-q", "--ff-only", commit])?;
+    let stash = approved
+        .stderr
+        .split('`')
+        .find(|part| part.starts_with("git stash"))
+        .unwrap_or_default();
+    world
+        .repository
+        .git(&stash.split(' ').skip(1).collect::<Vec<_>>())?;
+    let told = approved
+        .stderr
+        .split('`')
+        .find(|part| part.starts_with("git merge --ff-only "));
+    let commit = told
+        .and_then(|command| command.split(' ').next_back())
+        .ok_or_else(|| Failed::from(approved.stderr.clone()))?;
+    world
+        .repository
+        .git(&["merge", "-q", "--ff-only", commit])?;
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     world.repository.git(&["switch", "-q", "main"])?;
     world.types(&["land"], 0)?;
     // The branch is moved once it is not checked out any more.
     if world.repository.path().join("two").exists()
-        && world.repository.git(&["rev-parse", &branch])?.starts_with(commit)
+        && world
+            .repository
+            .git(&["rev-parse", &branch])?
+            .starts_with(commit)
     {
         Ok(())
     } else {
@@ -264,23 +454,34 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
 fn a_result_that_was_committed_on_is_refused() -> Outcome {
     let world = one_waits_for_review()?;
     let before = world.types(&["status", "--json"], 0)?.json()?;
-    let branch = at(&before, "/integration_branch")?.as_str().unwrap_or_default();
+    let branch = at(&before, "/integration_branch")?
+        .as_str()
+        .unwrap_or_default();
     world.repository.git(&["switch", "-q", branch])?;
     world.repository.write("mine", "1\n")?;
     let mine = world.repository.commit_all("Mine")?;
     let looked = world.types(&["status", "--json"], 0)?;
-    if looked.json()? != before || !looked.stderr.contains(&format!("{branch} was moved to {mine}")) {
+    if looked.json()? != before
+        || !looked
+            .stderr
+            .contains(&format!("{branch} was moved to {mine}"))
+    {
         return fail(looked.stderr);
     }
     let on_it = world.types(&["approve", "T2"], 3)?.stderr;
-    if !on_it.contains(&format!("switch {} to another branch", world.repository.path().display())) {
+    if !on_it.contains(&format!(
+        "switch {} to another branch",
+        world.repository.path().display()
+    )) {
         return fail(on_it);
     }
     world.repository.git(&["switch", "-q", "main"])?;
     let refused = world.types(&["approve", "T2"], 3)?.stderr;
     let after = world.types(&["status", "--json"], 0)?.json()?;
-    if !refused.contains(&format!("git branch NAME {}", world.repository.git(&["rev-parse", branch])?))
-        || after != before
+    if !refused.contains(&format!(
+        "git branch NAME {}",
+        world.repository.git(&["rev-parse", branch])?
+    )) || after != before
     {
         return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
     }
@@ -290,33 +491,74 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         return fail(format!("{before:#}\n{after:#}"));
     }
     let landed = world.types(&["land"], 0)?.stderr;
-    if landed.contains(&format!("another process moved {branch} to")) { Ok(()) } else { fail(landed) }
+    if landed.contains(&format!("another process moved {branch} to")) {
+        Ok(())
+    } else {
+        fail(landed)
+    }
 }
 
 /// A user's commit on a branch whose work is merged blocks nothing and is not lost.
 fn a_merged_branch_may_be_committed_on() -> Outcome {
     let world = one_waits_for_review()?;
-    let run = world.archive()?.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let run = world
+        .archive()?
+        .store()
+        .latest_run()?
+        .ok_or_else(|| Failed::from("there is no run"))?;
     let place = world.worktree_again(&run, "T1")?;
-    let git = |arguments: &[&str]| world.repository.git(&[&["-C", &place.display().to_string()], arguments].concat());
+    let git = |arguments: &[&str]| {
+        world
+            .repository
+            .git(&[&["-C", &place.display().to_string()], arguments].concat())
+    };
     std::fs::write(place.join("mine"), "1\n")?;
     git(&["add", "mine"])?;
     git(&["commit", "-qm", "Mine"])?;
     let mine = git(&["rev-parse", "HEAD"])?;
     world.types(&["approve", "T2"], 0)?;
     world.types(&["reject", "T1", "-m", "Again."], 1)?;
-    let held = world.repository.git(&["for-each-ref", "--contains", &mine, "refs/orchestrate"])?;
-    if held.is_empty() { fail("what the person had committed is not kept") } else { Ok(()) }
+    let held = world
+        .repository
+        .git(&["for-each-ref", "--contains", &mine, "refs/orchestrate"])?;
+    if held.is_empty() {
+        fail("what the person had committed is not kept")
+    } else {
+        Ok(())
+    }
 }
 
-/// No agent works in the verifier, so it is recreated if git does not know it any more or if it is damaged.
+/// No agent works in the verifier, so it is recreated if git does not know it any more or if it is
+/// damaged.
 fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
     let world = World::plain()?;
-    let tasks = (2..=4).map(|task| format!("- [ ] T{task} next (run: touch {task}) (review: required)\n"));
-    world.repository.write("plan.md", &format!("- [ ] T1 one (run: touch one)\n{}", tasks.collect::<String>()))?;
-    world.types(&["run", "plan.md", "--verify", "test -e one", "--no-verify-base"], 3)?;
+    let tasks =
+        (2..=4).map(|task| format!("- [ ] T{task} next (run: touch {task}) (review: required)\n"));
+    world.repository.write(
+        "plan.md",
+        &format!(
+            "- [ ] T1 one (run: touch one)\n{}",
+            tasks.collect::<String>()
+        ),
+    )?;
+    world.types(
+        &[
+            "run",
+            "plan.md",
+            "--verify",
+            "test -e one",
+            "--no-verify-base",
+        ],
+        3,
+    )?;
     let verifier = world.repository.worktree("+verifier")?;
-    std::fs::write(world.repository.path().join(".git/worktrees/+verifier/index"), "cut off")?;
+    std::fs::write(
+        world
+            .repository
+            .path()
+            .join(".git/worktrees/+verifier/index"),
+        "cut off",
+    )?;
     world.types(&["approve", "T2"], 3)?;
     std::fs::remove_dir_all(&verifier)?;
     std::fs::write(&verifier, "a file")?;
@@ -331,7 +573,9 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     let world = one_waits_for_review()?;
     let place = world.repository.worktree("T2")?;
     std::fs::write(place.join("staged"), "precious\n")?;
-    world.repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    world
+        .repository
+        .git(&["-C", &place.display().to_string(), "add", "staged"])?;
     std::fs::remove_file(place.join("staged"))?;
     let kept = world.types(&["clean"], 0)?.stdout;
     if !kept.contains("its staged changes are stored nowhere else") || !place.exists() {
@@ -339,30 +583,69 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     }
     world.types(&["reject", "T2", "-m", "Again."], 1)?;
     let recovered = world.types(&["recover", "--json"], 0)?.json()?;
-    let names = recovered.as_array().into_iter().flatten().filter_map(|kept| kept["name"].as_str());
-    let name = names.into_iter().find(|name| name.starts_with("T2/staged-"));
-    world.types(&["recover", "--restore", name.unwrap_or_default(), "--branch", "rescued"], 0)?;
+    let names = recovered
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|kept| kept["name"].as_str());
+    let name = names
+        .into_iter()
+        .find(|name| name.starts_with("T2/staged-"));
+    world.types(
+        &[
+            "recover",
+            "--restore",
+            name.unwrap_or_default(),
+            "--branch",
+            "rescued",
+        ],
+        0,
+    )?;
     let rescued = world.repository.show("rescued", "staged")?;
-    if rescued == "precious" { Ok(()) } else { fail(rescued) }
+    if rescued == "precious" {
+        Ok(())
+    } else {
+        fail(rescued)
+    }
 }
 
-/// An agent continues in its worktree, where the next snapshot replaces what is staged; so that is kept first.
+/// An agent continues in its worktree, where the next snapshot replaces what is staged; so that is
+/// kept first.
 fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 one\n")?;
     let script = Script::default()
         .rule(write("T1", "one", "1\n"))
-        .rule(Rule::task("T1").last_contains("Again").call("write_file", &json!({"path": "one", "content": "2\n"})))
+        .rule(
+            Rule::task("T1")
+                .last_contains("Again")
+                .call("write_file", &json!({"path": "one", "content": "2\n"})),
+        )
         .rule(done("T1"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
-    world.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--merge", "review"],
+        3,
+    )?;
     let place = world.repository.worktree("T1")?;
     std::fs::write(place.join("staged"), "precious\n")?;
-    world.repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    world
+        .repository
+        .git(&["-C", &place.display().to_string(), "add", "staged"])?;
     std::fs::remove_file(place.join("staged"))?;
     world.types(&["reject", "T1", "-m", "Again."], 3)?;
-    let held = world.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "staged"])?;
-    if held.contains("Staged by a person") { Ok(()) } else { fail(held) }
+    let held = world.repository.git(&[
+        "log",
+        "--glob=refs/orchestrate",
+        "--format=%s",
+        "--",
+        "staged",
+    ])?;
+    if held.contains("Staged by a person") {
+        Ok(())
+    } else {
+        fail(held)
+    }
 }
 
 /// A user begins a merge in a task's worktree, and resolves the file without telling git.
@@ -372,27 +655,58 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     world.repository.write("plan.md", plan)?;
     let script = Script::default()
         .rule(write("T2", "file", "2\n"))
-        .rule(Rule::task("T2").last_contains("Mended").call("read_file", &json!({"path": "file"})))
+        .rule(
+            Rule::task("T2")
+                .last_contains("Mended")
+                .call("read_file", &json!({"path": "file"})),
+        )
         .rule(done("T2"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
-    world.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
-    let (one, two) = (world.repository.worktree("T1")?, world.repository.worktree("T2")?);
-    let (one, place) = (world.repository.git(&["-C", &one.display().to_string(), "rev-parse", "HEAD"])?, two.display());
+    world.types(
+        &["run", "plan.md", "--model", &model, "--merge", "review"],
+        3,
+    )?;
+    let (one, two) = (
+        world.repository.worktree("T1")?,
+        world.repository.worktree("T2")?,
+    );
+    let (one, place) = (
+        world
+            .repository
+            .git(&["-C", &one.display().to_string(), "rev-parse", "HEAD"])?,
+        two.display(),
+    );
     let merge = format!("! git -C {place} merge -q {}", one.trim());
-    world.home.command("sh", world.repository.path(), &["-c", &merge]).run()?.exits(0)?;
+    world
+        .home
+        .command("sh", world.repository.path(), &["-c", &merge])
+        .run()?
+        .exits(0)?;
     let refused = world.types(&["reject", "T2", "-m", "Mended."], 1)?.stdout;
     if !refused.contains("conflict markers in file:1") || refused.contains("(attempt 3)") {
         return fail(refused);
     }
     // Telling git that it is resolved does not resolve it either.
-    world.repository.git(&["-C", &place.to_string(), "add", "file"])?;
-    says(&world.types(&["retry", "T2", "-m", "Mended."], 1)?, &["conflict markers in file:1"])?;
+    world
+        .repository
+        .git(&["-C", &place.to_string(), "add", "file"])?;
+    says(
+        &world.types(&["retry", "T2", "-m", "Mended."], 1)?,
+        &["conflict markers in file:1"],
+    )?;
     std::fs::write(two.join("file"), "both\n")?;
     world.types(&["retry", "T2", "-m", "Mended."], 3)?;
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    let branch = at(&status, "/tasks/1/branch")?.as_str().unwrap_or_default().to_owned();
+    let branch = at(&status, "/tasks/1/branch")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let file = world.repository.show(&branch, "file")?;
-    if file == "both" { Ok(()) } else { fail(format!("{file}\n{status}")) }
+    if file == "both" {
+        Ok(())
+    } else {
+        fail(format!("{file}\n{status}"))
+    }
 }
 
 /// Returns a task's branch in a report.
@@ -403,29 +717,62 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
     let place = world.repository.worktree("T2")?;
     let in_the_way = "git switch -q -C mine HEAD~1 && echo mine > two";
     let rebase = "! git rebase -q --exec false HEAD~1";
-    for leave in ["git switch -q -c mine", rebase, "git switch -q --orphan none", in_the_way] {
-        world.home.command("sh", &place, &["-c", leave]).run()?.exits(0)?;
+    for leave in [
+        "git switch -q -c mine",
+        rebase,
+        "git switch -q --orphan none",
+        in_the_way,
+    ] {
+        world
+            .home
+            .command("sh", &place, &["-c", leave])
+            .run()?
+            .exits(0)?;
         let failed = world.types(&["reject", "T2", "-m", "Again."], 1)?.stdout;
         let told = failed.split('`').find(|part| part.starts_with("git "));
         let told = told.ok_or_else(|| Failed::from(failed.clone()))?;
-        world.home.command("sh", world.repository.path(), &["-c", told]).run()?.exits(0)?;
+        world
+            .home
+            .command("sh", world.repository.path(), &["-c", told])
+            .run()?
+            .exits(0)?;
         let again = world.types(&["retry", "T2"], 3)?.stdout;
         if !again.contains("T2    awaiting_review") {
             return fail(again);
         }
     }
-    says(&world.home.command("git", &place, &["show", "stash^3:two"]).run()?, &["mine"])?;
+    says(
+        &world
+            .home
+            .command("git", &place, &["show", "stash^3:two"])
+            .run()?,
+        &["mine"],
+    )?;
     let merge = "git switch -q -C mine HEAD~1 && git merge -q --no-ff --no-commit @{-1}";
-    world.home.command("sh", &place, &["-c", merge]).run()?.exits(0)?;
-    says(&world.types(&["reject", "T2", "-m", "Again."], 1)?, &["a merge is in progress; finish or abort it first"])
+    world
+        .home
+        .command("sh", &place, &["-c", merge])
+        .run()?
+        .exits(0)?;
+    says(
+        &world.types(&["reject", "T2", "-m", "Again."], 1)?,
+        &["a merge is in progress; finish or abort it first"],
+    )
 }
 
 fn the_landing_of_another_run_is_named() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("one.md", "- [ ] T1 one (run: touch one)\n")?;
-    world.repository.write("two.md", "- [ ] T1 two (run: touch two)\n")?;
+    world
+        .repository
+        .write("one.md", "- [ ] T1 one (run: touch one)\n")?;
+    world
+        .repository
+        .write("two.md", "- [ ] T1 two (run: touch two)\n")?;
     world.types(&["run", "one.md"], 0)?;
-    let landed = at(&world.types(&["land", "--json"], 0)?.json()?, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let landed = at(&world.types(&["land", "--json"], 0)?.json()?, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     world.types(&["run", "two.md"], 0)?;
     let refused = world.types(&["land", "--undo"], 3)?.stderr;
     if !refused.contains(&format!("`orchestrate land --undo {landed}`")) {
@@ -442,7 +789,8 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     world.repository.write("plan.md", plan)?;
     world.repository.commit_all("Plan")?;
     let tip = || world.repository.git(&["rev-parse", "main"]);
-    let is_ticked = || Ok::<_, Failed>(world.repository.read("plan.md")? == plan.replace("[ ]", "[x]"));
+    let is_ticked =
+        || Ok::<_, Failed>(world.repository.read("plan.md")? == plan.replace("[ ]", "[x]"));
     let start = tip()?;
     world.types(&["run", "plan.md"], 0)?;
     world.types(&["land"], 0)?;
@@ -455,13 +803,21 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     let second = tip()?;
     world.types(&["land", "--undo"], 0)?;
     if second == between || tip()? != between || !is_ticked()? {
-        return fail(format!("{start} {first} {between} {second}: {}\n{}", tip()?, world.repository.read("plan.md")?));
+        return fail(format!(
+            "{start} {first} {between} {second}: {}\n{}",
+            tip()?,
+            world.repository.read("plan.md")?
+        ));
     }
     world.types(&["land", "--undo"], 3)?;
     world.repository.git(&["reset", "-q", "--hard", &first])?;
     world.types(&["land", "--undo"], 0)?;
     if tip()? != start || world.repository.read("plan.md")? != plan {
-        return fail(format!("{start} {first} {second}: {}\n{}", tip()?, world.repository.read("plan.md")?));
+        return fail(format!(
+            "{start} {first} {second}: {}\n{}",
+            tip()?,
+            world.repository.read("plan.md")?
+        ));
     }
     world.types(&["land", "--undo"], 3).map(drop)
 }
@@ -473,49 +829,84 @@ fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     world.repository.write("plan.md", plan)?;
     world.repository.commit_all("Plan")?;
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(Rule::task("T1").text("Done."));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
     world.types(&["land"], 0)?;
     world.types(&["reject", "T1", "-m", "Once more."], 1)?;
     let undone = world.types(&["land", "--undo"], 0)?;
-    if world.repository.read("plan.md")? == plan { Ok(()) } else { fail(format!("{}{}", undone.stdout, undone.stderr)) }
+    if world.repository.read("plan.md")? == plan {
+        Ok(())
+    } else {
+        fail(format!("{}{}", undone.stdout, undone.stderr))
+    }
 }
 
 /// A landed result that no run could start from can still be undone.
 fn a_landed_filter_is_taken_back() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 ask for a filter (run: echo '*.up filter=up' > .gitattributes)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 ask for a filter (run: echo '*.up filter=up' > .gitattributes)\n",
+    )?;
     world.repository.commit_all("Plan")?;
     world.types(&["run", "plan.md"], 0)?;
-    world.repository.git(&["config", "filter.up.clean", "cat"])?;
+    world
+        .repository
+        .git(&["config", "filter.up.clean", "cat"])?;
     world.types(&["land"], 0)?;
     world.types(&["run", "plan.md"], 2)?;
     world.types(&["land", "--undo"], 0)?;
-    if world.repository.path().join(".gitattributes").exists() { fail("it is still there") } else { Ok(()) }
+    if world.repository.path().join(".gitattributes").exists() {
+        fail("it is still there")
+    } else {
+        Ok(())
+    }
 }
 
-/// Landing an ended run only has to move the checkout, so it is possible where no new run could start.
+/// Landing an ended run only has to move the checkout, so it is possible where no new run could
+/// start.
 fn a_result_is_landed_beside_a_new_filter() -> Outcome {
     let world = World::plain()?;
-    world.repository.write(".gitattributes", "*.up filter=up\n")?;
-    world.repository.write("plan.md", "- [ ] T1 make (run: echo 1 > one.txt)\n")?;
+    world
+        .repository
+        .write(".gitattributes", "*.up filter=up\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 make (run: echo 1 > one.txt)\n")?;
     world.repository.commit_all("Plan")?;
     world.types(&["run", "plan.md"], 0)?;
-    world.repository.git(&["config", "filter.up.clean", "cat"])?;
+    world
+        .repository
+        .git(&["config", "filter.up.clean", "cat"])?;
     world.types(&["land"], 0)?;
-    if world.repository.read("one.txt")? == "1\n" { Ok(()) } else { fail("it is not there") }
+    if world.repository.read("one.txt")? == "1\n" {
+        Ok(())
+    } else {
+        fail("it is not there")
+    }
 }
 
 /// A user who lands a part of a run is told what is not included.
 fn what_is_not_part_of_a_landing_is_named() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 one (run: false)\n- [ ] T2 two (run: touch two)\n- [-] T3 three\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 one (run: false)\n- [ ] T2 two (run: touch two)\n- [-] T3 three\n",
+    )?;
     world.types(&["run", "plan.md"], 1)?;
     let landed = world.types(&["land", "--json"], 0)?.json()?;
     let expected = json!(["T1 is failed: it is not included"]);
-    if *at(&landed, "/warnings")? == expected { Ok(()) } else { fail(format!("{landed:#}")) }
+    if *at(&landed, "/warnings")? == expected {
+        Ok(())
+    } else {
+        fail(format!("{landed:#}"))
+    }
 }
 
 /// The base has four files; moving them loses none.
@@ -523,9 +914,17 @@ fn deleting_most_is_a_risk() -> Outcome {
     let plan = "- [ ] T1 three (run: rm README.md kept.txt .gitignore)\n- [ ] T2 two (run: rm kept.txt .gitignore)\n\
                 - [ ] T3 all (run: mkdir lib; mv README.md kept.txt src lib)\n";
     let reviewed = Reviewed::new(plan, &Script::default(), MergeMode::Review)?;
-    let seen: Vec<_> = reviewed.review()?.iter().map(|entry| (entry.risk, entry.loses_most)).collect();
+    let seen: Vec<_> = reviewed
+        .review()?
+        .iter()
+        .map(|entry| (entry.risk, entry.loses_most))
+        .collect();
     let expected = [(Risk::High, true), (Risk::Low, false), (Risk::Low, false)];
-    if seen == expected { Ok(()) } else { fail(format!("{seen:?}")) }
+    if seen == expected {
+        Ok(())
+    } else {
+        fail(format!("{seen:?}"))
+    }
 }
 
 /// Follows a user through the commands, with the exit codes that scripts rely on.
@@ -536,7 +935,11 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     let before = world.repository.fingerprint()?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let reviewed = world.types(&["review", "--json"], 0)?.json()?;
-    let seen = json!([at(&reviewed, "/0/task")?, at(&reviewed, "/0/state")?, at(&reviewed, "/0/files")?]);
+    let seen = json!([
+        at(&reviewed, "/0/task")?,
+        at(&reviewed, "/0/state")?,
+        at(&reviewed, "/0/files")?
+    ]);
     if seen != json!(["T1", "awaiting_review", [{"path": "one.txt", "added": 1, "removed": 0}]]) {
         return fail(format!("{reviewed:#}"));
     }
@@ -559,18 +962,24 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     if reviewed.contains("orchestrate land") {
         return fail(reviewed);
     }
-    let written = [world.repository.read("one.txt")?, world.repository.read("plan.md")?];
+    let written = [
+        world.repository.read("one.txt")?,
+        world.repository.read("plan.md")?,
+    ];
     if written != ["1\n".to_owned(), plan.replace("[ ]", "[x]")] {
         return fail(written.join("\n"));
     }
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land", "--undo"], 3)?;
-    if world.repository.read("plan.md")? != plan || world.repository.path().join("one.txt").exists() {
+    if world.repository.read("plan.md")? != plan || world.repository.path().join("one.txt").exists()
+    {
         return fail("the landing was not undone");
     }
     let planned = world.types(&["clean", "--dry-run", "--json"], 0)?.json()?;
     let cleaned = world.types(&["clean", "--json"], 0)?.json()?;
-    if at(&planned, "/removed")? != at(&cleaned, "/removed")? || at(&cleaned, "/kept")? != &json!([]) {
+    if at(&planned, "/removed")? != at(&cleaned, "/removed")?
+        || at(&cleaned, "/kept")? != &json!([])
+    {
         return fail(format!("{planned:#}\n{cleaned:#}"));
     }
     let kept = world.types(&["recover", "--json"], 0)?.json()?;
@@ -581,25 +990,49 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     }
     world.types(&["recover", "--restore", name, "--branch", "rescued"], 0)?;
     let rescued = world.repository.show("rescued", "one.txt")?;
-    if rescued == "1" { Ok(()) } else { fail(rescued) }
+    if rescued == "1" {
+        Ok(())
+    } else {
+        fail(rescued)
+    }
 }
 
 fn a_commit_of_a_persons_is_kept() -> Outcome {
     let world = World::plain()?;
-    world
-        .repository
-        .write("plan.md", "- [ ] T1 Make one (run: echo 1 > one)\n- [ ] T2 Make two (run: echo 2 > two)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 Make one (run: echo 1 > one)\n- [ ] T2 Make two (run: echo 2 > two)\n",
+    )?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let place = world.repository.worktree("T1")?.display().to_string();
     // One on top is no problem, and is kept if it is not taken; one in the place of the work is.
-    world.repository.git(&["-C", &place, "commit", "-q", "--amend", "-m", "Mended by hand"])?;
+    world.repository.git(&[
+        "-C",
+        &place,
+        "commit",
+        "-q",
+        "--amend",
+        "-m",
+        "Mended by hand",
+    ])?;
     let refused = world.types(&["approve", "T2"], 3)?.stderr;
-    let commands: Vec<&str> = refused.split('`').filter_map(|part| part.strip_prefix("git ")).collect();
+    let commands: Vec<&str> = refused
+        .split('`')
+        .filter_map(|part| part.strip_prefix("git "))
+        .collect();
     for command in &commands {
-        world.repository.git(&command.split_whitespace().collect::<Vec<_>>())?;
+        world
+            .repository
+            .git(&command.split_whitespace().collect::<Vec<_>>())?;
     }
-    let kept = world.repository.git(&["log", "-1", "--format=%s", "NAME"])?;
+    let kept = world
+        .repository
+        .git(&["log", "-1", "--format=%s", "NAME"])?;
     world.types(&["approve", "T2"], 3)?;
     world.types(&["approve", "T1"], 0)?;
-    if commands.len() == 2 && kept.trim_end() == "Mended by hand" { Ok(()) } else { fail(refused) }
+    if commands.len() == 2 && kept.trim_end() == "Mended by hand" {
+        Ok(())
+    } else {
+        fail(refused)
+    }
 }

@@ -6,7 +6,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, WAITING, World, at, case, done, fail, git_program, says, with_program, write,
+    Case, Outcome, Rule, Script, WAITING, World, at, case, done, fail, git_program, says,
+    with_program, write,
 };
 
 /// Work that a user has to approve.
@@ -14,25 +15,68 @@ const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("run_land::whoever_resumes_a_killed_run_lands_it", whoever_resumes_a_killed_run_lands_it),
-        case("run_land::whoever_resumes_after_a_killed_landing_finishes_it", whoever_resumes_finishes_a_landing),
-        case("run_land::a_killed_landing_is_done_after_a_commit", a_killed_landing_is_done_after_a_commit),
-        case("run_land::what_was_in_the_way_of_a_landing_is_moved_away", what_was_in_the_way_is_moved_away),
-        case("run_land::what_was_reset_by_hand_is_not_landed_again", what_was_reset_by_hand_is_not_landed_again),
-        case("run_land::new_work_lands_after_the_old_was_taken_back", new_work_lands_after_the_old_was_taken_back),
-        case("run_land::new_work_lands_after_the_old_was_reset", new_work_lands_after_the_old_was_reset),
-        case("run_land::all_landings_that_were_reset_are_noticed", all_landings_that_were_reset_are_noticed),
-        case("run_land::a_killed_landing_that_was_taken_back_stays_so", a_killed_landing_taken_back_stays_so),
-        case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
-        case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
-        case("run_land::work_that_came_back_is_landed_too", work_that_came_back_is_landed_too),
-        case("run_land::whoever_cannot_land_it_is_told", whoever_cannot_land_it_is_told),
+        case(
+            "run_land::whoever_resumes_a_killed_run_lands_it",
+            whoever_resumes_a_killed_run_lands_it,
+        ),
+        case(
+            "run_land::whoever_resumes_after_a_killed_landing_finishes_it",
+            whoever_resumes_finishes_a_landing,
+        ),
+        case(
+            "run_land::a_killed_landing_is_done_after_a_commit",
+            a_killed_landing_is_done_after_a_commit,
+        ),
+        case(
+            "run_land::what_was_in_the_way_of_a_landing_is_moved_away",
+            what_was_in_the_way_is_moved_away,
+        ),
+        case(
+            "run_land::what_was_reset_by_hand_is_not_landed_again",
+            what_was_reset_by_hand_is_not_landed_again,
+        ),
+        case(
+            "run_land::new_work_lands_after_the_old_was_taken_back",
+            new_work_lands_after_the_old_was_taken_back,
+        ),
+        case(
+            "run_land::new_work_lands_after_the_old_was_reset",
+            new_work_lands_after_the_old_was_reset,
+        ),
+        case(
+            "run_land::all_landings_that_were_reset_are_noticed",
+            all_landings_that_were_reset_are_noticed,
+        ),
+        case(
+            "run_land::a_killed_landing_that_was_taken_back_stays_so",
+            a_killed_landing_taken_back_stays_so,
+        ),
+        case(
+            "run_land::whoever_approves_the_last_task_lands_it",
+            whoever_approves_the_last_task_lands_it,
+        ),
+        case(
+            "run_land::what_was_taken_back_is_not_landed_again",
+            what_was_taken_back_is_not_landed_again,
+        ),
+        case(
+            "run_land::work_that_came_back_is_landed_too",
+            work_that_came_back_is_landed_too,
+        ),
+        case(
+            "run_land::whoever_cannot_land_it_is_told",
+            whoever_cannot_land_it_is_told,
+        ),
     ]
 }
 
 fn killed(options: &[&str]) -> Result<World, Failed> {
     let world = World::with_plan(WAITING)?;
-    let typed = [&["run", "plan.md", "--output-format", "stream-json", "--land"], options].concat();
+    let typed = [
+        &["run", "plan.md", "--output-format", "stream-json", "--land"],
+        options,
+    ]
+    .concat();
     let running = world.orchestrate(&typed).start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     running.signal(Signal::KILL)?;
@@ -71,15 +115,25 @@ fn killed_while_landing(then: &str) -> Result<World, Failed> {
     let run = world.orchestrate(&["run", "plan.md", "--land"]);
     run.env("PATH", &path).run()?.exits(137)?;
     let facts = world.types(&["log", "--json"], 0)?.stdout;
-    let is_recorded = facts.lines().last().is_some_and(|fact| fact.contains("\"landing.started\""));
-    if is_recorded && world.repository.git(&["rev-parse", "main"])? == before { Ok(world) } else { fail(facts) }
+    let is_recorded = facts
+        .lines()
+        .last()
+        .is_some_and(|fact| fact.contains("\"landing.started\""));
+    if is_recorded && world.repository.git(&["rev-parse", "main"])? == before {
+        Ok(world)
+    } else {
+        fail(facts)
+    }
 }
 
 fn whoever_resumes_finishes_a_landing() -> Outcome {
     for then in ["exit 1", ":"] {
         let world = killed_while_landing(then)?;
         let before = world.repository.git(&["rev-parse", "main"])?;
-        says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
+        says(
+            &world.types(&["resume"], 0)?,
+            &["has landed: main went from"],
+        )?;
         if !has_landed(&world) || world.repository.git(&["rev-parse", "main"])? == before {
             return fail(format!("it has not, where git did {then}"));
         }
@@ -90,20 +144,39 @@ fn whoever_resumes_finishes_a_landing() -> Outcome {
 /// A landing whose beginning is recorded does not count as done.
 fn a_killed_landing_is_done_after_a_commit() -> Outcome {
     let world = killed_while_landing("exit 1")?;
-    world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
+    world
+        .repository
+        .git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
     says(&world.types(&["status"], 0)?, &["orchestrate land\n"])?;
-    says(&world.types(&["resume"], 0)?, &["has landed: main went from", "merged with its new commits"])?;
-    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+    says(
+        &world.types(&["resume"], 0)?,
+        &["has landed: main went from", "merged with its new commits"],
+    )?;
+    if has_landed(&world) {
+        Ok(())
+    } else {
+        fail("it has not")
+    }
 }
 
 fn what_was_in_the_way_is_moved_away() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     world.repository.write("one", "mine\n")?;
     world.types(&["run", "plan.md", "--land"], 3)?;
-    says(&world.types(&["log"], 0)?, &["not landed: ", "it would overwrite local changes in one"])?;
+    says(
+        &world.types(&["log"], 0)?,
+        &["not landed: ", "it would overwrite local changes in one"],
+    )?;
     std::fs::remove_file(world.repository.path().join("one"))?;
-    says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
-    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+    says(
+        &world.types(&["resume"], 0)?,
+        &["has landed: main went from"],
+    )?;
+    if has_landed(&world) {
+        Ok(())
+    } else {
+        fail("it has not")
+    }
 }
 
 fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
@@ -117,7 +190,11 @@ fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
     // An explicit command lands it.
     says(&world.types(&["land"], 0)?, &["has landed: main went from"])?;
     world.types(&["land", "--undo"], 0)?;
-    if has_landed(&world) { fail("it is still there") } else { Ok(()) }
+    if has_landed(&world) {
+        fail("it is still there")
+    } else {
+        Ok(())
+    }
 }
 
 fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
@@ -130,14 +207,24 @@ fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
     if has_landed(&world) {
         return fail("what was taken back has landed again");
     }
-    says(&world.types(&["reject", "T1", "-m", "Again."], 0)?, &["has landed: main went from"])?;
-    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+    says(
+        &world.types(&["reject", "T1", "-m", "Again."], 0)?,
+        &["has landed: main went from"],
+    )?;
+    if has_landed(&world) {
+        Ok(())
+    } else {
+        fail("it has not")
+    }
 }
 
 /// If something keeps the new work from landing at first, it is landed later.
 fn new_work_lands_after_the_old_was_reset() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n")?;
-    world.types(&["run", "plan.md", "--land", "--verify", "test ! -e bad"], 0)?;
+    world.types(
+        &["run", "plan.md", "--land", "--verify", "test ! -e bad"],
+        0,
+    )?;
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     world.repository.write("bad", "1\n")?;
     world.repository.commit_all("Break it")?;
@@ -146,14 +233,24 @@ fn new_work_lands_after_the_old_was_reset() -> Outcome {
         return fail("a red tree has landed");
     }
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
-    says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
-    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+    says(
+        &world.types(&["resume"], 0)?,
+        &["has landed: main went from"],
+    )?;
+    if has_landed(&world) {
+        Ok(())
+    } else {
+        fail("it has not")
+    }
 }
 
 fn all_landings_that_were_reset_are_noticed() -> Outcome {
-    let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n")?;
+    let world =
+        World::with_plan("- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n")?;
     world.types(&["run", "plan.md", "--land"], 0)?;
-    let before = world.repository.git(&["rev-list", "--max-parents=0", "main"])?;
+    let before = world
+        .repository
+        .git(&["rev-list", "--max-parents=0", "main"])?;
     world.types(&["reject", "T1", "-m", "Again."], 0)?;
     world.types(&["land"], 0)?;
     world.repository.git(&["reset", "-q", "--hard", &before])?;
@@ -185,7 +282,10 @@ fn whoever_approves_the_last_task_lands_it() -> Outcome {
     says(&approved, &["has landed: main went from"])?;
     let resumed = world.types(&["resume"], 0)?;
     let said = format!("{}{}", resumed.stdout, resumed.stderr);
-    if has_landed(&world) && !approved.stdout.contains("orchestrate land") && !said.contains("main went from") {
+    if has_landed(&world)
+        && !approved.stdout.contains("orchestrate land")
+        && !said.contains("main went from")
+    {
         Ok(())
     } else {
         fail(approved.stdout + &said)
@@ -199,20 +299,37 @@ fn what_was_taken_back_is_not_landed_again() -> Outcome {
     world.types(&["land", "--undo"], 0)?;
     let resumed = world.types(&["resume"], 0)?;
     says(&resumed, &["\n  orchestrate land\n"])?;
-    if has_landed(&world) { fail(resumed.stderr) } else { Ok(()) }
+    if has_landed(&world) {
+        fail(resumed.stderr)
+    } else {
+        Ok(())
+    }
 }
 
 /// A rejection after the landing leads to another result.
 fn work_that_came_back_is_landed_too() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
-    let second =
-        Rule::task("T1").last_contains("write 2").call("write_file", &json!({"path": "one", "content": "2\n"}));
-    let model = world.script(&Script::default().rule(write("T1", "one", "1\n")).rule(second).rule(done("T1")))?;
+    let second = Rule::task("T1")
+        .last_contains("write 2")
+        .call("write_file", &json!({"path": "one", "content": "2\n"}));
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one", "1\n"))
+            .rule(second)
+            .rule(done("T1")),
+    )?;
     world.types(&["run", "plan.md", "--land", "--model", &model], 0)?;
     let first = world.repository.read("one")?;
-    says(&world.types(&["reject", "T1", "-m", "write 2"], 0)?, &["has landed: main went from"])?;
+    says(
+        &world.types(&["reject", "T1", "-m", "write 2"], 0)?,
+        &["has landed: main went from"],
+    )?;
     let landed = [first, world.repository.read("one")?];
-    if landed == ["1\n", "2\n"] { Ok(()) } else { fail(format!("{landed:?}")) }
+    if landed == ["1\n", "2\n"] {
+        Ok(())
+    } else {
+        fail(format!("{landed:?}"))
+    }
 }
 
 fn whoever_cannot_land_it_is_told() -> Outcome {

@@ -7,39 +7,106 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
-    Case, Home, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed, says, write,
+    Case, Home, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed,
+    says, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("status::nothing_is_called_running_of_a_dead_run", nothing_is_called_running_of_a_dead_run),
-        sandboxed("status::a_command_with_nothing_left_to_do_has_no_commit", a_command_with_nothing_left_to_do),
-        sandboxed("status::rejected_work_is_to_be_dropped", rejected_work_is_to_be_dropped),
-        sandboxed("status::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
-        sandboxed("status::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
-        case("status::a_rejection_without_a_merge_is_taken_back", a_rejection_without_a_merge_is_taken_back),
+        sandboxed(
+            "status::nothing_is_called_running_of_a_dead_run",
+            nothing_is_called_running_of_a_dead_run,
+        ),
+        sandboxed(
+            "status::a_command_with_nothing_left_to_do_has_no_commit",
+            a_command_with_nothing_left_to_do,
+        ),
+        sandboxed(
+            "status::rejected_work_is_to_be_dropped",
+            rejected_work_is_to_be_dropped,
+        ),
+        sandboxed(
+            "status::boxes_of_another_branch_are_left",
+            boxes_of_another_branch_are_left,
+        ),
+        sandboxed(
+            "status::what_was_not_merged_is_not_landed",
+            what_was_not_merged_is_not_landed,
+        ),
+        case(
+            "status::a_rejection_without_a_merge_is_taken_back",
+            a_rejection_without_a_merge_is_taken_back,
+        ),
         sandboxed("status::a_report_can_be_read", a_report_can_be_read),
-        sandboxed("status::the_disk_space_of_worktrees_is_shown", the_disk_space_of_worktrees_is_shown),
-        sandboxed("status::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
-        sandboxed("status::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
-        sandboxed("status::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
+        sandboxed(
+            "status::the_disk_space_of_worktrees_is_shown",
+            the_disk_space_of_worktrees_is_shown,
+        ),
+        sandboxed(
+            "status::a_landing_is_no_run_to_be_stopped",
+            a_landing_is_no_run_to_be_stopped,
+        ),
+        sandboxed(
+            "status::a_stop_for_another_process_is_refused",
+            a_stop_for_another_process_is_refused,
+        ),
+        sandboxed(
+            "status::a_plan_without_an_open_box_says_so",
+            a_plan_without_an_open_box_says_so,
+        ),
         sandboxed(
             "status::open_tasks_that_wait_for_a_closed_one_are_told",
             open_tasks_that_wait_for_a_closed_one_are_told,
         ),
-        sandboxed("status::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
-        sandboxed("status::an_approval_is_of_what_was_listed", an_approval_is_of_what_was_listed),
-        sandboxed("status::a_rejection_that_changed_nothing_is_taken_back", a_rejection_is_taken_back),
-        sandboxed("status::a_tree_that_was_red_when_merged_is_shown_as_red", a_tree_that_was_red_is_shown_as_red),
-        sandboxed("status::what_was_merged_before_a_rejection_is_shown", what_was_merged_before_a_rejection_is_shown),
-        sandboxed("status::a_rejected_command_that_is_retried_stands", a_rejected_command_that_is_retried_stands),
-        sandboxed("status::a_comment_is_about_a_place_that_there_is", a_comment_is_about_a_place_that_there_is),
-        sandboxed("status::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
-        sandboxed("status::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
+        sandboxed(
+            "status::an_approval_is_of_what_was_looked_at",
+            an_approval_is_of_what_was_looked_at,
+        ),
+        sandboxed(
+            "status::an_approval_is_of_what_was_listed",
+            an_approval_is_of_what_was_listed,
+        ),
+        sandboxed(
+            "status::a_rejection_that_changed_nothing_is_taken_back",
+            a_rejection_is_taken_back,
+        ),
+        sandboxed(
+            "status::a_tree_that_was_red_when_merged_is_shown_as_red",
+            a_tree_that_was_red_is_shown_as_red,
+        ),
+        sandboxed(
+            "status::what_was_merged_before_a_rejection_is_shown",
+            what_was_merged_before_a_rejection_is_shown,
+        ),
+        sandboxed(
+            "status::a_rejected_command_that_is_retried_stands",
+            a_rejected_command_that_is_retried_stands,
+        ),
+        sandboxed(
+            "status::a_comment_is_about_a_place_that_there_is",
+            a_comment_is_about_a_place_that_there_is,
+        ),
+        sandboxed(
+            "status::a_task_may_be_called_as_a_run_begins",
+            a_task_may_be_called_as_a_run_begins,
+        ),
+        sandboxed(
+            "status::doctor_tells_what_works_without_a_model",
+            doctor_tells_what_works_without_a_model,
+        ),
         case("status::help_names_the_defaults", help_names_the_defaults),
-        sandboxed("status::a_command_has_the_time_that_its_task_or_the_settings_give", a_command_has_its_time),
-        sandboxed("status::what_git_cannot_store_is_told", what_git_cannot_store_is_told),
-        case("status::a_demo_without_git_leaves_nothing", a_demo_without_git_leaves_nothing),
+        sandboxed(
+            "status::a_command_has_the_time_that_its_task_or_the_settings_give",
+            a_command_has_its_time,
+        ),
+        sandboxed(
+            "status::what_git_cannot_store_is_told",
+            what_git_cannot_store_is_told,
+        ),
+        case(
+            "status::a_demo_without_git_leaves_nothing",
+            a_demo_without_git_leaves_nothing,
+        ),
     ]
 }
 
@@ -53,24 +120,38 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
     let shows: [(&[&str], &[&str]); 6] = [
-        (&["status"], &["T1    ready", "stopped after", "orchestrate resume"]),
+        (
+            &["status"],
+            &["T1    ready", "stopped after", "orchestrate resume"],
+        ),
         (&["status", "--json"], &["\"ready\"", "\"stopped\""]),
         (&["status", "--all"], &[" stopped "]),
         (&["review"], &["T1    ready"]),
         (&["review", "T1"], &["ready"]),
         (&["review", "--json"], &["\"ready\""]),
     ];
-    let asks: [(&[&str], &[&str]); 2] =
-        [(&["clean", "--dry-run"], &["orchestrate resume"]), (&["stop"], &["orchestrate resume"])];
+    let asks: [(&[&str], &[&str]); 2] = [
+        (&["clean", "--dry-run"], &["orchestrate resume"]),
+        (&["stop"], &["orchestrate resume"]),
+    ];
     let is_said = |(arguments, words): &(&[&str], &[&str])| {
         let ran = world.types(arguments, 0)?;
-        if ran.stdout.contains("running") { fail(ran.stdout) } else { says(&ran, words) }
+        if ran.stdout.contains("running") {
+            fail(ran.stdout)
+        } else {
+            says(&ran, words)
+        }
     };
     shows.iter().chain(&asks).try_for_each(is_said)?;
-    says(&world.types(&["reject", "T1", "-m", "Again."], 2)?, &["T1 has not ended", "orchestrate resume r-"])?;
+    says(
+        &world.types(&["reject", "T1", "-m", "Again."], 2)?,
+        &["T1 has not ended", "orchestrate resume r-"],
+    )?;
     // A process that cleans the run does not work on it.
     let store = world.archive()?.store().clone();
-    let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let run = store
+        .latest_run()?
+        .ok_or_else(|| Failed::from("there is no run"))?;
     let _cleaned = Journal::resume_for(&store, &run, Purpose::Clean)?;
     shows.iter().try_for_each(is_said)
 }
@@ -83,37 +164,80 @@ fn a_command_with_nothing_left_to_do() -> Outcome {
     )?;
     world.types(&["run", "plan.md"], 0)?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    let again = if at(&report, "/tasks/0/attempt")? == 2 { 0 } else { 1 };
+    let again = if at(&report, "/tasks/0/attempt")? == 2 {
+        0
+    } else {
+        1
+    };
     let task = at(&report, &format!("/tasks/{again}"))?;
-    let (id, word) = (format!("T{}", again + 1), "its command changed nothing, so nothing was merged");
-    if json!([task["id"], task["state"], task["attempt"], task["commit"]]) != json!([id, "merged", 2, null]) {
+    let (id, word) = (
+        format!("T{}", again + 1),
+        "its command changed nothing, so nothing was merged",
+    );
+    if json!([task["id"], task["state"], task["attempt"], task["commit"]])
+        != json!([id, "merged", 2, null])
+    {
         return fail(report);
     }
     says(&world.types(&["status"], 0)?, &[&format!("{id}: {word}")])?;
-    says(&world.types(&["review", &id], 0)?, &["at no commit: 0 files"])?;
+    says(
+        &world.types(&["review", &id], 0)?,
+        &["at no commit: 0 files"],
+    )?;
     let reviewed = world.types(&["review", &id, "--json"], 0)?.json()?;
-    let seen = json!([reviewed["commit"], reviewed["tree"], reviewed["files"], reviewed["diff"]]);
-    if seen == json!([null, null, [], ""]) { Ok(()) } else { fail(reviewed) }
+    let seen = json!([
+        reviewed["commit"],
+        reviewed["tree"],
+        reviewed["files"],
+        reviewed["diff"]
+    ]);
+    if seen == json!([null, null, [], ""]) {
+        Ok(())
+    } else {
+        fail(reviewed)
+    }
 }
 
-/// T1's agent writes a file that T2's command builds on. T1's second attempt changes nothing, so it fails.
+/// T1's agent writes a file that T2's command builds on. T1's second attempt changes nothing, so it
+/// fails.
 fn rejected_work_is_to_be_dropped() -> Outcome {
-    let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
-    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    let world =
+        World::with_plan("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(done("T1")),
+    )?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
     world.types(&["reject", "T1", "-m", "write 2"], 1)?;
-    says(&world.types(&["status"], 0)?, &["merged, stale", "T2: stale: ", "orchestrate review T2"])?;
-    says(&world.types(&["review", "T2"], 0)?, &["merged, stale", "stale: "])?;
-    for (arguments, pointer) in [(["status", "--json"], "/tasks/1/stale"), (["review", "--json"], "/1/stale")] {
+    says(
+        &world.types(&["status"], 0)?,
+        &["merged, stale", "T2: stale: ", "orchestrate review T2"],
+    )?;
+    says(
+        &world.types(&["review", "T2"], 0)?,
+        &["merged, stale", "stale: "],
+    )?;
+    for (arguments, pointer) in [
+        (["status", "--json"], "/tasks/1/stale"),
+        (["review", "--json"], "/1/stale"),
+    ] {
         let report = world.types(&arguments, 0)?.json()?;
         if at(&report, pointer)? != true {
             return fail(report);
         }
     }
-    says(&world.types(&["land", "--json"], 3)?, &["T1 was rejected after the merge"])?;
+    says(
+        &world.types(&["land", "--json"], 3)?,
+        &["T1 was rejected after the merge"],
+    )?;
     let status = world.types(&["status"], 0)?;
     says(&status, &["  orchestrate drop T1 --with-dependents\n"])?;
-    if status.stdout.contains("orchestrate land") { fail(status.stdout) } else { Ok(()) }
+    if status.stdout.contains("orchestrate land") {
+        fail(status.stdout)
+    } else {
+        Ok(())
+    }
 }
 
 fn boxes_of_another_branch_are_left() -> Outcome {
@@ -121,7 +245,10 @@ fn boxes_of_another_branch_are_left() -> Outcome {
     let world = World::with_plan(plan)?;
     world.types(&["run", "plan.md"], 0)?;
     world.repository.git(&["switch", "-q", "-c", "other"])?;
-    says(&world.types(&["land"], 0)?, &["run r-", "has landed", "were left unchanged"])?;
+    says(
+        &world.types(&["land"], 0)?,
+        &["run r-", "has landed", "were left unchanged"],
+    )?;
     if world.repository.read("plan.md")? != plan {
         return fail(world.repository.read("plan.md")?);
     }
@@ -132,45 +259,81 @@ fn boxes_of_another_branch_are_left() -> Outcome {
 fn what_was_not_merged_is_not_landed() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
     world.types(&["run", "plan.md", "--merge", "none"], 0)?;
-    says(&world.types(&["approve", "T1"], 2)?, &["this run merges nothing"])?;
-    says(&world.types(&["land"], 0)?, &["has nothing to land", "orchestrate review"])?;
+    says(
+        &world.types(&["approve", "T1"], 2)?,
+        &["this run merges nothing"],
+    )?;
+    says(
+        &world.types(&["land"], 0)?,
+        &["has nothing to land", "orchestrate review"],
+    )?;
     let rejected = world.types(&["reject", "T1", "-m", "no"], 1)?;
     if rejected.stdout.contains("orchestrate approve") {
         return fail(rejected.stdout);
     }
     says(&rejected, &["\n  orchestrate retry T1 -m TEXT\n"])?;
-    says(&world.types(&["retry", "T1", "-m", "after all"], 0)?, &["T1    verified"])
+    says(
+        &world.types(&["retry", "T1", "-m", "after all"], 0)?,
+        &["T1    verified"],
+    )
 }
 
 /// The run merges nothing, but the suggested command still accepts the rejected work as it was.
 fn a_rejection_without_a_merge_is_taken_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
-    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(done("T1")),
+    )?;
     world.types(&["run", "plan.md", "--model", &model, "--merge", "none"], 0)?;
-    says(&world.types(&["reject", "T1", "-m", "Why so?"], 1)?, &["\n  orchestrate approve T1\n"])?;
+    says(
+        &world.types(&["reject", "T1", "-m", "Why so?"], 1)?,
+        &["\n  orchestrate approve T1\n"],
+    )?;
     says(&world.types(&["approve", "T1"], 0)?, &["T1    verified"])
 }
 
 fn a_report_can_be_read() -> Outcome {
     let world = World::with_plan("- [ ] T1 Look @reviewer\n")?;
-    let words = format!("It is all right.\n{}the last word", "A line of the report.\n".repeat(20));
+    let words = format!(
+        "It is all right.\n{}the last word",
+        "A line of the report.\n".repeat(20)
+    );
     let model = world.script(&Script::default().rule(Rule::task("T1").text(&words)))?;
-    says(&world.types(&["run", "plan.md", "--model", &model], 0)?, &["orchestrate review T1"])?;
-    says(&world.types(&["review", "T1"], 0)?, &["It is all right.", "the last word"])?;
+    says(
+        &world.types(&["run", "plan.md", "--model", &model], 0)?,
+        &["orchestrate review T1"],
+    )?;
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &["It is all right.", "the last word"],
+    )?;
     let entry = world.types(&["review", "T1", "--json"], 0)?.json()?;
-    if at(&entry, "/summary")? == words.as_str() { Ok(()) } else { fail(entry) }
+    if at(&entry, "/summary")? == words.as_str() {
+        Ok(())
+    } else {
+        fail(entry)
+    }
 }
 
 fn a_landing_is_no_run_to_be_stopped() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
-    // The check is quick in the run, and slow in the landing because of a file that main has got since.
-    world.types(&["run", "plan.md", "--verify", "test ! -e slow || sleep 3"], 0)?;
+    // The check is quick in the run, and slow in the landing because of a file that main has got
+    // since.
+    world.types(
+        &["run", "plan.md", "--verify", "test ! -e slow || sleep 3"],
+        0,
+    )?;
     world.repository.write("slow", "")?;
     world.repository.commit_all("slow")?;
     let landing = world.orchestrate(&["land"]).start()?;
     landing.says("main has new commits: checking their merge")?;
     says(&world.types(&["stop"], 2)?, &["is landing it"])?;
-    says(&world.types(&["reject", "T1", "-m", "no"], 2)?, &["is landing it"])?;
+    says(
+        &world.types(&["reject", "T1", "-m", "no"], 2)?,
+        &["is landing it"],
+    )?;
     landing.end()?.exits(0)?;
     says(&world.types(&["status"], 0)?, &["succeeded"])
 }
@@ -179,24 +342,50 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     let report = runtime()?.block_on(async {
-        let run = coordinator.start(plan_input("- [ ] T1 one (run: echo 1 > one.txt)\n")?).await?;
-        let holder = Some(Holder { pid: 1, since_ms: 1, purpose: Purpose::Run });
-        run.store().send(run.id(), &Request::Stop { level: StopLevel::Stop, holder })?;
+        let run = coordinator
+            .start(plan_input("- [ ] T1 one (run: echo 1 > one.txt)\n")?)
+            .await?;
+        let holder = Some(Holder {
+            pid: 1,
+            since_ms: 1,
+            purpose: Purpose::Run,
+        });
+        run.store().send(
+            run.id(),
+            &Request::Stop {
+                level: StopLevel::Stop,
+                holder,
+            },
+        )?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
-    if report.status == "succeeded" { Ok(()) } else { fail(json!(report)) }
+    if report.status == "succeeded" {
+        Ok(())
+    } else {
+        fail(json!(report))
+    }
 }
 
 fn a_plan_without_an_open_box_says_so() -> Outcome {
     let world = World::with_plan("- [x] T1 one\n- [-] T2 two\n")?;
-    says(&world.types(&["run", "plan.md"], 0)?, &["there was nothing to do: the plan has no open box"])
+    says(
+        &world.types(&["run", "plan.md"], 0)?,
+        &["there was nothing to do: the plan has no open box"],
+    )
 }
 
 fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
     let world = World::with_plan("- [-] T1 one\n- [ ] T2 two (run: true) (depends: T1)\n")?;
-    let told = "T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open or done)";
+    let told =
+        "T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open or done)";
     says(&world.types(&["check", "plan.md"], 0)?, &[told])?;
-    says(&world.types(&["run", "plan.md"], 0)?, &[told, "there was nothing to do: each open task depends on one that"])
+    says(
+        &world.types(&["run", "plan.md"], 0)?,
+        &[
+            told,
+            "there was nothing to do: each open task depends on one that",
+        ],
+    )
 }
 
 /// Creates a world whose T1 awaits review, and has another tree once its agent is told to write 2.
@@ -205,11 +394,16 @@ fn one_waits_for_review() -> Result<World, Failed> {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
         .rule(
-            Rule::task("T1").last_contains("write 2").call("write_file", &json!({"path": "one.txt", "content": "2\n"})),
+            Rule::task("T1")
+                .last_contains("write 2")
+                .call("write_file", &json!({"path": "one.txt", "content": "2\n"})),
         )
         .rule(done("T1"));
     let model = world.script(&script)?;
-    world.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--merge", "review"],
+        3,
+    )?;
     Ok(world)
 }
 
@@ -221,7 +415,10 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
         let world = one_waits_for_review()?;
         world.types(looked, 0)?;
         world.types(&["reject", "T1", "-m", "write 2"], 3)?;
-        says(&world.types(&["approve", "T1"], 2)?, &["T1 has changed since you reviewed it"])?;
+        says(
+            &world.types(&["approve", "T1"], 2)?,
+            &["T1 has changed since you reviewed it"],
+        )?;
         if looked == lists {
             world.types(lists, 0)?;
             world.types(&["approve", "T1"], 2)?;
@@ -232,38 +429,87 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
     Ok(())
 }
 
-/// T1's agent only answers and leaves its work unchanged. Approving it takes the rejection back, and T2,
-/// which depends on it, runs.
+/// T1's agent only answers and leaves its work unchanged. Approving it takes the rejection back,
+/// and T2, which depends on it, runs.
 fn a_rejection_is_taken_back() -> Outcome {
     let plan = "---\nverify: test -e one.txt\n---\n- [ ] T1 one (review: required) (verify: test -e one.txt)\n\
                 - [ ] T2 two (depends: T1) (run: touch two)\n";
     let world = World::with_plan(plan)?;
-    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
-    world.types(&["run", "plan.md", "--model", &model, "--no-verify-base"], 3)?;
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(done("T1")),
+    )?;
+    world.types(
+        &["run", "plan.md", "--model", &model, "--no-verify-base"],
+        3,
+    )?;
     let rejected = world.types(&["reject", "T1", "-m", "Why so?"], 1)?;
-    says(&rejected, &["T1: no_changes", "\n  orchestrate approve T1\n", "T2    skipped"])?;
-    says(&world.types(&["review", "T1"], 0)?, &["+1\n", "\n  orchestrate approve T1\n"])?;
-    says(&world.types(&["approve", "T1"], 0)?, &["T1    merged", "T2    merged"])?;
+    says(
+        &rejected,
+        &[
+            "T1: no_changes",
+            "\n  orchestrate approve T1\n",
+            "T2    skipped",
+        ],
+    )?;
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &["+1\n", "\n  orchestrate approve T1\n"],
+    )?;
+    says(
+        &world.types(&["approve", "T1"], 0)?,
+        &["T1    merged", "T2    merged"],
+    )?;
     says(&world.types(&["land"], 0)?, &["has landed"])?;
-    // So is the rejection of work that is part of the result, which had to be dropped or done again otherwise.
+    // So is the rejection of work that is part of the result, which had to be dropped or done again
+    // otherwise.
     let rejected = world.types(&["reject", "T1", "-m", "Why so?"], 1)?;
-    says(&rejected, &["after its work was rejected, which stays merged", "\n  orchestrate approve T1\n"])?;
+    says(
+        &rejected,
+        &[
+            "after its work was rejected, which stays merged",
+            "\n  orchestrate approve T1\n",
+        ],
+    )?;
     let approved = world.types(&["approve", "T1"], 0)?;
     says(&approved, &["T1    merged", "T2    merged"])?;
-    if approved.stdout.contains("stale") { fail(approved.stdout) } else { Ok(()) }
+    if approved.stdout.contains("stale") {
+        fail(approved.stdout)
+    } else {
+        Ok(())
+    }
 }
 
 /// T1's agent leaves its work unchanged although the check of the merged result failed with it;
 /// T1's own check passes.
 fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
     for own in ["", " (verify: test -e bad)"] {
-        let world = World::with_plan(&format!("---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"))?;
-        let model = world.script(&Script::default().rule(write("T1", "bad", "1\n")).rule(done("T1")))?;
-        world.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+        let world = World::with_plan(&format!(
+            "---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"
+        ))?;
+        let model = world.script(
+            &Script::default()
+                .rule(write("T1", "bad", "1\n"))
+                .rule(done("T1")),
+        )?;
+        world.types(
+            &["run", "plan.md", "--model", &model, "--merge", "review"],
+            3,
+        )?;
         world.types(&["approve", "T1"], 3)?;
-        says(&world.types(&["review"], 0)?, &["T1    awaiting_review  FAILED"])?;
-        says(&world.types(&["review", "T1"], 0)?, &["awaiting_review, check FAILED"])?;
-        for (arguments, pointer) in [(["status", "--json"], "/tasks/0/verify"), (["review", "--json"], "/0/verify")] {
+        says(
+            &world.types(&["review"], 0)?,
+            &["T1    awaiting_review  FAILED"],
+        )?;
+        says(
+            &world.types(&["review", "T1"], 0)?,
+            &["awaiting_review, check FAILED"],
+        )?;
+        for (arguments, pointer) in [
+            (["status", "--json"], "/tasks/0/verify"),
+            (["review", "--json"], "/0/verify"),
+        ] {
             let shown = world.types(&arguments, 0)?.json()?;
             if at(&shown, pointer)? != "failed" {
                 return fail(shown);
@@ -276,28 +522,65 @@ fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
 /// T1's agent is told to take its file out, and writes another one instead: both are in the result.
 fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (review: required)\n")?;
-    let take_out =
-        Rule::task("T1").last_contains("take it out").call("write_file", &json!({"path": "two.txt", "content": "2\n"}));
-    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(take_out).rule(done("T1")))?;
+    let take_out = Rule::task("T1")
+        .last_contains("take it out")
+        .call("write_file", &json!({"path": "two.txt", "content": "2\n"}));
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(take_out)
+            .rule(done("T1")),
+    )?;
     world.types(&["run", "plan.md", "--model", &model], 3)?;
     world.types(&["approve", "T1"], 0)?;
     world.types(&["reject", "T1", "-m", "take it out"], 3)?;
-    let again = ["includes attempt 1", "T1 at ", ": 2 files +2 -0", "\nattempt 1, merged as ", "\n+1\n", "\n+2\n"];
-    says(&world.types(&["review", "T1"], 0)?, &[&again[..], &["\nnewest work, not merged:\n"]].concat())?;
-    says(&world.types(&["review"], 0)?, &["T1    awaiting_review  -      2 files +2 -0"])?;
+    let again = [
+        "includes attempt 1",
+        "T1 at ",
+        ": 2 files +2 -0",
+        "\nattempt 1, merged as ",
+        "\n+1\n",
+        "\n+2\n",
+    ];
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &[&again[..], &["\nnewest work, not merged:\n"]].concat(),
+    )?;
+    says(
+        &world.types(&["review"], 0)?,
+        &["T1    awaiting_review  -      2 files +2 -0"],
+    )?;
     world.types(&["approve", "T1"], 0)?;
-    says(&world.types(&["review", "T1"], 0)?, &[&again[..], &["\nattempt 2, merged as "]].concat())?;
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &[&again[..], &["\nattempt 2, merged as "]].concat(),
+    )?;
     let entry = world.types(&["review", "--json"], 0)?.json()?;
-    let paths = [at(&entry, "/0/files/0/path")?, at(&entry, "/0/files/1/path")?];
-    let attempts = [at(&entry, "/0/merged/0/attempt")?, at(&entry, "/0/merged/1/attempt")?];
+    let paths = [
+        at(&entry, "/0/files/0/path")?,
+        at(&entry, "/0/files/1/path")?,
+    ];
+    let attempts = [
+        at(&entry, "/0/merged/0/attempt")?,
+        at(&entry, "/0/merged/1/attempt")?,
+    ];
     if json!([paths, attempts]) != json!([["one.txt", "two.txt"], [1, 2]]) {
         return fail(entry);
     }
     let patch = world.home.path().join("patch");
     std::fs::write(&patch, world.types(&["diff", "T1"], 0)?.stdout)?;
-    world.repository.git(&["apply", &patch.display().to_string()])?;
-    let texts = [world.repository.read("one.txt")?, world.repository.read("two.txt")?];
-    if texts == ["1\n", "2\n"] { Ok(()) } else { fail(texts.join(", ")) }
+    world
+        .repository
+        .git(&["apply", &patch.display().to_string()])?;
+    let texts = [
+        world.repository.read("one.txt")?,
+        world.repository.read("two.txt")?,
+    ];
+    if texts == ["1\n", "2\n"] {
+        Ok(())
+    } else {
+        fail(texts.join(", "))
+    }
 }
 
 /// The command produces what it has produced before, which has been in the result all the time.
@@ -311,12 +594,24 @@ fn a_rejected_command_that_is_retried_stands() -> Outcome {
     if is_told || at(&report, "/tasks/0/commit")? != at(&report, "/integration_commit")? {
         return fail(format!("{}\n{report:#}", retried.stdout));
     }
-    says(&world.types(&["review", "T1"], 0)?, &["T1 (attempt 3): merged", "  one.txt +1 -0\n", "includes attempt 1"])?;
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &[
+            "T1 (attempt 3): merged",
+            "  one.txt +1 -0\n",
+            "includes attempt 1",
+        ],
+    )?;
     let landed = world.types(&["land"], 0)?;
-    if landed.stderr.contains("warning") { fail(landed.stderr) } else { says(&landed, &["has landed"]) }
+    if landed.stderr.contains("warning") {
+        fail(landed.stderr)
+    } else {
+        says(&landed, &["has landed"])
+    }
 }
 
-/// A place has to be one that the diff shows, which may be a line of a file that the task has removed.
+/// A place has to be one that the diff shows, which may be a line of a file that the task has
+/// removed.
 fn a_comment_is_about_a_place_that_there_is() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 one (run: seq 3 > three.txt; date +%N > time; rm kept.txt; ln -s nowhere link) (review: required)\n",
@@ -350,19 +645,39 @@ fn an_approval_is_of_what_was_looked_at() -> Outcome {
     let world = one_waits_for_review()?;
     world.types(&["diff", "T1"], 0)?;
     world.types(&["reject", "T1", "-m", "write 2"], 3)?;
-    says(&world.types(&["approve", "T1"], 2)?, &["T1 has changed since you reviewed it"])?;
-    says(&world.types(&["approve", "T1", "--tree", "0123"], 2)?, &["T1 has changed since you reviewed it"])?;
+    says(
+        &world.types(&["approve", "T1"], 2)?,
+        &["T1 has changed since you reviewed it"],
+    )?;
+    says(
+        &world.types(&["approve", "T1", "--tree", "0123"], 2)?,
+        &["T1 has changed since you reviewed it"],
+    )?;
     let entry = world.types(&["review", "T1", "--json"], 0)?.json()?;
     let tree = at(&entry, "/tree")?.as_str().unwrap_or_default().to_owned();
-    world.types(&["approve", "T1", "--tree", tree.get(..10).unwrap_or_default()], 0)?;
+    world.types(
+        &[
+            "approve",
+            "T1",
+            "--tree",
+            tree.get(..10).unwrap_or_default(),
+        ],
+        0,
+    )?;
     says(&world.types(&["status"], 0)?, &["T1    merged"])
 }
 
 fn a_task_may_be_called_as_a_run_begins() -> Outcome {
     let world = World::with_plan("- [ ] r-foo one (run: echo 1 > one.txt)\n")?;
     let report = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
-    let run = at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned();
-    let task = at(&report, "/tasks/0/id")?.as_str().unwrap_or_default().to_owned();
+    let run = at(&report, "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let task = at(&report, "/tasks/0/id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     says(&world.types(&["review", &task], 0)?, &["one.txt"])?;
     says(&world.types(&["log", &task], 0)?, &["started command"])?;
     for prefix in [run.as_str(), run.get(..4).unwrap_or_default()] {
@@ -374,10 +689,19 @@ fn a_task_may_be_called_as_a_run_begins() -> Outcome {
 fn doctor_tells_what_works_without_a_model() -> Outcome {
     let world = World::with_plan("")?;
     let nowhere = "http://127.0.0.1:1/v1";
-    let servers = ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL", "VLLM_BASE_URL"];
+    let servers = [
+        "OLLAMA_HOST",
+        "LLAMACPP_BASE_URL",
+        "LMSTUDIO_BASE_URL",
+        "VLLM_BASE_URL",
+    ];
     let doctor = |directory: &std::path::Path, arguments: &[&str]| {
-        let doctor = world.home.orchestrate(directory, &[&["doctor"], arguments].concat());
-        servers.iter().fold(doctor, |doctor, server| doctor.env(server, nowhere))
+        let doctor = world
+            .home
+            .orchestrate(directory, &[&["doctor"], arguments].concat());
+        servers
+            .iter()
+            .fold(doctor, |doctor, server| doctor.env(server, nowhere))
     };
     let told = doctor(world.repository.path(), &[]).run()?.exits(0)?;
     says(
@@ -390,30 +714,67 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
             "agents need a model",
         ],
     )?;
-    let outside = doctor(world.home.path(), &["--json"]).run()?.exits(2)?.json()?;
+    let outside = doctor(world.home.path(), &["--json"])
+        .run()?
+        .exits(2)?
+        .json()?;
     let checks = outside["checks"].as_array().cloned().unwrap_or_default();
-    let seen: Vec<_> = checks.iter().take(3).map(|check| json!([check["name"], check["status"]])).collect();
-    let expected = [json!(["git", "ok"]), json!(["repository", "missing"]), json!(["identity", "missing"])];
-    let fix = at(&outside, "/checks/1/fix")?.as_str().unwrap_or_default().to_owned();
+    let seen: Vec<_> = checks
+        .iter()
+        .take(3)
+        .map(|check| json!([check["name"], check["status"]]))
+        .collect();
+    let expected = [
+        json!(["git", "ok"]),
+        json!(["repository", "missing"]),
+        json!(["identity", "missing"]),
+    ];
+    let fix = at(&outside, "/checks/1/fix")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     if !fix.contains("git init") || seen != expected {
         return fail(outside);
     }
-    let set = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
-    let known = set.iter().fold(doctor(world.home.path(), &[]), |doctor, name| doctor.env(name, "Someone")).run()?;
+    let set = [
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ];
+    let known = set
+        .iter()
+        .fold(doctor(world.home.path(), &[]), |doctor, name| {
+            doctor.env(name, "Someone")
+        })
+        .run()?;
     says(&known, &["git has a user.name and user.email"])
 }
 
 fn help_names_the_defaults() -> Outcome {
     let world = World::with_plan("")?;
     let help = world.types(&["run", "--help"], 0)?;
-    says(&help, &["agents at work at once [default: 20]", "[default: implementer]", "[default: auto]"])
+    says(
+        &help,
+        &[
+            "agents at work at once [default: 20]",
+            "[default: implementer]",
+            "[default: auto]",
+        ],
+    )
 }
 
 fn a_demo_without_git_leaves_nothing() -> Outcome {
     let home = Home::new()?;
-    let demo = home.orchestrate(home.path(), &["demo", "sample"]).env("PATH", home.path());
+    let demo = home
+        .orchestrate(home.path(), &["demo", "sample"])
+        .env("PATH", home.path());
     says(&demo.run()?.exits(2)?, &["git is not installed"])?;
-    if home.path().join("sample").exists() { fail("the folder was left") } else { Ok(()) }
+    if home.path().join("sample").exists() {
+        fail("the folder was left")
+    } else {
+        Ok(())
+    }
 }
 
 fn a_command_has_its_time() -> Outcome {
@@ -421,8 +782,19 @@ fn a_command_has_its_time() -> Outcome {
         "- [ ] T1 long (run: sleep 2; touch one) (timeout: 60s)\n- [ ] T2 short (run: sleep 20; touch two)\n",
     )?;
     let run = world.orchestrate(&["run", "plan.md"]);
-    let ran = run.env("ORCHESTRATE_COMMAND_TIMEOUT", "1s").run()?.exits(4)?;
-    says(&ran, &["T1: merged as", "T2: FAILED (timeout)", "time limit of 1 s", "`command_timeout`"])
+    let ran = run
+        .env("ORCHESTRATE_COMMAND_TIMEOUT", "1s")
+        .run()?
+        .exits(4)?;
+    says(
+        &ran,
+        &[
+            "T1: merged as",
+            "T2: FAILED (timeout)",
+            "time limit of 1 s",
+            "`command_timeout`",
+        ],
+    )
 }
 
 /// The agent is told by its own commit, the user by the run's progress, the log and the review.
@@ -431,30 +803,63 @@ fn what_git_cannot_store_is_told() -> Outcome {
     let makes = json!({"command": "git init -q sub && echo 1 > sub/one.txt && mkfifo pipe"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &makes))
-        .rule(Rule::task("T1").turn(2).call("git_commit", &json!({"message": "Clone"})))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("git_commit", &json!({"message": "Clone"})),
+        )
         .rule(done("T1"));
     let model = world.script(&script)?;
     let words = "git cannot store sub/.git, pipe; left out of its commit";
-    says(&world.types(&["run", "plan.md", "--model", &model], 0)?, &[words])?;
+    says(
+        &world.types(&["run", "plan.md", "--model", &model], 0)?,
+        &[words],
+    )?;
     says(&world.types(&["log"], 0)?, &[words])?;
-    says(&world.types(&["log", "T1", "--tools"], 0)?, &["left out, since git cannot store it: sub/.git, pipe"])?;
-    says(&world.types(&["review", "T1"], 0)?, &["left out because git cannot store it: sub/.git, pipe"])?;
-    let left_out = at(&world.types(&["review", "T1", "--json"], 0)?.json()?, "/left_out")?.clone();
-    if left_out == json!(["sub/.git", "pipe"]) { Ok(()) } else { fail(left_out) }
+    says(
+        &world.types(&["log", "T1", "--tools"], 0)?,
+        &["left out, since git cannot store it: sub/.git, pipe"],
+    )?;
+    says(
+        &world.types(&["review", "T1"], 0)?,
+        &["left out because git cannot store it: sub/.git, pipe"],
+    )?;
+    let left_out = at(
+        &world.types(&["review", "T1", "--json"], 0)?.json()?,
+        "/left_out",
+    )?
+    .clone();
+    if left_out == json!(["sub/.git", "pipe"]) {
+        Ok(())
+    } else {
+        fail(left_out)
+    }
 }
 
-/// What a command leaves in its worktree, ignored by git or not, is counted until the worktree is cleaned.
+/// What a command leaves in its worktree, ignored by git or not, is counted until the worktree is
+/// cleaned.
 fn the_disk_space_of_worktrees_is_shown() -> Outcome {
     // That of merged work would be gone.
-    let world = World::with_plan("- [ ] T1 Fill it (run: head -c 3000000 /dev/urandom > large; false)\n")?;
+    let world =
+        World::with_plan("- [ ] T1 Fill it (run: head -c 3000000 /dev/urandom > large; false)\n")?;
     world.types(&["run", "plan.md"], 1)?;
-    says(&world.types(&["status"], 0)?, &["worktrees: ", " MB on the disk (T1 3."])?;
+    says(
+        &world.types(&["status"], 0)?,
+        &["worktrees: ", " MB on the disk (T1 3."],
+    )?;
     let shown = world.types(&["status", "--json"], 0)?.json()?;
-    let (task, bytes) = (at(&shown, "/worktrees/0/task")?, at(&shown, "/worktrees/0/bytes")?);
+    let (task, bytes) = (
+        at(&shown, "/worktrees/0/task")?,
+        at(&shown, "/worktrees/0/bytes")?,
+    );
     if *task != json!("T1") || bytes.as_u64() < Some(3_000_000) {
         return fail(format!("{task} {bytes}"));
     }
     world.types(&["clean"], 0)?;
     let cleaned = world.types(&["status"], 0)?;
-    if cleaned.stdout.contains("worktrees: ") { fail(cleaned.stdout) } else { Ok(()) }
+    if cleaned.stdout.contains("worktrees: ") {
+        fail(cleaned.stdout)
+    } else {
+        Ok(())
+    }
 }

@@ -1,4 +1,5 @@
-//! Commands besides `run`: consent on a terminal, the log, the roles, completions, two runs at once.
+//! Commands besides `run`: consent on a terminal, the log, the roles, completions, two runs at
+//! once.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,27 +15,63 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, WAITING, World, at, case, done, fail, git_program,
-    lines, runtime, sandboxed, until, with_program,
+    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, WAITING, World, at, case,
+    done, fail, git_program, lines, runtime, sandboxed, until, with_program,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("subcommands::consent_is_typed_once_on_a_terminal", consent_is_typed_once).needs(Need::TERMINAL),
-        case("subcommands::config_trust_asks_for_each_command", config_trust_asks).needs(Need::TERMINAL),
-        sandboxed("subcommands::the_transcript_is_what_was_said", the_transcript_is_what_was_said),
-        sandboxed("subcommands::a_commit_has_a_subject_and_trailers", a_commit_has_a_subject_and_trailers),
-        case("subcommands::roles_are_listed_and_shown", roles_are_listed_and_shown),
-        case("subcommands::completions_name_every_command", completions_name_every_command),
+        sandboxed(
+            "subcommands::consent_is_typed_once_on_a_terminal",
+            consent_is_typed_once,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "subcommands::config_trust_asks_for_each_command",
+            config_trust_asks,
+        )
+        .needs(Need::TERMINAL),
+        sandboxed(
+            "subcommands::the_transcript_is_what_was_said",
+            the_transcript_is_what_was_said,
+        ),
+        sandboxed(
+            "subcommands::a_commit_has_a_subject_and_trailers",
+            a_commit_has_a_subject_and_trailers,
+        ),
+        case(
+            "subcommands::roles_are_listed_and_shown",
+            roles_are_listed_and_shown,
+        ),
+        case(
+            "subcommands::completions_name_every_command",
+            completions_name_every_command,
+        ),
         sandboxed(
             "subcommands::boxes_are_written_wherever_landing_is_typed",
             boxes_are_written_wherever_landing_is_typed,
         ),
-        sandboxed("subcommands::landing_on_a_full_disk_puts_all_back", landing_on_a_full_disk).needs(Need::MOUNTS),
-        sandboxed("subcommands::two_runs_work_side_by_side", two_runs_work_side_by_side),
-        case("subcommands::a_required_sandbox_is_required_of_a_takeover", a_required_sandbox_is_required),
-        sandboxed("subcommands::one_goes_to_whoever_took_the_run_just_before", one_goes_to_whoever_was_quicker),
-        sandboxed("subcommands::one_whose_coordinator_ends_is_carried_out", one_whose_coordinator_ends_is_carried_out),
+        sandboxed(
+            "subcommands::landing_on_a_full_disk_puts_all_back",
+            landing_on_a_full_disk,
+        )
+        .needs(Need::MOUNTS),
+        sandboxed(
+            "subcommands::two_runs_work_side_by_side",
+            two_runs_work_side_by_side,
+        ),
+        case(
+            "subcommands::a_required_sandbox_is_required_of_a_takeover",
+            a_required_sandbox_is_required,
+        ),
+        sandboxed(
+            "subcommands::one_goes_to_whoever_took_the_run_just_before",
+            one_goes_to_whoever_was_quicker,
+        ),
+        sandboxed(
+            "subcommands::one_whose_coordinator_ends_is_carried_out",
+            one_whose_coordinator_ends_is_carried_out,
+        ),
     ]
 }
 
@@ -45,7 +82,11 @@ fn boxes_are_written_wherever_landing_is_typed() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plans/plan.md", PLAN)?;
     let type_in = |folder: &str, arguments: &[&str]| {
-        world.home.orchestrate(&world.repository.path().join(folder), arguments).run()?.exits(0)
+        world
+            .home
+            .orchestrate(&world.repository.path().join(folder), arguments)
+            .run()?
+            .exits(0)
     };
     for (runs, plan, lands) in [("plans", "plan.md", ""), ("", "plans/plan.md", "plans")] {
         type_in(runs, &["run", plan])?;
@@ -71,7 +112,10 @@ fn landing_on_a_full_disk() -> Outcome {
     world.repository.git(&["commit", "-q", "-m", "large"])?;
     let task = "- [ ] T1 Make it (run: head -c 200000 /dev/urandom > a.txt; head -c 400000 /dev/urandom > b.txt)\n";
     world.repository.write("plan.md", task)?;
-    let (program, copy) = (env!("CARGO_BIN_EXE_orchestrate"), world.home.path().join("copy"));
+    let (program, copy) = (
+        env!("CARGO_BIN_EXE_orchestrate"),
+        world.home.path().join("copy"),
+    );
     std::fs::create_dir(&copy)?;
     let script = format!(
         "set -e; mount -t tmpfs -o size=16m none {0}; cp -a . {0}; cd {0}; {program} run plan.md; set +e
@@ -81,43 +125,75 @@ fn landing_on_a_full_disk() -> Outcome {
         copy.display()
     );
     let arguments = ["--user", "--map-root-user", "--mount", "sh", "-c", &script];
-    let ran = world.home.command("unshare", world.repository.path(), &arguments).run()?.exits(0)?;
-    let words = ["b.txt (No space left on the disk of", "nothing was changed", "hint: free some space"];
-    let landed = ["first 1\nrun ", "second 0\n", "200000 a.txt\n", "400000 b.txt\n"];
+    let ran = world
+        .home
+        .command("unshare", world.repository.path(), &arguments)
+        .run()?
+        .exits(0)?;
+    let words = [
+        "b.txt (No space left on the disk of",
+        "nothing was changed",
+        "hint: free some space",
+    ];
+    let landed = [
+        "first 1\nrun ",
+        "second 0\n",
+        "200000 a.txt\n",
+        "400000 b.txt\n",
+    ];
     let said = words.iter().all(|words| ran.stderr.contains(words));
-    if said && landed.iter().all(|words| ran.stdout.contains(words)) { Ok(()) } else { fail(ran.stdout + &ran.stderr) }
+    if said && landed.iter().all(|words| ran.stdout.contains(words)) {
+        Ok(())
+    } else {
+        fail(ran.stdout + &ran.stderr)
+    }
 }
 
 fn consent_is_typed_once() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("orchestrate.toml", "verify = 'test -f made'\n")?;
+    world
+        .repository
+        .write("orchestrate.toml", "verify = 'test -f made'\n")?;
     world.repository.write("plan.md", PLAN)?;
     let answered = |keys: &str| {
-        let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
+        let terminal = world
+            .orchestrate(&["run", "plan.md", "--no-verify-base"])
+            .start_in_terminal()?;
         terminal.shows(QUESTION)?;
         terminal.types(keys)?;
         terminal.end()
     };
     let refused = answered("n\n")?.exits(2)?;
-    if !refused.stdout.contains("needs your consent; nothing was run") || world.repository.git(&["branch"])? != "* main"
+    if !refused
+        .stdout
+        .contains("needs your consent; nothing was run")
+        || world.repository.git(&["branch"])? != "* main"
     {
         return fail(refused.stdout);
     }
     // Enter alone is no consent either.
     answered("\n")?.exits(2)?;
     let allowed = answered("y\n")?.exits(0)?;
-    if !allowed.stdout.contains("orchestrate.toml:1:1 wants to run this command in the sandbox, as `verify`") {
+    if !allowed
+        .stdout
+        .contains("orchestrate.toml:1:1 wants to run this command in the sandbox, as `verify`")
+    {
         return fail(allowed.stdout);
     }
-    let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
+    let terminal = world
+        .orchestrate(&["run", "plan.md", "--no-verify-base"])
+        .start_in_terminal()?;
     let again = terminal.end()?.exits(0)?;
     if again.stdout.contains(QUESTION) {
         return fail(again.stdout);
     }
-    world
-        .repository
-        .write("orchestrate.toml", "verify = 'test -f made'\n[worktree]\nsetup = 'x'\nsetup_network = true\n")?;
-    let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
+    world.repository.write(
+        "orchestrate.toml",
+        "verify = 'test -f made'\n[worktree]\nsetup = 'x'\nsetup_network = true\n",
+    )?;
+    let terminal = world
+        .orchestrate(&["run", "plan.md", "--no-verify-base"])
+        .start_in_terminal()?;
     terminal.shows("MAY USE THE NETWORK")?;
     terminal.shows("Allow it with the network, in this repository from now on? [y/N]")?;
     terminal.types("n\n")?;
@@ -126,11 +202,19 @@ fn consent_is_typed_once() -> Outcome {
 
 fn config_trust_asks() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("orchestrate.toml", "verify = 'make check'\n[worktree]\nsetup = 'make deps'\n")?;
+    world.repository.write(
+        "orchestrate.toml",
+        "verify = 'make check'\n[worktree]\nsetup = 'make deps'\n",
+    )?;
     let trust = || world.orchestrate(&["config", "trust"]);
     let consented = || -> Result<Vec<bool>, Failed> {
         let listed = world.types(&["config", "trust", "--json"], 0)?.json()?;
-        Ok(listed.as_array().into_iter().flatten().map(|one| one["consented"] == json!(true)).collect())
+        Ok(listed
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| one["consented"] == json!(true))
+            .collect())
     };
     let terminal = trust().start_in_terminal()?;
     terminal.shows("consent to verify = make check? [y/N] ")?;
@@ -150,23 +234,39 @@ fn config_trust_asks() -> Outcome {
         return fail(second.stdout);
     }
     // Without a terminal nothing is asked, and nothing is consented to.
-    world.repository.write("orchestrate.toml", "verify = 'make other'\n")?;
+    world
+        .repository
+        .write("orchestrate.toml", "verify = 'make other'\n")?;
     trust().stdin("y\n").run()?.exits(0)?;
-    if consented()? == [false] { Ok(()) } else { fail("a pipe consented") }
+    if consented()? == [false] {
+        Ok(())
+    } else {
+        fail("a pipe consented")
+    }
 }
 
 fn a_commit_has_a_subject_and_trailers() -> Outcome {
     let world = World::plain()?;
-    world
-        .repository
-        .write("plan.md", "- [ ] T1 (run: touch   made)\n- [ ] T2 Make it (run: touch two) (depends: T1)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 (run: touch   made)\n- [ ] T2 Make it (run: touch two) (depends: T1)\n",
+    )?;
     world.types(&["run", "plan.md"], 0)?;
     let format = "--format=%s|%b|%(trailers:key=Orchestrate-Task,valueonly,separator=%x2C)";
     for (task, subject) in [("T1", "T1: touch made"), ("T2", "Make it")] {
-        let branches = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/"])?;
-        let branch = branches.lines().find(|branch| branch.ends_with(task)).unwrap_or_default();
+        let branches = world.repository.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/heads/orchestrate/",
+        ])?;
+        let branch = branches
+            .lines()
+            .find(|branch| branch.ends_with(task))
+            .unwrap_or_default();
         let commit = world.repository.git(&["log", "-1", format, branch])?;
-        if !commit.starts_with(&format!("{subject}|")) || !commit.trim_end().ends_with(&format!("|{task}")) {
+        if !commit.starts_with(&format!("{subject}|"))
+            || !commit.trim_end().ends_with(&format!("|{task}"))
+        {
             return fail(commit);
         }
     }
@@ -187,8 +287,9 @@ fn the_transcript_is_what_was_said() -> Outcome {
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     world.repository.write("plan.md", "- [ ] T1 Write it\n")?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
-    let log =
-        |arguments: &[&str]| -> Result<String, Failed> { Ok(world.types(&[&["log"], arguments].concat(), 0)?.stdout) };
+    let log = |arguments: &[&str]| -> Result<String, Failed> {
+        Ok(world.types(&[&["log"], arguments].concat(), 0)?.stdout)
+    };
     let expected = "--- T1, turn 1\n  | I look first.\n> read_file({\"path\":\"src/lib.txt\"})\n\
         > write_file({\"path\":\"one.txt\",\"content\":\"1\\n\"})\n\
         < read_file: ok\n  |      1\tone\n  |      2\ttwo\n  |      3\tthree\n\
@@ -199,18 +300,27 @@ fn the_transcript_is_what_was_said() -> Outcome {
         }
     }
     let tools = log(&["--tools"])?;
-    if tools.lines().count() < 6 || tools.contains("error_kind") || !tools.contains("  | created one.txt (2 B)\n") {
+    if tools.lines().count() < 6
+        || tools.contains("error_kind")
+        || !tools.contains("  | created one.txt (2 B)\n")
+    {
         return fail(tools);
     }
     let facts = lines(&log(&["--json", "--tools"])?)?;
     let kinds: Vec<&Value> = facts.iter().map(|fact| &fact["type"]).collect();
-    if kinds.len() == 4 && log(&["--messages"])?.is_empty() { Ok(()) } else { fail(format!("{kinds:?}")) }
+    if kinds.len() == 4 && log(&["--messages"])?.is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{kinds:?}"))
+    }
 }
 
 fn roles_are_listed_and_shown() -> Outcome {
     let world = World::plain()?;
     let role = "---\nname: poet\ndescription: Writes verses.\ntools: read_file, write_file\n---\nRhyme in pairs.\n";
-    world.repository.write(".orchestrate/agents/poet.md", role)?;
+    world
+        .repository
+        .write(".orchestrate/agents/poet.md", role)?;
     world.repository.commit_all("Add a role")?;
     let agents = |arguments: &[&str]| world.orchestrate(&[&["agents"], arguments].concat()).run();
     let names: Vec<String> = agents(&["list", "--json"])?
@@ -221,37 +331,72 @@ fn roles_are_listed_and_shown() -> Outcome {
         .flatten()
         .filter_map(|role| Some(role["name"].as_str()?.to_owned()))
         .collect();
-    let shipped = ["coordinator", "implementer", "planner", "poet", "researcher", "resolver", "reviewer", "tester"];
+    let shipped = [
+        "coordinator",
+        "implementer",
+        "planner",
+        "poet",
+        "researcher",
+        "resolver",
+        "reviewer",
+        "tester",
+    ];
     if names != shipped {
         return fail(format!("{names:?}"));
     }
     let listed = agents(&["list"])?.exits(0)?.stdout;
     let shown = agents(&["show", "poet"])?.exits(0)?.stdout;
-    let words =
-        ["poet: Writes verses.", ".orchestrate/agents/poet.md", "tools: read_file, write_file", "Rhyme in pairs."];
+    let words = [
+        "poet: Writes verses.",
+        ".orchestrate/agents/poet.md",
+        "tools: read_file, write_file",
+        "Rhyme in pairs.",
+    ];
     if !listed.contains("Writes verses.") || !words.iter().all(|word| shown.contains(word)) {
         return fail(format!("{listed}\n{shown}"));
     }
     let unknown = agents(&["show", "poets"])?.exits(2)?.stderr;
-    if unknown.contains("did you mean `poet`?") { Ok(()) } else { fail(unknown) }
+    if unknown.contains("did you mean `poet`?") {
+        Ok(())
+    } else {
+        fail(unknown)
+    }
 }
 
 fn completions_name_every_command() -> Outcome {
     let home = Home::new()?;
-    let help = home.orchestrate(home.path(), &["--help"]).run()?.exits(0)?.stdout;
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let help = home
+        .orchestrate(home.path(), &["--help"])
+        .run()?
+        .exits(0)?
+        .stdout;
+    let commands = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
     let first_words = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let commands: Vec<&str> = first_words.filter(|word| !word.is_empty()).collect();
     if commands.len() < 20 {
         return fail(help);
     }
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = home.orchestrate(home.path(), &["completions", shell]).run()?.exits(0)?.stdout;
-        if let Some(missing) = commands.iter().chain(&["max-agents"]).find(|command| !script.contains(**command)) {
+        let script = home
+            .orchestrate(home.path(), &["completions", shell])
+            .run()?
+            .exits(0)?
+            .stdout;
+        if let Some(missing) = commands
+            .iter()
+            .chain(&["max-agents"])
+            .find(|command| !script.contains(**command))
+        {
             return fail(format!("{shell} knows no {missing}"));
         }
     }
-    home.orchestrate(home.path(), &["completions", "tcsh"]).run()?.exits(2)?;
+    home.orchestrate(home.path(), &["completions", "tcsh"])
+        .run()?
+        .exits(2)?;
     Ok(())
 }
 
@@ -259,16 +404,28 @@ fn two_runs_work_side_by_side() -> Outcome {
     let world = World::lived_in()?;
     let before = world.repository.fingerprint()?;
     let plan = world.home.path().join("plan.md");
-    std::fs::write(&plan, format!("{WAITING}- [ ] T2 Make more (run: touch more)\n"))?;
-    let arguments = ["run", &plan.display().to_string(), "--output-format", "stream-json"];
+    std::fs::write(
+        &plan,
+        format!("{WAITING}- [ ] T2 Make more (run: touch more)\n"),
+    )?;
+    let arguments = [
+        "run",
+        &plan.display().to_string(),
+        "--output-format",
+        "stream-json",
+    ];
     let start = || world.orchestrate(&arguments).start();
     let (first, second) = (start()?, start()?);
     // Both work before either ends.
     let has_begun = |line: &str| line.contains("\"tool.started\"");
     let begun = first.line(has_begun)?;
     second.line(has_begun)?;
-    // The control: of one run there cannot be two at once, so the second attempt names the process of the first.
-    let run = at(&lines(&begun)?[0], "/run_id")?.as_str().unwrap_or_default().to_owned();
+    // The control: of one run there cannot be two at once, so the second attempt names the process
+    // of the first.
+    let run = at(&lines(&begun)?[0], "/run_id")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let refused = world.types(&["resume", &run], 2)?;
     if !refused.stderr.contains(&first.pid().to_string()) {
         return fail(refused.stderr);
@@ -276,8 +433,13 @@ fn two_runs_work_side_by_side() -> Outcome {
     world.repository.write(".git/objects/go", "")?;
     let mut branches = Vec::new();
     for running in [first, second] {
-        let report = lines(&running.end()?.exits(0)?.stdout)?.pop().unwrap_or_default();
-        let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
+        let report = lines(&running.end()?.exits(0)?.stdout)?
+            .pop()
+            .unwrap_or_default();
+        let branch = at(&report, "/integration_branch")?
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         for file in ["one", "more"] {
             world.repository.show(&branch, file)?;
         }
@@ -285,23 +447,47 @@ fn two_runs_work_side_by_side() -> Outcome {
     }
     before.require_same(&world.repository.fingerprint()?)?;
     let runs = world.types(&["status", "--all", "--json"], 0)?.json()?;
-    if branches[0] != branches[1] && runs.as_array().map(Vec::len) == Some(2) { Ok(()) } else { fail(runs) }
+    if branches[0] != branches[1] && runs.as_array().map(Vec::len) == Some(2) {
+        Ok(())
+    } else {
+        fail(runs)
+    }
 }
 
-/// Neither `resume` nor a command that resumes the run continues it without a sandbox if one is required now.
+/// Neither `resume` nor a command that resumes the run continues it without a sandbox if one is
+/// required now.
 fn a_required_sandbox_is_required() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Look (depends: T1)\n")?;
-    let script = Script::default().rule(Rule::task("T2").turn(1).call("list_files", &json!({}))).rule(done("T2"));
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Look (depends: T1)\n",
+    )?;
+    let script = Script::default()
+        .rule(Rule::task("T2").turn(1).call("list_files", &json!({})))
+        .rule(done("T2"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
-    let arguments = ["run", "plan.md", "--no-sandbox", "--output-format", "stream-json", "--model", &model];
+    let arguments = [
+        "run",
+        "plan.md",
+        "--no-sandbox",
+        "--output-format",
+        "stream-json",
+        "--model",
+        &model,
+    ];
     let running = world.orchestrate(&arguments).start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
-    let typed: [&[&str]; 3] = [&["resume"], &["message", "T2", "go on"], &["retry", "T1", "-m", "go on"]];
+    let typed: [&[&str]; 3] = [
+        &["resume"],
+        &["message", "T2", "go on"],
+        &["retry", "T1", "-m", "go on"],
+    ];
     for arguments in typed {
-        let strict = world.orchestrate(arguments).env("ORCHESTRATE_SANDBOX_MODE", "strict");
+        let strict = world
+            .orchestrate(arguments)
+            .env("ORCHESTRATE_SANDBOX_MODE", "strict");
         let refused = strict.run()?.exits(2)?.stderr;
         if !refused.contains("was started with --no-sandbox, but ORCHESTRATE_SANDBOX_MODE=strict demands the full tier")
         {
@@ -318,13 +504,17 @@ fn awaiting_review() -> Result<(Home, Repository, Store, RunId), Failed> {
     world.repository.write("plan.md", PLAN)?;
     world.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let store = world.archive()?.store().clone();
-    let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let run = store
+        .latest_run()?
+        .ok_or_else(|| Failed::from("there is no run"))?;
     Ok((world.home, world.repository, store, run))
 }
 
 /// Waits for a command that has been sent to a run, and returns it.
 fn sent(store: &Store, run: &RunId) -> Result<Received, Failed> {
-    until(Duration::from_secs(60), || Ok(store.open_commands(run)?.pop()))
+    until(Duration::from_secs(60), || {
+        Ok(store.open_commands(run)?.pop())
+    })
 }
 
 /// Another process takes the run after the command has found no coordinator, and before the command
@@ -333,48 +523,80 @@ fn one_goes_to_whoever_was_quicker() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
     let (calls, pipe) = (home.path().join("calls"), home.path().join("pipe"));
     let rejecting = |task: &str, git: &str| -> Result<Invocation, Failed> {
-        let script = format!("echo >> '{}'; {git}\nexec {} \"$@\"", calls.display(), git_program(&home)?);
+        let script = format!(
+            "echo >> '{}'; {git}\nexec {} \"$@\"",
+            calls.display(),
+            git_program(&home)?
+        );
         let path = with_program(&home, "git", &script)?;
         let typed = ["reject", task, "-m", "no", "--json"];
-        Ok(home.orchestrate(repository.path(), &typed).env("PATH", path))
+        Ok(home
+            .orchestrate(repository.path(), &typed)
+            .env("PATH", path))
     };
     // A command for an unknown task calls git as often as any command does to find the run.
     rejecting("T9", ":")?.run()?.exits(2)?;
     let to_find_it = std::fs::read(&calls)?.len();
     std::fs::remove_file(&calls)?;
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )?;
     let (calls, shown) = (calls.display(), pipe.display());
-    let waits = format!("if test $(wc -c < '{calls}') = {}; then cat '{shown}'; fi", to_find_it + 1);
+    let waits = format!(
+        "if test $(wc -c < '{calls}') = {}; then cat '{shown}'; fi",
+        to_find_it + 1
+    );
     let asking = rejecting("T1", &waits)?.start()?;
-    // The command opens the repository in between. A pipe can be opened like this once it has a reader.
+    // The command opens the repository in between. A pipe can be opened like this once it has a
+    // reader.
     let opening = until(Duration::from_secs(60), || {
-        Ok(OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&pipe).ok())
+        Ok(OpenOptions::new()
+            .write(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(&pipe)
+            .ok())
     })?;
     let quicker = Journal::resume(&store, &run)?;
     drop(opening);
     let received = sent(&store, &run)?;
     runtime()?.block_on(quicker.answer(received.id, Ok("heard".to_owned())))?;
     let answer = asking.end()?.exits(0)?.json()?;
-    if *at(&answer, "/answer")? == "heard" { Ok(()) } else { fail(answer) }
+    if *at(&answer, "/answer")? == "heard" {
+        Ok(())
+    } else {
+        fail(answer)
+    }
 }
 
 /// The process that sent a command takes the run over if no process is left that could answer.
 fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
     let ending = Journal::resume(&store, &run)?;
-    let asking = home.orchestrate(repository.path(), &["approve", "T1"]).start()?;
+    let asking = home
+        .orchestrate(repository.path(), &["approve", "T1"])
+        .start()?;
     let id = sent(&store, &run)?.id;
     drop(ending);
     let ran = asking.end()?.exits(0)?;
-    let log = home.orchestrate(repository.path(), &["log", "--json"]).run()?.exits(0)?.stdout;
+    let log = home
+        .orchestrate(repository.path(), &["log", "--json"])
+        .run()?
+        .exits(0)?
+        .stdout;
     let is_answered = matches!(store.answer(id)?, Some(Ok(said)) if ran.stderr.contains(&said));
     let once = ["\"review.approved\"", "\"task.merged\""].map(|fact| log.matches(fact).count());
     if !is_answered || once != [1, 1] {
         return fail(format!("{ran:?}\n{log}"));
     }
     // A process that comes later still finds that the command was answered.
-    let (coordinator, facts) =
-        (Coordinator::open(repository.path(), Settings::new(home.state()))?, store.state(&run)?.seq);
+    let (coordinator, facts) = (
+        Coordinator::open(repository.path(), Settings::new(home.state()))?,
+        store.state(&run)?.seq,
+    );
     let again = Request::message("T1", "twice");
     let late = runtime()?.block_on(coordinator.resume_with_sent(&run, id, again))?;
     if matches!(late, Takeover::Answered) && store.state(&run)?.seq == facts {

@@ -1,24 +1,50 @@
-//! Runs whose agents spawn agents, as a user sees them and decides about them: the tree, and what each command does to
-//! a part of it.
+//! Runs whose agents spawn agents, as a user sees them and decides about them: the tree, and what
+//! each command does to a part of it.
 
 use libtest_mimic::Failed;
 use orchestrate_core::event::ReturnCause;
 use serde_json::{Value, json};
 
 use crate::run::waits;
-use crate::support::{Case, Outcome, Ran, Rule, Script, World, at, case, done, fail, require_words, says, write};
+use crate::support::{
+    Case, Outcome, Ran, Rule, Script, World, at, case, done, fail, require_words, says, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("trees::a_run_is_drawn_as_a_tree", a_run_is_drawn_as_a_tree),
-        case("trees::what_agents_wait_for_is_shown", what_agents_wait_for_is_shown),
-        case("trees::work_within_a_parent_is_dropped_with_it", work_within_a_parent_is_dropped_with_it),
-        case("trees::rejected_work_within_a_parent_names_what_to_drop", rejected_work_within_a_parent),
-        case("trees::a_rejection_of_a_childs_work_is_taken_back", a_rejection_is_taken_back),
-        case("trees::work_of_an_ended_parent_is_not_in_the_result", work_of_an_ended_parent),
-        case("trees::an_ended_agent_goes_on_with_the_work_below_it", an_ended_agent_goes_on),
-        case("trees::a_dropped_child_lets_its_parent_go_on", a_dropped_child_lets_its_parent_go_on),
-        case("trees::a_child_that_is_rejected_waits_for_its_parents_review", a_rejected_child_of_reviewed_work),
+        case(
+            "trees::what_agents_wait_for_is_shown",
+            what_agents_wait_for_is_shown,
+        ),
+        case(
+            "trees::work_within_a_parent_is_dropped_with_it",
+            work_within_a_parent_is_dropped_with_it,
+        ),
+        case(
+            "trees::rejected_work_within_a_parent_names_what_to_drop",
+            rejected_work_within_a_parent,
+        ),
+        case(
+            "trees::a_rejection_of_a_childs_work_is_taken_back",
+            a_rejection_is_taken_back,
+        ),
+        case(
+            "trees::work_of_an_ended_parent_is_not_in_the_result",
+            work_of_an_ended_parent,
+        ),
+        case(
+            "trees::an_ended_agent_goes_on_with_the_work_below_it",
+            an_ended_agent_goes_on,
+        ),
+        case(
+            "trees::a_dropped_child_lets_its_parent_go_on",
+            a_dropped_child_lets_its_parent_go_on,
+        ),
+        case(
+            "trees::a_child_that_is_rejected_waits_for_its_parents_review",
+            a_rejected_child_of_reviewed_work,
+        ),
     ]
 }
 
@@ -38,7 +64,8 @@ fn writes(rule: Rule, path: &str, content: &str) -> Rule {
 }
 
 fn asks(rule: Rule) -> Rule {
-    let question = json!({"agent_id": "user", "message": "which port?", "kind": "question", "wait": true});
+    let question =
+        json!({"agent_id": "user", "message": "which port?", "kind": "question", "wait": true});
     rule.call("send_message_to_agent", &question)
 }
 
@@ -47,16 +74,30 @@ fn ran(plan: &str, script: &Script, options: &[&str], code: i32) -> Result<(Worl
     let world = waits::world()?;
     world.repository.write("plan.md", plan)?;
     let model = world.script(script)?;
-    let ran = world.types(&[&["run", "plan.md", "--model", &model], options].concat(), code)?;
+    let ran = world.types(
+        &[&["run", "plan.md", "--model", &model], options].concat(),
+        code,
+    )?;
     Ok((world, ran))
 }
 
-/// Returns the script of a leading agent with two children; what is rejected with `again` is done again.
+/// Returns the script of a leading agent with two children; what is rejected with `again` is done
+/// again.
 fn two_children() -> Script {
     Script::default()
-        .rule(writes(Rule::task("write_two").last_contains("again"), "two.txt", "22\n"))
-        .rule(spawn(spawn(Rule::task("T1").turn(1), "Write two"), "Write three"))
-        .rule(wait(Rule::task("T1").turn(2), &["write_two", "write_three"]))
+        .rule(writes(
+            Rule::task("write_two").last_contains("again"),
+            "two.txt",
+            "22\n",
+        ))
+        .rule(spawn(
+            spawn(Rule::task("T1").turn(1), "Write two"),
+            "Write three",
+        ))
+        .rule(wait(
+            Rule::task("T1").turn(2),
+            &["write_two", "write_three"],
+        ))
         .rule(writes(Rule::task("T1").turn(3), "one.txt", "1\n"))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(write("write_three", "three.txt", "3\n"))
@@ -65,18 +106,31 @@ fn two_children() -> Script {
 
 /// Returns the names of the text files at the top of a revision.
 fn texts(world: &World, revision: &str) -> Result<Vec<String>, Failed> {
-    let listed = world.repository.git(&["ls-tree", "--name-only", revision])?;
-    Ok(listed.lines().filter(|name| name.ends_with(".txt")).map(str::to_owned).collect())
+    let listed = world
+        .repository
+        .git(&["ls-tree", "--name-only", revision])?;
+    Ok(listed
+        .lines()
+        .filter(|name| name.ends_with(".txt"))
+        .map(str::to_owned)
+        .collect())
 }
 
 fn require_texts(world: &World, revision: &str, expected: &[&str]) -> Outcome {
     let found = texts(world, revision)?;
-    if found == expected { Ok(()) } else { fail(format!("{found:?} instead of {expected:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!("{found:?} instead of {expected:?}"))
+    }
 }
 
 fn integration(world: &World) -> Result<String, Failed> {
     let report = world.types(&["status", "--json"], 0)?.json()?;
-    Ok(at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned())
+    Ok(at(&report, "/integration_branch")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
 }
 
 /// Returns the task of a report.
@@ -89,23 +143,53 @@ fn task<'r>(report: &'r Value, id: &str) -> &'r Value {
 fn names(shown: &str) -> Vec<String> {
     let width = shown.find("STATE").unwrap_or_default();
     let lines = shown.lines().skip(1).take_while(|line| !line.is_empty());
-    lines.map(|line| line.chars().take(width).collect::<String>().trim_end().to_owned()).collect()
+    lines
+        .map(|line| {
+            line.chars()
+                .take(width)
+                .collect::<String>()
+                .trim_end()
+                .to_owned()
+        })
+        .collect()
 }
 
 fn a_run_is_drawn_as_a_tree() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("spawn_child_agent", &json!({"task": "Lead below", "role": "lead"})))
-        .rule(spawn(Rule::task("T1").turn(2), "Write the last of the texts that are missing"))
-        .rule(wait(Rule::task("T1").turn(3), &["lead_below", "write_last_texts_that"]))
+        .rule(Rule::task("T1").turn(1).call(
+            "spawn_child_agent",
+            &json!({"task": "Lead below", "role": "lead"}),
+        ))
+        .rule(spawn(
+            Rule::task("T1").turn(2),
+            "Write the last of the texts that are missing",
+        ))
+        .rule(wait(
+            Rule::task("T1").turn(3),
+            &["lead_below", "write_last_texts_that"],
+        ))
         .rule(writes(Rule::task("T1").turn(4), "one.txt", "1\n"))
-        .rule(spawn(spawn(Rule::task("lead_below").turn(1), "Write two"), "Write three"))
-        .rule(wait(Rule::task("lead_below").turn(2), &["write_two", "write_three"]))
+        .rule(spawn(
+            spawn(Rule::task("lead_below").turn(1), "Write two"),
+            "Write three",
+        ))
+        .rule(wait(
+            Rule::task("lead_below").turn(2),
+            &["write_two", "write_three"],
+        ))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(write("write_three", "three.txt", "3\n"))
         .rule(write("write_last_texts_that", "last.txt", "5\n"))
         .rule(Rule::any().text("Done."));
     let (world, ran) = ran(PLAN, &script, &[], 0)?;
-    let expected = ["T1", "├─ lead_below", "│  ├─ write_two", "│  └─ write_three", "└─ write_last_texts_that", "T2"];
+    let expected = [
+        "T1",
+        "├─ lead_below",
+        "│  ├─ write_two",
+        "│  └─ write_three",
+        "└─ write_last_texts_that",
+        "T2",
+    ];
     let status = world.types(&["status"], 0)?.stdout;
     let review = world.types(&["review"], 0)?.stdout;
     if names(&ran.stdout) != expected
@@ -114,38 +198,73 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
     {
         return fail(format!("{}\n{status}\n{review}", ran.stdout));
     }
-    let wide = status.lines().take(7).find(|line| line.chars().count() > 80);
+    let wide = status
+        .lines()
+        .take(7)
+        .find(|line| line.chars().count() > 80);
     if let Some(wide) = wide {
         return fail(wide);
     }
-    let plain = world.orchestrate(&["status"]).env("LC_ALL", "C").run()?.exits(0)?.stdout;
+    let plain = world
+        .orchestrate(&["status"])
+        .env("LC_ALL", "C")
+        .run()?
+        .exits(0)?
+        .stdout;
     require_words(
         &plain,
-        &["\n  lead_below  ", "\n    write_two  ", "\n    write_three  ", "\n  write_last_texts_that  "],
+        &[
+            "\n  lead_below  ",
+            "\n    write_two  ",
+            "\n    write_three  ",
+            "\n  write_last_texts_that  ",
+        ],
     )?;
     let entries = world.types(&["review", "--json"], 0)?.json()?;
-    let parents = entries.as_array().into_iter().flatten().map(|entry| json!([entry["task"], entry["parent"]]));
+    let parents = entries
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|entry| json!([entry["task"], entry["parent"]]));
     let parents: Vec<Value> = parents.collect();
-    if !parents.contains(&json!(["write_two", "lead_below"])) || !parents.contains(&json!(["T2", null])) {
+    if !parents.contains(&json!(["write_two", "lead_below"]))
+        || !parents.contains(&json!(["T2", null]))
+    {
         return fail(entries);
     }
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let places = ["T1", "lead_below", "write_two", "T2"]
         .map(|id| json!([task(&report, id)["parent"], task(&report, id)["depth"]]));
-    let places_expected = [json!([null, 1]), json!(["T1", 2]), json!(["lead_below", 3]), json!([null, 1])];
-    if places == places_expected { Ok(()) } else { fail(format!("{places:?}")) }
+    let places_expected = [
+        json!([null, 1]),
+        json!(["T1", 2]),
+        json!(["lead_below", 3]),
+        json!([null, 1]),
+    ];
+    if places == places_expected {
+        Ok(())
+    } else {
+        fail(format!("{places:?}"))
+    }
 }
 
 fn what_agents_wait_for_is_shown() -> Outcome {
     let script = Script::default()
-        .rule(spawn(spawn(Rule::task("T1").turn(1), "Write two"), "Ask it"))
+        .rule(spawn(
+            spawn(Rule::task("T1").turn(1), "Write two"),
+            "Ask it",
+        ))
         .rule(wait(Rule::task("T1").turn(2), &["write_two", "ask"]))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(asks(Rule::task("ask").turn(1)))
         .rule(writes(Rule::task("ask").turn(2), "port.txt", "4711\n"))
         .rule(Rule::any().text("Done."));
     let (world, ran) = ran("- [ ] T1 lead (agent: lead)\n", &script, &[], 3)?;
-    let expected = ["T1  waiting  blocked-on ask", "├─ write_two  merged  idle-done", "└─ ask  waiting  waiting-human"];
+    let expected = [
+        "T1  waiting  blocked-on ask",
+        "├─ write_two  merged  idle-done",
+        "└─ ask  waiting  waiting-human",
+    ];
     for shown in [&ran.stdout, &world.types(&["status"], 0)?.stdout] {
         let squeezed: Vec<String> = shown.lines().map(squeezed).collect();
         let is_missing = |line: &&&str| !squeezed.iter().any(|shown| shown.starts_with(**line));
@@ -153,20 +272,34 @@ fn what_agents_wait_for_is_shown() -> Outcome {
             return fail(format!("{missing} is not in {shown}"));
         }
     }
-    says(&world.types(&["message", "ask", "4711"], 0)?, &["T1: merged as"])?;
+    says(
+        &world.types(&["message", "ask", "4711"], 0)?,
+        &["T1: merged as"],
+    )?;
     require_texts(&world, &integration(&world)?, &["port.txt", "two.txt"])
 }
 
 /// Returns a line with two blanks between its columns.
 fn squeezed(line: &str) -> String {
-    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
+    line.split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect::<Vec<_>>()
+        .join("  ")
 }
 
-/// The second attempt is merged into the result, which contains the first one as a part of its parent's work.
+/// The second attempt is merged into the result, which contains the first one as a part of its
+/// parent's work.
 fn work_within_a_parent_is_dropped_with_it() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
-    says(&world.types(&["approve", "write_two"], 2)?, &["write_two is merged, but only work that awaits review"])?;
-    says(&world.types(&["retry", "write_two"], 2)?, &["orchestrate reject write_two -m TEXT"])?;
+    says(
+        &world.types(&["approve", "write_two"], 2)?,
+        &["write_two is merged, but only work that awaits review"],
+    )?;
+    says(
+        &world.types(&["retry", "write_two"], 2)?,
+        &["orchestrate reject write_two -m TEXT"],
+    )?;
     world.types(&["reject", "write_two", "-m", "again"], 0)?;
     let branch = integration(&world)?;
     if world.repository.show(&branch, "two.txt")? != "22" {
@@ -175,10 +308,16 @@ fn work_within_a_parent_is_dropped_with_it() -> Outcome {
     let refused = world.types(&["drop", "write_two"], 3)?;
     says(
         &refused,
-        &["write_two cannot be dropped alone, since its work is part of that of T1", "`orchestrate drop T1 --run "],
+        &[
+            "write_two cannot be dropped alone, since its work is part of that of T1",
+            "`orchestrate drop T1 --run ",
+        ],
     )?;
     let dropped = world.types(&["drop", "T1"], 0)?;
-    says(&dropped, &["T1, write_two, write_three dropped: ", " without them\n"])?;
+    says(
+        &dropped,
+        &["T1, write_two, write_three dropped: ", " without them\n"],
+    )?;
     require_texts(&world, &branch, &["four.txt"])?;
     world.types(&["land"], 0)?;
     require_texts(&world, "main", &["four.txt"])
@@ -200,37 +339,71 @@ fn rejected_work_within_a_parent() -> Outcome {
     if refused.stderr.contains("orchestrate drop write_two") {
         return fail(refused.stderr);
     }
-    says(&world.types(&["status"], 0)?, &["  orchestrate retry write_two -m TEXT\n", "  orchestrate drop T1\n"])?;
+    says(
+        &world.types(&["status"], 0)?,
+        &[
+            "  orchestrate retry write_two -m TEXT\n",
+            "  orchestrate drop T1\n",
+        ],
+    )?;
     world.types(&["retry", "write_two", "-m", "again"], 0)?;
     world.types(&["land"], 0)?;
-    if world.repository.show("main", "two.txt")? == "22" { Ok(()) } else { fail("the new work has not landed") }
+    if world.repository.show("main", "two.txt")? == "22" {
+        Ok(())
+    } else {
+        fail("the new work has not landed")
+    }
 }
 
 /// The agent has nothing to change, and the user agrees.
 fn a_rejection_is_taken_back() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
     let rejected = world.types(&["reject", "write_two", "-m", "No good."], 3)?;
-    says(&rejected, &["without changing a file after its work was rejected, which stays merged"])?;
-    says(&world.types(&["status"], 0)?, &["  orchestrate approve write_two\n", "  orchestrate drop T1\n"])?;
-    says(&world.types(&["approve", "write_two"], 0)?, &["write_two is approved at tree "])?;
+    says(
+        &rejected,
+        &["without changing a file after its work was rejected, which stays merged"],
+    )?;
+    says(
+        &world.types(&["status"], 0)?,
+        &[
+            "  orchestrate approve write_two\n",
+            "  orchestrate drop T1\n",
+        ],
+    )?;
+    says(
+        &world.types(&["approve", "write_two"], 0)?,
+        &["write_two is approved at tree "],
+    )?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
     if task(&report, "write_two")["state"] != "merged" {
         return fail(report);
     }
     world.types(&["land"], 0)?;
-    if world.repository.show("main", "two.txt")? == "2" { Ok(()) } else { fail("the work has not landed") }
+    if world.repository.show("main", "two.txt")? == "2" {
+        Ok(())
+    } else {
+        fail("the work has not landed")
+    }
 }
 
 /// The parent fails its own check, with the work of one child; the other child has failed.
 fn work_of_an_ended_parent() -> Outcome {
     let plan = "- [ ] T1 lead (agent: lead) (verify: test -e ok.txt)\n";
     let script = Script::default()
-        .rule(writes(Rule::task("T1").returned(ReturnCause::Retried), "ok.txt", "1\n"))
-        .rule(writes(Rule::task("fail").last_contains("again"), "late.txt", "1\n"))
-        .rule(
-            spawn(Rule::task("T1").turn(1), "Write two")
-                .call("spawn_child_agent", &json!({"task": "Fail it", "role": "implementer"})),
-        )
+        .rule(writes(
+            Rule::task("T1").returned(ReturnCause::Retried),
+            "ok.txt",
+            "1\n",
+        ))
+        .rule(writes(
+            Rule::task("fail").last_contains("again"),
+            "late.txt",
+            "1\n",
+        ))
+        .rule(spawn(Rule::task("T1").turn(1), "Write two").call(
+            "spawn_child_agent",
+            &json!({"task": "Fail it", "role": "implementer"}),
+        ))
         .rule(wait(Rule::task("T1").turn(2), &["write_two", "fail"]))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(Rule::any().text("Done."));
@@ -244,43 +417,89 @@ fn work_of_an_ended_parent() -> Outcome {
     if task(&report, "write_two")["held_by"] != "T1" {
         return fail(report);
     }
-    says(&world.types(&["land"], 0)?, &["write_two is part of the work of T1", "nothing to land"])?;
-    for arguments in [["retry", "fail", "-m", "again"], ["reject", "write_two", "-m", "again"]] {
+    says(
+        &world.types(&["land"], 0)?,
+        &["write_two is part of the work of T1", "nothing to land"],
+    )?;
+    for arguments in [
+        ["retry", "fail", "-m", "again"],
+        ["reject", "write_two", "-m", "again"],
+    ] {
         let refused = world.types(&arguments, 2)?;
-        says(&refused, &["T1, which spawned ", "`orchestrate retry T1 -m TEXT --run ", "`orchestrate recover "])?;
+        says(
+            &refused,
+            &[
+                "T1, which spawned ",
+                "`orchestrate retry T1 -m TEXT --run ",
+                "`orchestrate recover ",
+            ],
+        )?;
     }
     // Only the parent is worth another attempt, and it still has the work of its child.
-    says(&world.types(&["retry", "--failed"], 0)?, &["returned to their agents for another attempt: T1\n"])?;
+    says(
+        &world.types(&["retry", "--failed"], 0)?,
+        &["returned to their agents for another attempt: T1\n"],
+    )?;
     world.types(&["retry", "fail", "-m", "again"], 0)?;
     world.types(&["land"], 0)?;
     require_texts(&world, "main", &["late.txt", "ok.txt", "two.txt"])
 }
 
-/// An agent is ended by its parent while one of its children waits for the user; another one is merged into its work.
+/// An agent is ended by its parent while one of its children waits for the user; another one is
+/// merged into its work.
 fn an_ended_agent_goes_on() -> Outcome {
     let tells = json!({"agent_id": "T1", "message": "two is there"});
     let merged = Rule::task("lead_below").last_contains("all of them are done");
     let script = Script::default()
-        .rule(writes(Rule::task("lead_below").last_contains("go on"), "below.txt", "1\n"))
-        .rule(Rule::task("T1").turn(1).call("spawn_child_agent", &json!({"task": "Lead below", "role": "lead"})))
+        .rule(writes(
+            Rule::task("lead_below").last_contains("go on"),
+            "below.txt",
+            "1\n",
+        ))
+        .rule(Rule::task("T1").turn(1).call(
+            "spawn_child_agent",
+            &json!({"task": "Lead below", "role": "lead"}),
+        ))
         .rule(wait(Rule::task("T1").turn(2), &["lead_below"]))
         .rule(
-            Rule::task("T1").last_contains("two is there").call("terminate_agent", &json!({"agent_id": "lead_below"})),
+            Rule::task("T1")
+                .last_contains("two is there")
+                .call("terminate_agent", &json!({"agent_id": "lead_below"})),
         )
-        .rule(writes(Rule::task("T1").last_contains("its work is kept"), "one.txt", "1\n"))
-        .rule(spawn(spawn(Rule::task("lead_below").turn(1), "Write two"), "Ask it"))
+        .rule(writes(
+            Rule::task("T1").last_contains("its work is kept"),
+            "one.txt",
+            "1\n",
+        ))
+        .rule(spawn(
+            spawn(Rule::task("lead_below").turn(1), "Write two"),
+            "Ask it",
+        ))
         .rule(wait(Rule::task("lead_below").turn(2), &["write_two"]))
         .rule(wait(merged.call("send_message_to_agent", &tells), &["ask"]))
         .rule(write("write_two", "two.txt", "2\n"))
         .rule(asks(Rule::task("ask").turn(1)))
-        .rule(writes(Rule::task("ask").returned(ReturnCause::Retried), "port.txt", "1\n"))
+        .rule(writes(
+            Rule::task("ask").returned(ReturnCause::Retried),
+            "port.txt",
+            "1\n",
+        ))
         .rule(Rule::any().text("Done."));
     let (world, ran) = ran("- [ ] T1 lead (agent: lead)\n", &script, &[], 0)?;
-    says(&ran, &["write_two: not in the result: it was merged into the work of lead_below"])?;
+    says(
+        &ran,
+        &["write_two: not in the result: it was merged into the work of lead_below"],
+    )?;
     let branch = integration(&world)?;
     require_texts(&world, &branch, &["one.txt"])?;
-    says(&world.types(&["retry", "ask"], 2)?, &["`orchestrate retry lead_below -m TEXT --run "])?;
-    says(&world.types(&["reject", "lead_below", "-m", "no"], 2)?, &["`orchestrate retry lead_below -m TEXT --run "])?;
+    says(
+        &world.types(&["retry", "ask"], 2)?,
+        &["`orchestrate retry lead_below -m TEXT --run "],
+    )?;
+    says(
+        &world.types(&["reject", "lead_below", "-m", "no"], 2)?,
+        &["`orchestrate retry lead_below -m TEXT --run "],
+    )?;
     // Its work is kept if its worktree is removed, and it goes on with that of its child.
     world.types(&["clean"], 0)?;
     let kept = world.types(&["recover"], 0)?;
@@ -292,7 +511,11 @@ fn an_ended_agent_goes_on() -> Outcome {
     require_texts(&world, &branch, &["below.txt", "one.txt", "two.txt"])?;
     world.types(&["retry", "ask"], 0)?;
     world.types(&["land"], 0)?;
-    require_texts(&world, "main", &["below.txt", "one.txt", "port.txt", "two.txt"])
+    require_texts(
+        &world,
+        "main",
+        &["below.txt", "one.txt", "port.txt", "two.txt"],
+    )
 }
 
 fn a_dropped_child_lets_its_parent_go_on() -> Outcome {
@@ -304,7 +527,14 @@ fn a_dropped_child_lets_its_parent_go_on() -> Outcome {
         .rule(done("T1"));
     let (world, _) = ran("- [ ] T1 lead (agent: lead)\n", &script, &[], 3)?;
     let dropped = world.types(&["drop", "ask"], 0)?;
-    says(&dropped, &["ask dropped: ", "did not contain it\n", "orchestrate resume r-"])?;
+    says(
+        &dropped,
+        &[
+            "ask dropped: ",
+            "did not contain it\n",
+            "orchestrate resume r-",
+        ],
+    )?;
     let status = world.types(&["status"], 0)?;
     says(&status, &["next:\n  orchestrate resume r-"])?;
     world.types(&["resume"], 0)?;
@@ -312,19 +542,41 @@ fn a_dropped_child_lets_its_parent_go_on() -> Outcome {
 }
 
 fn a_rejected_child_of_reviewed_work() -> Outcome {
-    let (world, ran) = ran("- [ ] T1 lead (agent: lead)\n", &two_children(), &["--merge", "review"], 3)?;
+    let (world, ran) = ran(
+        "- [ ] T1 lead (agent: lead)\n",
+        &two_children(),
+        &["--merge", "review"],
+        3,
+    )?;
     if ran.stdout.contains("orchestrate land") {
         return fail(ran.stdout);
     }
     let rejected = world.types(&["reject", "write_two", "-m", "again"], 3)?;
-    if !rejected.stdout.lines().any(|line| squeezed(line).starts_with("├─ write_two  verified  blocked-on T1")) {
+    if !rejected
+        .stdout
+        .lines()
+        .any(|line| squeezed(line).starts_with("├─ write_two  verified  blocked-on T1"))
+    {
         return fail(rejected.stdout);
     }
     let landed = world.types(&["land"], 0)?;
-    says(&landed, &["write_two is verified: it is not included", "nothing to land"])?;
+    says(
+        &landed,
+        &[
+            "write_two is verified: it is not included",
+            "nothing to land",
+        ],
+    )?;
     world.types(&["approve", "T1"], 3)?;
-    says(&world.types(&["review", "write_two"], 0)?, &["newest work, not merged:", "orchestrate approve write_two"])?;
+    says(
+        &world.types(&["review", "write_two"], 0)?,
+        &["newest work, not merged:", "orchestrate approve write_two"],
+    )?;
     world.types(&["approve", "write_two"], 0)?;
     world.types(&["land"], 0)?;
-    if world.repository.show("main", "two.txt")? == "22" { Ok(()) } else { fail("the new work has not landed") }
+    if world.repository.show("main", "two.txt")? == "22" {
+        Ok(())
+    } else {
+        fail("the new work has not landed")
+    }
 }

@@ -7,11 +7,28 @@ use crate::support::{Case, Need, Outcome, WAITING, World, case, fail, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("watch::a_run_is_followed_to_its_end", a_run_is_followed_to_its_end),
-        case("watch::a_run_is_followed_as_json", a_run_is_followed_as_json),
-        case("watch::live_lines_are_shown_on_a_terminal", live_lines_are_shown).needs(Need::TERMINAL),
-        case("watch::the_last_line_of_a_check_is_shown", the_last_line_is_shown).needs(Need::TERMINAL),
-        case("watch::whoever_leaves_ends_nothing", whoever_leaves_ends_nothing),
+        case(
+            "watch::a_run_is_followed_to_its_end",
+            a_run_is_followed_to_its_end,
+        ),
+        case(
+            "watch::a_run_is_followed_as_json",
+            a_run_is_followed_as_json,
+        ),
+        case(
+            "watch::live_lines_are_shown_on_a_terminal",
+            live_lines_are_shown,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "watch::the_last_line_of_a_check_is_shown",
+            the_last_line_is_shown,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "watch::whoever_leaves_ends_nothing",
+            whoever_leaves_ends_nothing,
+        ),
     ]
 }
 
@@ -22,14 +39,24 @@ fn release(world: &World) -> Outcome {
 
 fn a_run_is_followed_to_its_end() -> Outcome {
     let world = World::with_plan(WAITING)?;
-    let running = world.orchestrate(&["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    let running = world
+        .orchestrate(&["run", "plan.md", "--output-format", "stream-json"])
+        .start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     let watching = world.orchestrate(&["watch", "--verbose"]).start()?;
     // What was recorded before is not told again.
     release(&world)?;
     running.end()?.exits(0)?;
     let watched = watching.end()?.exits(0)?;
-    says(&watched, &["T1: merged as ", "T1    merged  ", ": succeeded in ", "orchestrate land"])?;
+    says(
+        &watched,
+        &[
+            "T1: merged as ",
+            "T1    merged  ",
+            ": succeeded in ",
+            "orchestrate land",
+        ],
+    )?;
     // A run that nobody works on is only shown.
     let shown = world.types(&["watch"], 0)?;
     if shown.stderr.contains("merged as") || !shown.stdout.contains(": succeeded in ") {
@@ -40,7 +67,9 @@ fn a_run_is_followed_to_its_end() -> Outcome {
 
 fn a_run_is_followed_as_json() -> Outcome {
     let world = World::with_plan(WAITING)?;
-    let running = world.orchestrate(&["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    let running = world
+        .orchestrate(&["run", "plan.md", "--output-format", "stream-json"])
+        .start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     let watching = world.orchestrate(&["watch", "--json"]).start()?;
     release(&world)?;
@@ -48,9 +77,12 @@ fn a_run_is_followed_as_json() -> Outcome {
     let watched = watching.end()?.exits(0)?;
     let lines: Vec<&str> = watched.stdout.lines().collect();
     let told: Vec<&str> = ran.stdout.lines().collect();
-    let [events @ .., last] = lines.as_slice() else { return fail(watched.stdout) };
+    let [events @ .., last] = lines.as_slice() else {
+        return fail(watched.stdout);
+    };
     let last: Value = serde_json::from_str(last)?;
-    let are_same = told.len() > events.len() && told[told.len() - 1 - events.len()..told.len() - 1] == *events;
+    let are_same =
+        told.len() > events.len() && told[told.len() - 1 - events.len()..told.len() - 1] == *events;
     if are_same && last["type"] == "run.finished" && last["status"] == "succeeded" {
         return Ok(());
     }
@@ -59,36 +91,56 @@ fn a_run_is_followed_as_json() -> Outcome {
 
 fn live_lines_are_shown() -> Outcome {
     let world = World::with_plan(WAITING)?;
-    let running = world.orchestrate(&["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    let running = world
+        .orchestrate(&["run", "plan.md", "--output-format", "stream-json"])
+        .start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     let watching = world.orchestrate(&["watch"]).start_in_terminal()?;
     watching.shows("0 of 1 merged, 1 at work")?;
     release(&world)?;
     running.end()?.exits(0)?;
     let shown = watching.end()?.exits(0)?.stdout;
-    if shown.contains(": succeeded in ") { Ok(()) } else { fail(shown) }
+    if shown.contains(": succeeded in ") {
+        Ok(())
+    } else {
+        fail(shown)
+    }
 }
 
 fn whoever_leaves_ends_nothing() -> Outcome {
     let world = World::with_plan(WAITING)?;
-    let running = world.orchestrate(&["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    let running = world
+        .orchestrate(&["run", "plan.md", "--output-format", "stream-json"])
+        .start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     let terminal = world.orchestrate(&["watch"]).start_in_terminal()?;
     terminal.shows(" at work")?;
     terminal.interrupts()?;
-    says(&terminal.end()?.exits(130)?, &[" goes on; `orchestrate stop r-"])?;
+    says(
+        &terminal.end()?.exits(130)?,
+        &[" goes on; `orchestrate stop r-"],
+    )?;
     let store = world.archive()?.store().clone();
     let run = store.latest_run()?.ok_or("there is no run")?;
-    let works = store.lease(&run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
+    let works = store
+        .lease(&run)?
+        .is_some_and(|holder| holder.purpose == Purpose::Run);
     release(&world)?;
     running.end()?.exits(0)?;
-    if works { Ok(()) } else { fail("the run has ended with its watcher") }
+    if works {
+        Ok(())
+    } else {
+        fail("the run has ended with its watcher")
+    }
 }
 
 /// The command itself does not contain what it prints.
 fn the_last_line_is_shown() -> Outcome {
-    let world = World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
-    let running = world.orchestrate(&["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    let world =
+        World::with_plan(&WAITING.replacen("(run: ", "(run: echo $((100 + 23)) tests; ", 1))?;
+    let running = world
+        .orchestrate(&["run", "plan.md", "--output-format", "stream-json"])
+        .start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     let watching = world.orchestrate(&["watch"]).start_in_terminal()?;
     watching.shows(": 123 tests")?;
@@ -96,6 +148,13 @@ fn the_last_line_is_shown() -> Outcome {
     running.end()?.exits(0)?;
     watching.end()?.exits(0)?;
     let noted = std::fs::read_dir(world.home.state().join("repos"))?.flatten();
-    let notes = noted.filter_map(|repo| std::fs::read_dir(repo.path().join("running")).ok()).flatten().count();
-    if notes == 0 { Ok(()) } else { fail("the note of what runs is left") }
+    let notes = noted
+        .filter_map(|repo| std::fs::read_dir(repo.path().join("running")).ok())
+        .flatten()
+        .count();
+    if notes == 0 {
+        Ok(())
+    } else {
+        fail("the note of what runs is left")
+    }
 }

@@ -1,7 +1,9 @@
-//! A goal without a plan, against a third-party model server: its agent reads, divides the work among two others,
-//! waits, looks at what they hand back, and answers; a user reviews and lands the result.
+//! A goal without a plan, against a third-party model server: its agent reads, divides the work
+//! among two others, waits, looks at what they hand back, and answers; a user reviews and lands the
+//! result.
 //!
-//! `examples/goal` has the replies and the page with what was typed and printed. Each run is compared with the page.
+//! `examples/goal` has the replies and the page with what was typed and printed. Each run is
+//! compared with the page.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +12,8 @@ use orchestrate_sandbox::Confinement;
 
 use super::aimock::{AIMOCK, Aimock};
 use crate::support::{
-    Case, Home, Outcome, Repository, Session, case, fail, record_if_asked, recorded, require_typed, require_words,
-    sandboxed, transcript,
+    Case, Home, Outcome, Repository, Session, case, fail, record_if_asked, recorded, require_typed,
+    require_words, sandboxed, transcript,
 };
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/goal");
@@ -33,8 +35,13 @@ const TYPED: [&str; 8] = [
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        sandboxed("real_input::a_goal_is_divided_reviewed_and_landed", walk).needs(AIMOCK).in_tier(Confinement::Full),
-        case("real_input::the_page_of_the_goal_shows_what_is_tested", || require_typed(&page(), &TYPED)),
+        sandboxed("real_input::a_goal_is_divided_reviewed_and_landed", walk)
+            .needs(AIMOCK)
+            .in_tier(Confinement::Full),
+        case(
+            "real_input::the_page_of_the_goal_shows_what_is_tested",
+            || require_typed(&page(), &TYPED),
+        ),
     ]
 }
 
@@ -46,7 +53,10 @@ fn walk() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::unborn()?);
     let server = Aimock::start(&Path::new(FOLDER).join("replies.json"))?;
     for file in FILES {
-        repository.write(file, &std::fs::read_to_string(Path::new(PROJECT).join(file))?)?;
+        repository.write(
+            file,
+            &std::fs::read_to_string(Path::new(PROJECT).join(file))?,
+        )?;
     }
     repository.commit_all("Begin textkit")?;
     let before = repository.fingerprint()?;
@@ -57,45 +67,84 @@ fn walk() -> Outcome {
     let [goal, tools, review, look, land, history, check, clean] = TYPED;
 
     let ran = session.types(goal)?;
-    require_words(&ran, &["└─ write_function_reverse  merged ", "answer:\n  | `words` and `reverse` are there"])?;
+    require_words(
+        &ran,
+        &[
+            "└─ write_function_reverse  merged ",
+            "answer:\n  | `words` and `reverse` are there",
+        ],
+    )?;
     before.require_same(&repository.fingerprint()?)?;
     let no_conflicts = "no conflicts between these branches, or with yours";
-    require_words(&session.types(tools)?, &["spawn_child_agent", "wait_for_agents", no_conflicts])?;
+    require_words(
+        &session.types(tools)?,
+        &["spawn_child_agent", "wait_for_agents", no_conflicts],
+    )?;
     session.types(review)?;
-    require_words(&session.types(look)?, &["+reverse() {", "+words() {", "orchestrate land"])?;
+    require_words(
+        &session.types(look)?,
+        &["+reverse() {", "+words() {", "orchestrate land"],
+    )?;
     require_words(&session.types(land)?, &["has landed: main went from"])?;
-    require_words(&session.types(history)?, &["Merge extend_textkit", "Write the function words"])?;
+    require_words(
+        &session.types(history)?,
+        &["Merge extend_textkit", "Write the function words"],
+    )?;
     require_words(&session.types(check)?, &["all checks passed"])?;
     session.types(clean)?;
 
-    let refused: Vec<_> = server.asked()?.into_iter().filter(|(_, status)| *status != 200).collect();
+    let refused: Vec<_> = server
+        .asked()?
+        .into_iter()
+        .filter(|(_, status)| *status != 200)
+        .collect();
     if !refused.is_empty() {
         return fail(format!("{refused:?}"));
     }
     let shown = transcript(&session, "~/textkit", trimmed);
-    if record_if_asked(&page(), &shown)? { Ok(()) } else { require_same(&shown, &recorded(&page())?) }
+    if record_if_asked(&page(), &shown)? {
+        Ok(())
+    } else {
+        require_same(&shown, &recorded(&page())?)
+    }
 }
 
 /// Removes the blanks at the ends of lines.
 fn trimmed(shown: &str) -> String {
-    shown.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    shown
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }
 
-/// Requires that a walk printed what the page shows, apart from what differs between any two: ids, times, and which of
-/// the two agents came first.
+/// Requires that a walk printed what the page shows, apart from what differs between any two: ids,
+/// times, and which of the two agents came first.
 fn require_same(shown: &str, recorded: &str) -> Outcome {
     let [shown, recorded] = [stable(shown)?, stable(recorded)?];
-    let missing: Vec<&String> = recorded.iter().filter(|line| !shown.contains(line)).collect();
-    let new: Vec<&String> = shown.iter().filter(|line| !recorded.contains(line)).collect();
+    let missing: Vec<&String> = recorded
+        .iter()
+        .filter(|line| !shown.contains(line))
+        .collect();
+    let new: Vec<&String> = shown
+        .iter()
+        .filter(|line| !recorded.contains(line))
+        .collect();
     if shown == recorded {
         return Ok(());
     }
-    fail(format!("the page shows {missing:#?} instead of {new:#?}; write it anew: `just record`"))
+    fail(format!(
+        "the page shows {missing:#?} instead of {new:#?}; write it anew: `just record`"
+    ))
 }
 
-/// Returns the lines in order, without the branches of a history and with neither hashes nor numbers.
+/// Returns the lines in order, without the branches of a history and with neither hashes nor
+/// numbers.
 fn stable(text: &str) -> Result<Vec<String>, Failed> {
-    let run = text.lines().find_map(|line| line.strip_prefix("run ")).ok_or("no run has begun")?.to_owned();
+    let run = text
+        .lines()
+        .find_map(|line| line.strip_prefix("run "))
+        .ok_or("no run has begun")?
+        .to_owned();
     let mut lines: Vec<String> = text.replace(&run, "RUN").lines().map(stable_line).collect();
     lines.sort();
     Ok(lines)
@@ -103,7 +152,9 @@ fn stable(text: &str) -> Result<Vec<String>, Failed> {
 
 fn stable_line(line: &str) -> String {
     let line = line.trim_start_matches(['*', '|', '\\', '/', ' ']);
-    let words = line.split_inclusive(|c: char| !c.is_ascii_alphanumeric()).map(stable_word);
+    let words = line
+        .split_inclusive(|c: char| !c.is_ascii_alphanumeric())
+        .map(stable_word);
     let line = words.collect::<String>();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -121,7 +172,15 @@ fn stable_word(word: &str) -> String {
     let parts: Vec<&str> = letters.split(|c: char| c.is_ascii_digit()).collect();
     let numbered = parts.join("#");
     // Numbers differ in their length.
-    let kept = numbered.split('#').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("#");
-    let kept = if numbered.contains('#') { format!("#{kept}") } else { kept };
+    let kept = numbered
+        .split('#')
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("#");
+    let kept = if numbered.contains('#') {
+        format!("#{kept}")
+    } else {
+        kept
+    };
     format!("{kept}{end}")
 }

@@ -1,4 +1,5 @@
-//! The context of one execution, which a tool receives and never stores, and the callbacks of a program.
+//! The context of one execution, which a tool receives and never stores, and the callbacks of a
+//! program.
 
 use super::table::{Line, case, unit};
 

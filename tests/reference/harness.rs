@@ -1,4 +1,5 @@
-//! A harness around every tool: one classification of errors, descriptions in XML files, and requirements on all tools.
+//! A harness around every tool: one classification of errors, descriptions in XML files, and
+//! requirements on all tools.
 
 use super::table::{Line, unit};
 

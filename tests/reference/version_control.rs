@@ -21,8 +21,16 @@ pub(super) const VERSION_CONTROL: &[Line] = &[
     case("002-051", "git_log shows 10 commits", BROUGHT),
     case("002-052", "GitCommit", BROUGHT),
     case("002-053", "git_diff", SELECTED),
-    case("002-054", "git_diff shows the worktree unless asked otherwise", SELECTED),
-    case("002-055", "git_diff shows what the next commit takes", SELECTED),
+    case(
+        "002-054",
+        "git_diff shows the worktree unless asked otherwise",
+        SELECTED,
+    ),
+    case(
+        "002-055",
+        "git_diff shows what the next commit takes",
+        SELECTED,
+    ),
     case("002-056", "git_add", SELECTED),
     case("002-057", "git_add(files)", SELECTED),
     case("002-058", "git_commit", SELECTED),
@@ -42,8 +50,16 @@ pub(super) const VERSION_CONTROL: &[Line] = &[
     case("002-072", "git_stash pushes unless asked otherwise", ASIDE),
     case("002-073", "git_merge", MERGED),
     case("002-074", "MergeResult", CONFLICT),
-    case("002-155", "the permission git_operations", "git_tools::hostile_names_and_paths_are_refused"),
+    case(
+        "002-155",
+        "the permission git_operations",
+        "git_tools::hostile_names_and_paths_are_refused",
+    ),
     case("002-163", "a worktree of its own for each child", SEPARATE),
-    case("002-166", "git handles conflicts", "end_to_end::a_conflict_goes_back_to_its_author"),
+    case(
+        "002-166",
+        "git handles conflicts",
+        "end_to_end::a_conflict_goes_back_to_its_author",
+    ),
     case("002-167", "agents work together through git", MERGED),
 ];

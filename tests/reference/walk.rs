@@ -21,8 +21,16 @@ use crate::support::{Outcome, fail};
 
 /// The lists.
 const LISTS: &[List] = &[
-    List { name: "000", lines: 81, tables: &[WRAPPED_TOOLS] },
-    List { name: "001", lines: 47, tables: &[HARNESS] },
+    List {
+        name: "000",
+        lines: 81,
+        tables: &[WRAPPED_TOOLS],
+    },
+    List {
+        name: "001",
+        lines: 47,
+        tables: &[HARNESS],
+    },
     List {
         name: "002",
         lines: 218,
@@ -40,8 +48,16 @@ const LISTS: &[List] = &[
             WEB_TOOLS,
         ],
     },
-    List { name: "003", lines: 22, tables: &[CONTEXT] },
-    List { name: "004", lines: 75, tables: &[TOOL_FILES] },
+    List {
+        name: "003",
+        lines: 22,
+        tables: &[CONTEXT],
+    },
+    List {
+        name: "004",
+        lines: 75,
+        tables: &[TOOL_FILES],
+    },
 ];
 
 /// A list, and the tables that its lines are in.
@@ -54,23 +70,39 @@ struct List {
 
 /// Checks every table, and that no number of a list is left out or there twice.
 pub(super) fn every_line_names_a_test() -> Outcome {
-    let names: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
+    let names: BTreeSet<String> = crate::cases()
+        .iter()
+        .map(|case| case.name().to_owned())
+        .collect();
     let mut found = Vec::new();
-    for List { name, lines: count, tables } in LISTS {
+    for List {
+        name,
+        lines: count,
+        tables,
+    } in LISTS
+    {
         let mut lines: Vec<&Line> = tables.iter().copied().flatten().collect();
         lines.sort_by_key(|line| line.id);
         found.extend(gaps(name, *count, &lines));
         found.extend(violations(&lines, &names)?);
     }
-    if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        fail(found.join("\n"))
+    }
 }
 
-/// Returns what is missing in the sorted lines of a list of so many, and what is there twice or of another list.
+/// Returns what is missing in the sorted lines of a list of so many, and what is there twice or of
+/// another list.
 fn gaps(list: &str, count: u32, lines: &[&Line]) -> Vec<String> {
     let mut found = Vec::new();
     let mut next = 1_u32;
     for line in lines {
-        let number = line.id.strip_prefix(list).and_then(|rest| rest.strip_prefix('-')?.parse::<u32>().ok());
+        let number = line
+            .id
+            .strip_prefix(list)
+            .and_then(|rest| rest.strip_prefix('-')?.parse::<u32>().ok());
         let Some(number) = number else {
             found.push(format!("{} is no line of {list}", line.id));
             continue;
@@ -82,12 +114,17 @@ fn gaps(list: &str, count: u32, lines: &[&Line]) -> Vec<String> {
         next = next.max(number + 1);
     }
     found.extend((next..=count).map(|missing| format!("{list}-{missing:03} is left out")));
-    found.extend((count + 1..next).map(|more| format!("{list}-{more:03} is more than the list has")));
+    found.extend(
+        (count + 1..next).map(|more| format!("{list}-{more:03} is more than the list has")),
+    );
     found
 }
 
 /// Returns what is wrong with the lines of a table.
-fn violations(table: &[&Line], names: &BTreeSet<String>) -> Result<Vec<String>, libtest_mimic::Failed> {
+fn violations(
+    table: &[&Line],
+    names: &BTreeSet<String>,
+) -> Result<Vec<String>, libtest_mimic::Failed> {
     let mut found = Vec::new();
     for line in table {
         let is_there = match line.proof {
@@ -98,7 +135,10 @@ fn violations(table: &[&Line], names: &BTreeSet<String>) -> Result<Vec<String>, 
             }
         };
         if !is_there {
-            found.push(format!("{} {}: there is no {:?}", line.id, line.name, line.proof));
+            found.push(format!(
+                "{} {}: there is no {:?}",
+                line.id, line.name, line.proof
+            ));
         }
     }
     Ok(found)
@@ -106,17 +146,27 @@ fn violations(table: &[&Line], names: &BTreeSet<String>) -> Result<Vec<String>, 
 
 /// Shows the walk a table that it must refuse.
 pub(super) fn examples_are_caught() -> Outcome {
-    let line = |id, proof| Line { id, name: "a thing", proof };
+    let line = |id, proof| Line {
+        id,
+        name: "a thing",
+        proof,
+    };
     let table = [
         line("000-001", Proof::Case("tool_run::is_there")),
         line("000-002", Proof::Case("tool_run::is_gone")),
         line("000-004", Proof::Case("")),
-        line("000-004", Proof::Unit("tests/reference/walk.rs", "examples_are_gone")),
+        line(
+            "000-004",
+            Proof::Unit("tests/reference/walk.rs", "examples_are_gone"),
+        ),
         line("001-005", Proof::Case("tool_run::is_there")),
     ];
     let lines: Vec<&Line> = table.iter().collect();
     let mut found = gaps("000", 5, &lines);
-    found.extend(violations(&lines, &BTreeSet::from(["tool_run::is_there".to_owned()]))?);
+    found.extend(violations(
+        &lines,
+        &BTreeSet::from(["tool_run::is_there".to_owned()]),
+    )?);
     let expected = [
         "000-003 is left out",
         "000-004 is there twice",
@@ -126,7 +176,14 @@ pub(super) fn examples_are_caught() -> Outcome {
         "000-004 a thing: there is no",
         "000-004 a thing: there is no",
     ];
-    let is_found =
-        found.len() == expected.len() && found.iter().zip(expected).all(|(line, said)| line.starts_with(said));
-    if is_found { Ok(()) } else { fail(found.join("\n")) }
+    let is_found = found.len() == expected.len()
+        && found
+            .iter()
+            .zip(expected)
+            .all(|(line, said)| line.starts_with(said));
+    if is_found {
+        Ok(())
+    } else {
+        fail(found.join("\n"))
+    }
 }

@@ -12,14 +12,28 @@ use orchestrate_core::request::Request;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, lines, plan_input, runtime};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, case, done, fail, lines, plan_input, runtime,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("approver::decides_and_is_recorded_with_its_name", decides_and_is_recorded),
-        case("approver::a_call_that_it_fails_on_waits_for_a_person", a_call_that_it_fails_on_waits_for_a_person),
-        case("approver::a_person_may_decide_first", a_person_may_decide_first),
-        case("approver::a_run_that_is_stopped_does_not_wait_for_it", a_run_that_is_stopped_does_not_wait),
+        case(
+            "approver::decides_and_is_recorded_with_its_name",
+            decides_and_is_recorded,
+        ),
+        case(
+            "approver::a_call_that_it_fails_on_waits_for_a_person",
+            a_call_that_it_fails_on_waits_for_a_person,
+        ),
+        case(
+            "approver::a_person_may_decide_first",
+            a_person_may_decide_first,
+        ),
+        case(
+            "approver::a_run_that_is_stopped_does_not_wait_for_it",
+            a_run_that_is_stopped_does_not_wait,
+        ),
     ]
 }
 
@@ -38,7 +52,9 @@ fn script() -> Script {
             )
             .rule(done(task))
     };
-    ["T1", "T2", "T3"].into_iter().fold(Script::default(), publish)
+    ["T1", "T2", "T3"]
+        .into_iter()
+        .fold(Script::default(), publish)
 }
 
 /// Answers by a function, and keeps what it was asked.
@@ -49,11 +65,17 @@ struct Gate<F> {
 
 impl<F> Gate<F> {
     fn new(answer: F) -> Arc<Gate<F>> {
-        Arc::new(Gate { asked: Mutex::default(), answer })
+        Arc::new(Gate {
+            asked: Mutex::default(),
+            answer,
+        })
     }
 
     fn asked(&self) -> Vec<AskedCall> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -67,7 +89,10 @@ impl<F: Fn(&AskedCall) -> Option<Answered> + Send + Sync> Approver for Gate<F> {
 
     /// Never returns if the function has no answer.
     async fn decide(&self, call: &AskedCall) -> Answered {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(call.clone());
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(call.clone());
         match (self.answer)(call) {
             Some(answer) => answer,
             None => std::future::pending().await,
@@ -76,7 +101,11 @@ impl<F: Fn(&AskedCall) -> Option<Answered> + Send + Sync> Approver for Gate<F> {
 }
 
 fn ask(settings: &mut Settings, approver: Option<Arc<dyn Approver>>) {
-    settings.run.rules = vec![RuleText::new(RuleDecision::Ask, "run_shell_command(touch*)", "--ask")];
+    settings.run.rules = vec![RuleText::new(
+        RuleDecision::Ask,
+        "run_shell_command(touch*)",
+        "--ask",
+    )];
     settings.approver = approver;
     settings.warn = warn;
 }
@@ -84,7 +113,10 @@ fn ask(settings: &mut Settings, approver: Option<Arc<dyn Approver>>) {
 static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn warn(text: &str) {
-    WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+    WARNINGS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(text.to_owned());
 }
 
 /// Returns the decisions of a run: whether it was allowed, and by which approver.
@@ -100,7 +132,9 @@ fn decides_and_is_recorded() -> Outcome {
     let gate = Gate::new(|call: &AskedCall| {
         Some(Ok(match call.agent.as_str() {
             "T1" => ApproverAnswer::Allow,
-            _ => ApproverAnswer::Deny { reason: "not today".to_owned() },
+            _ => ApproverAnswer::Deny {
+                reason: "not today".to_owned(),
+            },
         }))
     });
     let approver: Arc<dyn Approver> = gate.clone();
@@ -108,7 +142,12 @@ fn decides_and_is_recorded() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let mut made = decisions(&played);
     made.sort();
-    if made != [(false, Some("gate".to_owned())), (true, Some("gate".to_owned()))] {
+    if made
+        != [
+            (false, Some("gate".to_owned())),
+            (true, Some("gate".to_owned())),
+        ]
+    {
         return fail(played.story());
     }
     let is_there = |file| world.merged(&played.report, file).is_ok();
@@ -117,18 +156,38 @@ fn decides_and_is_recorded() -> Outcome {
     }
     let mut asked = gate.asked();
     asked.sort_by(|one, other| one.agent.cmp(&other.agent));
-    let [first, _] = asked.as_slice() else { return fail(format!("{asked:?}")) };
-    let shown = (first.tool.as_str(), &first.arguments["command"], first.rule.as_str());
-    if shown != ("run_shell_command", &json!("touch T1.txt"), "ask:run_shell_command(touch*)") {
+    let [first, _] = asked.as_slice() else {
+        return fail(format!("{asked:?}"));
+    };
+    let shown = (
+        first.tool.as_str(),
+        &first.arguments["command"],
+        first.rule.as_str(),
+    );
+    if shown
+        != (
+            "run_shell_command",
+            &json!("touch T1.txt"),
+            "ask:run_shell_command(touch*)",
+        )
+    {
         return fail(format!("{first:?}"));
     }
     let log = world.types(&["audit", "show", "--json"], 0)?.stdout;
-    let of_t1 = lines(&log)?.into_iter().find(|line| line["agent_id"] == "T1");
-    let decision = json!({"outcome": "approved", "rule": "ask:run_shell_command(touch*)", "by": "gate"});
-    if of_t1.is_some_and(|line| line["decision"] == decision) { Ok(()) } else { fail(log) }
+    let of_t1 = lines(&log)?
+        .into_iter()
+        .find(|line| line["agent_id"] == "T1");
+    let decision =
+        json!({"outcome": "approved", "rule": "ask:run_shell_command(touch*)", "by": "gate"});
+    if of_t1.is_some_and(|line| line["decision"] == decision) {
+        Ok(())
+    } else {
+        fail(log)
+    }
 }
 
-/// An approver that fails, one that panics, and one that has no opinion: a person decides, in a process without one.
+/// An approver that fails, one that panics, and one that has no opinion: a person decides, in a
+/// process without one.
 fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
     let world = World::lived_in()?;
     #[expect(clippy::panic, reason = "an approver that panics")]
@@ -144,28 +203,54 @@ fn a_call_that_it_fails_on_waits_for_a_person() -> Outcome {
     if !decisions(&played).is_empty() || gate.asked().len() != 3 {
         return fail(played.story());
     }
-    let warnings = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
-    for expected in ["the approver gate failed: no connection; the call ", "the approver gate panicked; the call "] {
+    let warnings = WARNINGS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .join("\n");
+    for expected in [
+        "the approver gate failed: no connection; the call ",
+        "the approver gate panicked; the call ",
+    ] {
         if !warnings.contains(expected) {
             return fail(warnings);
         }
     }
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
-    let open: Vec<_> = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).collect();
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
+    let open: Vec<_> = store
+        .state(&run)?
+        .open_approvals()
+        .map(|(call, _)| call.clone())
+        .collect();
     drop(played);
     for call in open {
-        store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+        store.send(
+            &run,
+            &Request::Decide {
+                call,
+                allowed: true,
+                message: None,
+            },
+        )?;
     }
     let resumed = world.resume(&run, &script(), |settings| ask(settings, None))?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
-    if decisions(&resumed) == vec![(true, None); 3] { Ok(()) } else { fail(resumed.story()) }
+    if decisions(&resumed) == vec![(true, None); 3] {
+        Ok(())
+    } else {
+        fail(resumed.story())
+    }
 }
 
 /// Starts a run whose approver never answers, and waits until it has been asked about both calls.
 async fn asking(coordinator: &orchestrate_coordinator::Coordinator) -> Result<Run, Failed> {
     let run = coordinator.start(plan_input(PLAN)?).await?;
     let mut state = run.watch();
-    state.wait_for(|state| state.open_approvals().count() == 2).await?;
+    state
+        .wait_for(|state| state.open_approvals().count() == 2)
+        .await?;
     Ok(run)
 }
 
@@ -175,15 +260,31 @@ fn a_person_may_decide_first() -> Outcome {
     let coordinator = world.coordinator(&script(), |settings| ask(settings, Some(gate)))?;
     let report = runtime()?.block_on(async {
         let run = asking(&coordinator).await?;
-        let open: Vec<_> = run.watch().borrow().open_approvals().map(|(call, _)| call.clone()).collect();
+        let open: Vec<_> = run
+            .watch()
+            .borrow()
+            .open_approvals()
+            .map(|(call, _)| call.clone())
+            .collect();
         for call in open {
-            run.store().send(run.id(), &Request::Decide { call, allowed: true, message: None })?;
+            run.store().send(
+                run.id(),
+                &Request::Decide {
+                    call,
+                    allowed: true,
+                    message: None,
+                },
+            )?;
         }
         Ok::<_, Failed>(run.wait().await?)
     })?;
     let played = Played::of(coordinator, report)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    if decisions(&played) == vec![(true, None); 2] { Ok(()) } else { fail(played.story()) }
+    if decisions(&played) == vec![(true, None); 2] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn a_run_that_is_stopped_does_not_wait() -> Outcome {
@@ -197,5 +298,9 @@ fn a_run_that_is_stopped_does_not_wait() -> Outcome {
     })?;
     let played = Played::of(coordinator, report)?;
     played.require(130, &[("T1", Waiting), ("T2", Waiting)])?;
-    if decisions(&played).is_empty() { Ok(()) } else { fail(played.story()) }
+    if decisions(&played).is_empty() {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }

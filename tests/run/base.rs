@@ -1,15 +1,20 @@
-//! The base of a run has to pass the run's check before any agent starts; where it has passed before, nothing is run.
+//! The base of a run has to pass the run's check before any agent starts; where it has passed
+//! before, nothing is run.
 
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{ChildSpec, ConfinementChoice, CoordinatorError, Settings, ShutdownLevel};
+use orchestrate_coordinator::{
+    ChildSpec, ConfinementChoice, CoordinatorError, Settings, ShutdownLevel,
+};
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Ready};
 use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, says, until, write};
+use crate::support::{
+    Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, says, until, write,
+};
 
 /// How long a check may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,22 +30,34 @@ pub(crate) fn cases() -> Vec<Case> {
         case("base::a_red_base_is_not_verified_on_request", on_request),
         case("base::a_red_base_is_an_error_for_programs", for_programs),
         case("base::children_do_not_wait_for_a_red_base", children),
-        case("base::a_refused_socket_names_the_tier_full", || refused_socket(Confinement::Full))
-            .in_tier(Confinement::Full),
-        case("base::a_refused_socket_names_the_tier_fallback", || refused_socket(Confinement::Fallback))
-            .in_tier(Confinement::Fallback),
+        case("base::a_refused_socket_names_the_tier_full", || {
+            refused_socket(Confinement::Full)
+        })
+        .in_tier(Confinement::Full),
+        case("base::a_refused_socket_names_the_tier_fallback", || {
+            refused_socket(Confinement::Fallback)
+        })
+        .in_tier(Confinement::Fallback),
         case("base::a_red_setup_is_a_red_base", red_setup),
         case("base::a_green_base_is_verified_once", verified_once),
         case("base::a_landed_result_is_a_green_base", landed),
         case("base::a_stopped_check_is_repeated_by_resume", stopped),
-        case("base::a_cause_outside_the_repository_can_be_fixed", fixed_outside),
+        case(
+            "base::a_cause_outside_the_repository_can_be_fixed",
+            fixed_outside,
+        ),
         case("base::a_command_is_not_rerun_on_the_same_base", not_rerun),
-        case("base::a_command_with_a_red_check_of_its_own_is_not_rerun", own_check),
+        case(
+            "base::a_command_with_a_red_check_of_its_own_is_not_rerun",
+            own_check,
+        ),
     ]
 }
 
 fn script() -> Script {
-    Script::default().rule(write("T1", "made.txt", "made\n")).rule(crate::support::Rule::any().text("Done."))
+    Script::default()
+        .rule(write("T1", "made.txt", "made\n"))
+        .rule(crate::support::Rule::any().text("Done."))
 }
 
 /// Sets a check and requires the base to pass it.
@@ -59,7 +76,14 @@ fn results(played: &Played) -> Vec<(bool, bool)> {
 
 fn require_results(played: &Played, expected: &[(bool, bool)]) -> Outcome {
     let found = results(played);
-    if found == expected { Ok(()) } else { fail(format!("{found:?} instead of {expected:?}\n{}", played.story())) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!(
+            "{found:?} instead of {expected:?}\n{}",
+            played.story()
+        ))
+    }
 }
 
 /// The exit code is that of wrong usage, and a run that was refused so is not the latest one.
@@ -80,19 +104,39 @@ fn a_red_base() -> Outcome {
     )?;
     let spent = |run| {
         let events = world.archive()?.store().events(run, 0, usize::MAX)?;
-        let is_spent = |event: &Event| matches!(event, Event::AgentSpawned { .. } | Event::ModelRequested { .. });
+        let is_spent = |event: &Event| {
+            matches!(
+                event,
+                Event::AgentSpawned { .. } | Event::ModelRequested { .. }
+            )
+        };
         Ok::<_, Failed>(events.iter().any(|fact| is_spent(&fact.event)))
     };
     let store = world.archive()?;
-    let first = store.store().latest_run()?.ok_or_else(|| Failed::from("nothing is recorded"))?;
+    let first = store
+        .store()
+        .latest_run()?
+        .ok_or_else(|| Failed::from("nothing is recorded"))?;
     if spent(&first)? {
         return fail("a request was sent");
     }
-    for options in [&["log", first.as_str()][..], &["log", first.as_str(), "--tools"]] {
-        says(&world.types(options, 0)?, &["check of the base FAILED", "  | error: made.txt is missing"])?;
+    for options in [
+        &["log", first.as_str()][..],
+        &["log", first.as_str(), "--tools"],
+    ] {
+        says(
+            &world.types(options, 0)?,
+            &["check of the base FAILED", "  | error: made.txt is missing"],
+        )?;
     }
     let status = world.types(&["status", first.as_str()], 0)?;
-    says(&status, &["no task was started: on the base, `test -e made.txt", "ended with exit code 3"])?;
+    says(
+        &status,
+        &[
+            "no task was started: on the base, `test -e made.txt",
+            "ended with exit code 3",
+        ],
+    )?;
     world.types(&[&run[..], &["--no-verify-base"]].concat(), 0)?;
     let second = store.store().latest_run()?;
     world.types(&run, 2)?;
@@ -108,28 +152,52 @@ fn on_request() -> Outcome {
     let model = world.script(&script())?;
     let run = ["run", "plan.md", "--model", &model, "--verify", RED_BEFORE];
     world.types(&[&run[..], &["--merge", "none"]].concat(), 0)?;
-    let silenced = world.orchestrate(&run).env("ORCHESTRATE_VERIFY_BASE", "false").run()?.exits(0)?;
+    let silenced = world
+        .orchestrate(&run)
+        .env("ORCHESTRATE_VERIFY_BASE", "false")
+        .run()?
+        .exits(0)?;
     if silenced.stderr.contains("the base") {
         return fail(silenced.stderr);
     }
     // A repository does not take away what its user has not.
-    world.repository.write("orchestrate.toml", "verify_base = false\n")?;
-    says(&world.types(&run, 2)?, &["`verify_base` stays at true: a repository cannot widen it to false"])?;
-    world.types(&[&run[..], &["--no-verify-base"]].concat(), 0).map(drop)
+    world
+        .repository
+        .write("orchestrate.toml", "verify_base = false\n")?;
+    says(
+        &world.types(&run, 2)?,
+        &["`verify_base` stays at true: a repository cannot widen it to false"],
+    )?;
+    world
+        .types(&[&run[..], &["--no-verify-base"]].concat(), 0)
+        .map(drop)
 }
 
 fn for_programs() -> Outcome {
     let world = World::with_plan(PLAN)?;
     let model = world.script(&script())?;
-    let refused = world.types(&["run", "plan.md", "--model", &model, "--verify", RED_BEFORE, "--json"], 2)?;
+    let refused = world.types(
+        &[
+            "run", "plan.md", "--model", &model, "--verify", RED_BEFORE, "--json",
+        ],
+        2,
+    )?;
     let error = refused.json()?;
     let message = error["errors"][0]["message"].as_str().unwrap_or_default();
     if error["type"] != json!("error") || !message.contains("\nerror: made.txt is missing") {
         return fail(error);
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    let shown = [&status["status"], &status["exit_code"], &status["tasks"][0]["state"]];
-    if shown == [&json!("failed"), &json!(2), &json!("ready")] { Ok(()) } else { fail(status) }
+    let shown = [
+        &status["status"],
+        &status["exit_code"],
+        &status["tasks"][0]["state"],
+    ];
+    if shown == [&json!("failed"), &json!(2), &json!("ready")] {
+        Ok(())
+    } else {
+        fail(status)
+    }
 }
 
 /// Only where the tier can be the cause, and another one the way out.
@@ -145,8 +213,14 @@ fn refused_socket(tier: Confinement) -> Outcome {
         let Err(CoordinatorError::RedBase(failure)) = coordinator.finish().await else {
             return fail("the base is green");
         };
-        let names_tier = failure.fix.is_some_and(|fix| fix.contains("the doctor's line `sandbox fallback`"));
-        if names_tier == (tier == Confinement::Fallback) { Ok(()) } else { fail(format!("{failure:?}")) }
+        let names_tier = failure
+            .fix
+            .is_some_and(|fix| fix.contains("the doctor's line `sandbox fallback`"));
+        if names_tier == (tier == Confinement::Fallback) {
+            Ok(())
+        } else {
+            fail(format!("{failure:?}"))
+        }
     })
 }
 
@@ -207,7 +281,9 @@ fn verified_once() -> Outcome {
     require_results(&play(green, None)?, &[(false, true)])?;
     world.repository.write("local.log", "other\n")?;
     require_results(&play(green, None)?, &[(true, true)])?;
-    world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Same tree"])?;
+    world
+        .repository
+        .git(&["commit", "-q", "--allow-empty", "-m", "Same tree"])?;
     require_results(&play(green, None)?, &[(false, true)])
 }
 
@@ -216,11 +292,27 @@ fn landed() -> Outcome {
     let world = World::plain()?;
     world.write("one.md", COMMAND)?;
     world.write("two.md", "- [ ] T1 two (run: touch two.txt)\n")?;
-    let first = world.types(&["run", &world.file("one.md"), "--verify", "test ! -e red", "--land"], 0)?;
+    let first = world.types(
+        &[
+            "run",
+            &world.file("one.md"),
+            "--verify",
+            "test ! -e red",
+            "--land",
+        ],
+        0,
+    )?;
     says(&first, &["verifying the base", "check of the base passed"])?;
-    let second = world.types(&["run", &world.file("two.md"), "--verify", "test ! -e red"], 0)?;
+    let second = world.types(
+        &["run", &world.file("two.md"), "--verify", "test ! -e red"],
+        0,
+    )?;
     says(&second, &["the base passed its check before"])?;
-    if second.stderr.contains("verifying the base") { fail(second.stderr) } else { Ok(()) }
+    if second.stderr.contains("verifying the base") {
+        fail(second.stderr)
+    } else {
+        Ok(())
+    }
 }
 
 /// A check that was stopped has no result: neither red nor green.
@@ -250,14 +342,28 @@ fn stopped() -> Outcome {
     require_results(&resumed, &[(true, true)])
 }
 
-/// A file that the project wants in every worktree was missing: the same run continues once it is there.
+/// A file that the project wants in every worktree was missing: the same run continues once it is
+/// there.
 fn fixed_outside() -> Outcome {
     let world = World::with_plan(PLAN)?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.repository.write(".worktreeinclude", "go.log\n")?;
     let model = world.script(&script())?;
-    world.types(&["run", "plan.md", "--model", &model, "--verify", "test -e go.log"], 2)?;
-    says(&world.types(&["resume"], 2)?, &["failed to verify the base"])?;
+    world.types(
+        &[
+            "run",
+            "plan.md",
+            "--model",
+            &model,
+            "--verify",
+            "test -e go.log",
+        ],
+        2,
+    )?;
+    says(
+        &world.types(&["resume"], 2)?,
+        &["failed to verify the base"],
+    )?;
     world.repository.write("go.log", "\n")?;
     world.types(&["resume"], 0).map(drop)
 }
@@ -265,7 +371,8 @@ fn fixed_outside() -> Outcome {
 /// The same command on the same base has the same end.
 fn not_rerun() -> Outcome {
     let played = World::lived_in()?.play(COMMAND, &Script::default(), |settings| {
-        settings.run.verify = Some("test ! -e one.txt || { echo error: there is one; exit 1; }".to_owned());
+        settings.run.verify =
+            Some("test ! -e one.txt || { echo error: there is one; exit 1; }".to_owned());
     })?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Check, "error: there is one")?;
@@ -282,6 +389,12 @@ fn own_check() -> Outcome {
 
 /// Requires how often the command of T1 was started.
 fn require_runs(played: &Played, expected: usize) -> Outcome {
-    let runs = played.pick(|event| matches!(event, Event::AgentSpawned { .. }).then_some(())).len();
-    if runs == expected { Ok(()) } else { fail(format!("{runs} runs\n{}", played.story())) }
+    let runs = played
+        .pick(|event| matches!(event, Event::AgentSpawned { .. }).then_some(()))
+        .len();
+    if runs == expected {
+        Ok(())
+    } else {
+        fail(format!("{runs} runs\n{}", played.story()))
+    }
 }

@@ -1,4 +1,5 @@
-//! Stopping runs and agents: no process survives, nothing is lost, and what was stopped continues when resumed.
+//! Stopping runs and agents: no process survives, nothing is lost, and what was stopped continues
+//! when resumed.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,20 +15,33 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, GRACE, Outcome, Played, Rule, Script, World, case, done, fail, is_alive, open_gate, plan_input, require_gone,
-    runtime, seconds, until, write,
+    Case, GRACE, Outcome, Played, Rule, Script, World, case, done, fail, is_alive, open_gate,
+    plan_input, require_gone, runtime, seconds, until, write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("cancel::a_stop_leaves_no_process_full", || stop_leaves_no_process(Confinement::Full))
-            .in_tier(Confinement::Full),
-        case("cancel::a_stop_leaves_no_process_fallback", || stop_leaves_no_process(Confinement::Fallback))
-            .in_tier(Confinement::Fallback),
-        case("cancel::a_drain_lets_running_work_end", a_drain_lets_running_work_end),
-        case("cancel::a_timeout_leaves_no_process", a_timeout_leaves_no_process),
+        case("cancel::a_stop_leaves_no_process_full", || {
+            stop_leaves_no_process(Confinement::Full)
+        })
+        .in_tier(Confinement::Full),
+        case("cancel::a_stop_leaves_no_process_fallback", || {
+            stop_leaves_no_process(Confinement::Fallback)
+        })
+        .in_tier(Confinement::Fallback),
+        case(
+            "cancel::a_drain_lets_running_work_end",
+            a_drain_lets_running_work_end,
+        ),
+        case(
+            "cancel::a_timeout_leaves_no_process",
+            a_timeout_leaves_no_process,
+        ),
         case("cancel::one_agent_stops_alone", one_agent_stops_alone),
-        case("cancel::what_nobody_works_on_is_called_off", what_nobody_works_on_is_called_off),
+        case(
+            "cancel::what_nobody_works_on_is_called_off",
+            what_nobody_works_on_is_called_off,
+        ),
     ]
 }
 
@@ -49,8 +63,16 @@ fn release(run: &Run, layout: &Layout) -> Result<Option<File>, Failed> {
 
 fn sleeping(command: &str) -> Script {
     Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": command})))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": command})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"))
@@ -61,7 +83,10 @@ fn act_when(
     world: &World,
     (plan, script, word): (&str, &Script, &str),
     fits: impl FnMut(&std::sync::Arc<RunState>) -> bool,
-    (change, act): (impl FnOnce(&mut Settings), impl FnOnce(&Run, &Layout) -> Result<Option<File>, Failed>),
+    (change, act): (
+        impl FnOnce(&mut Settings),
+        impl FnOnce(&Run, &Layout) -> Result<Option<File>, Failed>,
+    ),
 ) -> Result<Played, Failed> {
     let coordinator = world.coordinator(script, change)?;
     let report = runtime()?.block_on(async {
@@ -81,20 +106,31 @@ fn act_when(
 }
 
 fn calls(state: &RunState, task: &str) -> usize {
-    state.task(&task.into()).map_or(0, |record| record.open_calls().len())
+    state
+        .task(&task.into())
+        .map_or(0, |record| record.open_calls().len())
 }
 
 fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let seconds = seconds(world.home.path(), 1);
-    let (script, before) = (sleeping(&sleepers(&seconds)), world.repository.fingerprint()?);
-    let exactly = |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(confinement);
+    let (script, before) = (
+        sleeping(&sleepers(&seconds)),
+        world.repository.fingerprint()?,
+    );
+    let exactly =
+        |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(confinement);
     let stop = |run: &Run, _: &Layout| {
         run.raise(ShutdownLevel::Stop);
         Ok(None)
     };
     let plan = "- [ ] T1 slow\n";
-    let played = act_when(&world, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (exactly, stop))?;
+    let played = act_when(
+        &world,
+        (plan, &script, &seconds),
+        |state| calls(state, "T1") == 1,
+        (exactly, stop),
+    )?;
     require_gone(&seconds)?;
     played.require(130, &[("T1", TaskState::Ready)])?;
     before.require_same(&world.repository.fingerprint()?)?;
@@ -109,9 +145,14 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     drop(played);
     let resumed = world.resume(&run, &script, exactly)?;
     resumed.require(0, &[("T1", Merged)])?;
-    // What the stopped command had written is still there, and the first reply was not requested again.
+    // What the stopped command had written is still there, and the first reply was not requested
+    // again.
     let kept = world.merged(&resumed.report, "half.txt")? == "half";
-    if kept && resumed.report.tasks[0].turns == 3 { Ok(()) } else { fail(resumed.story()) }
+    if kept && resumed.report.tasks[0].turns == 3 {
+        Ok(())
+    } else {
+        fail(resumed.story())
+    }
 }
 
 fn a_drain_lets_running_work_end() -> Outcome {
@@ -122,12 +163,18 @@ fn a_drain_lets_running_work_end() -> Outcome {
         run.raise(ShutdownLevel::Drain);
         release(run, layout)
     };
-    let played =
-        act_when(&world, (plan, &script, ""), |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, drain))?;
+    let played = act_when(
+        &world,
+        (plan, &script, ""),
+        |state| calls(state, "T1") == 1,
+        (|_: &mut Settings| {}, drain),
+    )?;
     played.require(130, &[("T1", Merged), ("T2", TaskState::Pending)])?;
     let run = played.report.run_id.clone();
     drop(played);
-    world.resume(&run, &script, |_| {})?.require(0, &[("T1", Merged), ("T2", Merged)])
+    world
+        .resume(&run, &script, |_| {})?
+        .require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
 fn a_timeout_leaves_no_process() -> Outcome {
@@ -140,7 +187,13 @@ fn a_timeout_leaves_no_process() -> Outcome {
 }
 
 fn stop_agent(run: &Run, agent: &str) -> Result<InboxId, Failed> {
-    Ok(run.store().send(run.id(), &Request::StopAgent { agent: agent.into(), holder: None })?)
+    Ok(run.store().send(
+        run.id(),
+        &Request::StopAgent {
+            agent: agent.into(),
+            holder: None,
+        },
+    )?)
 }
 
 fn one_agent_stops_alone() -> Outcome {
@@ -150,10 +203,23 @@ fn one_agent_stops_alone() -> Outcome {
     let plan = "- [ ] T1 slow\n- [ ] T2 quick\n";
     let nothing = |_: &mut Settings| {};
     let stop = |run: &Run, _: &Layout| stop_agent(run, "T1").map(|_| None);
-    let played = act_when(&world, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (nothing, stop))?;
+    let played = act_when(
+        &world,
+        (plan, &script, &seconds),
+        |state| calls(state, "T1") == 1,
+        (nothing, stop),
+    )?;
     require_gone(&seconds)?;
     played.require(0, &[("T1", Cancelled), ("T2", Merged)])?;
-    if Path::new(&played.coordinator.layout().worktree(&played.report.run_id, &"T1".into())).join("half.txt").exists() {
+    if Path::new(
+        &played
+            .coordinator
+            .layout()
+            .worktree(&played.report.run_id, &"T1".into()),
+    )
+    .join("half.txt")
+    .exists()
+    {
         Ok(())
     } else {
         fail("the worktree of the stopped agent is gone")
@@ -170,6 +236,11 @@ fn what_nobody_works_on_is_called_off() -> Outcome {
         until(GRACE, || Ok(run.store().answer(sent)?))?.map_err(Failed::from)?;
         release(run, layout)
     };
-    let played = act_when(&world, (plan, &script, ""), |state| calls(state, "T1") == 1, (nothing, stop))?;
+    let played = act_when(
+        &world,
+        (plan, &script, ""),
+        |state| calls(state, "T1") == 1,
+        (nothing, stop),
+    )?;
     played.require(0, &[("T1", Merged), ("T2", Cancelled)])
 }

@@ -2,22 +2,48 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Case, Home, Outcome, Repository, Script, World, at, case, done, fail, sandboxed, says, write};
+use crate::support::{
+    Case, Home, Outcome, Repository, Script, World, at, case, done, fail, sandboxed, says, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
-        case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
-        case("check::what_is_odd_about_a_role_in_use_is_said", what_is_odd_about_a_role_in_use_is_said),
-        case("check::without_a_repository_the_plan_is_judged_and_the_lack_named", without_a_repository),
-        sandboxed("check::a_check_whose_file_is_missing_is_told_as_by_a_run", a_check_whose_file_is_missing_is_told),
+        case(
+            "check::a_plan_is_reported_as_the_contract_says",
+            a_plan_is_reported_as_the_contract_says,
+        ),
+        case(
+            "check::plans_that_cannot_run_exit_2_with_every_error",
+            plans_that_cannot_run_exit_2_with_every_error,
+        ),
+        case(
+            "check::what_is_odd_about_a_role_in_use_is_said",
+            what_is_odd_about_a_role_in_use_is_said,
+        ),
+        case(
+            "check::without_a_repository_the_plan_is_judged_and_the_lack_named",
+            without_a_repository,
+        ),
+        sandboxed(
+            "check::a_check_whose_file_is_missing_is_told_as_by_a_run",
+            a_check_whose_file_is_missing_is_told,
+        ),
         case(
             "check::what_a_run_refuses_in_the_repository_is_an_error",
             what_a_run_refuses_in_the_repository_is_an_error,
         ),
-        case("check::optional_tasks_are_left_out_on_request_as_by_a_run", optional_tasks_are_left_out_on_request),
-        case("check::a_run_says_in_short_what_a_check_shows", a_run_says_in_short_what_a_check_shows),
-        sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
+        case(
+            "check::optional_tasks_are_left_out_on_request_as_by_a_run",
+            optional_tasks_are_left_out_on_request,
+        ),
+        case(
+            "check::a_run_says_in_short_what_a_check_shows",
+            a_run_says_in_short_what_a_check_shows,
+        ),
+        sandboxed(
+            "check::a_run_starts_from_any_revision",
+            a_run_starts_from_any_revision,
+        ),
     ]
 }
 
@@ -36,7 +62,10 @@ fn a_plan_is_reported_as_the_contract_says() -> Outcome {
         "id": "T3", "title": "Review", "status": "todo", "section": "Sharpen", "line": 8, "depends": ["T1"],
         "files": [], "agent": "reviewer", "verify": null, "parallel": false, "details": ["look at naming"],
     });
-    let tasks = at(&report, "/tasks")?.as_array().cloned().unwrap_or_default();
+    let tasks = at(&report, "/tasks")?
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     if tasks.get(1) != Some(&expected) {
         return fail(format!("{tasks:?}"));
     }
@@ -59,13 +88,32 @@ fn optional_tasks_are_left_out_on_request() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 Store\n- [ ]* T2 Polish\n";
     world.repository.write("plan.md", plan)?;
-    let report = world.types(&["check", "plan.md", "--skip-optional", "--json"], 0)?.json()?;
+    let report = world
+        .types(&["check", "plan.md", "--skip-optional", "--json"], 0)?
+        .json()?;
     if at(&report, "/tasks/1/status")? != "left_out" || *at(&report, "/waves")? != json!([["T1"]]) {
         return fail(report.to_string());
     }
-    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
-    world.types(&["run", "plan.md", "--model", &model, "--skip-optional", "--land"], 0)?;
-    says(&world.types(&["status"], 0)?, &["T2", "cancelled", "it is optional"])?;
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(done("T1")),
+    )?;
+    world.types(
+        &[
+            "run",
+            "plan.md",
+            "--model",
+            &model,
+            "--skip-optional",
+            "--land",
+        ],
+        0,
+    )?;
+    says(
+        &world.types(&["status"], 0)?,
+        &["T2", "cancelled", "it is optional"],
+    )?;
     match world.repository.read("plan.md")? {
         written if written == plan.replacen("[ ]", "[x]", 1) => Ok(()),
         written => fail(written),
@@ -73,12 +121,28 @@ fn optional_tasks_are_left_out_on_request() -> Outcome {
 }
 
 fn a_run_says_in_short_what_a_check_shows() -> Outcome {
-    let world = World::with_plan("# P\n\n- [ ] T1 Store\n- [>] T2 Move\n\n## Won't do\n\n- [ ] Print\n- [ ] Fax\n")?;
-    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    let world = World::with_plan(
+        "# P\n\n- [ ] T1 Store\n- [>] T2 Move\n\n## Won't do\n\n- [ ] Print\n- [ ] Fax\n",
+    )?;
+    let model = world.script(
+        &Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(done("T1")),
+    )?;
     let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
-    says(&ran, &["line 4 is not run: `[>]` is not a box", "what stands below \"Won't do\" is not run"])?;
+    says(
+        &ran,
+        &[
+            "line 4 is not run: `[>]` is not a box",
+            "what stands below \"Won't do\" is not run",
+        ],
+    )?;
     let quiet = world.types(&["run", "plan.md", "--model", &model, "--quiet"], 0)?;
-    if quiet.stderr.contains("is not run") { fail(quiet.stderr) } else { Ok(()) }
+    if quiet.stderr.contains("is not run") {
+        fail(quiet.stderr)
+    } else {
+        Ok(())
+    }
 }
 
 fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
@@ -86,12 +150,22 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
     let table: [(&str, Places); 8] = [
         ("", &[(0, 0, "empty_plan")]),
         ("# Only words\n", &[(0, 0, "no_tasks")]),
-        ("- [ ] T1 x (depends: T2)\n- [ ] T2 y (depends: T1)\n", &[(0, 0, "cycle")]),
+        (
+            "- [ ] T1 x (depends: T2)\n- [ ] T2 y (depends: T1)\n",
+            &[(0, 0, "cycle")],
+        ),
         (
             "- [ ] T1 a (depends: T9)\n- [ ] T1 b (agent: nobody)\n",
-            &[(1, 22, "unknown_dependency"), (2, 7, "duplicate_id"), (2, 20, "unknown_role")],
+            &[
+                (1, 22, "unknown_dependency"),
+                (2, 7, "duplicate_id"),
+                (2, 20, "unknown_role"),
+            ],
         ),
-        ("---\nmax_agent: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_key")]),
+        (
+            "---\nmax_agent: 3\n---\n- [ ] T1 a\n",
+            &[(2, 1, "unknown_key")],
+        ),
         (
             "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T3)\n",
             &[(1, 22, "cycle"), (3, 22, "cycle")],
@@ -100,16 +174,27 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
             "---\nbase: nosuch\nmodel: replay:r-abcdef\n---\n- [ ] T1 a\n",
             &[(2, 1, "unknown_base"), (3, 1, "not_available")],
         ),
-        ("---\nmerge: none\n---\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n", &[(5, 1, "never_merged")]),
+        (
+            "---\nmerge: none\n---\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n",
+            &[(5, 1, "never_merged")],
+        ),
     ];
     for (plan, expected) in table {
         let report = check(plan, 2)?;
-        let errors = at(&report, "/errors")?.as_array().cloned().unwrap_or_default();
-        let number = |error: &Value, key: &str| error.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let errors = at(&report, "/errors")?
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let number =
+            |error: &Value, key: &str| error.get(key).and_then(Value::as_u64).unwrap_or_default();
         let found: Vec<(u64, u64, String)> = errors
             .iter()
             .map(|error| {
-                let code = error.get("code").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let code = error
+                    .get("code")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned();
                 (number(error, "line"), number(error, "column"), code)
             })
             .collect();
@@ -136,18 +221,27 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
 fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
     let world = World::plain()?;
     for role in ["named", "default", "done", "idle"] {
-        let text = format!("---\ndescription: Helps.\ntools: Raed, Bash(git status:*)\n---\nYou help as {role}.\n");
-        world.repository.write(&format!(".orchestrate/agents/{role}.md"), &text)?;
+        let text = format!(
+            "---\ndescription: Helps.\ntools: Raed, Bash(git status:*)\n---\nYou help as {role}.\n"
+        );
+        world
+            .repository
+            .write(&format!(".orchestrate/agents/{role}.md"), &text)?;
     }
     world.repository.commit_all("Add roles")?;
     let tasks = "- [ ] T1 a @named\n- [ ] T2 b\n- [ ] T3 c @named\n- [x] T4 d @done\n";
-    world.repository.write("plan.md", &format!("---\nagent: default\n---\n{tasks}"))?;
+    world
+        .repository
+        .write("plan.md", &format!("---\nagent: default\n---\n{tasks}"))?;
     // Without a model the run does not begin, but it has warned by then.
     for (command, code) in [("check", 0), ("run", 2)] {
         let said = world.types(&[command, "plan.md"], code)?.stderr;
-        let told =
-            ["named", "default", "done", "idle"].map(|role| said.matches(&format!("agents/{role}.md: ")).count());
-        let odd = ["unknown tool `Raed`", "line 3: `Bash(git status:*)` grants all of `run_shell_command`"];
+        let told = ["named", "default", "done", "idle"]
+            .map(|role| said.matches(&format!("agents/{role}.md: ")).count());
+        let odd = [
+            "unknown tool `Raed`",
+            "line 3: `Bash(git status:*)` grants all of `run_shell_command`",
+        ];
         if told != [2, 2, 0, 0] || odd.iter().any(|odd| said.matches(odd).count() != 2) {
             return fail(format!("{command} {told:?}: {said}"));
         }
@@ -161,20 +255,34 @@ fn a_check_whose_file_is_missing_is_told() -> Outcome {
     world.repository.commit_all("Add a check")?;
     world.repository.write("plan.md", "---\nverify: ./missing.sh\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n- [ ] T2 b (run: true) (verify: A=1 ./nowhere/check)\n")?;
     let type_in = |arguments: &[&str]| world.orchestrate(arguments).run();
-    let told = [("line 2, column 1", "./missing.sh"), ("line 5, column 1", "./nowhere/check")];
-    let told =
-        told.map(|(place, file)| format!("{place}: the file `{file}` is not in the commit that the run starts from"));
-    let said = type_in(&["check", "plan.md"])?.exits(0)?.stdout + &type_in(&["run", "plan.md"])?.stderr;
-    if told.iter().any(|told| said.matches(told).count() != 2) || said.matches("is not in the commit").count() != 4 {
+    let told = [
+        ("line 2, column 1", "./missing.sh"),
+        ("line 5, column 1", "./nowhere/check"),
+    ];
+    let told = told.map(|(place, file)| {
+        format!("{place}: the file `{file}` is not in the commit that the run starts from")
+    });
+    let said =
+        type_in(&["check", "plan.md"])?.exits(0)?.stdout + &type_in(&["run", "plan.md"])?.stderr;
+    if told.iter().any(|told| said.matches(told).count() != 2)
+        || said.matches("is not in the commit").count() != 4
+    {
         return fail(said);
     }
-    // A worktree's setup may create any file, and an older commit may lack a file that this one has.
-    world.repository.write("orchestrate.toml", "[worktree]\nsetup = \"true\"\n")?;
+    // A worktree's setup may create any file, and an older commit may lack a file that this one
+    // has.
+    world
+        .repository
+        .write("orchestrate.toml", "[worktree]\nsetup = \"true\"\n")?;
     let made = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
     std::fs::remove_file(world.repository.path().join("orchestrate.toml"))?;
-    world.repository.write("plan.md", "---\nbase: HEAD~1\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n")?;
+    world.repository.write(
+        "plan.md",
+        "---\nbase: HEAD~1\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n",
+    )?;
     let older = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
-    if !made.contains("is not in the commit") && older.contains("`./there.sh` is not in the commit") {
+    if !made.contains("is not in the commit") && older.contains("`./there.sh` is not in the commit")
+    {
         Ok(())
     } else {
         fail(made + &older)
@@ -185,27 +293,55 @@ fn without_a_repository() -> Outcome {
     let home = Home::new()?;
     std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
     let words = "not a git repository (or any parent directory); run `git init`";
-    let run = home.orchestrate(home.path(), &["run", "plan.md"]).run()?.exits(2)?.stderr;
-    let ran = home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(2)?;
-    let is_judged = ran.stdout.contains("T1") && !ran.stdout.contains("warning") && ran.stderr.is_empty();
-    if is_judged && ran.stdout.contains(words) && run.contains(words) { Ok(()) } else { fail(ran.stdout + &run) }
+    let run = home
+        .orchestrate(home.path(), &["run", "plan.md"])
+        .run()?
+        .exits(2)?
+        .stderr;
+    let ran = home
+        .orchestrate(home.path(), &["check", "plan.md"])
+        .run()?
+        .exits(2)?;
+    let is_judged =
+        ran.stdout.contains("T1") && !ran.stdout.contains("warning") && ran.stderr.is_empty();
+    if is_judged && ran.stdout.contains(words) && run.contains(words) {
+        Ok(())
+    } else {
+        fail(ran.stdout + &run)
+    }
 }
 
 /// The plan is checked all the same, so that all errors are reported at once.
 fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
-    // A sparse checkout is refused when the repository is opened, an encoding when a run is to start in it.
-    for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "names the encoding \"UTF-16\"")] {
+    // A sparse checkout is refused when the repository is opened, an encoding when a run is to
+    // start in it.
+    for (is_sparse, words) in [
+        ("true", "checkout is sparse"),
+        ("false", "names the encoding \"UTF-16\""),
+    ] {
         let (home, repository) = (Home::new()?, Repository::plain()?);
         repository.write("plan.md", "- [ ] T1 a\n")?;
         repository.write(".gitattributes", "*.ps1 working-tree-encoding=UTF-16\n")?;
         repository.commit_all("Store in another encoding")?;
         repository.git(&["config", "core.sparseCheckout", is_sparse])?;
-        let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
-        let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(2)?.json()?;
+        let run = home
+            .orchestrate(repository.path(), &["run", "plan.md"])
+            .run()?
+            .exits(2)?;
+        let report = home
+            .orchestrate(repository.path(), &["check", "plan.md", "--json"])
+            .run()?
+            .exits(2)?
+            .json()?;
         let found = &report["errors"][0];
         let message = found["message"].as_str().unwrap_or_default();
-        let is_said = message.starts_with("a run would fail to use the repository at ") && message.contains(words);
-        if !is_said || !run.stderr.contains(words) || found["code"] != "repository_refused" || found["line"] != 0 {
+        let is_said = message.starts_with("a run would fail to use the repository at ")
+            && message.contains(words);
+        if !is_said
+            || !run.stderr.contains(words)
+            || found["code"] != "repository_refused"
+            || found["line"] != 0
+        {
             return fail(format!("{found}\n{}", run.stderr));
         }
     }
@@ -213,21 +349,46 @@ fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", "- [ ] T1 a\n")?;
     repository.git(&["config", "--unset", "user.name"])?;
-    let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(2)?.stdout;
-    if said.contains("a run would fail to commit: git's user.name") { Ok(()) } else { fail(said) }
+    let said = home
+        .orchestrate(repository.path(), &["check", "plan.md"])
+        .run()?
+        .exits(2)?
+        .stdout;
+    if said.contains("a run would fail to commit: git's user.name") {
+        Ok(())
+    } else {
+        fail(said)
+    }
 }
 
-/// Every git command fails if a file that is included depending on remotes configures remotes itself.
+/// Every git command fails if a file that is included depending on remotes configures remotes
+/// itself.
 fn an_unreadable_configuration_is_refused() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 a\n")?;
-    world.repository.write(".git/more", "[remote \"more\"]\n\turl = https://example.org/more\n")?;
-    world.repository.git(&["config", "remote.origin.url", "https://example.org/it"])?;
-    world.repository.git(&["config", "includeIf.hasconfig:remote.*.url:https://example.org/**.path", "more"])?;
-    for typed in [&["run", "plan.md"][..], &["check", "plan.md"], &["status"], &["land"]] {
+    world.repository.write(
+        ".git/more",
+        "[remote \"more\"]\n\turl = https://example.org/more\n",
+    )?;
+    world
+        .repository
+        .git(&["config", "remote.origin.url", "https://example.org/it"])?;
+    world.repository.git(&[
+        "config",
+        "includeIf.hasconfig:remote.*.url:https://example.org/**.path",
+        "more",
+    ])?;
+    for typed in [
+        &["run", "plan.md"][..],
+        &["check", "plan.md"],
+        &["status"],
+        &["land"],
+    ] {
         let ran = world.types(typed, 2)?;
         let said = ran.stdout + &ran.stderr;
-        if !said.contains("git cannot read its configuration (fatal: remote URLs cannot be configured") {
+        if !said
+            .contains("git cannot read its configuration (fatal: remote URLs cannot be configured")
+        {
             return fail(format!("{typed:?}: {said}"));
         }
     }
@@ -238,9 +399,17 @@ fn a_run_starts_from_any_revision() -> Outcome {
     let world = World::plain()?;
     world.repository.write("more.txt", "more\n")?;
     world.repository.commit_all("more")?;
-    world.repository.write("plan.md", "---\nbase: HEAD^\n---\n- [ ] T1 Make it (run: touch made)\n")?;
+    world.repository.write(
+        "plan.md",
+        "---\nbase: HEAD^\n---\n- [ ] T1 Make it (run: touch made)\n",
+    )?;
     let first = world.repository.git(&["rev-parse", "HEAD~1"])?;
-    for base in [&[][..], &["--base", "HEAD~1"], &["--base", "@{0}~1"], &["--base", ":/more^"]] {
+    for base in [
+        &[][..],
+        &["--base", "HEAD~1"],
+        &["--base", "@{0}~1"],
+        &["--base", ":/more^"],
+    ] {
         let arguments = [&["run", "plan.md", "--json"][..], base].concat();
         // Git reads `:/more^` as a search for the message `more^`, so it names nothing.
         let code = if base.contains(&":/more^") { 2 } else { 0 };

@@ -1,27 +1,51 @@
-//! The library's API: children spawned from a program, messages to them, their merging, and the examples.
+//! The library's API: children spawned from a program, messages to them, their merging, and the
+//! examples.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Archive, Cancel, ChildSpec, CleanOptions, CoordinatorError, LandOptions, Settings};
-use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged, NothingToDo};
+use orchestrate_coordinator::{
+    Archive, Cancel, ChildSpec, CleanOptions, CoordinatorError, LandOptions, Settings,
+};
+use orchestrate_core::TaskState::{
+    AwaitingReview, Cancelled, Failed as FailedTask, Merged, NothingToDo,
+};
 use orchestrate_core::event::Event;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, runtime, workspace_cargo, write};
+use crate::support::{
+    Case, Outcome, Rule, Script, World, case, done, fail, runtime, workspace_cargo, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("children::are_spawned_waited_for_and_merged", are_spawned_waited_for_and_merged),
-        case("children::tell_what_happens_to_them", tell_what_happens_to_them),
+        case(
+            "children::are_spawned_waited_for_and_merged",
+            are_spawned_waited_for_and_merged,
+        ),
+        case(
+            "children::tell_what_happens_to_them",
+            tell_what_happens_to_them,
+        ),
         case("children::read_what_they_are_sent", read_what_they_are_sent),
         case("children::can_be_cancelled", can_be_cancelled),
-        case("children::number_each_message_for_its_sender", number_each_message_for_its_sender),
-        case("children::of_a_run_that_breaks_off_say_so", of_a_run_that_breaks_off_say_so),
-        case("children::that_are_still_held_lock_nothing", that_are_still_held_lock_nothing),
-        case("children::example_spawn_children_runs", || example("spawn_children", "2 children merged")),
+        case(
+            "children::number_each_message_for_its_sender",
+            number_each_message_for_its_sender,
+        ),
+        case(
+            "children::of_a_run_that_breaks_off_say_so",
+            of_a_run_that_breaks_off_say_so,
+        ),
+        case(
+            "children::that_are_still_held_lock_nothing",
+            that_are_still_held_lock_nothing,
+        ),
+        case("children::example_spawn_children_runs", || {
+            example("spawn_children", "2 children merged")
+        }),
         case("children::example_tree_runs", || {
             example(
                 "tree",
@@ -29,11 +53,21 @@ pub(crate) fn cases() -> Vec<Case> {
             )
         }),
         case("children::example_land_children_runs", || {
-            example("land_children", "the reader answers: It is a sample.\nmain has the greeting: Hello!")
+            example(
+                "land_children",
+                "the reader answers: It is a sample.\nmain has the greeting: Hello!",
+            )
         }),
-        case("children::with_a_relative_state_folder_land_and_are_cleaned", with_a_relative_state_folder),
-        case("children::example_custom_tool_runs", || example("custom_tool", "count got \"3 words\"")),
-        case("children::example_review_branches_runs", || example("review_branches", "approved")),
+        case(
+            "children::with_a_relative_state_folder_land_and_are_cleaned",
+            with_a_relative_state_folder,
+        ),
+        case("children::example_custom_tool_runs", || {
+            example("custom_tool", "count got \"3 words\"")
+        }),
+        case("children::example_review_branches_runs", || {
+            example("review_branches", "approved")
+        }),
     ]
 }
 
@@ -41,40 +75,71 @@ pub(crate) fn cases() -> Vec<Case> {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn child(id: &str) -> ChildSpec {
-    ChildSpec { id: Some(id.into()), ..ChildSpec::new(format!("write {id}")) }
+    ChildSpec {
+        id: Some(id.into()),
+        ..ChildSpec::new(format!("write {id}"))
+    }
 }
 
 fn two() -> Script {
-    ["a", "b"].into_iter().fold(Script::default(), |script, id| {
-        script.rule(write(id, &format!("{id}.txt"), &format!("{id}\n"))).rule(done(id))
-    })
+    ["a", "b"]
+        .into_iter()
+        .fold(Script::default(), |script, id| {
+            script
+                .rule(write(id, &format!("{id}.txt"), &format!("{id}\n")))
+                .rule(done(id))
+        })
 }
 
 fn are_spawned_waited_for_and_merged() -> Outcome {
     let world = World::lived_in()?;
     let before = world.repository.fingerprint()?;
-    let script = two().rule(Rule::task("c").text("I changed nothing.")).rule(Rule::task("d").text("It has two files."));
+    let script = two()
+        .rule(Rule::task("c").text("I changed nothing."))
+        .rule(Rule::task("d").text("It has two files."));
     let coordinator = world.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
-        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let (a, b) = (
+            coordinator.spawn(child("a")).await?,
+            coordinator.spawn(child("b")).await?,
+        );
         let role = Some("implementer".to_owned());
         let (c, d) = (ChildSpec { role, ..child("c") }, child("d"));
         let (c, d) = (coordinator.spawn(c).await?, coordinator.spawn(d).await?);
-        let waited = [a.wait().await?.state, b.wait().await?.state, c.wait().await?.state];
+        let waited = [
+            a.wait().await?.state,
+            b.wait().await?.state,
+            c.wait().await?.state,
+        ];
         if waited != [AwaitingReview, AwaitingReview, FailedTask] {
             return fail(format!("{waited:?}"));
         }
         let merged = coordinator.merge(&[b, a, c, d]).await?;
-        let states: Vec<_> = merged.iter().map(|task| (task.id.as_str(), task.state)).collect();
+        let states: Vec<_> = merged
+            .iter()
+            .map(|task| (task.id.as_str(), task.state))
+            .collect();
         // Nobody has given the last one a role that must change files, so its answer is its result.
-        if states != [("b", Merged), ("a", Merged), ("c", FailedTask), ("d", NothingToDo)] {
+        if states
+            != [
+                ("b", Merged),
+                ("a", Merged),
+                ("c", FailedTask),
+                ("d", NothingToDo),
+            ]
+        {
             return fail(format!("{merged:#?}"));
         }
-        let answer = merged.last().and_then(|task| task.hand_back.as_ref()).map(|handed| handed.summary.as_str());
+        let answer = merged
+            .last()
+            .and_then(|task| task.hand_back.as_ref())
+            .map(|handed| handed.summary.as_str());
         if answer != Some("It has two files.") {
             return fail(format!("{answer:?}"));
         }
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
         Ok::<_, Failed>(report)
     })?;
     before.require_same(&world.repository.fingerprint()?)?;
@@ -83,14 +148,21 @@ fn are_spawned_waited_for_and_merged() -> Outcome {
             return fail(format!("{id}.txt is not merged"));
         }
     }
-    if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+    if report.exit_code == Some(1) {
+        Ok(())
+    } else {
+        fail(format!("{report:#?}"))
+    }
 }
 
 fn tell_what_happens_to_them() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&two(), |_| {})?;
     runtime()?.block_on(async {
-        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let (a, b) = (
+            coordinator.spawn(child("a")).await?,
+            coordinator.spawn(child("b")).await?,
+        );
         let mut events = a.events();
         coordinator.merge(&[a, b]).await?;
         coordinator.finish().await?;
@@ -102,7 +174,8 @@ fn tell_what_happens_to_them() -> Outcome {
             kinds.push(json!(fact.event)["type"].clone());
         }
         let has = |kind: &str| kinds.contains(&json!(kind));
-        if kinds.first() == Some(&json!("task.added")) && has("tool.finished") && has("task.merged") {
+        if kinds.first() == Some(&json!("task.added")) && has("tool.finished") && has("task.merged")
+        {
             return Ok(());
         }
         fail(format!("{kinds:?}"))
@@ -115,7 +188,10 @@ fn read_what_they_are_sent() -> Outcome {
         .rule(
             Rule::task("a")
                 .last_contains("\nuse port 4711\n</data-")
-                .call("write_file", &json!({"path": "port.txt", "content": "4711\n"})),
+                .call(
+                    "write_file",
+                    &json!({"path": "port.txt", "content": "4711\n"}),
+                ),
         )
         .rule(Rule::task("a").last_contains("port.txt").text("Done."));
     let script = (1..=90).fold(script, |script, turn| {
@@ -132,21 +208,35 @@ fn read_what_they_are_sent() -> Outcome {
         if a.send("too late").await.is_ok() {
             return fail("a child that has ended takes a message");
         }
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
         Ok::<_, Failed>(report)
     })?;
-    if world.merged(&report, "port.txt")? == "4711" { Ok(()) } else { fail("the message was not read") }
+    if world.merged(&report, "port.txt")? == "4711" {
+        Ok(())
+    } else {
+        fail("the message was not read")
+    }
 }
 
 fn can_be_cancelled() -> Outcome {
     let world = World::lived_in()?;
-    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 60"}));
+    let slow = Rule::task("slow")
+        .turn(1)
+        .call("run_shell_command", &json!({"command": "sleep 60"}));
     let script = two().rule(slow);
     let coordinator = world.coordinator(&script, |_| {})?;
     runtime()?.block_on(async {
-        let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
+        let (slow, a) = (
+            coordinator.spawn(child("slow")).await?,
+            coordinator.spawn(child("a")).await?,
+        );
         // A child of the slow one ends with it, although its own agent has finished.
-        let below = ChildSpec { parent: Some("slow".into()), ..child("b") };
+        let below = ChildSpec {
+            parent: Some("slow".into()),
+            ..child("b")
+        };
         let below = coordinator.spawn(below).await?;
         below.wait().await?;
         let mut events = slow.events();
@@ -167,15 +257,23 @@ fn can_be_cancelled() -> Outcome {
             }
         }
         coordinator.merge(&[a]).await?;
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
-        if report.exit_code == Some(0) { Ok(()) } else { fail(format!("{report:#?}")) }
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
+        if report.exit_code == Some(0) {
+            Ok(())
+        } else {
+            fail(format!("{report:#?}"))
+        }
     })
 }
 
 /// Messages that are sent at the same moment have different numbers, which their senders receive.
 fn number_each_message_for_its_sender() -> Outcome {
     let world = World::lived_in()?;
-    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
+    let slow = Rule::task("slow")
+        .turn(1)
+        .call("run_shell_command", &json!({"command": "sleep 600"}));
     let coordinator = world.coordinator(&Script::default().rule(slow), |_| {})?;
     runtime()?.block_on(async {
         let slow = coordinator.spawn(child("slow")).await?;
@@ -184,7 +282,11 @@ fn number_each_message_for_its_sender() -> Outcome {
             let slow = slow.clone();
             sending.spawn(async move { slow.send(format!("message {text}")).await });
         }
-        let mut numbers = sending.join_all().await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut numbers = sending
+            .join_all()
+            .await
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
         numbers.sort_unstable();
         if numbers != (1..=32).collect::<Vec<_>>() {
             return fail(format!("{numbers:?}"));
@@ -195,25 +297,39 @@ fn number_each_message_for_its_sender() -> Outcome {
     })
 }
 
-/// Callers that wait when the dispatcher ends with an error are notified, and `finish` returns that error.
+/// Callers that wait when the dispatcher ends with an error are notified, and `finish` returns that
+/// error.
 fn of_a_run_that_breaks_off_say_so() -> Outcome {
     let world = World::lived_in()?;
-    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
+    let slow = Rule::task("slow")
+        .turn(1)
+        .call("run_shell_command", &json!({"command": "sleep 600"}));
     let coordinator = world.coordinator(&two().rule(slow), |_| {})?;
     let told = async {
-        let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
+        let (slow, a) = (
+            coordinator.spawn(child("slow")).await?,
+            coordinator.spawn(child("a")).await?,
+        );
         let b = coordinator.spawn(child("b")).await?;
         a.wait().await?;
         b.wait().await?;
         // Another process commits on the integration branch, so the run may no longer move it.
-        let strange = world.repository.git(&["commit-tree", "-m", "mine", "HEAD^{tree}"])?;
+        let strange = world
+            .repository
+            .git(&["commit-tree", "-m", "mine", "HEAD^{tree}"])?;
         let run = &coordinator.store().runs()?[0].run_id;
-        world.repository.git(&["update-ref", &run.integration_ref(), strange.trim()])?;
+        world
+            .repository
+            .git(&["update-ref", &run.integration_ref(), strange.trim()])?;
         let (mut events, merging, waiting) = (slow.events(), [a, b], slow.wait());
         let merged = coordinator.merge(&merging).await;
         let waited = waiting.await;
         while events.recv().await.is_some() {}
-        for outcome in [merged.map(drop), waited.map(drop), coordinator.spawn(child("c")).await.map(drop)] {
+        for outcome in [
+            merged.map(drop),
+            waited.map(drop),
+            coordinator.spawn(child("c")).await.map(drop),
+        ] {
             if !matches!(outcome, Err(CoordinatorError::Ended(_))) {
                 return fail(format!("{outcome:?}"));
             }
@@ -235,12 +351,16 @@ fn that_are_still_held_lock_nothing() -> Outcome {
         let a = coordinator.spawn(child("a")).await?;
         let mut events = a.events();
         coordinator.merge(std::slice::from_ref(&a)).await?;
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
         coordinator.resume(&report.run_id).await?.wait().await?;
         let cancelled = a.cancel();
         let commands = coordinator.store().open_commands(&report.run_id)?;
         if !matches!(cancelled, Err(CoordinatorError::Ended(_))) || !commands.is_empty() {
-            return fail(format!("whoever takes the run over would cancel a child: {commands:?}"));
+            return fail(format!(
+                "whoever takes the run over would cancel a child: {commands:?}"
+            ));
         }
         if events.recv().await.is_none() || a.wait().await?.state != Merged {
             return fail("what was recorded cannot be read any more");
@@ -249,40 +369,63 @@ fn that_are_still_held_lock_nothing() -> Outcome {
     })
 }
 
-/// A path that counts from the current folder serves git in every other folder too; and all of it is called in async
-/// code.
+/// A path that counts from the current folder serves git in every other folder too; and all of it
+/// is called in async code.
 fn with_a_relative_state_folder() -> Outcome {
     let world = World::plain()?;
     let state = relative_to_here(&world.home.state())?;
     let settings = |state: &Path| Settings::new(state);
-    let coordinator = world.coordinator(&two(), |settings| settings.state_dir.clone_from(&state))?;
+    let coordinator =
+        world.coordinator(&two(), |settings| settings.state_dir.clone_from(&state))?;
     runtime()?.block_on(async {
-        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let (a, b) = (
+            coordinator.spawn(child("a")).await?,
+            coordinator.spawn(child("b")).await?,
+        );
         coordinator.merge(&[a, b]).await?;
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
         drop(coordinator);
         let runs = Archive::open(world.repository.path(), settings(&state))?;
         let options = LandOptions::default();
         let landed = runs.land(&report.run_id, &options).await?;
         runs.unland(&report.run_id, &options).await?;
-        let dropped = runs.drop_task(&report.run_id, &"b".into(), false, &Cancel::new()).await?;
+        let dropped = runs
+            .drop_task(&report.run_id, &"b".into(), false, &Cancel::new())
+            .await?;
         runs.clean(&report.run_id, CleanOptions::default()).await?;
         let again = runs.land(&report.run_id, &options).await?;
         let files = world.repository.git(&["ls-tree", "--name-only", "HEAD"])?;
         let is_right = landed.to == report.integration_commit && again.to == dropped.result;
-        if is_right && files.contains("a.txt") && !files.contains("b.txt") { Ok(()) } else { fail(files) }
+        if is_right && files.contains("a.txt") && !files.contains("b.txt") {
+            Ok(())
+        } else {
+            fail(files)
+        }
     })
 }
 
 /// Returns a path as it counts from this process's folder.
 fn relative_to_here(path: &Path) -> Result<PathBuf, Failed> {
-    let up = std::env::current_dir()?.components().skip(1).map(|_| "..").collect::<PathBuf>();
+    let up = std::env::current_dir()?
+        .components()
+        .skip(1)
+        .map(|_| "..")
+        .collect::<PathBuf>();
     Ok(up.join(path.strip_prefix("/")?))
 }
 
 /// Runs an example as a new user does; it needs no key, and creates its own sample.
 fn example(name: &str, says: &str) -> Outcome {
     let ran = workspace_cargo(&["run", "-q", "--offline", "--example", name]).output()?;
-    let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    if ran.status.success() && out.contains(says) { Ok(()) } else { fail(format!("{out}\n{err}")) }
+    let (out, err) = (
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr),
+    );
+    if ran.status.success() && out.contains(says) {
+        Ok(())
+    } else {
+        fail(format!("{out}\n{err}"))
+    }
 }

@@ -14,53 +14,102 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Case, Outcome, Rule, Script, World, answering, case, done, fail, open_gate, plan_input, runtime, write,
-    write_or_end,
+    Case, Outcome, Rule, Script, World, answering, case, done, fail, open_gate, plan_input,
+    runtime, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+    ];
     let separate = tiers.map(|(tier, word)| {
-        let name = format!("end_to_end::each_agent_has_the_project_in_a_worktree_of_its_own ({word})");
-        case(name, move || each_agent_has_the_project_in_a_worktree_of_its_own(tier)).in_tier(tier)
+        let name =
+            format!("end_to_end::each_agent_has_the_project_in_a_worktree_of_its_own ({word})");
+        case(name, move || {
+            each_agent_has_the_project_in_a_worktree_of_its_own(tier)
+        })
+        .in_tier(tier)
     });
     let others = [
-        case("end_to_end::two_independent_tasks_are_merged", two_independent_tasks_are_merged),
-        case("end_to_end::a_conflict_goes_back_to_its_author", a_conflict_goes_back_to_its_author),
-        case("end_to_end::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
-        case("end_to_end::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
-        case("end_to_end::commands_run_without_a_model", commands_run_without_a_model),
-        case("end_to_end::nothing_waits_for_what_is_never_merged", nothing_waits_for_what_is_never_merged),
-        case("end_to_end::who_waits_holds_up_nobody_else", who_waits_holds_up_nobody_else),
+        case(
+            "end_to_end::two_independent_tasks_are_merged",
+            two_independent_tasks_are_merged,
+        ),
+        case(
+            "end_to_end::a_conflict_goes_back_to_its_author",
+            a_conflict_goes_back_to_its_author,
+        ),
+        case(
+            "end_to_end::a_red_task_check_goes_back_to_its_agent",
+            a_red_task_check_goes_back_to_its_agent,
+        ),
+        case(
+            "end_to_end::a_red_merged_tree_never_lands",
+            a_red_merged_tree_never_lands,
+        ),
+        case(
+            "end_to_end::commands_run_without_a_model",
+            commands_run_without_a_model,
+        ),
+        case(
+            "end_to_end::nothing_waits_for_what_is_never_merged",
+            nothing_waits_for_what_is_never_merged,
+        ),
+        case(
+            "end_to_end::who_waits_holds_up_nobody_else",
+            who_waits_holds_up_nobody_else,
+        ),
     ];
     separate.into_iter().chain(others).collect()
 }
 
 fn states(report: &Report) -> Vec<(&str, TaskState)> {
-    report.tasks.iter().map(|task| (task.id.as_str(), task.state)).collect()
+    report
+        .tasks
+        .iter()
+        .map(|task| (task.id.as_str(), task.state))
+        .collect()
 }
 
 fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
-    if states(report) == expected { Ok(()) } else { fail(format!("{report:#?}")) }
+    if states(report) == expected {
+        Ok(())
+    } else {
+        fail(format!("{report:#?}"))
+    }
 }
 
 /// In the full tier each of them is at the path of the checkout, which is hidden.
 fn each_agent_has_the_project_in_a_worktree_of_its_own(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let look = |script: Script, task: &'static str| {
-        let command =
-            format!("pwd > {task}.txt; (ls T?.txt; git ls-files) | sort >> {task}.txt; cat README.md >> {task}.txt");
-        script.rule(Rule::task(task).turn(1).call("run_shell_command", &json!({"command": command}))).rule(done(task))
+        let command = format!(
+            "pwd > {task}.txt; (ls T?.txt; git ls-files) | sort >> {task}.txt; cat README.md >> {task}.txt"
+        );
+        script
+            .rule(
+                Rule::task(task)
+                    .turn(1)
+                    .call("run_shell_command", &json!({"command": command})),
+            )
+            .rule(done(task))
     };
     let script = ["T1", "T2"].into_iter().fold(Script::default(), look);
     let played = world.play("- [ ] T1 look\n- [ ] T2 look\n", &script, |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
     })?;
     let report = &played.report;
-    require_states(report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
+    require_states(
+        report,
+        &[("T1", TaskState::Merged), ("T2", TaskState::Merged)],
+    )?;
     let seen = |task: &str| world.merged(report, &format!("{task}.txt"));
     let (one, other) = (seen("T1")?, seen("T2")?);
-    let split = |text: &str| text.split_once('\n').map(|(folder, rest)| (folder.to_owned(), rest.to_owned()));
+    let split = |text: &str| {
+        text.split_once('\n')
+            .map(|(folder, rest)| (folder.to_owned(), rest.to_owned()))
+    };
     let (Some((first, of_first)), Some((second, of_second))) = (split(&one), split(&other)) else {
         return fail(format!("{one}\n{other}"));
     };
@@ -68,10 +117,16 @@ fn each_agent_has_the_project_in_a_worktree_of_its_own(tier: Confinement) -> Out
     let checkout = world.repository.path().display().to_string();
     let is_there = match tier {
         Confinement::Full => first == checkout && second == checkout,
-        Confinement::Fallback | Confinement::Unconfined => first.ends_with("/T1") && second.ends_with("/T2"),
+        Confinement::Fallback | Confinement::Unconfined => {
+            first.ends_with("/T1") && second.ends_with("/T2")
+        }
     };
     let is_separate = of_first.replace("T1.txt", "T2.txt") == of_second && of_first != of_second;
-    if is_there && is_separate && of_first.ends_with(&readme) { Ok(()) } else { fail(format!("{one}\n{other}")) }
+    if is_there && is_separate && of_first.ends_with(&readme) {
+        Ok(())
+    } else {
+        fail(format!("{one}\n{other}"))
+    }
 }
 
 fn two_independent_tasks_are_merged() -> Outcome {
@@ -85,7 +140,14 @@ fn two_independent_tasks_are_merged() -> Outcome {
         .rule(done("T3"));
     let plan = "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three (depends: T1, T2)\n";
     let report = world.run(plan, &script, None)?;
-    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged), ("T3", TaskState::Merged)])?;
+    require_states(
+        &report,
+        &[
+            ("T1", TaskState::Merged),
+            ("T2", TaskState::Merged),
+            ("T3", TaskState::Merged),
+        ],
+    )?;
     for (file, text) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
         if world.merged(&report, file)? != text {
             return fail(format!("{file} is not in the merged result"));
@@ -100,18 +162,28 @@ fn a_conflict_goes_back_to_its_author() -> Outcome {
     for task in ["T1", "T2"] {
         script = script
             .rule(write(task, "src/lib.txt", &format!("one\n{task}\nthree\n")))
-            .rule(Rule::task(task).returned(ReturnCause::Conflict).call("read_file", &json!({"path": "src/lib.txt"})))
             .rule(
                 Rule::task(task)
-                    .last_contains("<<<<<<<")
-                    .call("write_file", &json!({"path": "src/lib.txt", "content": "one\nT1\nT2\nthree\n"})),
+                    .returned(ReturnCause::Conflict)
+                    .call("read_file", &json!({"path": "src/lib.txt"})),
             )
+            .rule(Rule::task(task).last_contains("<<<<<<<").call(
+                "write_file",
+                &json!({"path": "src/lib.txt", "content": "one\nT1\nT2\nthree\n"}),
+            ))
             .rule(done(task));
     }
     let report = world.run("- [ ] T1 a\n- [ ] T2 b\n", &script, None)?;
-    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
+    require_states(
+        &report,
+        &[("T1", TaskState::Merged), ("T2", TaskState::Merged)],
+    )?;
     let text = world.merged(&report, "src/lib.txt")?;
-    if text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(text) }
+    if text == "one\nT1\nT2\nthree" {
+        Ok(())
+    } else {
+        fail(text)
+    }
 }
 
 fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
@@ -122,7 +194,10 @@ fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
             Rule::task("T1")
                 .returned(ReturnCause::TaskCheck)
                 .last_contains("got 41")
-                .call("write_file", &json!({"path": "answer.txt", "content": "42\n"})),
+                .call(
+                    "write_file",
+                    &json!({"path": "answer.txt", "content": "42\n"}),
+                ),
         )
         .rule(done("T1"));
     let plan = "- [ ] T1 answer (verify: test \"$(cat answer.txt)\" = 42 || { echo got $(cat answer.txt); exit 1; })\n";
@@ -134,7 +209,9 @@ fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
 
 fn a_red_merged_tree_never_lands() -> Outcome {
     let world = World::lived_in()?;
-    let script = Script::default().rule(write("T1", "bad.txt", "bad\n")).rule(done("T1"));
+    let script = Script::default()
+        .rule(write("T1", "bad.txt", "bad\n"))
+        .rule(done("T1"));
     let report = world.run("- [ ] T1 bad\n", &script, Some("test ! -e bad.txt"))?;
     if report.exit_code != Some(3) || report.integration_commit != report.base_commit {
         return fail(format!("{report:#?}"));
@@ -149,14 +226,26 @@ fn commands_run_without_a_model() -> Outcome {
         &Script::default(),
         None,
     )?;
-    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Failed), ("T3", TaskState::Skipped)])?;
-    if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+    require_states(
+        &report,
+        &[
+            ("T1", TaskState::Merged),
+            ("T2", TaskState::Failed),
+            ("T3", TaskState::Skipped),
+        ],
+    )?;
+    if report.exit_code == Some(1) {
+        Ok(())
+    } else {
+        fail(format!("{report:#?}"))
+    }
 }
 
 fn nothing_waits_for_what_is_never_merged() -> Outcome {
     let world = World::lived_in()?;
-    let coordinator = world
-        .coordinator(&Script::default(), |settings| settings.run.merge = orchestrate_core::settings::MergeMode::None)?;
+    let coordinator = world.coordinator(&Script::default(), |settings| {
+        settings.run.merge = orchestrate_core::settings::MergeMode::None
+    })?;
     let plan = plan_input("- [ ] T1 a (run: true)\n- [ ] T2 b (depends: T1) (run: true)\n")?;
     match runtime()?.block_on(coordinator.run(plan)) {
         Err(error) if error.to_string().contains("T2 depends on T1") => Ok(()),
@@ -192,32 +281,66 @@ fn who_waits_holds_up_nobody_else() -> Outcome {
         let went = tokio::time::timeout(Duration::from_secs(60), meanwhile(&run)).await;
         release.send_replace(true);
         let (layout, id) = (coordinator.layout(), run.id());
-        let gates = [layout.worktree(id, &"T2".into()), layout.verifier(id)].map(|folder| open_gate(&folder));
+        let gates = [layout.worktree(id, &"T2".into()), layout.verifier(id)]
+            .map(|folder| open_gate(&folder));
         let report = run.wait().await?;
         drop(gates);
         Ok::<_, Failed>((went, report))
     })?;
     went??;
-    let ended = [TaskState::AwaitingReview, TaskState::AwaitingReview, TaskState::Merged, TaskState::Merged];
-    require_states(&report, &["T1", "T2", "T3", "T4"].into_iter().zip(ended).collect::<Vec<_>>())
+    let ended = [
+        TaskState::AwaitingReview,
+        TaskState::AwaitingReview,
+        TaskState::Merged,
+        TaskState::Merged,
+    ];
+    require_states(
+        &report,
+        &["T1", "T2", "T3", "T4"]
+            .into_iter()
+            .zip(ended)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// Has T3 merged while the first two tasks wait, and sends a message once the last one waits, too.
 async fn meanwhile(run: &Run) -> Outcome {
     let mut state = run.watch();
-    let stands = |state: &RunState, task: &str, at| state.task(&task.into()).is_some_and(|record| record.state() == at);
-    let reviewed = |state: &RunState| ["T3", "T4"].iter().all(|task| stands(state, task, TaskState::AwaitingReview));
-    state.wait_for(|state| waits(run, "T1") && waits(run, "T2") && reviewed(state)).await?;
+    let stands = |state: &RunState, task: &str, at| {
+        state
+            .task(&task.into())
+            .is_some_and(|record| record.state() == at)
+    };
+    let reviewed = |state: &RunState| {
+        ["T3", "T4"]
+            .iter()
+            .all(|task| stands(state, task, TaskState::AwaitingReview))
+    };
+    state
+        .wait_for(|state| waits(run, "T1") && waits(run, "T2") && reviewed(state))
+        .await?;
     let third = approve(run, "T3")?;
-    state.wait_for(|state| stands(state, "T3", TaskState::Merged)).await?;
+    state
+        .wait_for(|state| stands(state, "T3", TaskState::Merged))
+        .await?;
     let fourth = approve(run, "T4")?;
     state.wait_for(|_| waits(run, "T4")).await?;
-    let message = run.store().send(run.id(), &Request::message("T1", "hello"))?;
-    state.wait_for(|state| state.unread().next().is_some()).await?;
+    let message = run
+        .store()
+        .send(run.id(), &Request::message("T1", "hello"))?;
+    state
+        .wait_for(|state| state.unread().next().is_some())
+        .await?;
     let still_wait = ["T1", "T2", "T4"].map(|task| waits(run, task));
     let answers = [third, fourth, message].map(|sent| run.store().answer(sent));
-    let are_done = answers.iter().all(|answer| matches!(answer, Ok(Some(Ok(_)))));
-    if still_wait == [true; 3] && are_done { Ok(()) } else { fail(format!("{still_wait:?} {answers:?}")) }
+    let are_done = answers
+        .iter()
+        .all(|answer| matches!(answer, Ok(Some(Ok(_)))));
+    if still_wait == [true; 3] && are_done {
+        Ok(())
+    } else {
+        fail(format!("{still_wait:?} {answers:?}"))
+    }
 }
 
 /// Reports whether a task waits for its model or a check.
@@ -227,13 +350,21 @@ fn waits(run: &Run, task: &str) -> bool {
         Event::ModelReplied { .. } | Event::VerifyFinished { .. } => -1,
         _ => 0,
     };
-    let facts = run.store().events_of_task(run.id(), &task.into(), 0, usize::MAX);
+    let facts = run
+        .store()
+        .events_of_task(run.id(), &task.into(), 0, usize::MAX);
     facts.is_ok_and(|facts| facts.iter().map(|fact| open(&fact.event)).sum::<i32>() == 1)
 }
 
 fn approve(run: &Run, task: &str) -> Result<InboxId, Failed> {
     let task = TaskId::from(task);
-    let tree = run.watch().borrow().task(&task).and_then(|record| record.tree().cloned());
+    let tree = run
+        .watch()
+        .borrow()
+        .task(&task)
+        .and_then(|record| record.tree().cloned());
     let tree = tree.ok_or_else(|| Failed::from(format!("{task} has no work")))?;
-    Ok(run.store().send(run.id(), &Request::Approve { task, tree })?)
+    Ok(run
+        .store()
+        .send(run.id(), &Request::Approve { task, tree })?)
 }

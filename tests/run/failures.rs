@@ -1,4 +1,5 @@
-//! What a run does about calls that fail: the alternative that the user names, and files that a command left half done.
+//! What a run does about calls that fail: the alternative that the user names, and files that a
+//! command left half done.
 
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use serde_json::json;
@@ -7,11 +8,26 @@ use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, requi
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("failures::a_command_that_was_cut_off_can_be_undone", a_command_that_was_cut_off),
-        case("failures::the_alternative_that_the_user_names_answers", the_alternative_answers),
-        case("failures::a_command_that_fails_for_a_known_cause_says_what_to_type", a_command_with_a_known_cause),
-        case("failures::an_alternative_that_does_not_exist_is_refused", an_alternative_that_does_not_exist),
-        case("failures::a_test_does_not_start_when_its_work_has_failed", a_test_of_failed_work),
+        case(
+            "failures::a_command_that_was_cut_off_can_be_undone",
+            a_command_that_was_cut_off,
+        ),
+        case(
+            "failures::the_alternative_that_the_user_names_answers",
+            the_alternative_answers,
+        ),
+        case(
+            "failures::a_command_that_fails_for_a_known_cause_says_what_to_type",
+            a_command_with_a_known_cause,
+        ),
+        case(
+            "failures::an_alternative_that_does_not_exist_is_refused",
+            an_alternative_that_does_not_exist,
+        ),
+        case(
+            "failures::a_test_does_not_start_when_its_work_has_failed",
+            a_test_of_failed_work,
+        ),
     ]
 }
 
@@ -20,18 +36,34 @@ fn a_command_that_was_cut_off() -> Outcome {
     let world = World::with_plan(plan)?;
     let command = "echo theirs > keep.txt; echo new > new.txt; sleep 100";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "keep.txt", "content": "mine\n"})))
-        .rule(Rule::task("T1").turn(2).call("run_shell_command", &json!({"command": command, "timeout": 1})))
+        .rule(Rule::task("T1").turn(1).call(
+            "write_file",
+            &json!({"path": "keep.txt", "content": "mine\n"}),
+        ))
+        .rule(Rule::task("T1").turn(2).call(
+            "run_shell_command",
+            &json!({"command": command, "timeout": 1}),
+        ))
         .rule(done("T1"));
     let played = world.play(plan, &script, |_| {})?;
     let results = played.results("T1")?;
     let result = results.get(1).map(String::as_str).unwrap_or_default();
-    require_words(result, &["it was ended in the middle, after changes of keep.txt, new.txt; `git_checkout` with `"])?;
-    let before = result.split("`git_checkout` with `").nth(1).and_then(|rest| rest.split('`').next());
+    require_words(
+        result,
+        &["it was ended in the middle, after changes of keep.txt, new.txt; `git_checkout` with `"],
+    )?;
+    let before = result
+        .split("`git_checkout` with `")
+        .nth(1)
+        .and_then(|rest| rest.split('`').next());
     let before = before.unwrap_or_default();
     let kept = world.repository.show(before, "keep.txt")?;
     let new = world.repository.git(&["ls-tree", before, "new.txt"])?;
-    if kept.trim() == "mine" && new.is_empty() { Ok(()) } else { fail(format!("{before}: {kept:?} {new:?}")) }
+    if kept.trim() == "mine" && new.is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{before}: {kept:?} {new:?}"))
+    }
 }
 
 /// A test that is only ordered behind its work, and depends on none of it.
@@ -59,11 +91,24 @@ fn a_command_with_a_known_cause() -> Outcome {
     let ran = world.types(&["run", "plan.md"], 1)?;
     require_words(
         &ran.stdout,
-        &["\n  fix: commands have no network: ", "\n  fix: commands do not see this program: "],
+        &[
+            "\n  fix: commands have no network: ",
+            "\n  fix: commands do not see this program: ",
+        ],
     )?;
-    require_words(&ran.stderr, &["  fix: commands have no network: ", "  fix: commands do not see this program: "])?;
+    require_words(
+        &ran.stderr,
+        &[
+            "  fix: commands have no network: ",
+            "  fix: commands do not see this program: ",
+        ],
+    )?;
     let hints = ran.stdout.matches("  fix: ").count();
-    if hints == 2 { Ok(()) } else { fail(format!("{hints} hints\n{}", ran.stdout)) }
+    if hints == 2 {
+        Ok(())
+    } else {
+        fail(format!("{hints} hints\n{}", ran.stdout))
+    }
 }
 
 const TOOL: &str = "Searches files.\n\n@title Search\n@name search_text\n@wrapped run_shell_command\n\
@@ -86,32 +131,70 @@ fn with_absent_program() -> Result<World, libtest_mimic::Failed> {
 fn the_alternative_answers() -> Outcome {
     let world = with_absent_program()?;
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("search_text", &json!({"arguments": ["needle", "hay.txt"]})))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "new.txt", "content": "1\n"})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("search_text", &json!({"arguments": ["needle", "hay.txt"]})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "new.txt", "content": "1\n"})),
+        )
         .rule(done("T1"));
     let model = world.script(&script)?;
     let typed = ["run", "plan.md", "--model", &model, "--no-verify-base"];
-    let run = world.orchestrate(&typed).env("ORCHESTRATE_TOOLS_ALTERNATIVES", "search_text=grep").run()?.exits(0)?;
+    let run = world
+        .orchestrate(&typed)
+        .env("ORCHESTRATE_TOOLS_ALTERNATIVES", "search_text=grep")
+        .run()?
+        .exits(0)?;
     let audit = world.types(&["audit", "show", "--json"], 0)?.stdout;
-    require_words(&audit, &["\"recovered\":[{\"by\":\"alternative\",\"tool\":\"grep\",\"rule\":\"default\"}]"])?;
+    require_words(
+        &audit,
+        &["\"recovered\":[{\"by\":\"alternative\",\"tool\":\"grep\",\"rule\":\"default\"}]"],
+    )?;
     let log = world.types(&["log", "--tools"], 0)?.stdout;
-    require_words(&log, &["`search_text` failed: failed to find the program", "`grep` answered instead", "a needle"])
-        .map_err(|failed| format!("{failed:?}\n{run:?}").into())
+    require_words(
+        &log,
+        &[
+            "`search_text` failed: failed to find the program",
+            "`grep` answered instead",
+            "a needle",
+        ],
+    )
+    .map_err(|failed| format!("{failed:?}\n{run:?}").into())
 }
 
 fn an_alternative_that_does_not_exist() -> Outcome {
     let world = with_absent_program()?;
     std::fs::create_dir_all(world.home.path().join("config/orchestrate"))?;
-    world.write("config/orchestrate/config.toml", "[tools]\nalternatives = [\"search_text=grpe\"]\n")?;
+    world.write(
+        "config/orchestrate/config.toml",
+        "[tools]\nalternatives = [\"search_text=grpe\"]\n",
+    )?;
     let ran = world.types(&["run", "plan.md"], 2)?;
     require_words(
         &ran.stderr,
-        &["`tools.alternatives` names `grpe`, but there is no such tool", "did you mean `grep`?"],
+        &[
+            "`tools.alternatives` names `grpe`, but there is no such tool",
+            "did you mean `grep`?",
+        ],
     )?;
     // One that exists and could never take the arguments is refused as well.
-    world.write("config/orchestrate/config.toml", "[tools]\nalternatives = [\"read_file=grep\"]\n")?;
-    let ran = world.types(&["run", "plan.md", "--model", &world.script(&Script::default().rule(done("T1")))?], 2)?;
-    let expected =
-        "use the alternative `read_file=grep` of `tools.alternatives`: `grep` needs `pattern`, which no call of";
+    world.write(
+        "config/orchestrate/config.toml",
+        "[tools]\nalternatives = [\"read_file=grep\"]\n",
+    )?;
+    let ran = world.types(
+        &[
+            "run",
+            "plan.md",
+            "--model",
+            &world.script(&Script::default().rule(done("T1")))?,
+        ],
+        2,
+    )?;
+    let expected = "use the alternative `read_file=grep` of `tools.alternatives`: `grep` needs `pattern`, which no call of";
     require_words(&ran.stderr, &[expected])
 }

@@ -8,7 +8,8 @@ use orchestrate_core::event::{Event, VerifyScope};
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, says, until, write,
+    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, says, until,
+    write,
 };
 
 /// How long a check may take to start on a loaded machine.
@@ -18,10 +19,22 @@ const ONCE_RED: &str = "test -e tried.log || { touch tried.log; echo error: not 
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("flaky::a_merged_tree_that_is_red_and_then_green_is_merged", a_merged_tree),
-        case("flaky::a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full", stays_red),
-        case("flaky::people_and_programs_are_told_of_a_flaky_check", people_are_told),
-        case("flaky::without_retries_a_red_check_counts_at_once", without_retries),
+        case(
+            "flaky::a_merged_tree_that_is_red_and_then_green_is_merged",
+            a_merged_tree,
+        ),
+        case(
+            "flaky::a_check_that_stays_red_is_tried_without_the_work_and_shown_in_full",
+            stays_red,
+        ),
+        case(
+            "flaky::people_and_programs_are_told_of_a_flaky_check",
+            people_are_told,
+        ),
+        case(
+            "flaky::without_retries_a_red_check_counts_at_once",
+            without_retries,
+        ),
     ]
 }
 
@@ -44,7 +57,9 @@ fn a_merged_tree() -> Outcome {
     })?;
     let is_red = |event: &Event| matches!(event, Event::VerifyFinished { passed: false, .. });
     let report = runtime()?.block_on(async {
-        let run = coordinator.start(plan_input("- [ ] T1 one (run: touch one.txt)\n")?).await?;
+        let run = coordinator
+            .start(plan_input("- [ ] T1 one (run: touch one.txt)\n")?)
+            .await?;
         let (store, id) = (coordinator.store().clone(), run.id().clone());
         let has_failed = move || {
             until(PATIENCE, || {
@@ -60,7 +75,9 @@ fn a_merged_tree() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let results = results(&played, VerifyScope::Run);
     let (last, red) = results.split_last().ok_or("no check ran")?;
-    let announced = played.pick(|event| matches!(event, Event::CheckFlaky(_)).then_some(())).len();
+    let announced = played
+        .pick(|event| matches!(event, Event::CheckFlaky(_)).then_some(()))
+        .len();
     let is_told = announced == 1 && played.report.flaky_checks.len() == 1;
     if *last && !red.is_empty() && red.iter().all(|passed| !passed) && is_told {
         return Ok(());
@@ -71,12 +88,10 @@ fn a_merged_tree() -> Outcome {
 fn stays_red() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n").turn(1))
-        .rule(
-            Rule::task("T1")
-                .last_contains("check")
-                .times(1)
-                .call("write_file", &json!({"path": "mended.txt", "content": "1\n"})),
-        )
+        .rule(Rule::task("T1").last_contains("check").times(1).call(
+            "write_file",
+            &json!({"path": "mended.txt", "content": "1\n"}),
+        ))
         .rule(done("T1"));
     let own = "echo try >> tries.log; cat tries.log; test -e mended.txt";
     let plan = format!("- [ ] T1 make it (verify: {own})\n");
@@ -89,20 +104,31 @@ fn stays_red() -> Outcome {
     if results(&played, VerifyScope::Task) != [false, false, true] {
         return fail(played.story());
     }
-    // The same of the merged tree, which has no file of an earlier try; without the work it is green.
+    // The same of the merged tree, which has no file of an earlier try; without the work it is
+    // green.
     let played = World::lived_in()?.play("- [ ] T1 make it\n", &script, |settings| {
         settings.run.verify = Some("test ! -e one.txt || test -e mended.txt".to_owned());
     })?;
     played.require(0, &[("T1", Merged)])?;
     played.require_told("T1", &["Without your work, the same check passes."])?;
-    let (merged, without) = (results(&played, VerifyScope::Run), results(&played, VerifyScope::Target));
-    if merged == [false, false, true] && without == [true] { Ok(()) } else { fail(played.story()) }
+    let (merged, without) = (
+        results(&played, VerifyScope::Run),
+        results(&played, VerifyScope::Target),
+    );
+    if merged == [false, false, true] && without == [true] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn people_are_told() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
-    world.write("plan.md", &format!("- [ ] T1 one (run: touch one.txt) (verify: {ONCE_RED})\n"))?;
+    world.write(
+        "plan.md",
+        &format!("- [ ] T1 one (run: touch one.txt) (verify: {ONCE_RED})\n"),
+    )?;
     let told = "T1: flaky check: `test -e tried.log || { touch tried.log; echo error: not yet; exit 4; }` has failed \
                 (exit code 4) and passed on the same tree";
     let ran = world.types(&["run", &world.file("plan.md")], 0)?;
@@ -116,11 +142,17 @@ fn people_are_told() -> Outcome {
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let of_task = &listed[0]["flaky_checks"][0];
     let of_run = &status["flaky_checks"][0];
-    if of_task["exit"] == "exit code 4" && of_task == of_run { Ok(()) } else { fail(format!("{listed}\n{status}")) }
+    if of_task["exit"] == "exit code 4" && of_task == of_run {
+        Ok(())
+    } else {
+        fail(format!("{listed}\n{status}"))
+    }
 }
 
 fn without_retries() -> Outcome {
-    let plan = format!("---\nverify_retries: 0\n---\n- [ ] T1 one (run: touch one.txt) (verify: {ONCE_RED})\n");
+    let plan = format!(
+        "---\nverify_retries: 0\n---\n- [ ] T1 one (run: touch one.txt) (verify: {ONCE_RED})\n"
+    );
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.write("plan.md", &plan)?;
@@ -128,11 +160,22 @@ fn without_retries() -> Outcome {
     says(&ran, &["T1: check FAILED (exit code 4)", "error: not yet"])?;
     // The control: the flag of the command line decides, and the same check passes the second time.
     world.types(&["run", &world.file("plan.md"), "--verify-retries", "1"], 0)?;
-    let played = World::lived_in()?.play("- [ ] T1 one (run: touch one.txt)\n", &Script::default(), |settings| {
-        settings.run.verify = Some("exit 3".to_owned());
-        settings.run.verify_retries = 0;
-    })?;
+    let played = World::lived_in()?.play(
+        "- [ ] T1 one (run: touch one.txt)\n",
+        &Script::default(),
+        |settings| {
+            settings.run.verify = Some("exit 3".to_owned());
+            settings.run.verify_retries = 0;
+        },
+    )?;
     played.require(1, &[("T1", FailedTask)])?;
-    let tries = (results(&played, VerifyScope::Run).len(), results(&played, VerifyScope::Target).len());
-    if tries == (1, 0) { Ok(()) } else { fail(played.story()) }
+    let tries = (
+        results(&played, VerifyScope::Run).len(),
+        results(&played, VerifyScope::Target).len(),
+    );
+    if tries == (1, 0) {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }

@@ -13,7 +13,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::git_server::{GitServer, PASSWORD, USER};
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, git, until, write_program};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, case, done, fail, git, until, write_program,
+};
 
 /// A role with every tool that these tests use.
 const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\n\
@@ -23,28 +25,66 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("git_remotes::commits_are_pushed_once_the_user_agrees", commits_are_pushed_once_the_user_agrees),
-        case("git_remotes::users_commits_are_not_published_unasked", users_commits_are_not_published_unasked),
-        case("git_remotes::only_an_agents_own_branch_is_pushed", only_an_agents_own_branch_is_pushed),
-        case("git_remotes::a_branch_of_a_remote_is_merged", a_branch_of_a_remote_is_merged),
-        case("git_remotes::a_conflict_with_a_remote_is_resolved", a_conflict_with_a_remote_is_resolved),
-        case("git_remotes::each_failure_says_what_to_do", each_failure_says_what_to_do),
-        case("git_remotes::credentials_stay_with_git", credentials_stay_with_git),
-        case("git_remotes::a_server_that_leads_elsewhere_is_not_followed", a_server_that_leads_elsewhere),
-        case("git_remotes::a_helper_of_the_repository_is_not_run", a_helper_of_the_repository_is_not_run),
-        case("git_remotes::a_push_that_was_killed_is_made_again", a_push_that_was_killed_is_made_again),
+        case(
+            "git_remotes::commits_are_pushed_once_the_user_agrees",
+            commits_are_pushed_once_the_user_agrees,
+        ),
+        case(
+            "git_remotes::users_commits_are_not_published_unasked",
+            users_commits_are_not_published_unasked,
+        ),
+        case(
+            "git_remotes::only_an_agents_own_branch_is_pushed",
+            only_an_agents_own_branch_is_pushed,
+        ),
+        case(
+            "git_remotes::a_branch_of_a_remote_is_merged",
+            a_branch_of_a_remote_is_merged,
+        ),
+        case(
+            "git_remotes::a_conflict_with_a_remote_is_resolved",
+            a_conflict_with_a_remote_is_resolved,
+        ),
+        case(
+            "git_remotes::each_failure_says_what_to_do",
+            each_failure_says_what_to_do,
+        ),
+        case(
+            "git_remotes::credentials_stay_with_git",
+            credentials_stay_with_git,
+        ),
+        case(
+            "git_remotes::a_server_that_leads_elsewhere_is_not_followed",
+            a_server_that_leads_elsewhere,
+        ),
+        case(
+            "git_remotes::a_helper_of_the_repository_is_not_run",
+            a_helper_of_the_repository_is_not_run,
+        ),
+        case(
+            "git_remotes::a_push_that_was_killed_is_made_again",
+            a_push_that_was_killed_is_made_again,
+        ),
     ]
 }
 
 /// Returns a repository with the role, and with a bare remote `origin` that has its branch `main`.
 fn world() -> Result<World, Failed> {
     let world = World::lived_in()?;
-    world.repository.write(".orchestrate/agents/keeper.md", ROLE)?;
+    world
+        .repository
+        .write(".orchestrate/agents/keeper.md", ROLE)?;
     world.repository.commit_all("Add a role")?;
     let remote = world.file("remote.git");
-    world.repository.git(&["init", "-q", "--bare", "-b", "trunk", &remote])?;
-    world.repository.git(&["remote", "add", "origin", &remote])?;
-    world.repository.git(&["push", "-q", "origin", "main", "main:trunk"])?;
+    world
+        .repository
+        .git(&["init", "-q", "--bare", "-b", "trunk", &remote])?;
+    world
+        .repository
+        .git(&["remote", "add", "origin", &remote])?;
+    world
+        .repository
+        .git(&["push", "-q", "origin", "main", "main:trunk"])?;
     Ok(world)
 }
 
@@ -73,15 +113,28 @@ fn pull(arguments: Value) -> (&'static str, Value) {
 /// Returns a script in which an agent makes these calls in one turn, and then ends.
 fn calls(calls: &[(&str, Value)]) -> Script {
     let rule = Rule::task("T1").turn(1);
-    let rule = calls.iter().fold(rule, |rule, (name, arguments)| rule.call(name, arguments));
+    let rule = calls
+        .iter()
+        .fold(rule, |rule, (name, arguments)| rule.call(name, arguments));
     Script::default().rule(rule).rule(done("T1"))
 }
 
-/// Runs one task that makes these calls under rules that allow, and returns what each of them answered.
-fn answers(world: &World, allowed: &[&str], wanted: &[(&str, Value)]) -> Result<(Played, Vec<String>), Failed> {
-    let played = world.play("- [ ] T1 work\n", &calls(wanted), |settings| as_keeper(settings, allowed))?;
+/// Runs one task that makes these calls under rules that allow, and returns what each of them
+/// answered.
+fn answers(
+    world: &World,
+    allowed: &[&str],
+    wanted: &[(&str, Value)],
+) -> Result<(Played, Vec<String>), Failed> {
+    let played = world.play("- [ ] T1 work\n", &calls(wanted), |settings| {
+        as_keeper(settings, allowed)
+    })?;
     let texts = played.results("T1")?;
-    if texts.len() == wanted.len() { Ok((played, texts)) } else { fail(format!("{texts:#?}\n{}", played.story())) }
+    if texts.len() == wanted.len() {
+        Ok((played, texts))
+    } else {
+        fail(format!("{texts:#?}\n{}", played.story()))
+    }
 }
 
 /// Requires that each answer contains its text.
@@ -96,7 +149,10 @@ fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
 
 /// Returns the branches of the remote, with their commits.
 fn at_remote(world: &World) -> Result<String, Failed> {
-    git(Path::new(&world.file("remote.git")), &["for-each-ref", "--format=%(refname:short) %(objectname)"])
+    git(
+        Path::new(&world.file("remote.git")),
+        &["for-each-ref", "--format=%(refname:short) %(objectname)"],
+    )
 }
 
 /// Writes a program.
@@ -109,13 +165,21 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
     let world = world()?;
     let canary = world.file("canary");
     for hook in ["pre-push", "reference-transaction"] {
-        program(&world.repository.path().join(".git/hooks").join(hook), &format!("touch {canary}"))?;
+        program(
+            &world.repository.path().join(".git/hooks").join(hook),
+            &format!("touch {canary}"),
+        )?;
     }
     let asks = |settings: &mut Settings| {
         as_keeper(settings, &[]);
         settings.run.ask_parks = true;
     };
-    let script = calls(&[put("a.txt", "one\n"), commit("Add a"), put("b.txt", "later\n"), push(json!({}))]);
+    let script = calls(&[
+        put("a.txt", "one\n"),
+        commit("Add a"),
+        put("b.txt", "later\n"),
+        push(json!({})),
+    ]);
     let played = world.play("- [ ] T1 work\n", &script, asks)?;
     played.require(3, &[("T1", Waiting)])?;
     let before = at_remote(&world)?;
@@ -123,10 +187,17 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
     let own = format!("orchestrate/{run}/T1");
     let commit = world.repository.git(&["rev-parse", &own])?;
     let asked = played.pick(|event| match event {
-        Event::ApprovalRequested { call, rule, arguments, .. } => Some((call.clone(), rule.clone(), arguments.clone())),
+        Event::ApprovalRequested {
+            call,
+            rule,
+            arguments,
+            ..
+        } => Some((call.clone(), rule.clone(), arguments.clone())),
         _ => None,
     });
-    let [(call, rule, arguments)] = asked.as_slice() else { return fail(played.story()) };
+    let [(call, rule, arguments)] = asked.as_slice() else {
+        return fail(played.story());
+    };
     let shown = json!({
         "remote": "origin", "address": world.file("remote.git"), "host": null, "branch": own, "commit": commit,
         "commits": [format!("{} Add a", &commit[..10])],
@@ -136,14 +207,35 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
     }
     let (call, store) = (call.clone(), played.coordinator.store().clone());
     drop(played);
-    store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     let resumed = world.resume(&run, &script, asks)?;
     resumed.require(0, &[("T1", Merged)])?;
     let texts = resumed.results("T1")?;
-    require(&texts, &[(3, "as the new branch origin/orchestrate/"), (3, " Add a"), (3, "not pushed"), (3, "A b.txt")])?;
+    require(
+        &texts,
+        &[
+            (3, "as the new branch origin/orchestrate/"),
+            (3, " Add a"),
+            (3, "not pushed"),
+            (3, "A b.txt"),
+        ],
+    )?;
     let pushed = at_remote(&world)?;
-    let is_tracked = world.repository.git(&["branch", "-r", "--list", "origin/orchestrate/*"])?;
-    let mut expected: Vec<String> = before.lines().map(str::to_owned).chain([format!("{own} {commit}")]).collect();
+    let is_tracked = world
+        .repository
+        .git(&["branch", "-r", "--list", "origin/orchestrate/*"])?;
+    let mut expected: Vec<String> = before
+        .lines()
+        .map(str::to_owned)
+        .chain([format!("{own} {commit}")])
+        .collect();
     expected.sort();
     if pushed == expected.join("\n") && is_tracked.is_empty() && !Path::new(&canary).exists() {
         Ok(())
@@ -152,17 +244,25 @@ fn commits_are_pushed_once_the_user_agrees() -> Outcome {
     }
 }
 
-/// A commit below the run's base that the remote lacks goes along, so no rule is enough, however many the agent's are.
+/// A commit below the run's base that the remote lacks goes along, so no rule is enough, however
+/// many the agent's are.
 fn users_commits_are_not_published_unasked() -> Outcome {
     let world = world()?;
     world.repository.write("draft.txt", "draft\n")?;
     world.repository.commit_all("Private draft")?;
     let draft = world.repository.git(&["rev-parse", "HEAD"])?;
-    let work = [put("a.txt", "one\n"), commit("Add a"), push(json!({"branch": "shared"}))];
+    let work = [
+        put("a.txt", "one\n"),
+        commit("Add a"),
+        push(json!({"branch": "shared"})),
+    ];
     let (_, texts) = answers(&world, &["git_push", "git_push(origin/shared)"], &work)?;
     require(
         &texts,
-        &[(2, "the rule `built-in:unpublished-commits` needs approval for `origin/shared`, which nobody can give")],
+        &[(
+            2,
+            "the rule `built-in:unpublished-commits` needs approval for `origin/shared`, which nobody can give",
+        )],
     )?;
     let asks = |settings: &mut Settings| {
         as_keeper(settings, &["git_push", "git_push(origin/shared)"]);
@@ -170,35 +270,74 @@ fn users_commits_are_not_published_unasked() -> Outcome {
     };
     let played = world.play("- [ ] T1 work\n", &calls(&work), asks)?;
     let asked = played.pick(|event| match event {
-        Event::ApprovalRequested { call, rule, arguments, .. } => Some((call.clone(), rule.clone(), arguments.clone())),
+        Event::ApprovalRequested {
+            call,
+            rule,
+            arguments,
+            ..
+        } => Some((call.clone(), rule.clone(), arguments.clone())),
         _ => None,
     });
-    let [(call, rule, arguments)] = asked.as_slice() else { return fail(played.story()) };
+    let [(call, rule, arguments)] = asked.as_slice() else {
+        return fail(played.story());
+    };
     let shown = json!({"count": 1, "newest": [format!("{} Private draft", &draft[..10])]});
-    let has_own = arguments["commits"].as_array().is_some_and(|commits| commits.len() == 1);
+    let has_own = arguments["commits"]
+        .as_array()
+        .is_some_and(|commits| commits.len() == 1);
     if rule != "built-in:unpublished-commits" || arguments["users_commits"] != shown || !has_own {
         return fail(format!("{rule}: {arguments}"));
     }
     if at_remote(&world)?.contains("shared") {
         return fail(at_remote(&world)?);
     }
-    let (run, call, store) = (played.report.run_id.clone(), call.clone(), played.coordinator.store().clone());
+    let (run, call, store) = (
+        played.report.run_id.clone(),
+        call.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     let resumed = world.resume(&run, &calls(&work), asks)?;
     resumed.require(0, &[("T1", Merged)])?;
-    require(&resumed.results("T1")?, &[(2, "as the new branch origin/shared"), (2, " Private draft")])
+    require(
+        &resumed.results("T1")?,
+        &[
+            (2, "as the new branch origin/shared"),
+            (2, " Private draft"),
+        ],
+    )
 }
 
 fn only_an_agents_own_branch_is_pushed() -> Outcome {
     let world = world()?;
-    world.repository.git(&["remote", "add", "evil", "ext::sh -c touch% canary"])?;
+    world
+        .repository
+        .git(&["remote", "add", "evil", "ext::sh -c touch% canary"])?;
     world.repository.git(&["remote", "add", "own", "."])?;
-    world.repository.git(&["remote", "add", "file", &format!("file://{}", world.repository.path().display())])?;
-    world.repository.git(&["remote", "add", "option", "ssh://-oProxyCommand=id/x"])?;
+    world.repository.git(&[
+        "remote",
+        "add",
+        "file",
+        &format!("file://{}", world.repository.path().display()),
+    ])?;
+    world
+        .repository
+        .git(&["remote", "add", "option", "ssh://-oProxyCommand=id/x"])?;
     world.repository.git(&["branch", "mine"])?;
-    world.repository.git(&["push", "-q", "origin", "main:taken"])?;
-    world.repository.git(&["update-ref", "-d", "refs/remotes/origin/HEAD"])?;
+    world
+        .repository
+        .git(&["push", "-q", "origin", "main:taken"])?;
+    world
+        .repository
+        .git(&["update-ref", "-d", "refs/remotes/origin/HEAD"])?;
     let before = at_remote(&world)?;
     let to = |branch: &str| push(json!({ "branch": branch }));
     let wanted = [
@@ -236,10 +375,16 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
             (8, "`branch` is the short name of one branch"),
             (9, "`branch` is the short name of one branch"),
             (10, "`branch` is the short name of one branch"),
-            (11, "only https, http, ssh, git and folders are used, not `ext`"),
+            (
+                11,
+                "only https, http, ssh, git and folders are used, not `ext`",
+            ),
             (12, "its address is a folder of this repository"),
             (13, "`remote` is the name of a remote"),
-            (14, "the repository's configuration has these: evil, file, option, origin, own"),
+            (
+                14,
+                "the repository's configuration has these: evil, file, option, origin, own",
+            ),
             (15, "Invalid parameters"),
             (16, "git does not allow this name"),
             (17, "its address is a folder of this repository"),
@@ -249,13 +394,22 @@ fn only_an_agents_own_branch_is_pushed() -> Outcome {
     )?;
     played.require(0, &[("T1", Merged)])?;
     let denied = played.pick(|event| match event {
-        Event::ToolFinished { error_class: Some(kind), .. } => Some(*kind),
+        Event::ToolFinished {
+            error_class: Some(kind),
+            ..
+        } => Some(*kind),
         _ => None,
     });
-    let count = denied.iter().filter(|kind| **kind == ErrorKind::Denied).count();
-    // The control: under the same rule, a plain name is pushed to `origin`, where nothing else has changed. What only
-    // the remote knows is asked there, after it was allowed.
-    let tip = world.repository.git(&["rev-parse", &format!("orchestrate/{}/T1", played.report.run_id)])?;
+    let count = denied
+        .iter()
+        .filter(|kind| **kind == ErrorKind::Denied)
+        .count();
+    // The control: under the same rule, a plain name is pushed to `origin`, where nothing else has
+    // changed. What only the remote knows is asked there, after it was allowed.
+    let tip = world.repository.git(&[
+        "rev-parse",
+        &format!("orchestrate/{}/T1", played.report.run_id),
+    ])?;
     if at_remote(&world)? == format!("{before}\nx {tip}") && count == 5 {
         Ok(())
     } else {
@@ -271,19 +425,30 @@ fn by_somebody_else(world: &World, branch: &str, path: &str, content: &str) -> O
         world.repository.git(&["clone", "-q", &remote, &other])?;
     }
     git(&other, &["config", "user.name", "Somebody"])?;
-    git(&other, &["config", "user.email", "somebody@example.invalid"])?;
+    git(
+        &other,
+        &["config", "user.email", "somebody@example.invalid"],
+    )?;
     git(&other, &["fetch", "-q"])?;
-    git(&other, &["checkout", "-q", "--detach", &format!("origin/{branch}")])?;
+    git(
+        &other,
+        &["checkout", "-q", "--detach", &format!("origin/{branch}")],
+    )?;
     std::fs::write(other.join(path), content)?;
     git(&other, &["add", "-A"])?;
     git(&other, &["commit", "-q", "-m", "Work of somebody"])?;
-    git(&other, &["push", "-q", "origin", &format!("HEAD:refs/heads/{branch}")])?;
+    git(
+        &other,
+        &["push", "-q", "origin", &format!("HEAD:refs/heads/{branch}")],
+    )?;
     Ok(())
 }
 
 /// Notes, as a fetch of the user's does, that a remote has the commits of `main`.
 fn fetched_once(world: &World, remote: &str) -> Outcome {
-    world.repository.git(&["update-ref", &format!("refs/remotes/{remote}/main"), "main"])?;
+    world
+        .repository
+        .git(&["update-ref", &format!("refs/remotes/{remote}/main"), "main"])?;
     Ok(())
 }
 
@@ -317,9 +482,16 @@ fn a_branch_of_a_remote_is_merged() -> Outcome {
         ],
     )?;
     played.require(0, &[("T1", Merged)])?;
-    let tip = world.repository.git(&["rev-parse", &format!("orchestrate/{}/T1", played.report.run_id)])?;
+    let tip = world.repository.git(&[
+        "rev-parse",
+        &format!("orchestrate/{}/T1", played.report.run_id),
+    ])?;
     let merged = world.merged(&played.report, "theirs.txt")?;
-    if at_remote(&world)?.contains(&format!("shared {tip}")) && merged == "theirs" { Ok(()) } else { fail(merged) }
+    if at_remote(&world)?.contains(&format!("shared {tip}")) && merged == "theirs" {
+        Ok(())
+    } else {
+        fail(merged)
+    }
 }
 
 fn a_conflict_with_a_remote_is_resolved() -> Outcome {
@@ -335,12 +507,22 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
         commit("Too early"),
         ("read_file", json!({"path": "src/lib.txt"})),
     ];
-    let resolved =
-        [put("src/lib.txt", "one\nsomebody\nT1\nthree\n"), commit("Resolve"), push(json!({"branch": "shared"}))];
+    let resolved = [
+        put("src/lib.txt", "one\nsomebody\nT1\nthree\n"),
+        commit("Resolve"),
+        push(json!({"branch": "shared"})),
+    ];
     let turn = |turn: u32, calls: &[(&str, Value)]| {
-        calls.iter().fold(Rule::task("T1").turn(turn), |rule, (name, arguments)| rule.call(name, arguments))
+        calls
+            .iter()
+            .fold(Rule::task("T1").turn(turn), |rule, (name, arguments)| {
+                rule.call(name, arguments)
+            })
     };
-    let script = Script::default().rule(turn(1, &begun)).rule(turn(2, &resolved)).rule(done("T1"));
+    let script = Script::default()
+        .rule(turn(1, &begun))
+        .rule(turn(2, &resolved))
+        .rule(done("T1"));
     let played = world.play("- [ ] T1 work\n", &script, |settings| {
         as_keeper(settings, &["git_push(origin)", "git_pull(origin)"]);
     })?;
@@ -361,30 +543,57 @@ fn a_conflict_with_a_remote_is_resolved() -> Outcome {
     )?;
     played.require(0, &[("T1", Merged)])?;
     let merged = world.merged(&played.report, "src/lib.txt")?;
-    if merged == "one\nsomebody\nT1\nthree" { Ok(()) } else { fail(merged) }
+    if merged == "one\nsomebody\nT1\nthree" {
+        Ok(())
+    } else {
+        fail(merged)
+    }
 }
 
 fn each_failure_says_what_to_do() -> Outcome {
     let world = world()?;
     by_somebody_else(&world, "main", "theirs.txt", "theirs\n")?;
-    world.repository.git(&["push", "-q", "origin", "main:refs/heads/ahead"])?;
+    world
+        .repository
+        .git(&["push", "-q", "origin", "main:refs/heads/ahead"])?;
     by_somebody_else(&world, "ahead", "ahead.txt", "ahead\n")?;
     let closed = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    world.repository.git(&["remote", "add", "away", &format!("http://{closed}/a.git")])?;
-    world.repository.git(&["remote", "add", "gone", &world.file("gone.git")])?;
+    world
+        .repository
+        .git(&["remote", "add", "away", &format!("http://{closed}/a.git")])?;
+    world
+        .repository
+        .git(&["remote", "add", "gone", &world.file("gone.git")])?;
     for remote in ["away", "gone"] {
         fetched_once(&world, remote)?;
     }
     let hook = Path::new(&world.file("remote.git")).join("hooks/update");
-    program(&hook, "case $1 in */refused*) echo 'name a ticket' >&2; exit 1 ;; esac")?;
+    program(
+        &hook,
+        "case $1 in */refused*) echo 'name a ticket' >&2; exit 1 ;; esac",
+    )?;
     let other = world.file("other.git");
     world.repository.git(&["init", "-q", "--bare", &other])?;
-    world.repository.git(&["remote", "add", "stranger", &other])?;
+    world
+        .repository
+        .git(&["remote", "add", "stranger", &other])?;
     let stranger = world.file("stranger");
-    world.repository.git(&["init", "-q", "-b", "main", &stranger])?;
+    world
+        .repository
+        .git(&["init", "-q", "-b", "main", &stranger])?;
     git(
         Path::new(&stranger),
-        &["-c", "user.name=A", "-c", "user.email=a@example.invalid", "commit", "-q", "--allow-empty", "-m", "x"],
+        &[
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@example.invalid",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ],
     )?;
     git(Path::new(&stranger), &["push", "-q", &other, "main"])?;
     let wanted = [
@@ -396,11 +605,18 @@ fn each_failure_says_what_to_do() -> Outcome {
         push(json!({"remote": "gone"})),
         pull(json!({"remote": "stranger"})),
     ];
-    let (played, texts) = answers(&world, &["git_push", "git_push(127.0.0.1)", "git_pull"], &wanted)?;
+    let (played, texts) = answers(
+        &world,
+        &["git_push", "git_push(127.0.0.1)", "git_pull"],
+        &wanted,
+    )?;
     require(
         &texts,
         &[
-            (2, "push to origin: the branch there has commits that this one has not"),
+            (
+                2,
+                "push to origin: the branch there has commits that this one has not",
+            ),
             (2, "Call `git_pull` for that branch, and push again"),
             (3, "the server refused the branch"),
             (3, "remote: name a ticket"),
@@ -411,11 +627,24 @@ fn each_failure_says_what_to_do() -> Outcome {
         ],
     )?;
     let kinds = played.pick(|event| match event {
-        Event::ToolFinished { error_class: Some(kind), .. } => Some(*kind),
+        Event::ToolFinished {
+            error_class: Some(kind),
+            ..
+        } => Some(*kind),
         _ => None,
     });
-    let expected = [ErrorKind::Retry, ErrorKind::Retry, ErrorKind::Network, ErrorKind::Execution, ErrorKind::Retry];
-    if kinds == expected { Ok(()) } else { fail(format!("{kinds:?}")) }
+    let expected = [
+        ErrorKind::Retry,
+        ErrorKind::Retry,
+        ErrorKind::Network,
+        ErrorKind::Execution,
+        ErrorKind::Retry,
+    ];
+    if kinds == expected {
+        Ok(())
+    } else {
+        fail(format!("{kinds:?}"))
+    }
 }
 
 /// Requires that no file below a folder contains a text.
@@ -427,7 +656,10 @@ fn require_nowhere(folder: &Path, text: &str) -> Outcome {
         }
         if path.is_dir() {
             require_nowhere(&path, text)?;
-        } else if std::fs::read(&path)?.windows(text.len()).any(|window| window == text.as_bytes()) {
+        } else if std::fs::read(&path)?
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+        {
             return fail(format!("{} contains the password", path.display()));
         }
     }
@@ -441,10 +673,14 @@ fn credentials_stay_with_git() -> Outcome {
     let secret = helped(&world)?;
     let home = world.home.path().join("home");
     let escaped = PASSWORD.replace('/', "%2F");
-    for (remote, login) in
-        [("helped", String::new()), ("embedded", format!("{USER}:{escaped}@")), ("wrong", "me:wrong@".to_owned())]
-    {
-        world.repository.git(&["remote", "add", remote, &server.url(&login, "remote.git")])?;
+    for (remote, login) in [
+        ("helped", String::new()),
+        ("embedded", format!("{USER}:{escaped}@")),
+        ("wrong", "me:wrong@".to_owned()),
+    ] {
+        world
+            .repository
+            .git(&["remote", "add", remote, &server.url(&login, "remote.git")])?;
         fetched_once(&world, remote)?;
     }
     let of = |remote: &str| json!({"remote": remote, "branch": format!("of-{remote}")});
@@ -463,8 +699,17 @@ fn credentials_stay_with_git() -> Outcome {
     ];
     world.write("plan.md", "- [ ] T1 work\n")?;
     let (model, plan) = (world.script(&calls(&wanted))?, world.file("plan.md"));
-    let rules = ["--allow", "git_push(127.0.0.1)", "--allow", "git_pull(127.0.0.1)"];
-    let typed = [&["run", &plan, "--model", &model, "--agent", "keeper"], &rules[..]].concat();
+    let rules = [
+        "--allow",
+        "git_push(127.0.0.1)",
+        "--allow",
+        "git_pull(127.0.0.1)",
+    ];
+    let typed = [
+        &["run", &plan, "--model", &model, "--agent", "keeper"],
+        &rules[..],
+    ]
+    .concat();
     world.types(&typed, 0)?;
     let seen = server.seen();
     let told = world.types(&["log", "--json"], 0)?.stdout;
@@ -472,12 +717,16 @@ fn credentials_stay_with_git() -> Outcome {
         return fail(format!("{seen:?}\n{told}"));
     }
     let branches = at_remote(&world)?;
-    if !branches.contains("of-helped") || !branches.contains("of-embedded") || branches.contains("of-wrong") {
+    if !branches.contains("of-helped")
+        || !branches.contains("of-embedded")
+        || branches.contains("of-wrong")
+    {
         return fail(branches);
     }
-    for expected in
-        ["reach wrong: the server did not accept the user's credentials", "\"tool\":\"git_pull\",\"outcome\":\"ok\""]
-    {
+    for expected in [
+        "reach wrong: the server did not accept the user's credentials",
+        "\"tool\":\"git_pull\",\"outcome\":\"ok\"",
+    ] {
         if !told.contains(expected) {
             return fail(format!("no {expected:?} in\n{told}"));
         }
@@ -496,7 +745,10 @@ fn helped(world: &World) -> Result<String, Failed> {
     let secret = world.write("secret", &format!("username={USER}\npassword={PASSWORD}\n"))?;
     let home = world.home.path().join("home");
     std::fs::create_dir_all(&home)?;
-    std::fs::write(home.join(".gitconfig"), format!("[credential]\n\thelper = \"!cat {secret} #\"\n"))?;
+    std::fs::write(
+        home.join(".gitconfig"),
+        format!("[credential]\n\thelper = \"!cat {secret} #\"\n"),
+    )?;
     Ok(secret)
 }
 
@@ -504,33 +756,60 @@ fn helped(world: &World) -> Result<String, Failed> {
 fn typed(world: &World, wanted: &[(&str, Value)]) -> Result<String, Failed> {
     world.write("plan.md", "- [ ] T1 work\n")?;
     let (model, plan) = (world.script(&calls(wanted))?, world.file("plan.md"));
-    let rules = ["--allow", "git_push(127.0.0.1)", "--allow", "git_pull(127.0.0.1)"];
-    world.types(&[&["run", &plan, "--model", &model, "--agent", "keeper"], &rules[..]].concat(), 0)?;
+    let rules = [
+        "--allow",
+        "git_push(127.0.0.1)",
+        "--allow",
+        "git_pull(127.0.0.1)",
+    ];
+    world.types(
+        &[
+            &["run", &plan, "--model", &model, "--agent", "keeper"],
+            &rules[..],
+        ]
+        .concat(),
+        0,
+    )?;
     Ok(world.types(&["log", "--json"], 0)?.stdout)
 }
 
-/// Neither another server of the web nor the machine's network is asked, whether or not the first server knows the
-/// user.
+/// Neither another server of the web nor the machine's network is asked, whether or not the first
+/// server knows the user.
 fn a_server_that_leads_elsewhere() -> Outcome {
     let world = world()?;
     helped(&world)?;
     let other = GitServer::start(world.home.path())?;
     let elsewhere = other.url("", "");
     let servers = [
-        ("open", GitServer::leading_to(elsewhere.trim_end_matches('/'), true)?),
-        ("closed", GitServer::leading_to(elsewhere.trim_end_matches('/'), false)?),
-        ("inside", GitServer::leading_to("http://169.254.169.254/latest", true)?),
+        (
+            "open",
+            GitServer::leading_to(elsewhere.trim_end_matches('/'), true)?,
+        ),
+        (
+            "closed",
+            GitServer::leading_to(elsewhere.trim_end_matches('/'), false)?,
+        ),
+        (
+            "inside",
+            GitServer::leading_to("http://169.254.169.254/latest", true)?,
+        ),
     ];
     let mut wanted = vec![put("a.txt", "one\n"), commit("Add a")];
     for (remote, server) in &servers {
-        world.repository.git(&["remote", "add", remote, &server.url("", "remote.git")])?;
+        world
+            .repository
+            .git(&["remote", "add", remote, &server.url("", "remote.git")])?;
         fetched_once(&world, remote)?;
-        wanted.extend([push(json!({"remote": remote, "branch": "x"})), pull(json!({ "remote": remote }))]);
+        wanted.extend([
+            push(json!({"remote": remote, "branch": "x"})),
+            pull(json!({ "remote": remote })),
+        ]);
     }
     let before = at_remote(&world)?;
     let told = typed(&world, &wanted)?;
     for (remote, server) in &servers {
-        let refused = format!("{remote}: the server leads to another address, which is not followed");
+        let refused =
+            format!("{remote}: the server leads to another address, which is not followed");
         let (times, seen) = (told.matches(&refused).count(), server.seen());
         // Only a server that asks for the password is told.
         if times != 2 || (seen.let_in > 0) != (*remote == "closed") {
@@ -545,23 +824,39 @@ fn a_server_that_leads_elsewhere() -> Outcome {
     require_nowhere(&world.home.state(), PASSWORD)
 }
 
-/// What the repository's own configuration names may have come with it, or be a file that an agent has changed.
+/// What the repository's own configuration names may have come with it, or be a file that an agent
+/// has changed.
 fn a_helper_of_the_repository_is_not_run() -> Outcome {
     let world = world()?;
     let server = GitServer::start(world.home.path())?;
     let secret = world.write("secret", &format!("username={USER}\npassword={PASSWORD}\n"))?;
     let canary = world.file("canary");
-    program(&world.repository.path().join("helper.sh"), &format!("touch {canary}; cat {secret}"))?;
+    program(
+        &world.repository.path().join("helper.sh"),
+        &format!("touch {canary}; cat {secret}"),
+    )?;
     world.repository.commit_all("Add a helper")?;
     let url = server.url("", "remote.git");
     let helper = format!("!{}", world.repository.path().join("helper.sh").display());
     world.repository.git(&["remote", "add", "asks", &url])?;
-    world.repository.git(&["config", "credential.helper", &helper])?;
-    world.repository.git(&["config", &format!("credential.{url}.helper"), "!./helper.sh"])?;
-    world.repository.git(&["config", "core.askPass", "./helper.sh"])?;
+    world
+        .repository
+        .git(&["config", "credential.helper", &helper])?;
+    world.repository.git(&[
+        "config",
+        &format!("credential.{url}.helper"),
+        "!./helper.sh",
+    ])?;
+    world
+        .repository
+        .git(&["config", "core.askPass", "./helper.sh"])?;
     fetched_once(&world, "asks")?;
-    let wanted =
-        [put("a.txt", "one\n"), commit("Add a"), push(json!({"remote": "asks"})), pull(json!({"remote": "asks"}))];
+    let wanted = [
+        put("a.txt", "one\n"),
+        commit("Add a"),
+        push(json!({"remote": "asks"})),
+        pull(json!({"remote": "asks"})),
+    ];
     let told = typed(&world, &wanted)?;
     let said = "which is not run; the user can name it in their own git configuration";
     let seen = server.seen();
@@ -571,17 +866,30 @@ fn a_helper_of_the_repository_is_not_run() -> Outcome {
     // The user's own helper is asked, whatever the repository names beside it.
     helped(&world)?;
     let told = typed(&world, &wanted)?;
-    if told.contains(said) || server.seen().let_in == 0 || Path::new(&canary).exists() { fail(told) } else { Ok(()) }
+    if told.contains(said) || server.seen().let_in == 0 || Path::new(&canary).exists() {
+        fail(told)
+    } else {
+        Ok(())
+    }
 }
 
 fn a_push_that_was_killed_is_made_again() -> Outcome {
     let world = world()?;
     let (begun, go) = (world.file("begun"), world.file("go"));
     let hook = Path::new(&world.file("remote.git")).join("hooks/pre-receive");
-    program(&hook, &format!("touch {begun}\nuntil test -e {go}; do sleep 0.05; done"))?;
-    let first = [put("a.txt", "one\n"), commit("Add a"), push(json!({"branch": "shared"}))];
+    program(
+        &hook,
+        &format!("touch {begun}\nuntil test -e {go}; do sleep 0.05; done"),
+    )?;
+    let first = [
+        put("a.txt", "one\n"),
+        commit("Add a"),
+        push(json!({"branch": "shared"})),
+    ];
     let turn = |rule: Rule, calls: &[(&str, Value)]| {
-        calls.iter().fold(rule, |rule, (name, arguments)| rule.call(name, arguments))
+        calls
+            .iter()
+            .fold(rule, |rule, (name, arguments)| rule.call(name, arguments))
     };
     let again = Rule::task("T1").last_contains("interrupted");
     let script = Script::default()
@@ -590,7 +898,16 @@ fn a_push_that_was_killed_is_made_again() -> Outcome {
         .rule(done("T1"));
     world.write("plan.md", "- [ ] T1 work\n")?;
     let (model, plan) = (world.script(&script)?, world.file("plan.md"));
-    let typed = ["run", &plan, "--model", &model, "--agent", "keeper", "--allow", "git_push(origin)"];
+    let typed = [
+        "run",
+        &plan,
+        "--model",
+        &model,
+        "--agent",
+        "keeper",
+        "--allow",
+        "git_push(origin)",
+    ];
     let running = world.orchestrate(&typed).start()?;
     until(PATIENCE, || Ok(Path::new(&begun).exists().then_some(())))?;
     running.signal(Signal::KILL)?;
@@ -598,7 +915,11 @@ fn a_push_that_was_killed_is_made_again() -> Outcome {
     std::fs::write(&go, "")?;
     world.types(&["resume"], 0)?;
     let told = world.types(&["log", "--json"], 0)?.stdout;
-    let run = world.repository.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/orchestrate/*/T1"])?;
+    let run = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname:short)",
+        "refs/heads/orchestrate/*/T1",
+    ])?;
     let tip = world.repository.git(&["rev-parse", &run])?;
     let branches = at_remote(&world)?;
     if told.contains("interrupted") && branches.contains(&format!("shared {tip}")) {

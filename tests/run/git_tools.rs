@@ -1,4 +1,5 @@
-//! What an agent does with git through its tools: select, commit, name, bring back, set aside and merge.
+//! What an agent does with git through its tools: select, commit, name, bring back, set aside and
+//! merge.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{CleanOptions, Settings};
@@ -8,7 +9,8 @@ use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, block_on, case, done, fail,
+    Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, block_on, case, done,
+    fail,
 };
 
 /// A role with every tool that these tests use.
@@ -21,27 +23,65 @@ const MANY_CALLS: usize = 30;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("git_tools::a_commit_takes_what_was_selected", a_commit_takes_what_was_selected),
-        case("git_tools::a_branch_is_a_name_for_a_commit", a_branch_is_a_name_for_a_commit),
-        case("git_tools::a_checkout_brings_files_and_can_be_undone", a_checkout_brings_files_and_can_be_undone),
-        case("git_tools::changes_are_set_aside_for_one_agent", changes_are_set_aside_for_one_agent),
-        case("git_tools::what_cannot_be_done_is_not_asked_about", what_cannot_be_done_is_not_asked_about),
-        case("git_tools::another_agents_work_is_merged", another_agents_work_is_merged),
-        case("git_tools::a_conflict_is_listed_and_resolved", a_conflict_is_listed_and_resolved),
-        case("git_tools::hostile_names_and_paths_are_refused", hostile_names_and_paths_are_refused),
-        case("git_tools::a_command_names_the_tool_to_use", a_command_names_the_tool_to_use),
-        case("git_tools::forbidden_files_are_neither_shown_nor_put_back", forbidden_files_stay),
-        case("git_tools::no_checkout_and_no_merge_changes_forbidden_files", forbidden_files_are_not_brought),
-        case("git_tools::git_reads_in_the_fallback_tier", git_reads_in_the_fallback_tier)
-            .needs(Need::FALLBACK_TIER)
-            .needs(Need::MOUNTS),
+        case(
+            "git_tools::a_commit_takes_what_was_selected",
+            a_commit_takes_what_was_selected,
+        ),
+        case(
+            "git_tools::a_branch_is_a_name_for_a_commit",
+            a_branch_is_a_name_for_a_commit,
+        ),
+        case(
+            "git_tools::a_checkout_brings_files_and_can_be_undone",
+            a_checkout_brings_files_and_can_be_undone,
+        ),
+        case(
+            "git_tools::changes_are_set_aside_for_one_agent",
+            changes_are_set_aside_for_one_agent,
+        ),
+        case(
+            "git_tools::what_cannot_be_done_is_not_asked_about",
+            what_cannot_be_done_is_not_asked_about,
+        ),
+        case(
+            "git_tools::another_agents_work_is_merged",
+            another_agents_work_is_merged,
+        ),
+        case(
+            "git_tools::a_conflict_is_listed_and_resolved",
+            a_conflict_is_listed_and_resolved,
+        ),
+        case(
+            "git_tools::hostile_names_and_paths_are_refused",
+            hostile_names_and_paths_are_refused,
+        ),
+        case(
+            "git_tools::a_command_names_the_tool_to_use",
+            a_command_names_the_tool_to_use,
+        ),
+        case(
+            "git_tools::forbidden_files_are_neither_shown_nor_put_back",
+            forbidden_files_stay,
+        ),
+        case(
+            "git_tools::no_checkout_and_no_merge_changes_forbidden_files",
+            forbidden_files_are_not_brought,
+        ),
+        case(
+            "git_tools::git_reads_in_the_fallback_tier",
+            git_reads_in_the_fallback_tier,
+        )
+        .needs(Need::FALLBACK_TIER)
+        .needs(Need::MOUNTS),
     ]
 }
 
 /// Returns a repository with the role.
 fn world() -> Result<World, Failed> {
     let world = World::lived_in()?;
-    world.repository.write(".orchestrate/agents/keeper.md", ROLE)?;
+    world
+        .repository
+        .write(".orchestrate/agents/keeper.md", ROLE)?;
     world.repository.commit_all("Add a role")?;
     Ok(world)
 }
@@ -59,7 +99,10 @@ fn commit(message: &str) -> (&'static str, Value) {
 }
 
 fn checkout(revision: &str, paths: &[&str]) -> (&'static str, Value) {
-    ("git_checkout", json!({"branch_or_commit": revision, "paths": paths}))
+    (
+        "git_checkout",
+        json!({"branch_or_commit": revision, "paths": paths}),
+    )
 }
 
 fn stash(action: &str) -> (&'static str, Value) {
@@ -72,10 +115,17 @@ fn status() -> (&'static str, Value) {
 
 /// Returns a script in which an agent calls these tools, many in one turn, and then ends.
 fn calls(task: &str, calls: &[(&str, Value)]) -> Script {
-    let script = (1..).zip(calls.chunks(MANY_CALLS)).fold(Script::default(), |script, (turn, calls)| {
-        let rule = Rule::task(task).turn(turn);
-        script.rule(calls.iter().fold(rule, |rule, (name, arguments)| rule.call(name, arguments)))
-    });
+    let script =
+        (1..)
+            .zip(calls.chunks(MANY_CALLS))
+            .fold(Script::default(), |script, (turn, calls)| {
+                let rule = Rule::task(task).turn(turn);
+                script.rule(
+                    calls
+                        .iter()
+                        .fold(rule, |rule, (name, arguments)| rule.call(name, arguments)),
+                )
+            });
     script.rule(done(task))
 }
 
@@ -83,7 +133,11 @@ fn calls(task: &str, calls: &[(&str, Value)]) -> Script {
 fn answers(world: &World, wanted: &[(&str, Value)]) -> Result<(Played, Vec<String>), Failed> {
     let played = world.play("- [ ] T1 work\n", &calls("T1", wanted), as_keeper)?;
     let texts = played.results("T1")?;
-    if texts.len() == wanted.len() { Ok((played, texts)) } else { fail(format!("{texts:#?}\n{}", played.story())) }
+    if texts.len() == wanted.len() {
+        Ok((played, texts))
+    } else {
+        fail(format!("{texts:#?}\n{}", played.story()))
+    }
 }
 
 /// Requires that each answer contains its text.
@@ -99,7 +153,11 @@ fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
 /// Returns the subjects on the branch of a task, newest first, since the run's base.
 fn subjects(world: &World, played: &Played, task: &str) -> Result<String, Failed> {
     let (base, run) = (&played.report.base_commit, &played.report.run_id);
-    world.repository.git(&["log", "--format=%s", &format!("{base}..orchestrate/{run}/{task}")])
+    world.repository.git(&[
+        "log",
+        "--format=%s",
+        &format!("{base}..orchestrate/{run}/{task}"),
+    ])
 }
 
 fn a_commit_takes_what_was_selected() -> Outcome {
@@ -129,18 +187,30 @@ fn a_commit_takes_what_was_selected() -> Outcome {
             (7, "Add a and c"),
             (8, "M a.txt\\nM kept.txt\""),
             (9, "+changed"),
-            (10, "`nowhere` is neither in your worktree nor in your last commit"),
+            (
+                10,
+                "`nowhere` is neither in your worktree nor in your last commit",
+            ),
             (11, "Add the rest"),
             (12, "nothing to commit"),
         ],
     )?;
     played.require(0, &[("T1", Merged)])?;
     let first = format!("orchestrate/{}/T1~1", played.report.run_id);
-    let shown = [world.repository.show(&first, "a.txt")?, world.repository.show(&first, "kept.txt")?];
+    let shown = [
+        world.repository.show(&first, "a.txt")?,
+        world.repository.show(&first, "kept.txt")?,
+    ];
     let last = world.merged(&played.report, "a.txt")?;
     let found = (subjects(&world, &played, "T1")?, shown, last);
     let texts = ["one".to_owned(), "kept".to_owned()];
-    if found == ("Add the rest\nAdd a and c".to_owned(), texts, "two".to_owned()) {
+    if found
+        == (
+            "Add the rest\nAdd a and c".to_owned(),
+            texts,
+            "two".to_owned(),
+        )
+    {
         Ok(())
     } else {
         fail(format!("{found:?}"))
@@ -149,7 +219,8 @@ fn a_commit_takes_what_was_selected() -> Outcome {
 
 fn a_branch_is_a_name_for_a_commit() -> Outcome {
     let world = world()?;
-    let branch = |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
+    let branch =
+        |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
     let wanted = [
         put("a.txt", "one\n"),
         commit("One"),
@@ -198,7 +269,9 @@ fn a_branch_is_a_name_for_a_commit() -> Outcome {
 fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
     let world = world()?;
     for _ in 0..10 {
-        world.repository.git(&["commit", "-q", "--allow-empty", "-m", "More"])?;
+        world
+            .repository
+            .git(&["commit", "-q", "--allow-empty", "-m", "More"])?;
     }
     let wanted = [
         put("a.txt", "one\n"),
@@ -220,7 +293,11 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
         ("git_log", json!({"limit": 1})),
     ];
     let (played, texts) = answers(&world, &wanted)?;
-    let logged = [15, 16].map(|at| texts.get(at).map_or(0, |text| text.matches("\"author\"").count()));
+    let logged = [15, 16].map(|at| {
+        texts
+            .get(at)
+            .map_or(0, |text| text.matches("\"author\"").count())
+    });
     if logged != [10, 1] {
         return fail(format!("{logged:?}: {:?}", texts.get(15)));
     }
@@ -240,8 +317,18 @@ fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
     )?;
     played.require(0, &[("T1", Merged)])?;
     // What was replaced is held by a snapshot.
-    let held = world.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "new.txt"])?;
-    if held.contains("Snapshot") { Ok(()) } else { fail(held) }
+    let held = world.repository.git(&[
+        "log",
+        "--glob=refs/orchestrate",
+        "--format=%s",
+        "--",
+        "new.txt",
+    ])?;
+    if held.contains("Snapshot") {
+        Ok(())
+    } else {
+        fail(held)
+    }
 }
 
 fn changes_are_set_aside_for_one_agent() -> Outcome {
@@ -281,20 +368,40 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
             (8, "is back in your worktree\\nM kept.txt\\nA new.txt"),
             (9, "M kept.txt\\nA new.txt\\nA other.txt"),
             (12, "set aside as "),
-            (15, "it conflicts with your worktree in kept.txt; nothing changed"),
+            (
+                15,
+                "it conflicts with your worktree in kept.txt; nothing changed",
+            ),
             (19, "dropped "),
             (20, "Changes of T1"),
         ],
     )?;
     played.require(0, &[("T1", Merged)])?;
     let prefix = format!("refs/orchestrate/keep/{}/T1", played.report.run_id);
-    let dropped = world.repository.show(&format!("{prefix}/dropped-stash/000003"), "gone.txt")?;
-    block_on(world.archive()?.clean(&played.report.run_id, CleanOptions::default()))?;
+    let dropped = world
+        .repository
+        .show(&format!("{prefix}/dropped-stash/000003"), "gone.txt")?;
+    block_on(
+        world
+            .archive()?
+            .clean(&played.report.run_id, CleanOptions::default()),
+    )?;
     let listed = ["stash", "dropped-stash"].map(|folder| format!("{prefix}/{folder}"));
-    let left = world.repository.git(&["for-each-ref", "--format=%(refname)", &listed[0], &listed[1]])?;
-    let aside = world.repository.show(&format!("{prefix}/stash/000002"), "kept.txt")?;
+    let left = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        &listed[0],
+        &listed[1],
+    ])?;
+    let aside = world
+        .repository
+        .show(&format!("{prefix}/stash/000002"), "kept.txt")?;
     let found = (dropped.as_str(), left, aside.as_str());
-    if found == ("gone", format!("{prefix}/stash/000002"), "aside") { Ok(()) } else { fail(format!("{found:?}")) }
+    if found == ("gone", format!("{prefix}/stash/000002"), "aside") {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }
 
 /// The user is not asked about what git, or the run, refuses whatever the answer is.
@@ -302,30 +409,63 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
     let world = World::lived_in()?;
     let more = "git_merge, send_message_to_agent, get_agent_status, spawn_child_agent, terminate_agent, \
         wait_for_agents, aggregate_agent_results";
-    world.repository.write(".orchestrate/agents/keeper.md", &ROLE.replace("git_merge", more))?;
+    world.repository.write(
+        ".orchestrate/agents/keeper.md",
+        &ROLE.replace("git_merge", more),
+    )?;
     world.repository.commit_all("Add a role")?;
-    let branch = |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
+    let branch =
+        |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
     let (one, several) = (json!({"agent_id": "T9"}), json!({"agent_ids": ["T9"]}));
     let unknown = "there is no agent 'T9' in this run";
     let refused = [
-        (commit("Nothing"), "nothing to commit: the worktree has no changes"),
-        (("git_add", json!({"files": ["nowhere"]})), "`nowhere` is neither in your worktree nor in your last commit"),
+        (
+            commit("Nothing"),
+            "nothing to commit: the worktree has no changes",
+        ),
+        (
+            ("git_add", json!({"files": ["nowhere"]})),
+            "`nowhere` is neither in your worktree nor in your last commit",
+        ),
         (branch("delete", "nowhere"), "you have no branch `nowhere`"),
-        (branch("create", "HEAD"), "`HEAD` means something else already"),
+        (
+            branch("create", "HEAD"),
+            "`HEAD` means something else already",
+        ),
         (checkout("nowhere", &[]), "there is no commit `nowhere`"),
-        (checkout("HEAD", &["nowhere"]), "neither HEAD nor your worktree has `nowhere`"),
+        (
+            checkout("HEAD", &["nowhere"]),
+            "neither HEAD nor your worktree has `nowhere`",
+        ),
         (stash("pop"), "nothing is set aside"),
         (stash("drop"), "nothing is set aside"),
-        (stash("push"), "nothing to set aside: the worktree has no changes"),
-        (merge("nowhere"), "`nowhere` cannot be merged; these can: integration"),
-        (("send_message_to_agent", json!({"agent_id": "T9", "message": "x"})), unknown),
+        (
+            stash("push"),
+            "nothing to set aside: the worktree has no changes",
+        ),
+        (
+            merge("nowhere"),
+            "`nowhere` cannot be merged; these can: integration",
+        ),
+        (
+            (
+                "send_message_to_agent",
+                json!({"agent_id": "T9", "message": "x"}),
+            ),
+            unknown,
+        ),
         (("get_agent_status", one.clone()), unknown),
-        (("spawn_child_agent", json!({"task": "x", "role": "nobody"})), "there is no role 'nobody'"),
+        (
+            ("spawn_child_agent", json!({"task": "x", "role": "nobody"})),
+            "there is no role 'nobody'",
+        ),
         (("terminate_agent", one), unknown),
         (("wait_for_agents", several.clone()), unknown),
         (("aggregate_agent_results", several), unknown),
     ];
-    let asks = |((tool, _), _): &((&'static str, Value), &str)| RuleText::new(RuleDecision::Ask, *tool, "--ask");
+    let asks = |((tool, _), _): &((&'static str, Value), &str)| {
+        RuleText::new(RuleDecision::Ask, *tool, "--ask")
+    };
     let rules: Vec<RuleText> = refused.iter().map(asks).collect();
     let mut wanted: Vec<(&str, Value)> = refused.iter().map(|(call, _)| call.clone()).collect();
     wanted.push(put("a.txt", "one\n"));
@@ -335,18 +475,32 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
         settings.run.ask_parks = true;
     })?;
     played.require(0, &[("T1", Merged)])?;
-    let expected: Vec<(usize, &str)> = refused.iter().map(|(_, expected)| *expected).enumerate().collect();
+    let expected: Vec<(usize, &str)> = refused
+        .iter()
+        .map(|(_, expected)| *expected)
+        .enumerate()
+        .collect();
     require(&played.results("T1")?, &expected)
 }
 
 /// A script of two tasks, of which the second begins beside the first, and works once that is done.
 fn two_agents(first: &[(&str, Value)], second: &[&[(&str, Value)]]) -> Script {
-    let script = first.iter().fold(Rule::task("T1").turn(1), |rule, (name, arguments)| rule.call(name, arguments));
-    let wait = Rule::task("T2").turn(1).call("wait_for_agents", &json!({ "agent_ids": ["T1"] }));
+    let script = first
+        .iter()
+        .fold(Rule::task("T1").turn(1), |rule, (name, arguments)| {
+            rule.call(name, arguments)
+        });
+    let wait = Rule::task("T2")
+        .turn(1)
+        .call("wait_for_agents", &json!({ "agent_ids": ["T1"] }));
     let script = Script::default().rule(script).rule(done("T1")).rule(wait);
     let script = (2..).zip(second).fold(script, |script, (turn, calls)| {
         let rule = Rule::task("T2").turn(turn);
-        script.rule(calls.iter().fold(rule, |rule, (name, arguments)| rule.call(name, arguments)))
+        script.rule(
+            calls
+                .iter()
+                .fold(rule, |rule, (name, arguments)| rule.call(name, arguments)),
+        )
     });
     script.rule(done("T2"))
 }
@@ -357,8 +511,19 @@ fn merge(branch: &str) -> (&'static str, Value) {
 
 fn another_agents_work_is_merged() -> Outcome {
     let world = world()?;
-    let first = [put("one.txt", "1\n"), put("src/lib.txt", "ONE\ntwo\nthree\n"), commit("Work of one")];
-    let second = [put("two.txt", "2\n"), merge("T1"), status(), merge("T1"), merge("main"), merge("T2")];
+    let first = [
+        put("one.txt", "1\n"),
+        put("src/lib.txt", "ONE\ntwo\nthree\n"),
+        commit("Work of one"),
+    ];
+    let second = [
+        put("two.txt", "2\n"),
+        merge("T1"),
+        status(),
+        merge("T1"),
+        merge("main"),
+        merge("T2"),
+    ];
     let script = two_agents(&first, &[&second]);
     let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, as_keeper)?;
     let texts = played.results("T2")?;
@@ -378,15 +543,29 @@ fn another_agents_work_is_merged() -> Outcome {
         "log",
         "--merges",
         "--format=%s",
-        &format!("{}..orchestrate/{}/T2", played.report.base_commit, played.report.run_id),
+        &format!(
+            "{}..orchestrate/{}/T2",
+            played.report.base_commit, played.report.run_id
+        ),
     ])?;
-    let files = [world.merged(&played.report, "one.txt")?, world.merged(&played.report, "two.txt")?];
-    if merges == "Merge T1 into T2" && files == ["1", "2"] { Ok(()) } else { fail(format!("{merges}\n{files:?}")) }
+    let files = [
+        world.merged(&played.report, "one.txt")?,
+        world.merged(&played.report, "two.txt")?,
+    ];
+    if merges == "Merge T1 into T2" && files == ["1", "2"] {
+        Ok(())
+    } else {
+        fail(format!("{merges}\n{files:?}"))
+    }
 }
 
 fn a_conflict_is_listed_and_resolved() -> Outcome {
     let world = world()?;
-    let first = [put("src/lib.txt", "one\nT1\nthree\n"), put("one.txt", "1\n"), commit("Work of one")];
+    let first = [
+        put("src/lib.txt", "one\nT1\nthree\n"),
+        put("one.txt", "1\n"),
+        commit("Work of one"),
+    ];
     let begun = [
         put("src/lib.txt", "one\nT2\nthree\n"),
         merge("T1"),
@@ -397,7 +576,11 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
         stash("push"),
         ("read_file", json!({"path": "src/lib.txt"})),
     ];
-    let resolved = [put("src/lib.txt", "one\nT1\nT2\nthree\n"), commit("Resolve"), status()];
+    let resolved = [
+        put("src/lib.txt", "one\nT1\nT2\nthree\n"),
+        commit("Resolve"),
+        status(),
+    ];
     let script = two_agents(&first, &[&begun, &resolved]);
     let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, as_keeper)?;
     let texts = played.results("T2")?;
@@ -418,7 +601,11 @@ fn a_conflict_is_listed_and_resolved() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let returned = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
     let text = world.merged(&played.report, "src/lib.txt")?;
-    if returned.is_empty() && text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(played.story()) }
+    if returned.is_empty() && text == "one\nT1\nT2\nthree" {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// Names that mean something else, to git, to a shell or to the run.
@@ -462,17 +649,45 @@ const HOSTILE_REVISIONS: [&str; 13] = [
 
 fn hostile_names_and_paths_are_refused() -> Outcome {
     let world = world()?;
-    let create = |name: &str| ("git_branch", json!({"action": "create", "branch_name": name}));
-    let mut wanted = vec![("run_shell_command", json!({"command": "ln -s /etc out; echo x > run.log"}))];
+    let create = |name: &str| {
+        (
+            "git_branch",
+            json!({"action": "create", "branch_name": name}),
+        )
+    };
+    let mut wanted = vec![(
+        "run_shell_command",
+        json!({"command": "ln -s /etc out; echo x > run.log"}),
+    )];
     let paths = ["../x", "/etc/passwd", ".git/config", "~/.ssh/id_rsa"];
     let tried = ["out/passwd", "nowhere", "run.log", "a\u{7}b", ":(top)../x"];
-    wanted.extend(paths.iter().chain(&tried).map(|path| ("git_add", json!({ "files": [path] }))));
-    wanted.extend(paths.iter().chain(&tried).map(|path| checkout("HEAD", &[path])));
+    wanted.extend(
+        paths
+            .iter()
+            .chain(&tried)
+            .map(|path| ("git_add", json!({ "files": [path] }))),
+    );
+    wanted.extend(
+        paths
+            .iter()
+            .chain(&tried)
+            .map(|path| checkout("HEAD", &[path])),
+    );
     wanted.extend(HOSTILE_NAMES.iter().map(|name| create(name)));
-    wanted.extend(HOSTILE_REVISIONS.iter().map(|revision| checkout(revision, &[])));
-    wanted.extend(HOSTILE_REVISIONS.iter().filter(|name| !name.is_empty()).map(|name| merge(name)));
+    wanted.extend(
+        HOSTILE_REVISIONS
+            .iter()
+            .map(|revision| checkout(revision, &[])),
+    );
+    wanted.extend(
+        HOSTILE_REVISIONS
+            .iter()
+            .filter(|name| !name.is_empty())
+            .map(|name| merge(name)),
+    );
     let refused = wanted.len() - 1;
-    // The control: by the same calls, a plain path, revision and name go through, as git shows below.
+    // The control: by the same calls, a plain path, revision and name go through, as git shows
+    // below.
     wanted.extend([
         put("kept.txt", "changed\n"),
         put("plain.txt", "plain\n"),
@@ -484,16 +699,29 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
     ]);
     let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), as_keeper)?;
     let classes = played.pick(|event| match event {
-        Event::ToolFinished { tool, error_class, .. } if tool != "run_shell_command" => Some(*error_class),
+        Event::ToolFinished {
+            tool, error_class, ..
+        } if tool != "run_shell_command" => Some(*error_class),
         _ => None,
     });
-    let denied = |at: usize| at % (paths.len() + tried.len()) < paths.len() && at < 2 * (paths.len() + tried.len());
-    let class =
-        |at: usize| Some(if denied(at) { ErrorKind::Denied } else { ErrorKind::Retry }).filter(|_| at < refused);
+    let denied = |at: usize| {
+        at % (paths.len() + tried.len()) < paths.len() && at < 2 * (paths.len() + tried.len())
+    };
+    let class = |at: usize| {
+        Some(if denied(at) {
+            ErrorKind::Denied
+        } else {
+            ErrorKind::Retry
+        })
+        .filter(|_| at < refused)
+    };
     let expected: Vec<_> = (0..wanted.len() - 1).map(class).collect();
     if classes != expected {
         let texts = played.results("T1")?;
-        let wrong = classes.iter().zip(&expected).position(|(found, expected)| found != expected);
+        let wrong = classes
+            .iter()
+            .zip(&expected)
+            .position(|(found, expected)| found != expected);
         return fail(format!(
             "{wrong:?}: {:?}\n{}",
             wrong.map(|at| &wanted[at + 1]),
@@ -501,8 +729,11 @@ fn hostile_names_and_paths_are_refused() -> Outcome {
         ));
     }
     let own = format!("refs/orchestrate/keep/{}/T1/branch", played.report.run_id);
-    let listed = world.repository.git(&["for-each-ref", "--format=%(refname)", &own])?;
-    let found = ["plain.txt", "kept.txt"].map(|path| world.repository.show(&listed, path).unwrap_or_default());
+    let listed = world
+        .repository
+        .git(&["for-each-ref", "--format=%(refname)", &own])?;
+    let found = ["plain.txt", "kept.txt"]
+        .map(|path| world.repository.show(&listed, path).unwrap_or_default());
     if listed == format!("{own}/plain") && found == ["plain", "kept"] {
         Ok(())
     } else {
@@ -529,7 +760,10 @@ fn a_command_names_the_tool_to_use() -> Outcome {
     require(
         &texts,
         &[
-            (1, "use the tool `git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`"),
+            (
+                1,
+                "use the tool `git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`",
+            ),
             (2, "use the tool `git_stash`"),
             (3, "use the tool `git_checkout`"),
             (5, "your branch is merged for you"),
@@ -538,7 +772,10 @@ fn a_command_names_the_tool_to_use() -> Outcome {
             (7, "\"exit_code\":0"),
         ],
     )?;
-    if texts.get(7).is_some_and(|text| text.contains("use the tool")) {
+    if texts
+        .get(7)
+        .is_some_and(|text| text.contains("use the tool"))
+    {
         return fail(format!("{texts:#?}"));
     }
     played.require(0, &[("T1", Merged)])
@@ -561,8 +798,11 @@ fn forbidden_files_stay() -> Outcome {
         settings.run.tool_settings.file_operations.forbidden_paths = vec!["secrets".to_owned()];
     })?;
     let texts = played.results("T1")?;
-    let [_, diff, stashed, kept] = texts.as_slice() else { return fail(format!("{texts:#?}")) };
-    let shows = diff.contains("shown-line") && diff.contains("[not shown, as the rules demand: secrets/k.md]");
+    let [_, diff, stashed, kept] = texts.as_slice() else {
+        return fail(format!("{texts:#?}"));
+    };
+    let shows = diff.contains("shown-line")
+        && diff.contains("[not shown, as the rules demand: secrets/k.md]");
     if !shows || diff.contains("hidden-line") {
         return fail(diff);
     }
@@ -572,22 +812,38 @@ fn forbidden_files_stay() -> Outcome {
     Ok(())
 }
 
-/// A command may also put a forbidden file into its branch; no tool of another agent brings it from there.
+/// A command may also put a forbidden file into its branch; no tool of another agent brings it from
+/// there.
 fn forbidden_files_are_not_brought() -> Outcome {
     let world = world()?;
     world.repository.write("secrets/k.md", "old\n")?;
     world.repository.commit_all("Keep a secret")?;
     let run = |command: &str| ("run_shell_command", json!({ "command": command }));
     let state = || run("cat secrets/k.md kept.txt");
-    let first = [run("echo hidden-line > secrets/k.md; echo theirs > kept.txt"), commit("Work of one")];
-    let second = [merge("T1"), checkout("T1", &[]), state(), checkout("T1", &["kept.txt"]), state()];
-    let third = [run("echo mine > secrets/k.md"), checkout("HEAD", &[]), state(), run("echo old > secrets/k.md")];
+    let first = [
+        run("echo hidden-line > secrets/k.md; echo theirs > kept.txt"),
+        commit("Work of one"),
+    ];
+    let second = [
+        merge("T1"),
+        checkout("T1", &[]),
+        state(),
+        checkout("T1", &["kept.txt"]),
+        state(),
+    ];
+    let third = [
+        run("echo mine > secrets/k.md"),
+        checkout("HEAD", &[]),
+        state(),
+        run("echo old > secrets/k.md"),
+    ];
     let script = two_agents(&first, &[&second, &third]);
     let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, |settings| {
         as_keeper(settings);
         settings.run.tool_settings.file_operations.forbidden_paths = vec!["secrets".to_owned()];
     })?;
-    let refused = "nothing was changed, since this would change `secrets/k.md`: the user forbids `secrets`";
+    let refused =
+        "nothing was changed, since this would change `secrets/k.md`: the user forbids `secrets`";
     let expected = [
         (1, refused),
         (2, refused),
@@ -601,10 +857,13 @@ fn forbidden_files_are_not_brought() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
-/// The repository's configuration has settings that are not shown, so git could not read it in this tier.
+/// The repository's configuration has settings that are not shown, so git could not read it in this
+/// tier.
 fn git_reads_in_the_fallback_tier() -> Outcome {
     let world = world()?;
-    world.repository.git(&["config", "credential.helper", "!echo password=s3cret"])?;
+    world
+        .repository
+        .git(&["config", "credential.helper", "!echo password=s3cret"])?;
     let reads = "git status --short && git diff --stat && git log --format=%s -1 && git blame kept.txt && \
         (cd src && git -C .. rev-parse --show-toplevel)";
     let script = calls(
@@ -622,15 +881,32 @@ fn git_reads_in_the_fallback_tier() -> Outcome {
     let model = world.script(&script)?;
     let plan = world.write("plan.md", "- [ ] T1 work\n")?;
     let typed = ["run", &plan, "--model", &model, "--agent", "keeper"];
-    world.home.remounted(WITHOUT_BUBBLEWRAP, world.repository.path(), &typed).run()?.exits(0)?;
+    world
+        .home
+        .remounted(WITHOUT_BUBBLEWRAP, world.repository.path(), &typed)
+        .run()?
+        .exits(0)?;
     let coordinator = world.coordinator(&script, as_keeper)?;
-    let run = coordinator.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let run = coordinator
+        .store()
+        .latest_run()?
+        .ok_or_else(|| Failed::from("there is no run"))?;
     let mut told = String::new();
     for fact in coordinator.store().events(&run, 0, usize::MAX)? {
         if let Event::ToolFinished { result, .. } = fact.event {
             told.push_str(&String::from_utf8(coordinator.store().blob(&result)?)?);
         }
     }
-    let shown = [" M kept.txt", "1 file changed", "Add a role", "Not Committed Yet", "use the tool `git_commit`"];
-    if shown.iter().all(|text| told.contains(text)) && !told.contains("s3cret") { Ok(()) } else { fail(told) }
+    let shown = [
+        " M kept.txt",
+        "1 file changed",
+        "Add a role",
+        "Not Committed Yet",
+        "use the tool `git_commit`",
+    ];
+    if shown.iter().all(|text| told.contains(text)) && !told.contains("s3cret") {
+        Ok(())
+    } else {
+        fail(told)
+    }
 }

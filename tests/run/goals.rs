@@ -1,4 +1,5 @@
-//! Goals: work without tasks, typed or in a file, which one agent gets as a whole; and plans that are made of them.
+//! Goals: work without tasks, typed or in a file, which one agent gets as a whole; and plans that
+//! are made of them.
 
 use libtest_mimic::Failed;
 use orchestrate_core::context::fixed_tokens;
@@ -7,36 +8,79 @@ use orchestrate_core::{AgentSpec, TaskState};
 use orchestrate_model::Tokenizer;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, done, fail, says, write};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, says, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("goals::a_goal_in_a_file_is_reached_and_answered", a_goal_in_a_file_is_reached),
-        case("goals::a_typed_question_is_answered_without_a_change", a_typed_question_is_answered),
-        case("goals::only_the_agent_of_a_goal_has_the_context_of_the_root", only_the_agent_of_a_goal_is_the_root),
-        case("goals::a_goal_is_divided_among_agents", || a_goal_is_divided(20)),
-        case("goals::a_goal_is_divided_with_one_agent_at_a_time", || a_goal_is_divided(1)),
-        case("goals::the_fixed_prompts_are_small", the_fixed_prompts_are_small),
-        case("goals::a_check_says_what_would_happen", a_check_says_what_would_happen),
-        case("goals::a_plan_is_made_reviewed_and_run", a_plan_is_made_reviewed_and_run),
-        case("goals::a_plan_that_stays_invalid_is_not_written", a_plan_that_stays_invalid),
-        case("goals::a_plan_never_replaces_a_file", a_plan_never_replaces_a_file),
-        case("goals::what_is_no_goal_is_refused", what_is_no_goal_is_refused),
-        case("goals::a_goal_of_a_megabyte_is_one_task", a_goal_of_a_megabyte),
+        case(
+            "goals::a_goal_in_a_file_is_reached_and_answered",
+            a_goal_in_a_file_is_reached,
+        ),
+        case(
+            "goals::a_typed_question_is_answered_without_a_change",
+            a_typed_question_is_answered,
+        ),
+        case(
+            "goals::only_the_agent_of_a_goal_has_the_context_of_the_root",
+            only_the_agent_of_a_goal_is_the_root,
+        ),
+        case("goals::a_goal_is_divided_among_agents", || {
+            a_goal_is_divided(20)
+        }),
+        case("goals::a_goal_is_divided_with_one_agent_at_a_time", || {
+            a_goal_is_divided(1)
+        }),
+        case(
+            "goals::the_fixed_prompts_are_small",
+            the_fixed_prompts_are_small,
+        ),
+        case(
+            "goals::a_check_says_what_would_happen",
+            a_check_says_what_would_happen,
+        ),
+        case(
+            "goals::a_plan_is_made_reviewed_and_run",
+            a_plan_is_made_reviewed_and_run,
+        ),
+        case(
+            "goals::a_plan_that_stays_invalid_is_not_written",
+            a_plan_that_stays_invalid,
+        ),
+        case(
+            "goals::a_plan_never_replaces_a_file",
+            a_plan_never_replaces_a_file,
+        ),
+        case(
+            "goals::what_is_no_goal_is_refused",
+            what_is_no_goal_is_refused,
+        ),
+        case(
+            "goals::a_goal_of_a_megabyte_is_one_task",
+            a_goal_of_a_megabyte,
+        ),
     ]
 }
 
-const GOAL: &str = "# Greet politely\n\nThe greeting is too short. Make it friendlier.\n\n- keep it on one line\n";
+const GOAL: &str =
+    "# Greet politely\n\nThe greeting is too short. Make it friendlier.\n\n- keep it on one line\n";
 
 /// Returns the script of an agent that answers at once.
 fn answers(task: &str, text: &str) -> Script {
     Script::default().rule(Rule::task(task).text(text))
 }
 
-/// Runs the built program in the checkout with a script, and returns its JSON; requires the exit code.
+/// Runs the built program in the checkout with a script, and returns its JSON; requires the exit
+/// code.
 fn run(world: &World, argument: &str, script: &Script, code: i32) -> Result<Value, Failed> {
     let model = world.script(script)?;
-    world.types(&["run", argument, "--model", &model, "--json", "--quiet"], code)?.json()
+    world
+        .types(
+            &["run", argument, "--model", &model, "--json", "--quiet"],
+            code,
+        )?
+        .json()
 }
 
 fn a_goal_in_a_file_is_reached() -> Outcome {
@@ -48,28 +92,54 @@ fn a_goal_in_a_file_is_reached() -> Outcome {
     let before = world.repository.fingerprint()?;
     let report = run(&world, &goal, &script, 0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    let (branch, task) = (at(&report, "/integration_branch")?, at(&report, "/tasks/0")?);
-    let merged = world.repository.show(branch.as_str().unwrap_or_default(), "greeting.txt")?;
-    let seen = (&report["answer"], &task["agent"], &task["state"], merged.as_str());
-    let wanted = (&json!("The greeting is friendlier now."), &json!("coordinator"), &json!("merged"), "Good morning!");
+    let (branch, task) = (
+        at(&report, "/integration_branch")?,
+        at(&report, "/tasks/0")?,
+    );
+    let merged = world
+        .repository
+        .show(branch.as_str().unwrap_or_default(), "greeting.txt")?;
+    let seen = (
+        &report["answer"],
+        &task["agent"],
+        &task["state"],
+        merged.as_str(),
+    );
+    let wanted = (
+        &json!("The greeting is friendlier now."),
+        &json!("coordinator"),
+        &json!("merged"),
+        "Good morning!",
+    );
     if seen != wanted {
         return fail(&report);
     }
-    says(&world.types(&["status"], 0)?, &["answer:\n  | The greeting is friendlier now.\n"])
+    says(
+        &world.types(&["status"], 0)?,
+        &["answer:\n  | The greeting is friendlier now.\n"],
+    )
 }
 
 fn a_typed_question_is_answered() -> Outcome {
     let world = World::lived_in()?;
-    let asked = Rule::task("what_does_it_do").last_contains("Task what_does_it_do: What does it do?");
-    let model = world.script(&Script::default().rule(asked.text("It greets.\nNothing else: greeting.txt:1.")))?;
+    let asked =
+        Rule::task("what_does_it_do").last_contains("Task what_does_it_do: What does it do?");
+    let model = world
+        .script(&Script::default().rule(asked.text("It greets.\nNothing else: greeting.txt:1.")))?;
     let before = world.repository.fingerprint()?;
     // The word `run` may be left out, as before a plan.
     let ran = world.types(&["What does it do?", "--model", &model], 0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    says(&ran, &["answer:\n  | It greets.\n  | Nothing else: greeting.txt:1.\n"])?;
+    says(
+        &ran,
+        &["answer:\n  | It greets.\n  | Nothing else: greeting.txt:1.\n"],
+    )?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let is_unchanged = report["integration_commit"] == report["base_commit"];
-    if !is_unchanged || report["tasks"][0]["commit"] != Value::Null || report["tasks"][0]["state"] != "merged" {
+    if !is_unchanged
+        || report["tasks"][0]["commit"] != Value::Null
+        || report["tasks"][0]["state"] != "merged"
+    {
         return fail(&report);
     }
     Ok(())
@@ -81,19 +151,33 @@ fn specs(played: &Played) -> Result<Vec<AgentSpec>, Failed> {
         Event::AgentSpawned { spec, .. } => spec.as_ref(),
         _ => None,
     });
-    specs.into_iter().map(|spec| Ok(serde_json::from_str(&played.text(spec)?)?)).collect()
+    specs
+        .into_iter()
+        .map(|spec| Ok(serde_json::from_str(&played.text(spec)?)?))
+        .collect()
 }
 
 fn only_the_agent_of_a_goal_is_the_root() -> Outcome {
-    let script = || Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::any().text("Done."));
+    let script = || {
+        Script::default()
+            .rule(write("T1", "one.txt", "1\n"))
+            .rule(Rule::any().text("Done."))
+    };
     let play = |plan: &str, tokens: Option<u64>| {
         World::plain()?.play(plan, &script(), |settings| {
             settings.run.root_context_tokens = tokens.unwrap_or(settings.run.root_context_tokens);
         })
     };
-    let table = [(GOAL, None, 1_000_000), (GOAL, Some(90_000), 90_000), ("- [ ] T1 write\n", Some(90_000), 16_000)];
+    let table = [
+        (GOAL, None, 1_000_000),
+        (GOAL, Some(90_000), 90_000),
+        ("- [ ] T1 write\n", Some(90_000), 16_000),
+    ];
     for (plan, given, expected) in table {
-        let found: Vec<u64> = specs(&play(plan, given)?)?.iter().map(|spec| spec.context_tokens).collect();
+        let found: Vec<u64> = specs(&play(plan, given)?)?
+            .iter()
+            .map(|spec| spec.context_tokens)
+            .collect();
         if found != [expected] {
             return fail(format!("{plan}: {found:?}"));
         }
@@ -101,15 +185,27 @@ fn only_the_agent_of_a_goal_is_the_root() -> Outcome {
     Ok(())
 }
 
-/// The agent of the goal spawns two children, waits, spawns a third for what is missing, and answers.
+/// The agent of the goal spawns two children, waits, spawns a third for what is missing, and
+/// answers.
 fn a_goal_is_divided(max_agents: usize) -> Outcome {
     let root = "greet_politely";
     let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
-    let wait = |turn, ids: &[&str]| Rule::task(root).turn(turn).call("wait_for_agents", &json!({ "agent_ids": ids }));
+    let wait = |turn, ids: &[&str]| {
+        Rule::task(root)
+            .turn(turn)
+            .call("wait_for_agents", &json!({ "agent_ids": ids }))
+    };
     let script = Script::default()
-        .rule(spawn(spawn(Rule::task(root).turn(1), "Write one"), "Write two"))
+        .rule(spawn(
+            spawn(Rule::task(root).turn(1), "Write one"),
+            "Write two",
+        ))
         .rule(wait(2, &["write_one", "write_two"]))
-        .rule(Rule::task(root).turn(3).call("read_file", &json!({"path": "one.txt"})))
+        .rule(
+            Rule::task(root)
+                .turn(3)
+                .call("read_file", &json!({"path": "one.txt"})),
+        )
         .rule(spawn(Rule::task(root).turn(4), "Write three"))
         .rule(wait(5, &["write_three"]))
         .rule(Rule::task(root).text("All three are written."))
@@ -120,8 +216,11 @@ fn a_goal_is_divided(max_agents: usize) -> Outcome {
         .rule(write("write_three", "three.txt", "3\n"))
         .rule(done("write_three"));
     let world = World::lived_in()?;
-    let played = world.play(GOAL, &script, |settings| settings.run.max_agents = max_agents)?;
-    let merged = [root, "write_one", "write_two", "write_three"].map(|task| (task, TaskState::Merged));
+    let played = world.play(GOAL, &script, |settings| {
+        settings.run.max_agents = max_agents
+    })?;
+    let merged =
+        [root, "write_one", "write_two", "write_three"].map(|task| (task, TaskState::Merged));
     played.require(0, &merged)?;
     for (file, expected) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
         if world.merged(&played.report, file)? != expected {
@@ -129,8 +228,17 @@ fn a_goal_is_divided(max_agents: usize) -> Outcome {
         }
     }
     // The root works on with their work in its own worktree; they have the context of any agent.
-    played.require_told(root, &["write_two (Write two): merged", "write_three (Write three): merged"])?;
-    let contexts: Vec<u64> = specs(&played)?.iter().map(|spec| spec.context_tokens).collect();
+    played.require_told(
+        root,
+        &[
+            "write_two (Write two): merged",
+            "write_three (Write three): merged",
+        ],
+    )?;
+    let contexts: Vec<u64> = specs(&played)?
+        .iter()
+        .map(|spec| spec.context_tokens)
+        .collect();
     if contexts != [1_000_000, 16_000, 16_000, 16_000]
         || played.report.answer.as_deref() != Some("All three are written.")
     {
@@ -140,12 +248,22 @@ fn a_goal_is_divided(max_agents: usize) -> Outcome {
 }
 
 fn the_fixed_prompts_are_small() -> Outcome {
-    let played = World::lived_in()?.play(GOAL, &answers("greet_politely", "It is polite."), |_| ())?;
+    let played =
+        World::lived_in()?.play(GOAL, &answers("greet_politely", "It is polite."), |_| ())?;
     let (counter, requests) = (Tokenizer::load()?, played.requests()?);
-    let Some(first) = requests.first() else { return fail(played.story()) };
+    let Some(first) = requests.first() else {
+        return fail(played.story());
+    };
     let tokens = fixed_tokens(&first.system, &first.tools, &counter);
-    let offers_spawning = first.tools.iter().any(|tool| tool.name == "spawn_child_agent");
-    if tokens < 2_500 && offers_spawning { Ok(()) } else { fail(format!("{tokens} tokens")) }
+    let offers_spawning = first
+        .tools
+        .iter()
+        .any(|tool| tool.name == "spawn_child_agent");
+    if tokens < 2_500 && offers_spawning {
+        Ok(())
+    } else {
+        fail(format!("{tokens} tokens"))
+    }
 }
 
 fn a_check_says_what_would_happen() -> Outcome {
@@ -154,17 +272,53 @@ fn a_check_says_what_would_happen() -> Outcome {
     let gets = "The agent gets the whole goal: it reads the repository, may spawn agents for the\n";
     let rule = "no line looks like a task, so the whole document is the goal of one agent";
     let ran = world.types(&["check", "goal.md"], 0)?;
-    says(&ran, &["greet_politely  Greet politely  @coordinator", gets, rule, "`run --plan-only` makes a plan of it"])?;
+    says(
+        &ran,
+        &[
+            "greet_politely  Greet politely  @coordinator",
+            gets,
+            rule,
+            "`run --plan-only` makes a plan of it",
+        ],
+    )?;
     let ran = world.types(&["check", "fix the flaky login test"], 0)?;
-    says(&ran, &["goal: fix the flaky login test\n", "fix_the_flaky", "@coordinator", gets])?;
-    let report = world.types(&["check", "fix the flaky login test", "--json"], 0)?.json()?;
-    let seen = [&report["waves"], &report["tasks"][0]["agent"], &report["warnings"], &report["errors"]];
-    if seen != [&json!([["fix_the_flaky"]]), &json!("coordinator"), &json!([]), &json!([])] {
+    says(
+        &ran,
+        &[
+            "goal: fix the flaky login test\n",
+            "fix_the_flaky",
+            "@coordinator",
+            gets,
+        ],
+    )?;
+    let report = world
+        .types(&["check", "fix the flaky login test", "--json"], 0)?
+        .json()?;
+    let seen = [
+        &report["waves"],
+        &report["tasks"][0]["agent"],
+        &report["warnings"],
+        &report["errors"],
+    ];
+    if seen
+        != [
+            &json!([["fix_the_flaky"]]),
+            &json!("coordinator"),
+            &json!([]),
+            &json!([]),
+        ]
+    {
         return fail(report);
     }
     // Lines that look like work are never swallowed by a goal.
-    world.repository.write("left.md", &format!("{GOAL}\n## Manual steps\n\n- [ ] Ask the owner\n"))?;
-    says(&world.types(&["check", "left.md"], 2)?, &["no tasks found (1 lines look like tasks but are none"])
+    world.repository.write(
+        "left.md",
+        &format!("{GOAL}\n## Manual steps\n\n- [ ] Ask the owner\n"),
+    )?;
+    says(
+        &world.types(&["check", "left.md"], 2)?,
+        &["no tasks found (1 lines look like tasks but are none"],
+    )
 }
 
 /// A plan as an agent writes it, in a fence that is not part of it.
@@ -175,17 +329,42 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
     let world = World::plain()?;
     let task = "make_it_friendly";
     let script = Script::default()
-        .rule(Rule::task(task).turn(1).call("list_directory", &json!({"path": "."})))
-        .rule(Rule::task(task).turn(2).text("First the greeting, then a try of it."))
-        .rule(Rule::task(task).returned(ReturnCause::InvalidPlan).turn(3).text("- [ ] T1 Greet (depends: T7)"))
-        .rule(Rule::task(task).returned(ReturnCause::InvalidPlan).text(&format!("```markdown\n{PLAN}```")))
+        .rule(
+            Rule::task(task)
+                .turn(1)
+                .call("list_directory", &json!({"path": "."})),
+        )
+        .rule(
+            Rule::task(task)
+                .turn(2)
+                .text("First the greeting, then a try of it."),
+        )
+        .rule(
+            Rule::task(task)
+                .returned(ReturnCause::InvalidPlan)
+                .turn(3)
+                .text("- [ ] T1 Greet (depends: T7)"),
+        )
+        .rule(
+            Rule::task(task)
+                .returned(ReturnCause::InvalidPlan)
+                .text(&format!("```markdown\n{PLAN}```")),
+        )
         .rule(write("T1", "greeting.txt", "Good morning!\n"))
         .rule(done("T1"));
     let model = world.script(&script)?;
-    let ran = world.types(&["run", "Make it friendly", "--plan-only", "--model", &model], 0)?;
+    let ran = world.types(
+        &["run", "Make it friendly", "--plan-only", "--model", &model],
+        0,
+    )?;
     says(
         &ran,
-        &["| - [ ] T1 Write the greeting", "plan: plan.md\n", "orchestrate check plan.md", "orchestrate run plan.md"],
+        &[
+            "| - [ ] T1 Write the greeting",
+            "plan: plan.md\n",
+            "orchestrate check plan.md",
+            "orchestrate run plan.md",
+        ],
     )?;
     if world.repository.read("plan.md")? != PLAN {
         return fail(world.repository.read("plan.md")?);
@@ -199,45 +378,101 @@ fn a_plan_is_made_reviewed_and_run() -> Outcome {
     if report["tasks"].as_array().map(Vec::len) != Some(1) || report["answer"] != PLAN {
         return fail(report);
     }
-    says(&world.types(&["check", "plan.md"], 0)?, &["wave 1: T1", "wave 2: T2"])?;
+    says(
+        &world.types(&["check", "plan.md"], 0)?,
+        &["wave 1: T1", "wave 2: T2"],
+    )?;
     let report = run(&world, "plan.md", &script, 0)?;
-    let states: Vec<&Value> = report["tasks"].as_array().into_iter().flatten().map(|task| &task["state"]).collect();
-    if states == ["merged", "merged"] && report.get("answer").is_none() { Ok(()) } else { fail(report) }
+    let states: Vec<&Value> = report["tasks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|task| &task["state"])
+        .collect();
+    if states == ["merged", "merged"] && report.get("answer").is_none() {
+        Ok(())
+    } else {
+        fail(report)
+    }
 }
 
 fn a_plan_that_stays_invalid() -> Outcome {
     let world = World::plain()?;
     let model = world.script(&answers("make_it_friendly", "I cannot divide this."))?;
-    let ran = world.types(&["run", "Make it friendly", "--plan-only=made.md", "--model", &model], 1)?;
+    let ran = world.types(
+        &[
+            "run",
+            "Make it friendly",
+            "--plan-only=made.md",
+            "--model",
+            &model,
+        ],
+        1,
+    )?;
     says(
         &ran,
-        &["invalid_plan: its plan cannot be run, again after it was returned to its agent 2 times: no tasks found"],
+        &[
+            "invalid_plan: its plan cannot be run, again after it was returned to its agent 2 times: no tasks found",
+        ],
     )?;
-    if world.repository.path().join("made.md").exists() { fail("a plan was written") } else { Ok(()) }
+    if world.repository.path().join("made.md").exists() {
+        fail("a plan was written")
+    } else {
+        Ok(())
+    }
 }
 
 fn a_plan_never_replaces_a_file() -> Outcome {
     let world = World::plain()?;
     let model = world.script(&answers("make_it_friendly", PLAN))?;
-    let plans = |option: &str, code| world.types(&["run", "Make it friendly", option, "--model", &model], code);
+    let plans = |option: &str, code| {
+        world.types(
+            &["run", "Make it friendly", option, "--model", &model],
+            code,
+        )
+    };
     world.repository.write("plan.md", "mine\n")?;
-    says(&plans("--plan-only=plan.md", 2)?, &["plan.md exists already"])?;
-    says(&plans("--plan-only=no/plan.md", 2)?, &["the folder of no/plan.md does not exist"])?;
+    says(
+        &plans("--plan-only=plan.md", 2)?,
+        &["plan.md exists already"],
+    )?;
+    says(
+        &plans("--plan-only=no/plan.md", 2)?,
+        &["the folder of no/plan.md does not exist"],
+    )?;
     // Nothing was run until here.
     world.types(&["status"], 2)?;
     says(&plans("--plan-only", 0)?, &["plan: plan-2.md\n"])?;
-    says(&plans("--plan-only=of it.md", 0)?, &["plan: of it.md\n", "orchestrate run 'of it.md'"])?;
-    let read = ["plan.md", "plan-2.md", "of it.md"].map(|name| world.repository.read(name).unwrap_or_default());
-    if read == ["mine\n", PLAN, PLAN] { Ok(()) } else { fail(format!("{read:?}")) }
+    says(
+        &plans("--plan-only=of it.md", 0)?,
+        &["plan: of it.md\n", "orchestrate run 'of it.md'"],
+    )?;
+    let read = ["plan.md", "plan-2.md", "of it.md"]
+        .map(|name| world.repository.read(name).unwrap_or_default());
+    if read == ["mine\n", PLAN, PLAN] {
+        Ok(())
+    } else {
+        fail(format!("{read:?}"))
+    }
 }
 
 fn what_is_no_goal_is_refused() -> Outcome {
     let world = World::plain()?;
     world.repository.write("empty.md", " \n\n")?;
-    world.repository.write("front.md", "---\ntitle: Only this\n---\n")?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
-    std::fs::write(world.repository.path().join("binary.md"), b"make \0 it \0 friendly")?;
-    std::fs::write(world.repository.path().join("latin.md"), b"mache es sch\xf6ner und besser")?;
+    world
+        .repository
+        .write("front.md", "---\ntitle: Only this\n---\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
+    std::fs::write(
+        world.repository.path().join("binary.md"),
+        b"make \0 it \0 friendly",
+    )?;
+    std::fs::write(
+        world.repository.path().join("latin.md"),
+        b"mache es sch\xf6ner und besser",
+    )?;
     std::fs::create_dir(world.repository.path().join("folder"))?;
     let table: [(&[&str], &str); 10] = [
         (&["empty.md"], "the plan is empty"),
@@ -247,18 +482,36 @@ fn what_is_no_goal_is_refused() -> Outcome {
         (&["folder"], "failed to read the plan folder"),
         (&["  \n "], "the goal is empty"),
         (&["fix"], "failed to read the plan fix: "),
-        (&["# Greet\n\n- [ ] T1 a\n- [ ] T2 b"], "this text lists tasks, so it is a plan"),
-        (&["check plan.md"], "did you mean `orchestrate check plan.md`, without quotes?"),
+        (
+            &["# Greet\n\n- [ ] T1 a\n- [ ] T2 b"],
+            "this text lists tasks, so it is a plan",
+        ),
+        (
+            &["check plan.md"],
+            "did you mean `orchestrate check plan.md`, without quotes?",
+        ),
         (&["plan.md", "--plan-only"], "it has tasks already"),
     ];
     for (arguments, expected) in table {
-        let ran = world.types(&[&["run"], arguments, &["--model", "script:none"]].concat(), 2)?;
+        let ran = world.types(
+            &[&["run"], arguments, &["--model", "script:none"]].concat(),
+            2,
+        )?;
         says(&ran, &[expected])?;
     }
     let unquoted: [(&[&str], &str); 4] = [
-        (&["fix", "the", "login", "test"], "is quoted: `orchestrate run 'fix the login test'`"),
-        (&["run", "--quiet", "fix", "fix", "it", "--json"], "is quoted: `orchestrate run 'fix fix it'`"),
-        (&["check", "fix", "it"], "is quoted: `orchestrate check 'fix it'`"),
+        (
+            &["fix", "the", "login", "test"],
+            "is quoted: `orchestrate run 'fix the login test'`",
+        ),
+        (
+            &["run", "--quiet", "fix", "fix", "it", "--json"],
+            "is quoted: `orchestrate run 'fix fix it'`",
+        ),
+        (
+            &["check", "fix", "it"],
+            "is quoted: `orchestrate check 'fix it'`",
+        ),
         (&["run", "folder", "fix"], "unexpected argument 'fix' found"),
     ];
     for (arguments, expected) in unquoted {
@@ -267,17 +520,35 @@ fn what_is_no_goal_is_refused() -> Outcome {
     world.types(&["status"], 2).map(drop)
 }
 
-/// More than a megabyte of text does not fit into the first message of the largest context; the agent can page through
-/// it.
+/// More than a megabyte of text does not fit into the first message of the largest context; the
+/// agent can page through it.
 fn a_goal_of_a_megabyte() -> Outcome {
-    let text = format!("{GOAL}\n## Background\n\n{}\n", "Words about the greeting. ".repeat(45_000));
+    let text = format!(
+        "{GOAL}\n## Background\n\n{}\n",
+        "Words about the greeting. ".repeat(45_000)
+    );
     let world = World::plain()?;
     let script = Script::default()
-        .rule(Rule::task("greet_politely").turn(1).call("read_plan", &json!({"section": "Background"})))
+        .rule(
+            Rule::task("greet_politely")
+                .turn(1)
+                .call("read_plan", &json!({"section": "Background"})),
+        )
         .rule(Rule::task("greet_politely").text("It is friendly enough."));
     let played = world.play(&text, &script, |_| ())?;
     played.require(0, &[("greet_politely", TaskState::Merged)])?;
     let told = "Left out of this message because it is too long: \"Background\". `read_plan` shows the plan";
-    played.require_told("greet_politely", &[told, "The greeting is too short.", "Words about the greeting."])?;
-    if played.report.answer.as_deref() == Some("It is friendly enough.") { Ok(()) } else { fail(played.story()) }
+    played.require_told(
+        "greet_politely",
+        &[
+            told,
+            "The greeting is too short.",
+            "Words about the greeting.",
+        ],
+    )?;
+    if played.report.answer.as_deref() == Some("It is friendly enough.") {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }

@@ -1,4 +1,5 @@
-//! What agents hand back in whole runs: their claims held against the facts, shown and, by role, refused.
+//! What agents hand back in whole runs: their claims held against the facts, shown and, by role,
+//! refused.
 
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
@@ -9,15 +10,39 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fai
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("hand_back::an_unverified_claim_is_shown_to_people", shown_to_people),
-        case("hand_back::an_unverified_claim_is_shown_to_the_parent", shown_to_the_parent),
-        case("hand_back::a_strict_role_returns_a_claim_with_the_facts", returned_with_the_facts),
-        case("hand_back::a_claim_that_is_never_made_true_fails_the_task", never_made_true),
+        case(
+            "hand_back::an_unverified_claim_is_shown_to_people",
+            shown_to_people,
+        ),
+        case(
+            "hand_back::an_unverified_claim_is_shown_to_the_parent",
+            shown_to_the_parent,
+        ),
+        case(
+            "hand_back::a_strict_role_returns_a_claim_with_the_facts",
+            returned_with_the_facts,
+        ),
+        case(
+            "hand_back::a_claim_that_is_never_made_true_fails_the_task",
+            never_made_true,
+        ),
         case("hand_back::changed_tests_have_to_be_named", changed_tests),
-        case("hand_back::a_strict_role_wants_its_claims_in_a_line", claims_in_a_line),
-        case("hand_back::work_is_taken_if_only_the_line_of_claims_is_missing", line_never_comes),
-        case("hand_back::what_only_prose_claims_is_shown_and_not_refused", only_prose),
-        case("hand_back::a_parent_need_not_name_the_tests_of_its_child", tests_of_a_child),
+        case(
+            "hand_back::a_strict_role_wants_its_claims_in_a_line",
+            claims_in_a_line,
+        ),
+        case(
+            "hand_back::work_is_taken_if_only_the_line_of_claims_is_missing",
+            line_never_comes,
+        ),
+        case(
+            "hand_back::what_only_prose_claims_is_shown_and_not_refused",
+            only_prose,
+        ),
+        case(
+            "hand_back::a_parent_need_not_name_the_tests_of_its_child",
+            tests_of_a_child,
+        ),
     ]
 }
 
@@ -27,15 +52,20 @@ const CLAIM: &str = "Wrote it. All tests pass.";
 pub(crate) const LISTED: &str = "Wrote it.\n\nClaims: done, tests pass";
 const HELD: &str = "unverified claim: \"All tests pass.\": no check ran";
 /// A role whose agents may claim only what the record bears out.
-pub(crate) const STRICT: &str =
-    "---\nname: strict\ndescription: Proves it.\nmetadata:\n  orchestrate-hand-back: strict\n---\nYou prove it.\n";
+pub(crate) const STRICT: &str = "---\nname: strict\ndescription: Proves it.\nmetadata:\n  orchestrate-hand-back: strict\n---\nYou prove it.\n";
 
 /// Returns a world with the roles of these tests, and a check.
 fn world() -> Result<World, libtest_mimic::Failed> {
     let world = World::plain()?;
-    world.repository.write(".orchestrate/agents/lead.md", LEAD)?;
-    world.repository.write(".orchestrate/agents/strict.md", STRICT)?;
-    world.repository.write("check.sh", "test -e one.txt || test ! -e two.txt\n")?;
+    world
+        .repository
+        .write(".orchestrate/agents/lead.md", LEAD)?;
+    world
+        .repository
+        .write(".orchestrate/agents/strict.md", STRICT)?;
+    world
+        .repository
+        .write("check.sh", "test -e one.txt || test ! -e two.txt\n")?;
     world.repository.write("tests/old.txt", "old\n")?;
     world.repository.commit_all("Add roles and a check")?;
     Ok(world)
@@ -45,10 +75,15 @@ fn shown_to_people() -> Outcome {
     let world = world()?;
     world.repository.write("plan.md", "- [ ] T1 write\n")?;
     let script = Script::default().rule(write("T1", "one.txt", "1\n"));
-    let script = script.rule(Rule::task("T1").text(&format!("{CLAIM}\n\nOpen questions:\n- Which port?")));
+    let script =
+        script.rule(Rule::task("T1").text(&format!("{CLAIM}\n\nOpen questions:\n- Which port?")));
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
     let ran = world.types(&["run", "plan.md", "--model", &model, "--no-write-back"], 0)?;
-    for shown in [ran.stdout, world.types(&["status"], 0)?.stdout, world.types(&["review", "T1"], 0)?.stdout] {
+    for shown in [
+        ran.stdout,
+        world.types(&["status"], 0)?.stdout,
+        world.types(&["review", "T1"], 0)?.stdout,
+    ] {
         if !shown.contains(HELD) || !shown.contains("asks: Which port?") {
             return fail(shown);
         }
@@ -66,7 +101,11 @@ fn shown_to_people() -> Outcome {
 
 fn shown_to_the_parent() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("wait_for_agents", &json!({"agent_ids": ["T2"]})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("wait_for_agents", &json!({"agent_ids": ["T2"]})),
+        )
         .rule(
             Rule::task("T1")
                 .last_contains("all of them are done")
@@ -75,40 +114,81 @@ fn shown_to_the_parent() -> Outcome {
         .rule(done("T1"))
         .rule(write("T2", "one.txt", "1\n"))
         .rule(Rule::task("T2").text(CLAIM));
-    let played = world()?.play("- [ ] T1 lead (agent: lead)\n- [ ] T2 write\n", &script, |_| {})?;
+    let played = world()?.play(
+        "- [ ] T1 lead (agent: lead)\n- [ ] T2 write\n",
+        &script,
+        |_| {},
+    )?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     played.require_told("T1", &["files: A one.txt", HELD])
 }
 
 fn returns(played: &Played) -> usize {
-    let claims = |event: &Event| matches!(event, Event::TaskReturned { cause: ReturnCause::Claims, .. });
-    played.facts.iter().filter(|fact| claims(&fact.event)).count()
+    let claims = |event: &Event| {
+        matches!(
+            event,
+            Event::TaskReturned {
+                cause: ReturnCause::Claims,
+                ..
+            }
+        )
+    };
+    played
+        .facts
+        .iter()
+        .filter(|fact| claims(&fact.event))
+        .count()
 }
 
 fn returned_with_the_facts() -> Outcome {
     let checks = json!({"command": "sh check.sh"});
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
-        .rule(Rule::task("T1").returned(ReturnCause::Claims).call("run_shell_command", &checks))
+        .rule(
+            Rule::task("T1")
+                .returned(ReturnCause::Claims)
+                .call("run_shell_command", &checks),
+        )
         .rule(Rule::task("T1").text(LISTED));
     let with_check = |settings: &mut orchestrate_coordinator::Settings| {
         settings.run.verify = Some("sh check.sh".to_owned());
     };
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, with_check)?;
     played.require(0, &[("T1", Merged)])?;
-    played.require_told("T1", &["the record does not bear out", "\"tests pass\": no check ran"])?;
+    played.require_told(
+        "T1",
+        &[
+            "the record does not bear out",
+            "\"tests pass\": no check ran",
+        ],
+    )?;
     let handed = played.report.tasks[0].hand_back.as_ref();
     let is_held = handed.is_none_or(|handed| !handed.unverified.is_empty());
-    if returns(&played) == 1 && !is_held { Ok(()) } else { fail(played.story()) }
+    if returns(&played) == 1 && !is_held {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn never_made_true() -> Outcome {
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::task("T1").text(LISTED));
-    let played =
-        world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| settings.run.merge_rounds = 2)?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(Rule::task("T1").text(LISTED));
+    let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| {
+        settings.run.merge_rounds = 2
+    })?;
     played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Claims, "again after it was returned to its agent 2 times")?;
-    if returns(&played) == 2 { Ok(()) } else { fail(played.story()) }
+    played.require_failure(
+        "T1",
+        FailureCause::Claims,
+        "again after it was returned to its agent 2 times",
+    )?;
+    if returns(&played) == 2 {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn changed_tests() -> Outcome {
@@ -123,55 +203,111 @@ fn changed_tests() -> Outcome {
         .rule(done("T1"));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    played
-        .require_told("T1", &["it changed or deleted existing tests that its report does not name: tests/old.txt"])?;
+    played.require_told(
+        "T1",
+        &["it changed or deleted existing tests that its report does not name: tests/old.txt"],
+    )?;
     let handed = played.report.tasks[0].hand_back.as_ref();
-    let is_named =
-        handed.is_some_and(|handed| handed.changed_tests == ["tests/old.txt"] && handed.unverified.is_empty());
-    if returns(&played) == 1 && is_named { Ok(()) } else { fail(played.story()) }
+    let is_named = handed.is_some_and(|handed| {
+        handed.changed_tests == ["tests/old.txt"] && handed.unverified.is_empty()
+    });
+    if returns(&played) == 1 && is_named {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn claims_in_a_line() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
-        .rule(Rule::task("T1").returned(ReturnCause::Claims).text("Added `all_tests_pass()`.\n\nClaims: none"))
+        .rule(
+            Rule::task("T1")
+                .returned(ReturnCause::Claims)
+                .text("Added `all_tests_pass()`.\n\nClaims: none"),
+        )
         .rule(done("T1"));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
     played.require_told("T1", &["its report has no line `Claims:`"])?;
-    let systems: Vec<String> = played.requests()?.into_iter().map(|request| request.system).collect();
-    let is_asked = systems.iter().all(|system| system.contains("End your report with a line `Claims:`"));
-    if returns(&played) == 1 && is_asked { Ok(()) } else { fail(systems.join("\n")) }
+    let systems: Vec<String> = played
+        .requests()?
+        .into_iter()
+        .map(|request| request.system)
+        .collect();
+    let is_asked = systems
+        .iter()
+        .all(|system| system.contains("End your report with a line `Claims:`"));
+    if returns(&played) == 1 && is_asked {
+        Ok(())
+    } else {
+        fail(systems.join("\n"))
+    }
 }
 
 /// Nothing false is said, so honest work is not lost for the line.
 fn line_never_comes() -> Outcome {
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
-    let played =
-        world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| settings.run.merge_rounds = 2)?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"));
+    let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| {
+        settings.run.merge_rounds = 2
+    })?;
     played.require(0, &[("T1", Merged)])?;
-    if returns(&played) == 2 { Ok(()) } else { fail(played.story()) }
+    if returns(&played) == 2 {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn only_prose() -> Outcome {
     let report = format!("{CLAIM}\n\nClaims: none");
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::task("T1").text(&report));
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(Rule::task("T1").text(&report));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    let shown = played.report.tasks[0].hand_back.as_ref().map_or(0, |handed| handed.unverified.len());
-    if returns(&played) == 0 && shown == 1 { Ok(()) } else { fail(played.story()) }
+    let shown = played.report.tasks[0]
+        .hand_back
+        .as_ref()
+        .map_or(0, |handed| handed.unverified.len());
+    if returns(&played) == 0 && shown == 1 {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn tests_of_a_child() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("spawn_child_agent", &json!({"task": "Renew the old test"})))
-        .rule(Rule::task("T1").turn(2).call("wait_for_agents", &json!({"agent_ids": ["renew_old_test"]})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("spawn_child_agent", &json!({"task": "Renew the old test"})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("wait_for_agents", &json!({"agent_ids": ["renew_old_test"]})),
+        )
         .rule(done("T1"))
         .rule(write("renew_old_test", "tests/old.txt", "new\n"))
         .rule(Rule::task("renew_old_test").text("Changed tests/old.txt."));
     let played = world()?.play("- [ ] T1 lead (agent: lead)\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("renew_old_test", Merged)])?;
-    let handed = played.report.tasks.iter().filter_map(|task| task.hand_back.as_ref());
-    let shown: Vec<String> = handed.flat_map(|handed| &handed.unverified).map(ToString::to_string).collect();
-    if shown.is_empty() { Ok(()) } else { fail(shown.join("\n")) }
+    let handed = played
+        .report
+        .tasks
+        .iter()
+        .filter_map(|task| task.hand_back.as_ref());
+    let shown: Vec<String> = handed
+        .flat_map(|handed| &handed.unverified)
+        .map(ToString::to_string)
+        .collect();
+    if shown.is_empty() {
+        Ok(())
+    } else {
+        fail(shown.join("\n"))
+    }
 }

@@ -12,15 +12,39 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, fail,
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("map::an_agent_gets_what_its_task_reaches", an_agent_gets_what_its_task_reaches),
-        case("map::what_its_agent_may_not_read_is_not_in_it", what_its_agent_may_not_read_is_not_in_it),
-        case("map::a_task_that_names_nothing_gets_none", a_task_that_names_nothing_gets_none),
+        case(
+            "map::an_agent_gets_what_its_task_reaches",
+            an_agent_gets_what_its_task_reaches,
+        ),
+        case(
+            "map::what_its_agent_may_not_read_is_not_in_it",
+            what_its_agent_may_not_read_is_not_in_it,
+        ),
+        case(
+            "map::a_task_that_names_nothing_gets_none",
+            a_task_that_names_nothing_gets_none,
+        ),
         case("map::no_request_waits_for_it", no_request_waits_for_it),
-        case("map::what_files_declare_is_found_out_once", what_files_declare_is_found_out_once),
-        case("map::a_role_and_the_settings_switch_it", a_role_and_the_settings_switch_it),
-        case("map::the_next_attempt_sees_the_tree_that_it_starts_from", the_next_attempt_sees_its_tree),
-        case("map::a_resumed_run_sends_the_same_bytes", a_resumed_run_sends_the_same_bytes),
-        case("map::a_user_sees_what_the_agent_gets", a_user_sees_what_the_agent_gets),
+        case(
+            "map::what_files_declare_is_found_out_once",
+            what_files_declare_is_found_out_once,
+        ),
+        case(
+            "map::a_role_and_the_settings_switch_it",
+            a_role_and_the_settings_switch_it,
+        ),
+        case(
+            "map::the_next_attempt_sees_the_tree_that_it_starts_from",
+            the_next_attempt_sees_its_tree,
+        ),
+        case(
+            "map::a_resumed_run_sends_the_same_bytes",
+            a_resumed_run_sends_the_same_bytes,
+        ),
+        case(
+            "map::a_user_sees_what_the_agent_gets",
+            a_user_sees_what_the_agent_gets,
+        ),
     ]
 }
 
@@ -36,20 +60,36 @@ fn world() -> Result<World, Failed> {
         "src/orders.py",
         "from src.basket import add_to_basket\n\n\ndef add_order(order):\n    add_to_basket(order)\n",
     )?;
-    repository
-        .write("src/basket.py", "def add_to_basket(order):\n    return order\n\n\ndef _check_basket():\n    pass\n")?;
-    repository.write("secret/keys.py", "def secret_of_basket():\n    add_to_basket(1)\n")?;
+    repository.write(
+        "src/basket.py",
+        "def add_to_basket(order):\n    return order\n\n\ndef _check_basket():\n    pass\n",
+    )?;
+    repository.write(
+        "secret/keys.py",
+        "def secret_of_basket():\n    add_to_basket(1)\n",
+    )?;
     repository.write(".gitignore", "ignored.py\n")?;
-    repository.write("src/ignored.py", "def ignored_function():\n    add_order(1)\n")?;
+    repository.write(
+        "src/ignored.py",
+        "def ignored_function():\n    add_order(1)\n",
+    )?;
     for number in 0..20 {
-        repository.write(&format!("src/other_{number}.py"), &format!("def unrelated_{number}():\n    pass\n"))?;
+        repository.write(
+            &format!("src/other_{number}.py"),
+            &format!("def unrelated_{number}():\n    pass\n"),
+        )?;
     }
     repository.commit_all("Some files")?;
     Ok(world)
 }
 
 /// Runs a plan whose agents wait for their maps, however busy the machine is.
-fn play(world: &World, plan: &str, script: &Script, change: impl FnOnce(&mut Settings)) -> Result<Played, Failed> {
+fn play(
+    world: &World,
+    plan: &str,
+    script: &Script,
+    change: impl FnOnce(&mut Settings),
+) -> Result<Played, Failed> {
     world.play(plan, script, |settings| {
         settings.run.map_wait_ms = 600_000;
         change(settings);
@@ -57,7 +97,9 @@ fn play(world: &World, plan: &str, script: &Script, change: impl FnOnce(&mut Set
 }
 
 fn script() -> Script {
-    Script::default().rule(write("T1", "T1.txt", "1\n")).rule(Rule::task("T1").text("Done."))
+    Script::default()
+        .rule(write("T1", "T1.txt", "1\n"))
+        .rule(Rule::task("T1").text("Done."))
 }
 
 /// Returns the first message of the first request of a turn.
@@ -71,17 +113,31 @@ fn message(requests: &[ModelRequest], turn: u32) -> Result<String, Failed> {
 
 /// Returns the lines of a message's map, without the marks of its block; empty if there is none.
 fn map_of(message: &str) -> String {
-    let Some((_, after)) = message.split_once(HEADING) else { return String::new() };
-    let lines = after.lines().skip_while(|line| !line.starts_with("<data-")).skip(1);
-    lines.take_while(|line| !line.starts_with("</data-")).map(|line| format!("{line}\n")).collect()
+    let Some((_, after)) = message.split_once(HEADING) else {
+        return String::new();
+    };
+    let lines = after
+        .lines()
+        .skip_while(|line| !line.starts_with("<data-"))
+        .skip(1);
+    lines
+        .take_while(|line| !line.starts_with("</data-"))
+        .map(|line| format!("{line}\n"))
+        .collect()
 }
 
 fn require(found: &str, expected: &str) -> Outcome {
-    if found == expected { Ok(()) } else { fail(format!("--- found\n{found}--- expected\n{expected}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!("--- found\n{found}--- expected\n{expected}"))
+    }
 }
 
 fn an_agent_gets_what_its_task_reaches() -> Outcome {
-    let played = play(&world()?, PLAN, &script(), |settings| settings.run.map_tokens = 140)?;
+    let played = play(&world()?, PLAN, &script(), |settings| {
+        settings.run.map_tokens = 140
+    })?;
     let map = map_of(&message(&played.requests()?, 1)?);
     require(
         &map,
@@ -93,8 +149,17 @@ fn an_agent_gets_what_its_task_reaches() -> Outcome {
 fn what_its_agent_may_not_read_is_not_in_it() -> Outcome {
     let plan = "- [ ] T1 Count what `add_order` adds, and see other_3.py and other_4.py (files: src/orders.py)\n";
     let played = play(&world()?, plan, &script(), |settings| {
-        settings.run.rules.push(RuleText::new(RuleDecision::Deny, "Read(/secret/**)", "test"));
-        settings.run.tool_settings.file_operations.forbidden_paths.push("src/other_3.py".to_owned());
+        settings.run.rules.push(RuleText::new(
+            RuleDecision::Deny,
+            "Read(/secret/**)",
+            "test",
+        ));
+        settings
+            .run
+            .tool_settings
+            .file_operations
+            .forbidden_paths
+            .push("src/other_3.py".to_owned());
     })?;
     let map = map_of(&message(&played.requests()?, 1)?);
     let hidden = ["secret", "unrelated_3(", "other_3.py", "ignored"];
@@ -123,32 +188,59 @@ fn no_request_waits_for_it() -> Outcome {
     let played = world()?.play(PLAN, &script(), |settings| settings.run.map_wait_ms = 0)?;
     played.require(0, &[("T1", TaskState::Merged)])?;
     let message = message(&played.requests()?, 1)?;
-    if message.contains(HEADING) { fail(message) } else { Ok(()) }
+    if message.contains(HEADING) {
+        fail(message)
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the file in which what files declare is kept.
 fn kept(world: &World) -> Result<PathBuf, Failed> {
     let repos = std::fs::read_dir(world.home.state().join("repos"))?;
-    let mut found = repos.filter_map(Result::ok).map(|entry| entry.path().join("map-parts"));
-    found.find(|path| path.is_file()).ok_or_else(|| Failed::from("nothing is kept"))
+    let mut found = repos
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().join("map-parts"));
+    found
+        .find(|path| path.is_file())
+        .ok_or_else(|| Failed::from("nothing is kept"))
 }
 
-/// A later run reads what files declare from what is kept, also if a crash has cut the last line of that.
+/// A later run reads what files declare from what is kept, also if a crash has cut the last line of
+/// that.
 fn what_files_declare_is_found_out_once() -> Outcome {
     let world = world()?;
-    let lines =
-        |path: &Path| std::fs::read_to_string(path).map(|text| text.lines().filter(|line| !line.is_empty()).count());
-    let first = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
+    let lines = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map(|text| text.lines().filter(|line| !line.is_empty()).count())
+    };
+    let first = map_of(&message(
+        &play(&world, PLAN, &script(), |_| ())?.requests()?,
+        1,
+    )?);
     let path = kept(&world)?;
     let all = lines(&path)?;
-    let second = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
+    let second = map_of(&message(
+        &play(&world, PLAN, &script(), |_| ())?.requests()?,
+        1,
+    )?);
     if all < 20 || lines(&path)? != all || first != second || !first.contains("add_to_basket") {
-        return fail(format!("{all} lines, then {}\n{first}---\n{second}", lines(&path)?));
+        return fail(format!(
+            "{all} lines, then {}\n{first}---\n{second}",
+            lines(&path)?
+        ));
     }
     let bytes = std::fs::read(&path)?;
     std::fs::write(&path, bytes.get(..bytes.len() - 20).unwrap_or_default())?;
-    let third = map_of(&message(&play(&world, PLAN, &script(), |_| ())?.requests()?, 1)?);
-    if third == first && lines(&path)? == all + 1 { Ok(()) } else { fail(format!("{} lines\n{third}", lines(&path)?)) }
+    let third = map_of(&message(
+        &play(&world, PLAN, &script(), |_| ())?.requests()?,
+        1,
+    )?);
+    if third == first && lines(&path)? == all + 1 {
+        Ok(())
+    } else {
+        fail(format!("{} lines\n{third}", lines(&path)?))
+    }
 }
 
 fn a_role_and_the_settings_switch_it() -> Outcome {
@@ -164,7 +256,9 @@ fn a_role_and_the_settings_switch_it() -> Outcome {
     ];
     for (key, tokens, expected) in table {
         let world = world()?;
-        world.repository.write(".orchestrate/agents/mine.md", &role(key))?;
+        world
+            .repository
+            .write(".orchestrate/agents/mine.md", &role(key))?;
         world.repository.commit_all("A role")?;
         let played = play(&world, PLAN, &script(), |settings| {
             settings.run.agent = "mine".to_owned();
@@ -181,17 +275,24 @@ fn a_role_and_the_settings_switch_it() -> Outcome {
 /// A task that depends on another one starts from its merged work.
 fn the_next_attempt_sees_its_tree() -> Outcome {
     let plan = format!("{PLAN}- [ ] T2 Use `new_helper_of_orders` (depends: T1)\n");
-    let helper = json!({"path": "src/helper.py", "content": "def new_helper_of_orders():\n    pass\n"});
+    let helper =
+        json!({"path": "src/helper.py", "content": "def new_helper_of_orders():\n    pass\n"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("write_file", &helper))
         .rule(Rule::task("T1").text("Done."))
         .rule(write("T2", "T2.txt", "2\n"))
         .rule(Rule::task("T2").text("Done."));
     let requests = play(&world()?, &plan, &script, |_| ())?.requests()?;
-    let of_second: Vec<ModelRequest> =
-        requests.into_iter().filter(|request| request.origin.task.as_str() == "T2").collect();
+    let of_second: Vec<ModelRequest> = requests
+        .into_iter()
+        .filter(|request| request.origin.task.as_str() == "T2")
+        .collect();
     let map = map_of(&message(&of_second, 1)?);
-    if map.contains("def new_helper_of_orders()") { Ok(()) } else { fail(map) }
+    if map.contains("def new_helper_of_orders()") {
+        Ok(())
+    } else {
+        fail(map)
+    }
 }
 
 /// A run that waits for a person between two turns; the checkout changes meanwhile.
@@ -199,23 +300,46 @@ fn a_resumed_run_sends_the_same_bytes() -> Outcome {
     let world = world()?;
     let asks = |settings: &mut Settings| {
         settings.run.map_wait_ms = 600_000;
-        settings.run.rules.push(RuleText::new(RuleDecision::Ask, "write_file(**)", "test"));
+        settings
+            .run
+            .rules
+            .push(RuleText::new(RuleDecision::Ask, "write_file(**)", "test"));
         settings.run.ask_parks = true;
     };
     let played = world.play(PLAN, &script(), asks)?;
     played.require(3, &[("T1", TaskState::Waiting)])?;
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
-    let call = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
+    let call = store
+        .state(&run)?
+        .open_approvals()
+        .map(|(call, _)| call.clone())
+        .next();
     drop(played);
-    world.repository.write("src/basket.py", "def changed_since():\n    pass\n")?;
+    world
+        .repository
+        .write("src/basket.py", "def changed_since():\n    pass\n")?;
     world.repository.commit_all("Changed since")?;
     let call = call.ok_or("no call waits")?;
-    store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     let resumed = world.resume(&run, &script(), asks)?;
     resumed.require(0, &[("T1", TaskState::Merged)])?;
     let requests = resumed.requests()?;
     let (one, two) = (message(&requests, 1)?, message(&requests, 2)?);
-    if one == two && map_of(&one).contains("add_to_basket") { Ok(()) } else { fail(format!("{one}\n---\n{two}")) }
+    if one == two && map_of(&one).contains("add_to_basket") {
+        Ok(())
+    } else {
+        fail(format!("{one}\n---\n{two}"))
+    }
 }
 
 /// `check --map` prints the very text that the agent of a run gets.
@@ -227,18 +351,32 @@ fn a_user_sees_what_the_agent_gets() -> Outcome {
     // What it has found out is kept, though there was no run.
     kept(&world)?;
     let played = play(&world, PLAN, &script(), |_| ())?;
-    if !message(&played.requests()?, 1)?.contains(shown.stdout.trim_end()) || !shown.stdout.starts_with(HEADING) {
+    if !message(&played.requests()?, 1)?.contains(shown.stdout.trim_end())
+        || !shown.stdout.starts_with(HEADING)
+    {
         return fail(shown.stdout);
     }
-    let json = world.types(&["check", &path, "--map", "T1", "--json"], 0)?.json()?;
+    let json = world
+        .types(&["check", &path, "--map", "T1", "--json"], 0)?
+        .json()?;
     let tokens = at(&json, "/tokens")?.as_u64().unwrap_or_default();
-    let same = at(&json, "/map")?.as_str().unwrap_or_default().trim_end() == shown.stdout.trim_end();
+    let same =
+        at(&json, "/map")?.as_str().unwrap_or_default().trim_end() == shown.stdout.trim_end();
     if !same || !(50..=1_000).contains(&tokens) {
         return fail(json.to_string());
     }
-    says(&world.types(&["check", &path, "--map", "T9"], 2)?, &["the plan has no task `T9`", "did you mean `T1`?"])?;
-    says(&world.types(&["check", &path, "--map", "T2"], 2)?, &["T2 is a command, which gets no map"])?;
+    says(
+        &world.types(&["check", &path, "--map", "T9"], 2)?,
+        &["the plan has no task `T9`", "did you mean `T1`?"],
+    )?;
+    says(
+        &world.types(&["check", &path, "--map", "T2"], 2)?,
+        &["T2 is a command, which gets no map"],
+    )?;
     let few = World::plain()?;
     few.repository.write("plan.md", PLAN)?;
-    says(&few.types(&["check", "plan.md", "--map", "T1"], 0)?, &["T1 gets no map: with 0 files of code"])
+    says(
+        &few.types(&["check", "plan.md", "--map", "T1"], 0)?,
+        &["T1 gets no map: with 0 files of code"],
+    )
 }

@@ -7,24 +7,57 @@ use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::{MergeTarget, TaskState};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, runtime, write};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, case, done, fail, runtime, write,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("merge_targets::a_parent_takes_the_work_of_two_children", a_parent_takes_the_work_of_two_children),
-        case("merge_targets::a_conflict_between_siblings_is_resolved", a_conflict_between_siblings_is_resolved),
-        case("merge_targets::a_conflict_between_siblings_is_given_up", a_conflict_between_siblings_is_given_up),
-        case("merge_targets::a_child_whose_merged_tree_fails_repairs_it", a_child_whose_merged_tree_fails_repairs_it),
-        case("merge_targets::a_finished_parent_waits_for_its_children", a_finished_parent_waits_for_its_children),
-        case("merge_targets::three_levels_with_one_agent_at_a_time", three_levels_with_one_agent_at_a_time),
-        case("merge_targets::a_parent_that_reports_hands_over_its_children", a_parent_that_reports_hands_on),
-        case("merge_targets::a_file_of_a_person_is_not_lost", a_file_of_a_person_is_not_lost),
-        case("merge_targets::a_parent_that_ends_a_child_takes_the_work_of_another", a_parent_that_ends_a_child),
+        case(
+            "merge_targets::a_parent_takes_the_work_of_two_children",
+            a_parent_takes_the_work_of_two_children,
+        ),
+        case(
+            "merge_targets::a_conflict_between_siblings_is_resolved",
+            a_conflict_between_siblings_is_resolved,
+        ),
+        case(
+            "merge_targets::a_conflict_between_siblings_is_given_up",
+            a_conflict_between_siblings_is_given_up,
+        ),
+        case(
+            "merge_targets::a_child_whose_merged_tree_fails_repairs_it",
+            a_child_whose_merged_tree_fails_repairs_it,
+        ),
+        case(
+            "merge_targets::a_finished_parent_waits_for_its_children",
+            a_finished_parent_waits_for_its_children,
+        ),
+        case(
+            "merge_targets::three_levels_with_one_agent_at_a_time",
+            three_levels_with_one_agent_at_a_time,
+        ),
+        case(
+            "merge_targets::a_parent_that_reports_hands_over_its_children",
+            a_parent_that_reports_hands_on,
+        ),
+        case(
+            "merge_targets::a_file_of_a_person_is_not_lost",
+            a_file_of_a_person_is_not_lost,
+        ),
+        case(
+            "merge_targets::a_parent_that_ends_a_child_takes_the_work_of_another",
+            a_parent_that_ends_a_child,
+        ),
     ]
 }
 
-/// A role whose agents write, and a role whose agents report. A child may do no more than its parent.
-const ROLES: [(&str, &str); 2] = [("lead", ""), ("chief", "metadata:\n  orchestrate-delivers: report\n")];
+/// A role whose agents write, and a role whose agents report. A child may do no more than its
+/// parent.
+const ROLES: [(&str, &str); 2] = [
+    ("lead", ""),
+    ("chief", "metadata:\n  orchestrate-delivers: report\n"),
+];
 
 fn role(name: &str, more: &str) -> String {
     format!(
@@ -33,7 +66,8 @@ fn role(name: &str, more: &str) -> String {
     )
 }
 
-/// Spawns agents, each with a role and a parent, merges the first one's work, and returns the run that has ended.
+/// Spawns agents, each with a role and a parent, merges the first one's work, and returns the run
+/// that has ended.
 fn grow(
     script: &Script,
     change: impl Fn(&mut Settings) + Copy,
@@ -41,7 +75,9 @@ fn grow(
 ) -> Result<(World, Played), Failed> {
     let world = World::plain()?;
     for (name, more) in ROLES {
-        world.repository.write(&format!(".orchestrate/agents/{name}.md"), &role(name, more))?;
+        world
+            .repository
+            .write(&format!(".orchestrate/agents/{name}.md"), &role(name, more))?;
     }
     world.repository.commit_all("Add roles")?;
     let coordinator = world.coordinator(script, change)?;
@@ -50,23 +86,35 @@ fn grow(
         for (id, role, parent) in agents {
             let role = role.map(str::to_owned);
             let parent = parent.map(Into::into);
-            let spec = ChildSpec { id: Some((*id).into()), role, parent, ..ChildSpec::new(format!("write {id}")) };
+            let spec = ChildSpec {
+                id: Some((*id).into()),
+                role,
+                parent,
+                ..ChildSpec::new(format!("write {id}"))
+            };
             spawned.push(coordinator.spawn(spec).await?);
         }
         coordinator.merge(&spawned[..1]).await?;
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
         Ok::<_, Failed>(report)
     })?;
     Ok((world, Played::of(coordinator, report)?))
 }
 
-const FAMILY: [(&str, Option<&str>, Option<&str>); 3] =
-    [("p", Some("lead"), None), ("a", None, Some("p")), ("b", None, Some("p"))];
+const FAMILY: [(&str, Option<&str>, Option<&str>); 3] = [
+    ("p", Some("lead"), None),
+    ("a", None, Some("p")),
+    ("b", None, Some("p")),
+];
 
 /// Returns rules by which an agent waits for others, as soon as they have been spawned.
 fn waits(script: Script, task: &str, ids: &[&str]) -> Script {
     let waits = |rule: Rule| rule.call("wait_for_agents", &json!({ "agent_ids": ids }));
-    let look = Rule::task(task).last_contains("there is no agent").call("list_active_agents", &json!({}));
+    let look = Rule::task(task)
+        .last_contains("there is no agent")
+        .call("list_active_agents", &json!({}));
     script
         .rule(look)
         .rule(waits(Rule::task(task).last_contains("running, working")))
@@ -86,14 +134,27 @@ fn shell(rule: Rule, command: &str) -> Rule {
 }
 
 fn state_of(played: &Played, id: &str) -> Option<TaskState> {
-    played.report.tasks.iter().find(|task| task.id.as_str() == id).map(|task| task.state)
+    played
+        .report
+        .tasks
+        .iter()
+        .find(|task| task.id.as_str() == id)
+        .map(|task| task.state)
 }
 
 /// Returns where each task was merged, in the order of the merges.
 fn merges(played: &Played) -> Vec<String> {
     let begun = |event: &Event| match event {
-        Event::MergeStarted { task, into: MergeTarget::Integration, .. } => Some(format!("{task} up")),
-        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => Some(format!("{task} into {agent}")),
+        Event::MergeStarted {
+            task,
+            into: MergeTarget::Integration,
+            ..
+        } => Some(format!("{task} up")),
+        Event::MergeStarted {
+            task,
+            into: MergeTarget::Agent(agent),
+            ..
+        } => Some(format!("{task} into {agent}")),
         _ => None,
     };
     played.pick(begun)
@@ -102,9 +163,17 @@ fn merges(played: &Played) -> Vec<String> {
 fn a_parent_takes_the_work_of_two_children() -> Outcome {
     let script = Script::default()
         .rule(shell(over("p"), "cat p.txt a.txt b.txt"))
-        .rule(Rule::task("p").last_contains("mine\na\nb").text("All is there."))
+        .rule(
+            Rule::task("p")
+                .last_contains("mine\na\nb")
+                .text("All is there."),
+        )
         .rule(writes(Rule::task("p").turn(1), "p.txt", "mine\n"))
-        .rule(Rule::task("p").last_contains("p.txt").call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })))
+        .rule(
+            Rule::task("p")
+                .last_contains("p.txt")
+                .call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })),
+        )
         .rule(write("a", "a.txt", "a\n"))
         .rule(write("b", "b.txt", "b\n"))
         .rule(done("a"))
@@ -120,20 +189,41 @@ fn a_parent_takes_the_work_of_two_children() -> Outcome {
     let last = order.pop();
     order.sort();
     let woken = played.first(|event| matches!(event, Event::AgentWoken { .. }))?;
-    let taken = played.facts.iter().filter(|fact| fact.seq < woken && matches!(fact.event, Event::TaskMerged { .. }));
+    let taken = played
+        .facts
+        .iter()
+        .filter(|fact| fact.seq < woken && matches!(fact.event, Event::TaskMerged { .. }));
     if order != ["a into p", "b into p"] || last.as_deref() != Some("p up") || taken.count() != 2 {
         return fail(played.story());
     }
-    played.require_told("p", &["a (write a): merged, idle-done", "merged as ", ": a.txt", ": b.txt"])
+    played.require_told(
+        "p",
+        &[
+            "a (write a): merged, idle-done",
+            "merged as ",
+            ": a.txt",
+            ": b.txt",
+        ],
+    )
 }
 
 /// Two children write the same file, and each keeps both lines if it conflicts.
 fn siblings() -> Script {
     let script = Script::default().rule(over("p").text("Both have tried."));
     let script = ["a", "b"].into_iter().fold(script, |script, id| {
-        let looks = Rule::task(id).returned(ReturnCause::Conflict).call("read_file", &json!({"path": "shared.txt"}));
-        let resolves = writes(Rule::task(id).last_contains("<<<<<<<"), "shared.txt", "a and b\n");
-        script.rule(looks).rule(resolves).rule(write(id, "shared.txt", &format!("{id}\n"))).rule(done(id))
+        let looks = Rule::task(id)
+            .returned(ReturnCause::Conflict)
+            .call("read_file", &json!({"path": "shared.txt"}));
+        let resolves = writes(
+            Rule::task(id).last_contains("<<<<<<<"),
+            "shared.txt",
+            "a and b\n",
+        );
+        script
+            .rule(looks)
+            .rule(resolves)
+            .rule(write(id, "shared.txt", &format!("{id}\n")))
+            .rule(done(id))
     });
     waits(script, "p", &["a", "b"])
 }
@@ -142,7 +232,11 @@ fn a_conflict_between_siblings_is_resolved() -> Outcome {
     let (world, played) = grow(&siblings(), |_| {}, &FAMILY)?;
     played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
     let returned = played.pick(|event| match event {
-        Event::TaskReturned { cause: ReturnCause::Conflict, onto, .. } => onto.clone(),
+        Event::TaskReturned {
+            cause: ReturnCause::Conflict,
+            onto,
+            ..
+        } => onto.clone(),
         _ => None,
     });
     let first = played.pick(|event| match event {
@@ -153,18 +247,35 @@ fn a_conflict_between_siblings_is_resolved() -> Outcome {
     if returned.len() != 1 || returned.first() != first.first() {
         return fail(played.story());
     }
-    if world.merged(&played.report, "shared.txt")? == "a and b" { Ok(()) } else { fail(played.story()) }
+    if world.merged(&played.report, "shared.txt")? == "a and b" {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn a_conflict_between_siblings_is_given_up() -> Outcome {
-    let (world, played) = grow(&siblings(), |settings| settings.run.merge_rounds = 0, &FAMILY)?;
+    let (world, played) = grow(
+        &siblings(),
+        |settings| settings.run.merge_rounds = 0,
+        &FAMILY,
+    )?;
     let mut ends = ["a", "b"].map(|id| (state_of(&played, id), id));
     ends.sort_by_key(|(state, _)| *state == Some(Conflicted));
-    let [(Some(Merged), kept), (Some(Conflicted), _)] = ends else { return fail(played.story()) };
-    if state_of(&played, "p") != Some(Merged) || world.merged(&played.report, "shared.txt")? != kept {
+    let [(Some(Merged), kept), (Some(Conflicted), _)] = ends else {
+        return fail(played.story());
+    };
+    if state_of(&played, "p") != Some(Merged) || world.merged(&played.report, "shared.txt")? != kept
+    {
         return fail(played.story());
     }
-    played.require_told("p", &["conflicted, idle-done", "error: the branch cannot be merged (conflicts in shared.txt"])
+    played.require_told(
+        "p",
+        &[
+            "conflicted, idle-done",
+            "error: the branch cannot be merged (conflicts in shared.txt",
+        ],
+    )
 }
 
 /// Each child passes alone; together with the parent's file, the run's check fails.
@@ -172,20 +283,30 @@ fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
     let script = Script::default()
         .rule(over("p").text("Done."))
         .rule(writes(Rule::task("p").turn(1), "p.txt", "1\n"))
-        .rule(Rule::task("p").last_contains("p.txt").call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })))
-        .rule(writes(Rule::task("a").returned(ReturnCause::RunCheck), "a.txt", "good\n"))
+        .rule(
+            Rule::task("p")
+                .last_contains("p.txt")
+                .call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })),
+        )
+        .rule(writes(
+            Rule::task("a").returned(ReturnCause::RunCheck),
+            "a.txt",
+            "good\n",
+        ))
         .rule(write("a", "a.txt", "bad\n"))
         .rule(done("a"))
         .rule(write("b", "b.txt", "b\n"))
         .rule(done("b"));
-    let check = |settings: &mut Settings| settings.run.verify = Some("! grep -s bad a.txt".to_owned());
+    let check =
+        |settings: &mut Settings| settings.run.verify = Some("! grep -s bad a.txt".to_owned());
     let (world, played) = grow(&waits(script, "p", &["a", "b"]), check, &FAMILY)?;
     played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
     let returns = played.pick(|event| match event {
         Event::TaskReturned { task, cause, .. } => Some((task.as_str(), *cause)),
         _ => None,
     });
-    if returns != [("a", ReturnCause::RunCheck)] || world.merged(&played.report, "a.txt")? != "good" {
+    if returns != [("a", ReturnCause::RunCheck)] || world.merged(&played.report, "a.txt")? != "good"
+    {
         return fail(played.story());
     }
     Ok(())
@@ -194,10 +315,25 @@ fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
 fn a_finished_parent_waits_for_its_children() -> Outcome {
     let looks = |rule: Rule| rule.call("get_agent_status", &json!({ "agent_id": "b" }));
     let script = Script::default()
-        .rule(shell(Rule::task("p").returned(ReturnCause::ChildrenEnded), "cat a.txt b.txt"))
-        .rule(Rule::task("p").last_contains("a\nb").text("Now all is there."))
-        .rule(Rule::task("p").last_contains("b (write b)").text("I have finished."))
-        .rule(Rule::task("p").last_contains("there is no agent").call("list_active_agents", &json!({})))
+        .rule(shell(
+            Rule::task("p").returned(ReturnCause::ChildrenEnded),
+            "cat a.txt b.txt",
+        ))
+        .rule(
+            Rule::task("p")
+                .last_contains("a\nb")
+                .text("Now all is there."),
+        )
+        .rule(
+            Rule::task("p")
+                .last_contains("b (write b)")
+                .text("I have finished."),
+        )
+        .rule(
+            Rule::task("p")
+                .last_contains("there is no agent")
+                .call("list_active_agents", &json!({})),
+        )
         .rule(looks(Rule::task("p").last_contains("running, working")))
         .rule(looks(Rule::task("p").turn(1)))
         .rule(write("a", "a.txt", "a\n"))
@@ -206,53 +342,98 @@ fn a_finished_parent_waits_for_its_children() -> Outcome {
         .rule(done("b"));
     let (world, played) = grow(&script, |_| {}, &FAMILY)?;
     played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
-    played.require_told("p", &["You finished before agents that you spawned", "b (write b): merged", ": b.txt"])?;
-    // The control: the parent finishes twice, and is held up only while a child works: the second time it is merged.
+    played.require_told(
+        "p",
+        &[
+            "You finished before agents that you spawned",
+            "b (write b): merged",
+            ": b.txt",
+        ],
+    )?;
+    // The control: the parent finishes twice, and is held up only while a child works: the second
+    // time it is merged.
     let waited = played.pick(|event| matches!(event, Event::HandOverWaiting { .. }).then_some(()));
-    if waited.len() == 1 && world.merged(&played.report, "b.txt")? == "b" { Ok(()) } else { fail(played.story()) }
+    if waited.len() == 1 && world.merged(&played.report, "b.txt")? == "b" {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn three_levels_with_one_agent_at_a_time() -> Outcome {
     let script = Script::default()
         .rule(over("p").text("The middle is done."))
         .rule(writes(over("c"), "c.txt", "c\n"))
-        .rule(Rule::task("c").last_contains("c.txt").text("The lowest is done, and so am I."))
+        .rule(
+            Rule::task("c")
+                .last_contains("c.txt")
+                .text("The lowest is done, and so am I."),
+        )
         .rule(write("g", "g.txt", "g\n"))
         .rule(done("g"));
     let script = waits(waits(script, "p", &["c"]), "c", &["g"]);
-    let agents = [("p", Some("lead"), None), ("c", Some("lead"), Some("p")), ("g", None, Some("c"))];
+    let agents = [
+        ("p", Some("lead"), None),
+        ("c", Some("lead"), Some("p")),
+        ("g", None, Some("c")),
+    ];
     let (world, played) = grow(&script, |settings| settings.run.max_agents = 1, &agents)?;
     played.require(0, &[("p", Merged), ("c", Merged), ("g", Merged)])?;
     if merges(&played) != ["g into c", "c into p", "p up"] {
         return fail(played.story());
     }
-    if world.merged(&played.report, "g.txt")? == "g" { Ok(()) } else { fail(played.story()) }
+    if world.merged(&played.report, "g.txt")? == "g" {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
-/// The files of an agent that reports are no work, but those of its children are, and replace its own.
+/// The files of an agent that reports are no work, but those of its children are, and replace its
+/// own.
 fn a_parent_that_reports_hands_on() -> Outcome {
     let script = Script::default()
         .rule(shell(over("p"), "cat a.txt note.txt"))
-        .rule(Rule::task("p").last_contains("a\nnoted").text("They have done it."))
-        .rule(shell(Rule::task("p").turn(1), "echo other > a.txt; echo noted > note.txt; echo made"))
-        .rule(Rule::task("p").last_contains("made").call("wait_for_agents", &json!({ "agent_ids": ["a"] })))
+        .rule(
+            Rule::task("p")
+                .last_contains("a\nnoted")
+                .text("They have done it."),
+        )
+        .rule(shell(
+            Rule::task("p").turn(1),
+            "echo other > a.txt; echo noted > note.txt; echo made",
+        ))
+        .rule(
+            Rule::task("p")
+                .last_contains("made")
+                .call("wait_for_agents", &json!({ "agent_ids": ["a"] })),
+        )
         .rule(write("a", "a.txt", "a\n"))
         .rule(done("a"));
     let agents = [("p", Some("chief"), None), ("a", None, Some("p"))];
     let (world, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
     played.require(0, &[("p", Merged), ("a", Merged)])?;
     let has_note = world.merged(&played.report, "note.txt").is_ok();
-    if world.merged(&played.report, "a.txt")? == "a" && !has_note { Ok(()) } else { fail(played.story()) }
+    if world.merged(&played.report, "a.txt")? == "a" && !has_note {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
-/// A file that git ignores stands where a child's file is to be: the parent fails, and the file stays.
+/// A file that git ignores stands where a child's file is to be: the parent fails, and the file
+/// stays.
 fn a_file_of_a_person_is_not_lost() -> Outcome {
     let script = Script::default()
         .rule(shell(
             Rule::task("p").turn(1),
             "printf '/kept.txt\\n' > .gitignore; printf 'mine\\n' > kept.txt; echo made",
         ))
-        .rule(Rule::task("p").last_contains("made").call("wait_for_agents", &json!({ "agent_ids": ["a"] })))
+        .rule(
+            Rule::task("p")
+                .last_contains("made")
+                .call("wait_for_agents", &json!({ "agent_ids": ["a"] })),
+        )
         .rule(write("a", "kept.txt", "yours\n"))
         .rule(done("a"));
     let agents = [("p", Some("lead"), None), ("a", None, Some("p"))];
@@ -260,33 +441,70 @@ fn a_file_of_a_person_is_not_lost() -> Outcome {
     if state_of(&played, "a") != Some(Merged) || state_of(&played, "p") != Some(TaskState::Failed) {
         return fail(played.story());
     }
-    let message = played.report.tasks.first().and_then(|task| task.error.as_ref()).map(|error| error.message.as_str());
-    if message.is_some_and(|message| message.contains("kept.txt")) { Ok(()) } else { fail(played.story()) }
+    let message = played
+        .report
+        .tasks
+        .first()
+        .and_then(|task| task.error.as_ref())
+        .map(|error| error.message.as_str());
+    if message.is_some_and(|message| message.contains("kept.txt")) {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
-/// The parent has changed a file since its children began, and has not committed it; one child has changed the same
-/// file, and is merged while the parent waits for the end of the other.
+/// The parent has changed a file since its children began, and has not committed it; one child has
+/// changed the same file, and is merged while the parent waits for the end of the other.
 fn a_parent_that_ends_a_child() -> Outcome {
-    let run = |rule: Rule, command: &str| rule.call("run_shell_command", &json!({ "command": command }));
+    let run =
+        |rule: Rule, command: &str| rule.call("run_shell_command", &json!({ "command": command }));
     let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
     let asks = |rule: Rule, whom: &str| {
-        rule.call("send_message_to_agent", &json!({"agent_id": whom, "message": "well?", "wait": true}))
+        rule.call(
+            "send_message_to_agent",
+            &json!({"agent_id": whom, "message": "well?", "wait": true}),
+        )
     };
     let list = json!({"path": "list.txt", "content": "a\nb\nc\nd\ne\n"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("write_file", &list))
-        .rule(spawn(spawn(Rule::task("T1").turn(2), "Write two"), "Ask it"))
-        // With one agent at a time, the first child has finished, without an answer, once the parent goes on.
+        .rule(spawn(
+            spawn(Rule::task("T1").turn(2), "Write two"),
+            "Ask it",
+        ))
+        // With one agent at a time, the first child has finished, without an answer, once the
+        // parent goes on.
         .rule(asks(Rule::task("T1").turn(3), "write_two"))
         .rule(run(Rule::task("T1").turn(4), "sed -i s/a/A/ list.txt"))
-        .rule(Rule::task("T1").turn(5).call("terminate_agent", &json!({"agent_id": "ask"})))
+        .rule(
+            Rule::task("T1")
+                .turn(5)
+                .call("terminate_agent", &json!({"agent_id": "ask"})),
+        )
         .rule(done("T1"))
-        .rule(run(Rule::task("write_two").turn(1), "sed -i s/e/E/ list.txt"))
+        .rule(run(
+            Rule::task("write_two").turn(1),
+            "sed -i s/e/E/ list.txt",
+        ))
         .rule(asks(Rule::task("ask").turn(1), "user"))
         .rule(Rule::any().text("Done."));
     let world = super::waits::world()?;
-    let played = world.play("- [ ] T1 lead (agent: lead)\n", &script, |settings| settings.run.max_agents = 1)?;
-    played.require(0, &[("T1", Merged), ("write_two", Merged), ("ask", TaskState::Cancelled)])?;
+    let played = world.play("- [ ] T1 lead (agent: lead)\n", &script, |settings| {
+        settings.run.max_agents = 1
+    })?;
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("write_two", Merged),
+            ("ask", TaskState::Cancelled),
+        ],
+    )?;
     let text = world.merged(&played.report, "list.txt")?;
-    if text == "A\nb\nc\nd\nE" { Ok(()) } else { fail(text) }
+    if text == "A\nb\nc\nd\nE" {
+        Ok(())
+    } else {
+        fail(text)
+    }
 }

@@ -13,40 +13,84 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Case, GRACE, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input, runtime, sandboxed,
-    says, there_is, until, write, write_or_end,
+    Case, GRACE, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input,
+    runtime, sandboxed, says, there_is, until, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("messages::a_message_arrives_between_results_and_request", a_message_arrives_between_results_and_request),
-        case("messages::an_unknown_recipient_is_the_senders_error", an_unknown_recipient_is_the_senders_error),
-        case("messages::a_message_reopens_an_agent_that_has_just_ended", a_message_reopens_an_agent),
-        case("messages::a_message_costs_finished_work_no_turn", a_message_costs_finished_work_no_turn),
-        case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
-        case("messages::nobody_reads_while_a_check_runs", nobody_reads_while_a_check_runs),
-        case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
-        case("messages::a_thousand_at_once_are_bounded_and_answered", a_thousand_at_once_are_bounded_and_answered),
-        sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
-        sandboxed("messages::a_transcript_has_what_was_heard", a_transcript_has_what_was_heard),
+        case(
+            "messages::a_message_arrives_between_results_and_request",
+            a_message_arrives_between_results_and_request,
+        ),
+        case(
+            "messages::an_unknown_recipient_is_the_senders_error",
+            an_unknown_recipient_is_the_senders_error,
+        ),
+        case(
+            "messages::a_message_reopens_an_agent_that_has_just_ended",
+            a_message_reopens_an_agent,
+        ),
+        case(
+            "messages::a_message_costs_finished_work_no_turn",
+            a_message_costs_finished_work_no_turn,
+        ),
+        case(
+            "messages::what_nobody_would_read_is_refused",
+            what_nobody_would_read_is_refused,
+        ),
+        case(
+            "messages::nobody_reads_while_a_check_runs",
+            nobody_reads_while_a_check_runs,
+        ),
+        case(
+            "messages::what_nobody_has_read_is_told",
+            what_nobody_has_read_is_told,
+        ),
+        case(
+            "messages::a_thousand_at_once_are_bounded_and_answered",
+            a_thousand_at_once_are_bounded_and_answered,
+        ),
+        sandboxed(
+            "messages::what_is_void_is_not_shown",
+            what_is_void_is_not_shown,
+        ),
+        sandboxed(
+            "messages::a_transcript_has_what_was_heard",
+            a_transcript_has_what_was_heard,
+        ),
     ]
 }
 
 fn send(rule: Rule, to: &str, message: &str) -> Rule {
-    rule.call("send_message_to_agent", &json!({"agent_id": to, "message": message}))
+    rule.call(
+        "send_message_to_agent",
+        &json!({"agent_id": to, "message": message}),
+    )
 }
 
 /// Returns a script in which T2 keeps working until it has received T1's messages, so that the test
 /// needs no clock.
 fn two_agents() -> Script {
     let script = Script::default()
-        .rule(send(send(Rule::task("T1").turn(1), "T2", "the port is 4711"), "T2", "and the host is local"))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(send(
+            send(Rule::task("T1").turn(1), "T2", "the port is 4711"),
+            "T2",
+            "and the host is local",
+        ))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"))
         .rule(
             Rule::task("T2")
                 .last_contains("and the host is local")
-                .call("write_file", &json!({"path": "two.txt", "content": "4711\n"})),
+                .call(
+                    "write_file",
+                    &json!({"path": "two.txt", "content": "4711\n"}),
+                ),
         )
         .rule(Rule::task("T2").last_contains("two.txt").text("Done."));
     // Each call differs from the others, so that they do not count as a loop.
@@ -58,49 +102,81 @@ fn two_agents() -> Script {
 
 fn play() -> Result<Played, Failed> {
     let world = World::lived_in()?;
-    let played =
-        world.play("- [ ] T1 tell\n- [ ] T2 listen\n", &two_agents(), |settings| settings.run.max_turns = 300)?;
+    let played = world.play(
+        "- [ ] T1 tell\n- [ ] T2 listen\n",
+        &two_agents(),
+        |settings| settings.run.max_turns = 300,
+    )?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     Ok(played)
 }
 
 fn hears(request: &ModelRequest) -> bool {
-    request.messages.iter().any(|message| matches!(message, Message::User { text } if text.contains("the port is")))
+    request
+        .messages
+        .iter()
+        .any(|message| matches!(message, Message::User { text } if text.contains("the port is")))
 }
 
 fn a_message_arrives_between_results_and_request() -> Outcome {
     let played = play()?;
     let requests = played.requests()?;
-    let heard = requests.iter().find(|request| request.origin.task.as_str() == "T2" && hears(request));
-    let Some(heard) = heard else { return fail(played.story()) };
+    let heard = requests
+        .iter()
+        .find(|request| request.origin.task.as_str() == "T2" && hears(request));
+    let Some(heard) = heard else {
+        return fail(played.story());
+    };
     let tail = match heard.messages.as_slice() {
-        [.., Message::Assistant { tool_calls, .. }, Message::Tool { results }, Message::User { text }] => {
-            (tool_calls.len() == results.len()).then_some(text)
-        }
+        [
+            ..,
+            Message::Assistant { tool_calls, .. },
+            Message::Tool { results },
+            Message::User { text },
+        ] => (tool_calls.len() == results.len()).then_some(text),
         // The message arrived before the agent's first request.
         [Message::User { text }] => Some(text),
         _ => None,
     };
     match tail {
-        Some(text) if in_order(text, &["Message 1 from agent T1:\n<data-", ">\nthe port is 4711\n</data-"]) => {}
+        Some(text)
+            if in_order(
+                text,
+                &[
+                    "Message 1 from agent T1:\n<data-",
+                    ">\nthe port is 4711\n</data-",
+                ],
+            ) => {}
         _ => return fail(format!("{:#?}", heard.messages)),
     }
     // The journal records that they were sent and delivered, and in which order.
     let sent = played.pick(|event| match event {
-        Event::MessageSent { envelope } => {
-            Some((envelope.from.clone(), envelope.to.as_str().to_owned(), envelope.sequence))
-        }
+        Event::MessageSent { envelope } => Some((
+            envelope.from.clone(),
+            envelope.to.as_str().to_owned(),
+            envelope.sequence,
+        )),
         _ => None,
     });
     let delivered = played.pick(|event| match event {
-        Event::MessageDelivered { from, to, sequence, expired: false } => {
-            Some((from.clone(), to.to_string(), *sequence))
-        }
+        Event::MessageDelivered {
+            from,
+            to,
+            sequence,
+            expired: false,
+        } => Some((from.clone(), to.to_string(), *sequence)),
         _ => None,
     });
     let from = Sender::Agent("T1".into());
-    let expected = vec![(from.clone(), "T2".to_owned(), 1), (from, "T2".to_owned(), 2)];
-    if sent == expected && delivered == expected { Ok(()) } else { fail(played.story()) }
+    let expected = vec![
+        (from.clone(), "T2".to_owned(), 1),
+        (from, "T2".to_owned(), 2),
+    ];
+    if sent == expected && delivered == expected {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// Reports whether a text contains these parts, in this order.
@@ -119,27 +195,59 @@ fn a_transcript_has_what_was_heard() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()
         .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
-        .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
+        .rule(
+            Rule::task("T2")
+                .turn(1)
+                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
+        )
         .rule(done("T1"))
         .rule(done("T2"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
-    world.repository.write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
     let transcript = |typed: &[&str]| -> Result<String, Failed> {
         let typed = [&["log", "T2", "--transcript"], typed].concat();
         Ok(world.types(&typed, 0)?.stdout)
     };
     let (said, facts) = (transcript(&[])?, transcript(&["--json"])?);
-    let heard = ["< message:\n  | Message 1 from agent T1:\n  | <data-", ">\n  | the port is 4711\n  | </data-"];
-    let told = [r#""content":"Message 1 from agent T1:\n<data-"#, r">\nthe port is 4711\n</data-"];
-    if in_order(&said, &heard) && in_order(&facts, &told) { Ok(()) } else { fail(format!("{said}\n{facts}")) }
+    let heard = [
+        "< message:\n  | Message 1 from agent T1:\n  | <data-",
+        ">\n  | the port is 4711\n  | </data-",
+    ];
+    let told = [
+        r#""content":"Message 1 from agent T1:\n<data-"#,
+        r">\nthe port is 4711\n</data-",
+    ];
+    if in_order(&said, &heard) && in_order(&facts, &told) {
+        Ok(())
+    } else {
+        fail(format!("{said}\n{facts}"))
+    }
 }
 
 fn an_unknown_recipient_is_the_senders_error() -> Outcome {
     let script = Script::default()
-        .rule(send(send(send(Rule::task("T1").turn(1), "T9", "hello"), "r-0123456789/T2", "hello"), "T2", "hello"))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(send(
+            send(
+                send(Rule::task("T1").turn(1), "T9", "hello"),
+                "r-0123456789/T2",
+                "hello",
+            ),
+            "T2",
+            "hello",
+        ))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
@@ -147,7 +255,9 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
     let played = World::lived_in()?.play(plan, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let outcomes = played.pick(|event| match event {
-        Event::ToolFinished { tool, outcome, .. } if tool == "send_message_to_agent" => Some(*outcome),
+        Event::ToolFinished { tool, outcome, .. } if tool == "send_message_to_agent" => {
+            Some(*outcome)
+        }
         _ => None,
     });
     let sent = played.pick(|event| match event {
@@ -158,13 +268,23 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
     if outcomes != [ToolOutcome::Failed, ToolOutcome::Failed, ToolOutcome::Ok] || sent != ["T2"] {
         return fail(played.story());
     }
-    played.require_told("T2", &["Message 1 from agent T1:\n<data-", ">\nhello\n</data-"])?;
-    if stage_lists_agents(&played)? { Ok(()) } else { fail(played.story()) }
+    played.require_told(
+        "T2",
+        &["Message 1 from agent T1:\n<data-", ">\nhello\n</data-"],
+    )?;
+    if stage_lists_agents(&played)? {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// Reports whether the error names the unknown agent and the existing one.
 fn stage_lists_agents(played: &Played) -> Result<bool, Failed> {
-    Ok(played.results("T1")?.iter().any(|text| text.contains("T9") && text.contains("T1")))
+    Ok(played
+        .results("T1")?
+        .iter()
+        .any(|text| text.contains("T9") && text.contains("T1")))
 }
 
 /// Plays a task with this maximum number of turns. The message is sent before the agent says that
@@ -185,7 +305,11 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
                 }
                 (3, Some(Message::User { text })) if text.contains("remember the tests") => {
                     let arguments = json!({"path": "tests.txt", "content": "1\n"});
-                    reply.tool_calls = vec![ToolCall { id: "c2".into(), name: "write_file".to_owned(), arguments }];
+                    reply.tool_calls = vec![ToolCall {
+                        id: "c2".into(),
+                        name: "write_file".to_owned(),
+                        arguments,
+                    }];
                 }
                 _ => {}
             }
@@ -200,8 +324,11 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
         let run = coordinator.start(plan_input("- [ ] T1 work\n")?).await?;
         let mut state = run.watch();
         is_asked.wait_for(|asked| *asked).await?;
-        run.store().send(run.id(), &Request::message("T1", message))?;
-        state.wait_for(|state| state.unread().next().is_some()).await?;
+        run.store()
+            .send(run.id(), &Request::message("T1", message))?;
+        state
+            .wait_for(|state| state.unread().next().is_some())
+            .await?;
         release.send_replace(true);
         Ok::<_, Failed>(run.wait().await?)
     })?;
@@ -209,21 +336,34 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
     played.require(0, &[("T1", Merged)])?;
     let said_done = played.first(|event| matches!(event, Event::ModelReplied { turn: 2, .. }))?;
     let heard = played.first(|event| matches!(event, Event::MessageDelivered { .. }))?;
-    if said_done < heard { Ok(played) } else { fail(played.story()) }
+    if said_done < heard {
+        Ok(played)
+    } else {
+        fail(played.story())
+    }
 }
 
 fn a_message_reopens_an_agent() -> Outcome {
     let world = World::lived_in()?;
     let played = told_when_done(&world, 9, "remember the tests")?;
     let mended = played.tools("T1") == ["write_file", "write_file"];
-    if mended && world.merged(&played.report, "tests.txt")? == "1" { Ok(()) } else { fail(played.story()) }
+    if mended && world.merged(&played.report, "tests.txt")? == "1" {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
-/// An agent that says in the last of its turns that it is done, and then receives a message, is still done.
+/// An agent that says in the last of its turns that it is done, and then receives a message, is
+/// still done.
 fn a_message_costs_finished_work_no_turn() -> Outcome {
     let played = told_when_done(&World::lived_in()?, 2, "thank you")?;
     let turns = played.report.tasks[0].turns;
-    if turns == 3 { Ok(()) } else { fail(format!("{turns} turns\n{}", played.story())) }
+    if turns == 3 {
+        Ok(())
+    } else {
+        fail(format!("{turns} turns\n{}", played.story()))
+    }
 }
 
 /// An agent that starts after a message's deadline is not shown that message; it is shown one that
@@ -231,15 +371,34 @@ fn a_message_costs_finished_work_no_turn() -> Outcome {
 fn what_is_void_is_not_shown() -> Outcome {
     let lasting = json!({"agent_id": "T2", "message": "the port is 2", "deadline": 600});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("send_message_to_agent", &lasting))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("send_message_to_agent", &lasting),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"))
-        .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
+        .rule(
+            Rule::task("T2")
+                .turn(1)
+                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
+        )
         .rule(done("T2"));
     let world = World::lived_in()?;
     let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T1)\n";
-    let first = world.play(plan, &script, |settings| settings.run.merge = MergeMode::Review)?;
-    let is_600_seconds = |deadline: u64| first.facts.iter().any(|fact| fact.ts_ms + 600_000 == deadline);
+    let first = world.play(plan, &script, |settings| {
+        settings.run.merge = MergeMode::Review
+    })?;
+    let is_600_seconds = |deadline: u64| {
+        first
+            .facts
+            .iter()
+            .any(|fact| fact.ts_ms + 600_000 == deadline)
+    };
     let deadlines = first.pick(|event| match event {
         Event::MessageSent { envelope } => envelope.deadline,
         _ => None,
@@ -247,25 +406,46 @@ fn what_is_void_is_not_shown() -> Outcome {
     if deadlines.len() != 1 || !deadlines.into_iter().all(is_600_seconds) {
         return fail(first.story());
     }
-    let (run, store) = (first.report.run_id.clone(), first.coordinator.store().clone());
+    let (run, store) = (
+        first.report.run_id.clone(),
+        first.coordinator.store().clone(),
+    );
     drop(first);
     let journal = Journal::resume(&store, &run)?;
     let deadline = Some(journal.state().updated_ms - 1);
-    let envelope = Envelope { deadline, ..Envelope::note(1, Sender::User, "T2", "the port is 1") };
+    let envelope = Envelope {
+        deadline,
+        ..Envelope::note(1, Sender::User, "T2", "the port is 1")
+    };
     journal.append_blocking(Event::MessageSent { envelope })?;
-    let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree().cloned());
+    let tree = journal
+        .state()
+        .task(&"T1".into())
+        .and_then(|record| record.tree().cloned());
     drop(journal);
     let tree = tree.ok_or_else(|| Failed::from("T1 has no work"))?;
-    store.send(&run, &Request::Approve { task: "T1".into(), tree })?;
+    store.send(
+        &run,
+        &Request::Approve {
+            task: "T1".into(),
+            tree,
+        },
+    )?;
     let played = world.resume(&run, &script, |_| {})?;
     let shown: Vec<bool> = played.pick(|event| match event {
         Event::MessageDelivered { .. } => Some(true),
         Event::MessageExpired(_) => Some(false),
         _ => None,
     });
-    let heard = played.requests()?.into_iter().filter(|request| request.origin.task.as_str() == "T2");
-    let texts = heard.map(|request| format!("{:?}", request.messages)).collect::<String>();
-    if shown == [false, true] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
+    let heard = played
+        .requests()?
+        .into_iter()
+        .filter(|request| request.origin.task.as_str() == "T2");
+    let texts = heard
+        .map(|request| format!("{:?}", request.messages))
+        .collect::<String>();
+    if shown == [false, true] && texts.contains("the port is 2") && !texts.contains("the port is 1")
+    {
         Ok(())
     } else {
         fail(played.story())
@@ -275,8 +455,16 @@ fn what_is_void_is_not_shown() -> Outcome {
 /// A message is accepted only if an agent will read it; otherwise its sender is told why.
 fn what_nobody_would_read_is_refused() -> Outcome {
     let script = Script::default()
-        .rule(send(send(Rule::task("T1").turn(1), "T2", "hello"), "T3", " \n"))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(send(
+            send(Rule::task("T1").turn(1), "T2", "hello"),
+            "T3",
+            " \n",
+        ))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"))
         .rule(Rule::task("T3").text("Nothing to do."));
     let plan = "- [ ] T1 tell\n- [ ] T2 make (run: touch two.txt) (depends: T1)\n- [ ] T3 listen (depends: T1)\n";
@@ -288,12 +476,21 @@ fn what_nobody_would_read_is_refused() -> Outcome {
             return fail(format!("{why}\n{told}"));
         }
     }
-    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    let (run, store) = (
+        played.report.run_id.clone(),
+        played.coordinator.store().clone(),
+    );
     drop(played);
-    let sent = [("T1", "hello"), ("T2", "hello"), ("T3", "hello"), ("T3", "")]
-        .map(|(to, body)| Ok::<_, Failed>((store.send(&run, &Request::message(to, body))?, to, body)));
+    let sent = [
+        ("T1", "hello"),
+        ("T2", "hello"),
+        ("T3", "hello"),
+        ("T3", ""),
+    ]
+    .map(|(to, body)| Ok::<_, Failed>((store.send(&run, &Request::message(to, body))?, to, body)));
     let resumed = world.resume(&run, &script, |_| {})?;
-    let reads_no_more = |agent: &str, state: &str| format!("agent '{agent}' is {state} and reads no more messages");
+    let reads_no_more =
+        |agent: &str, state: &str| format!("agent '{agent}' is {state} and reads no more messages");
     let expected = [
         reads_no_more("T1", "merged"),
         "T2 is a command and has no agent to read messages".to_owned(),
@@ -308,21 +505,46 @@ fn what_nobody_would_read_is_refused() -> Outcome {
         }
     }
     let accepted = resumed.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(()));
-    if accepted.is_empty() { Ok(()) } else { fail(resumed.story()) }
+    if accepted.is_empty() {
+        Ok(())
+    } else {
+        fail(resumed.story())
+    }
 }
 
 /// A message is refused while a check runs, whether or not a process works on the run. The check
 /// ends at once on the base, which has no `one.txt`, and if the file `go` exists.
 fn nobody_reads_while_a_check_runs() -> Outcome {
     let check = concat!("test ! -e one.txt || ", there_is!("go"), " || sleep 60");
-    let of_task =
-        (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "agent 'T1' is committed and reads no more messages");
-    let of_run =
-        ("- [ ] T1 make\n".to_owned(), &["--verify", check][..], "reads no messages while its work is being merged");
+    let of_task = (
+        format!("- [ ] T1 make (verify: {check})\n"),
+        &[][..],
+        "agent 'T1' is committed and reads no more messages",
+    );
+    let of_run = (
+        "- [ ] T1 make\n".to_owned(),
+        &["--verify", check][..],
+        "reads no messages while its work is being merged",
+    );
     for (plan, options, words) in [of_task, of_run] {
         let world = World::with_plan(&plan)?;
-        let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
-        let typed = [&["run", "plan.md", "--model", &model, "--output-format", "stream-json"], options].concat();
+        let model = world.script(
+            &Script::default()
+                .rule(write("T1", "one.txt", "1\n"))
+                .rule(done("T1")),
+        )?;
+        let typed = [
+            &[
+                "run",
+                "plan.md",
+                "--model",
+                &model,
+                "--output-format",
+                "stream-json",
+            ],
+            options,
+        ]
+        .concat();
         let running = world.orchestrate(&typed).start()?;
         running.line(|line| line.contains("\"verify.started\""))?;
         let live = world.types(&["message", "T1", "hello"], 2)?;
@@ -337,7 +559,10 @@ fn nobody_reads_while_a_check_runs() -> Outcome {
         }
         world.repository.write(".git/objects/go", "")?;
         world.types(&["resume"], 0)?;
-        says(&world.types(&["message", "T1", "hello"], 2)?, &["`orchestrate reject T1 -m TEXT"])?;
+        says(
+            &world.types(&["message", "T1", "hello"], 2)?,
+            &["`orchestrate reject T1 -m TEXT"],
+        )?;
     }
     Ok(())
 }
@@ -349,36 +574,60 @@ fn what_nobody_has_read_is_told() -> Outcome {
         .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
         .rule(Rule::task("T1").text("I give up."));
     script.write_to(&world.home.path().join("model.jsonl"))?;
-    world.repository.write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
     let model = format!("script:{}", world.home.path().join("model.jsonl").display());
-    let typed: [(&[&str], i32); 3] =
-        [(&["run", "plan.md", "--model", &model], 1), (&["status"], 0), (&["log", "--messages"], 0)];
+    let typed: [(&[&str], i32); 3] = [
+        (&["run", "plan.md", "--model", &model], 1),
+        (&["status"], 0),
+        (&["log", "--messages"], 0),
+    ];
     for (arguments, code) in typed {
         let ran = world.types(arguments, code)?;
-        if !ran.stdout.contains("T2 has not read message 1 from T1: the port is 4711") {
+        if !ran
+            .stdout
+            .contains("T2 has not read message 1 from T1: the port is 4711")
+        {
             return fail(format!("{arguments:?}: {ran:?}"));
         }
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    if at(&status, "/unread_messages/0/body")? == "the port is 4711" { Ok(()) } else { fail(status) }
+    if at(&status, "/unread_messages/0/body")? == "the port is 4711" {
+        Ok(())
+    } else {
+        fail(status)
+    }
 }
 
-/// Each of a thousand messages that come while an agent works is answered: as many are accepted as its mailbox holds,
-/// and a megabyte is not. It reads what was accepted, in order.
+/// Each of a thousand messages that come while an agent works is answered: as many are accepted as
+/// its mailbox holds, and a megabyte is not. It reads what was accepted, in order.
 fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
     let waits = concat!("until ", there_is!("go"), "; do sleep 0.05; done");
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": waits })))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({ "command": waits })),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
         .rule(done("T1"));
     let world = World::plain()?;
     let coordinator = world.coordinator(&script, |_| {})?;
     let (report, answers) = runtime()?.block_on(async {
         let run = coordinator.start(plan_input("- [ ] T1 listen\n")?).await?;
-        let is_at_work =
-            |state: &RunState| state.task(&"T1".into()).is_some_and(|record| record.open_calls().len() == 1);
+        let is_at_work = |state: &RunState| {
+            state
+                .task(&"T1".into())
+                .is_some_and(|record| record.open_calls().len() == 1)
+        };
         run.watch().wait_for(|state| is_at_work(state)).await?;
-        let texts = std::iter::once("x".repeat(1 << 20)).chain((1..=1_000).map(|number| format!("message {number}")));
+        let texts = std::iter::once("x".repeat(1 << 20))
+            .chain((1..=1_000).map(|number| format!("message {number}")));
         let sent = texts.map(|text| run.store().send(run.id(), &Request::message("T1", text)));
         let sent = sent.collect::<Result<Vec<_>, _>>()?;
         let mut answers = Vec::new();
@@ -390,12 +639,19 @@ fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
     })?;
     let played = Played::of(coordinator, report)?;
     played.require(0, &[("T1", Merged)])?;
-    let refused: Vec<String> =
-        answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
+    let refused: Vec<String> = answers
+        .iter()
+        .filter_map(|answer| answer.as_ref().err())
+        .map(ToString::to_string)
+        .collect();
     let is_full = |why: &String| why.contains("the mailbox of agent 'T1' is full (64 messages)");
-    let too_long =
-        refused.first().is_some_and(|why| why.contains("the message has 1048576 bytes, at most 8192 are allowed"));
-    if refused.len() != 1_001 - MAILBOX_CAPACITY || !too_long || !refused.iter().skip(1).all(is_full) {
+    let too_long = refused
+        .first()
+        .is_some_and(|why| why.contains("the message has 1048576 bytes, at most 8192 are allowed"));
+    if refused.len() != 1_001 - MAILBOX_CAPACITY
+        || !too_long
+        || !refused.iter().skip(1).all(is_full)
+    {
         return fail(format!("{} refused: {:?}", refused.len(), refused.get(..3)));
     }
     // The control: as many of the same messages as the mailbox holds are read.
@@ -404,6 +660,13 @@ fn a_thousand_at_once_are_bounded_and_answered() -> Outcome {
         _ => None,
     });
     let heard = played.told("T1")?;
-    let is_in_order = in_order(&heard, &["\nmessage 1\n", "\nmessage 2\n", "\nmessage 64\n"]);
-    if read.into_iter().eq(1..=64) && is_in_order { Ok(()) } else { fail(played.story()) }
+    let is_in_order = in_order(
+        &heard,
+        &["\nmessage 1\n", "\nmessage 2\n", "\nmessage 64\n"],
+    );
+    if read.into_iter().eq(1..=64) && is_in_order {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }

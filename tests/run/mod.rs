@@ -1,4 +1,5 @@
-//! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being stopped.
+//! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being
+//! stopped.
 
 mod aggregate;
 mod approver;
@@ -43,10 +44,15 @@ use crate::support::{Case, Need, Place};
 pub(crate) fn cases() -> Vec<Case> {
     let others = [check::cases, demo::cases, plan_styles::cases];
     let with_git = [git_remotes::cases, git_tools::cases, merge_targets::cases];
-    let with_git = with_git.iter().flat_map(|cases| cases()).map(|case| case.depends_on(&[Place::OldestGit]));
+    let with_git = with_git
+        .iter()
+        .flat_map(|cases| cases())
+        .map(|case| case.depends_on(&[Place::OldestGit]));
     let confined = [base::cases, evidence::cases, setup::cases];
-    let confined =
-        confined.iter().flat_map(|cases| cases()).map(|case| case.depends_on(&[Place::WithoutBubblewrap, Place::Root]));
+    let confined = confined
+        .iter()
+        .flat_map(|cases| cases())
+        .map(|case| case.depends_on(&[Place::WithoutBubblewrap, Place::Root]));
     let runs = [
         aggregate::cases,
         approver::cases,
@@ -75,7 +81,15 @@ pub(crate) fn cases() -> Vec<Case> {
         warm::cases,
         waits::cases,
     ];
-    let runs = runs.iter().flat_map(|cases| cases()).chain(with_git).chain(confined);
+    let runs = runs
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(with_git)
+        .chain(confined);
     let runs = runs.map(|case| case.needs(Need::SANDBOX));
-    others.iter().flat_map(|cases| cases()).chain(runs).collect()
+    others
+        .iter()
+        .flat_map(|cases| cases())
+        .chain(runs)
+        .collect()
 }

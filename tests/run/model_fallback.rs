@@ -13,26 +13,50 @@ use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, c
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("model_fallback::another_model_takes_over_in_an_outage", another_model_takes_over_in_an_outage),
+        case(
+            "model_fallback::another_model_takes_over_in_an_outage",
+            another_model_takes_over_in_an_outage,
+        ),
         case(
             "model_fallback::another_model_takes_over_if_the_key_is_rejected",
             another_model_takes_over_a_rejected_key,
         ),
-        case("model_fallback::an_agent_waits_if_no_model_takes_its_key", an_agent_waits_if_no_model_takes_its_key),
-        case("model_fallback::a_role_names_its_own_fall_backs", a_role_names_its_own_fall_backs),
-        case("model_fallback::a_smaller_context_is_compacted", a_smaller_context_is_compacted),
+        case(
+            "model_fallback::an_agent_waits_if_no_model_takes_its_key",
+            an_agent_waits_if_no_model_takes_its_key,
+        ),
+        case(
+            "model_fallback::a_role_names_its_own_fall_backs",
+            a_role_names_its_own_fall_backs,
+        ),
+        case(
+            "model_fallback::a_smaller_context_is_compacted",
+            a_smaller_context_is_compacted,
+        ),
         case(
             "model_fallback::a_fall_back_that_is_too_small_is_passed_over",
             a_fall_back_that_is_too_small_is_passed_over,
         ),
-        case("model_fallback::the_first_that_answers_is_waited_for", the_first_that_answers_is_waited_for),
-        case("model_fallback::the_task_fails_if_no_model_answers", the_task_fails_if_no_model_answers),
-        case("model_fallback::a_resumed_agent_keeps_its_fall_back", a_resumed_agent_keeps_its_fall_back),
+        case(
+            "model_fallback::the_first_that_answers_is_waited_for",
+            the_first_that_answers_is_waited_for,
+        ),
+        case(
+            "model_fallback::the_task_fails_if_no_model_answers",
+            the_task_fails_if_no_model_answers,
+        ),
+        case(
+            "model_fallback::a_resumed_agent_keeps_its_fall_back",
+            a_resumed_agent_keeps_its_fall_back,
+        ),
         case(
             "model_fallback::a_later_attempt_starts_with_the_first_model",
             a_later_attempt_starts_with_the_first_model,
         ),
-        case("model_fallback::a_fall_back_without_a_key_is_refused_at_the_start", a_fall_back_without_a_key_is_refused),
+        case(
+            "model_fallback::a_fall_back_without_a_key_is_refused_at_the_start",
+            a_fall_back_without_a_key_is_refused,
+        ),
     ]
 }
 
@@ -49,18 +73,25 @@ fn overloaded() -> Reply {
 
 fn write_then_end(body: &serde_json::Value) -> Reply {
     match replies_in(body) {
-        0 => Reply::text("Writing.").call("write_file", json!({"path": "first.txt", "content": "first\n"})),
+        0 => Reply::text("Writing.").call(
+            "write_file",
+            json!({"path": "first.txt", "content": "first\n"}),
+        ),
         _ => Reply::text("Done."),
     }
 }
 
 /// Starts a server that refuses Chat Completions, and answers Messages.
-fn without_chat(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<ModelServer, Failed> {
-    ModelServer::answering(
-        move |request, _| {
-            if is_chat(&request.path) { refusal() } else { write_then_end(&request.body) }
-        },
-    )
+fn without_chat(
+    refusal: impl Fn() -> Reply + Send + Sync + 'static,
+) -> Result<ModelServer, Failed> {
+    ModelServer::answering(move |request, _| {
+        if is_chat(&request.path) {
+            refusal()
+        } else {
+            write_then_end(&request.body)
+        }
+    })
 }
 
 fn settings_of(server: &ModelServer) -> impl Fn(&mut Settings) {
@@ -80,11 +111,23 @@ fn take_overs(played: &Played) -> Vec<(&str, &str, u32)> {
 }
 
 fn waits(played: &Played) -> usize {
-    played.pick(|event| matches!(event, Event::ModelWaiting { .. }).then_some(())).len()
+    played
+        .pick(|event| matches!(event, Event::ModelWaiting { .. }).then_some(()))
+        .len()
 }
 
 fn asked(server: &ModelServer) -> Vec<&'static str> {
-    server.requests().iter().map(|request| if is_chat(&request.path) { "chat" } else { "messages" }).collect()
+    server
+        .requests()
+        .iter()
+        .map(|request| {
+            if is_chat(&request.path) {
+                "chat"
+            } else {
+                "messages"
+            }
+        })
+        .collect()
 }
 
 const TO_SECOND: (&str, &str, u32) = ("openai/test", "anthropic/test", 1);
@@ -93,12 +136,27 @@ fn another_model_takes_over_in_an_outage() -> Outcome {
     let (world, server) = (World::lived_in()?, without_chat(overloaded)?);
     let played = world.play(PLAN, &Script::default(), settings_of(&server))?;
     played.require(0, &[("T1", Merged)])?;
-    let models = played.requests()?.into_iter().map(|request| request.model).collect::<Vec<_>>();
+    let models = played
+        .requests()?
+        .into_iter()
+        .map(|request| request.model)
+        .collect::<Vec<_>>();
     let told = &played.report.tasks[0];
-    let told = (told.model.as_deref(), told.take_over.as_ref().map(|by| by.error.contains("HTTP 503")));
+    let told = (
+        told.model.as_deref(),
+        told.take_over
+            .as_ref()
+            .map(|by| by.error.contains("HTTP 503")),
+    );
     let found = (take_overs(&played), waits(&played), asked(&server), told);
     // It answers the first request, and gets the second one, too.
-    if found == (vec![TO_SECOND], 0, vec!["chat", "messages", "messages"], (Some("anthropic/test"), Some(true)))
+    if found
+        == (
+            vec![TO_SECOND],
+            0,
+            vec!["chat", "messages", "messages"],
+            (Some("anthropic/test"), Some(true)),
+        )
         && models == ["openai/test", "anthropic/test", "anthropic/test"]
     {
         return Ok(());
@@ -107,7 +165,10 @@ fn another_model_takes_over_in_an_outage() -> Outcome {
 }
 
 fn another_model_takes_over_a_rejected_key() -> Outcome {
-    let (world, server) = (World::lived_in()?, without_chat(|| Reply::error(401, "incorrect key"))?);
+    let (world, server) = (
+        World::lived_in()?,
+        without_chat(|| Reply::error(401, "incorrect key"))?,
+    );
     let plan = "---\nparallel: sequential\n---\n- [ ] T1 write it (model: openai/test)\n\
                 - [ ] T2 write it again (model: openai/other)\n";
     let played = world.play(plan, &Script::default(), |settings| {
@@ -116,23 +177,36 @@ fn another_model_takes_over_a_rejected_key() -> Outcome {
     })?;
     let expected = vec![TO_SECOND, ("openai/other", "anthropic/test", 1)];
     // The second agent does not ask with the key that was just rejected.
-    let chats = asked(&server).into_iter().filter(|what| *what == "chat").count();
-    if take_overs(&played) == expected && chats == 1 { Ok(()) } else { fail(played.story()) }
+    let chats = asked(&server)
+        .into_iter()
+        .filter(|what| *what == "chat")
+        .count();
+    if take_overs(&played) == expected && chats == 1 {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
     let refused = AtomicUsize::new(0);
-    let server = ModelServer::answering(move |request, _| match refused.fetch_add(1, Ordering::SeqCst) {
-        0 => Reply::error(401, "incorrect key"),
-        1 => Reply::error(402, "no credit"),
-        _ => write_then_end(&request.body),
-    })?;
+    let server =
+        ModelServer::answering(
+            move |request, _| match refused.fetch_add(1, Ordering::SeqCst) {
+                0 => Reply::error(401, "incorrect key"),
+                1 => Reply::error(402, "no credit"),
+                _ => write_then_end(&request.body),
+            },
+        )?;
     let world = World::lived_in()?;
     let played = world.play(PLAN, &Script::default(), settings_of(&server))?;
     played.require(3, &[("T1", Waiting)])?;
     let named = &played.report.rejecting_endpoints;
     // The agent's own model comes first.
-    if named.len() != 1 || named[0].endpoint != server.openai_base() || take_overs(&played) != [TO_SECOND] {
+    if named.len() != 1
+        || named[0].endpoint != server.openai_base()
+        || take_overs(&played) != [TO_SECOND]
+    {
         return fail(format!("{named:?}\n{}", played.story()));
     }
     let run = played.report.run_id.clone();
@@ -140,18 +214,35 @@ fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
     let resumed = world.resume(&run, &Script::default(), settings_of(&server))?;
     resumed.require(0, &[("T1", Merged)])?;
     let found = asked(&server);
-    if found == ["chat", "messages", "messages", "messages"] { Ok(()) } else { fail(format!("{found:?}")) }
+    if found == ["chat", "messages", "messages", "messages"] {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }
 
 fn a_role_names_its_own_fall_backs() -> Outcome {
     let (world, server) = (World::plain()?, without_chat(overloaded)?);
     let role = "---\nname: implementer\ndescription: Writes.\nmodel: openai/test\nfallback: [openai/second, anthropic/own]\n---\nYou write.\n";
-    world.repository.write(".orchestrate/agents/implementer.md", role)?;
+    world
+        .repository
+        .write(".orchestrate/agents/implementer.md", role)?;
     world.repository.commit_all("Add a role")?;
-    let played = world.play("- [ ] T1 write it\n", &Script::default(), settings_of(&server))?;
+    let played = world.play(
+        "- [ ] T1 write it\n",
+        &Script::default(),
+        settings_of(&server),
+    )?;
     played.require(0, &[("T1", Merged)])?;
-    let expected = [("openai/test", "openai/second", 1), ("openai/second", "anthropic/own", 1)];
-    if take_overs(&played) == expected { Ok(()) } else { fail(played.story()) }
+    let expected = [
+        ("openai/test", "openai/second", 1),
+        ("openai/second", "anthropic/own", 1),
+    ];
+    if take_overs(&played) == expected {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// Reads until there is more in the context than the fall-back takes.
@@ -159,11 +250,16 @@ fn reads_until(turns: usize) -> Result<ModelServer, Failed> {
     ModelServer::answering(move |request, _| {
         let turn = replies_in(&request.body);
         match (is_chat(&request.path), turn) {
-            (true, turn) if turn < turns => Reply::text("Reading.")
-                .call("read_file", json!({"path": "long.txt", "offset": turn * 100 + 1, "limit": 100})),
+            (true, turn) if turn < turns => Reply::text("Reading.").call(
+                "read_file",
+                json!({"path": "long.txt", "offset": turn * 100 + 1, "limit": 100}),
+            ),
             (true, _) => overloaded(),
             (false, _) if request.body.to_string().contains("second.txt") => Reply::text("Done."),
-            (false, _) => Reply::text("Writing.").call("write_file", json!({"path": "second.txt", "content": "2\n"})),
+            (false, _) => Reply::text("Writing.").call(
+                "write_file",
+                json!({"path": "second.txt", "content": "2\n"}),
+            ),
         }
     })
 }
@@ -178,7 +274,9 @@ fn with_limit(server: &ModelServer, tokens: u64) -> impl Fn(&mut Settings) {
 
 fn with_long_file() -> Result<World, Failed> {
     let world = World::plain()?;
-    let lines: String = (0..600).map(|line| format!("line {line} of a file that is longer than others\n")).collect();
+    let lines: String = (0..600)
+        .map(|line| format!("line {line} of a file that is longer than others\n"))
+        .collect();
     world.repository.write("long.txt", &lines)?;
     world.repository.commit_all("Add a long file")?;
     Ok(world)
@@ -190,7 +288,11 @@ fn a_smaller_context_is_compacted() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let switched = played.first(|event| matches!(event, Event::ModelSwitched { turn: 5, .. }))?;
     let compacted = played.first(|event| matches!(event, Event::ContextCompacted { .. }))?;
-    if compacted > switched { Ok(()) } else { fail(played.story()) }
+    if compacted > switched {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn a_fall_back_that_is_too_small_is_passed_over() -> Outcome {
@@ -203,7 +305,11 @@ fn a_fall_back_that_is_too_small_is_passed_over() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let expected = [TO_SECOND, ("anthropic/test", "openai/test", 1)];
     let chats = asked(&server);
-    if take_overs(&played) == expected && chats == ["chat"; 3] { Ok(()) } else { fail(played.story()) }
+    if take_overs(&played) == expected && chats == ["chat"; 3] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn the_first_that_answers_is_waited_for() -> Outcome {
@@ -218,7 +324,13 @@ fn the_first_that_answers_is_waited_for() -> Outcome {
     let played = world.play(plan, &Script::default(), settings_of(&server))?;
     played.require(0, &[("T1", Merged)])?;
     let found = (take_overs(&played), waits(&played), asked(&server));
-    if found == (vec![TO_SECOND], 1, vec!["chat", "messages", "messages", "messages"]) {
+    if found
+        == (
+            vec![TO_SECOND],
+            1,
+            vec!["chat", "messages", "messages", "messages"],
+        )
+    {
         return Ok(());
     }
     fail(format!("{found:?}\n{}", played.story()))
@@ -233,20 +345,42 @@ fn the_task_fails_if_no_model_answers() -> Outcome {
     })?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Endpoint, "anthropic/test")?;
-    if take_overs(&played) == [TO_SECOND] { Ok(()) } else { fail(played.story()) }
+    if take_overs(&played) == [TO_SECOND] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// Prepares to type a command for a run whose models this server answers.
-fn types(world: &World, server: &ModelServer, arguments: &[&str], code: i32) -> Result<crate::support::Ran, Failed> {
-    let typed = world.orchestrate(arguments).env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", server.openai_base());
-    let typed = typed.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_BASE_URL", server.anthropic_base());
+fn types(
+    world: &World,
+    server: &ModelServer,
+    arguments: &[&str],
+    code: i32,
+) -> Result<crate::support::Ran, Failed> {
+    let typed = world
+        .orchestrate(arguments)
+        .env("OPENAI_API_KEY", "k")
+        .env("OPENAI_BASE_URL", server.openai_base());
+    let typed = typed
+        .env("ANTHROPIC_API_KEY", "k")
+        .env("ANTHROPIC_BASE_URL", server.anthropic_base());
     typed.env("ORCHESTRATE_ASK", "park").run()?.exits(code)
 }
 
 fn a_resumed_agent_keeps_its_fall_back() -> Outcome {
     let (world, server) = (World::lived_in()?, without_chat(overloaded)?);
     world.repository.write("plan.md", PLAN)?;
-    let run = ["run", "plan.md", "--fallback-models", "anthropic/test", "--ask", "write_file", "--no-write-back"];
+    let run = [
+        "run",
+        "plan.md",
+        "--fallback-models",
+        "anthropic/test",
+        "--ask",
+        "write_file",
+        "--no-write-back",
+    ];
     let ran = types(&world, &server, &run, 3)?;
     let line = "T1: anthropic/test takes over from openai/test in turn 1: failed to get an answer from openai/test";
     if !ran.stderr.contains(line) {
@@ -254,13 +388,24 @@ fn a_resumed_agent_keeps_its_fall_back() -> Outcome {
     }
     let status = types(&world, &server, &["status", "--json"], 0)?.json()?;
     let told = types(&world, &server, &["status"], 0)?.stdout;
-    if !told.contains("T1: anthropic/test took over from openai/test in turn 1: failed to get an answer") {
+    if !told.contains(
+        "T1: anthropic/test took over from openai/test in turn 1: failed to get an answer",
+    ) {
         return fail(told);
     }
-    let [call, hash] = ["call", "hash"].map(|key| status["approvals"][0][key].as_str().unwrap_or_default().to_owned());
+    let [call, hash] = ["call", "hash"].map(|key| {
+        status["approvals"][0][key]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    });
     types(&world, &server, &["approve", &call, "--hash", &hash], 0)?;
     let found = asked(&server);
-    if found == ["chat", "messages", "messages"] { Ok(()) } else { fail(format!("{found:?}")) }
+    if found == ["chat", "messages", "messages"] {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }
 
 fn a_later_attempt_starts_with_the_first_model() -> Outcome {
@@ -270,11 +415,23 @@ fn a_later_attempt_starts_with_the_first_model() -> Outcome {
     })?;
     let world = World::lived_in()?;
     world.repository.write("plan.md", PLAN)?;
-    let run = ["run", "plan.md", "--fallback-models", "anthropic/test", "--merge", "review", "--no-write-back"];
+    let run = [
+        "run",
+        "plan.md",
+        "--fallback-models",
+        "anthropic/test",
+        "--merge",
+        "review",
+        "--no-write-back",
+    ];
     types(&world, &server, &run, 3)?;
     types(&world, &server, &["reject", "T1", "-m", "Write more."], 1)?;
     let found = asked(&server);
-    if found.starts_with(&["chat", "messages", "messages", "chat"]) { Ok(()) } else { fail(format!("{found:?}")) }
+    if found.starts_with(&["chat", "messages", "messages", "chat"]) {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }
 
 fn a_fall_back_without_a_key_is_refused() -> Outcome {
@@ -282,7 +439,14 @@ fn a_fall_back_without_a_key_is_refused() -> Outcome {
     world.repository.write("plan.md", PLAN)?;
     let arguments = ["run", "plan.md", "--fallback-models", "gemini/test"];
     // The plan chooses a provider that the user allows.
-    let run = world.orchestrate(&arguments).env("OPENAI_API_KEY", "k").env("ORCHESTRATE_ALLOWED_PROVIDERS", "openai");
+    let run = world
+        .orchestrate(&arguments)
+        .env("OPENAI_API_KEY", "k")
+        .env("ORCHESTRATE_ALLOWED_PROVIDERS", "openai");
     let ran = run.run()?.exits(2)?;
-    if ran.stderr.contains("GEMINI_API_KEY") { Ok(()) } else { fail(ran.stderr) }
+    if ran.stderr.contains("GEMINI_API_KEY") {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }

@@ -1,4 +1,5 @@
-//! Whole runs with models over the wire: both protocols, streamed, and everything that can go wrong with a provider.
+//! Whole runs with models over the wire: both protocols, streamed, and everything that can go wrong
+//! with a provider.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
@@ -7,33 +8,83 @@ use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Pending, Skipped
 use orchestrate_core::event::{Event, FailureCause};
 use serde_json::{Value, json};
 
-use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, case, fail, require_words, sandboxed};
+use crate::support::{
+    Case, ModelServer, Outcome, Played, Reply, Script, World, case, fail, require_words, sandboxed,
+};
 
 /// A key that must never be written anywhere.
 const KEY: &str = "sk-test-0123456789-never-written-down";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("models::one_plan_over_both_protocols", one_plan_over_both_protocols),
-        case("models::parallel_calls_are_all_answered", parallel_calls_are_all_answered),
-        case("models::a_rate_limit_is_waited_out", a_rate_limit_is_waited_out),
-        case("models::a_used_up_rate_is_waited_out", a_used_up_rate_is_waited_out),
-        case("models::a_stream_without_its_end_runs_no_tool", a_stream_without_its_end_runs_no_tool),
-        case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
-        case("models::what_a_server_teaches_is_learnt_once_for_all_turns", what_a_server_teaches_is_learnt_once),
-        case("models::a_wrong_key_parks_the_task", a_wrong_key_parks_the_task),
+        case(
+            "models::one_plan_over_both_protocols",
+            one_plan_over_both_protocols,
+        ),
+        case(
+            "models::parallel_calls_are_all_answered",
+            parallel_calls_are_all_answered,
+        ),
+        case(
+            "models::a_rate_limit_is_waited_out",
+            a_rate_limit_is_waited_out,
+        ),
+        case(
+            "models::a_used_up_rate_is_waited_out",
+            a_used_up_rate_is_waited_out,
+        ),
+        case(
+            "models::a_stream_without_its_end_runs_no_tool",
+            a_stream_without_its_end_runs_no_tool,
+        ),
+        case(
+            "models::a_stream_that_never_ends_fails_the_task",
+            a_stream_that_never_ends_fails_the_task,
+        ),
+        case(
+            "models::what_a_server_teaches_is_learnt_once_for_all_turns",
+            what_a_server_teaches_is_learnt_once,
+        ),
+        case(
+            "models::a_wrong_key_parks_the_task",
+            a_wrong_key_parks_the_task,
+        ),
         case(
             "models::a_wrong_key_parks_all_tasks_of_its_endpoint_at_once",
             a_wrong_key_parks_all_tasks_of_its_endpoint_at_once,
         ),
-        case("models::a_used_up_quota_parks_the_task", a_used_up_quota_parks_the_task),
-        sandboxed("models::a_new_key_lets_the_agent_go_on", a_new_key_lets_the_agent_go_on),
-        case("models::an_outage_is_waited_out_and_costs_no_attempt", an_outage_is_waited_out_and_costs_no_attempt),
-        case("models::a_resumed_run_retries_what_an_outage_stopped", a_resumed_run_retries_what_an_outage_stopped),
-        case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
-        case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
-        case("models::a_missing_key_parks_the_task", a_missing_key_parks_the_task),
-        case("models::a_key_in_a_base_url_is_kept_nowhere", a_key_in_a_base_url_is_kept_nowhere),
+        case(
+            "models::a_used_up_quota_parks_the_task",
+            a_used_up_quota_parks_the_task,
+        ),
+        sandboxed(
+            "models::a_new_key_lets_the_agent_go_on",
+            a_new_key_lets_the_agent_go_on,
+        ),
+        case(
+            "models::an_outage_is_waited_out_and_costs_no_attempt",
+            an_outage_is_waited_out_and_costs_no_attempt,
+        ),
+        case(
+            "models::a_resumed_run_retries_what_an_outage_stopped",
+            a_resumed_run_retries_what_an_outage_stopped,
+        ),
+        case(
+            "models::an_unknown_model_is_the_tasks_failure",
+            an_unknown_model_is_the_tasks_failure,
+        ),
+        case(
+            "models::an_absent_endpoint_is_the_tasks_failure",
+            an_absent_endpoint_is_the_tasks_failure,
+        ),
+        case(
+            "models::a_missing_key_parks_the_task",
+            a_missing_key_parks_the_task,
+        ),
+        case(
+            "models::a_key_in_a_base_url_is_kept_nowhere",
+            a_key_in_a_base_url_is_kept_nowhere,
+        ),
     ]
 }
 
@@ -44,29 +95,46 @@ pub(crate) fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
         ("ANTHROPIC_BASE_URL", anthropic),
         ("ANTHROPIC_API_KEY", KEY),
     ];
-    settings.environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    settings.environment = variables
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
     settings.run.model = None;
 }
 
 pub(crate) fn play(world: &World, plan: &str, server: &ModelServer) -> Result<Played, Failed> {
-    world.play(plan, &Script::default(), |settings| reach(settings, &server.openai_base(), &server.anthropic_base()))
+    world.play(plan, &Script::default(), |settings| {
+        reach(settings, &server.openai_base(), &server.anthropic_base())
+    })
 }
 
 /// Returns how many messages of the conversation are the model's own.
 pub(super) fn replies_in(body: &Value) -> usize {
-    body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
+    body["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|message| message["role"] == "assistant")
+        .count()
 }
 
-/// Answers with a call that writes a file named after the request's task, then with the end of the work.
+/// Answers with a call that writes a file named after the request's task, then with the end of the
+/// work.
 fn write_then_end(body: &Value) -> Reply {
     // The message also lists the other tasks.
     let text = body.to_string();
-    let own = text.split_once("Task T").map_or("", |(_, rest)| rest.get(..40).unwrap_or(rest));
-    let name = ["first", "second", "third"].into_iter().find(|name| own.contains(&format!("write the {name} file")));
+    let own = text
+        .split_once("Task T")
+        .map_or("", |(_, rest)| rest.get(..40).unwrap_or(rest));
+    let name = ["first", "second", "third"]
+        .into_iter()
+        .find(|name| own.contains(&format!("write the {name} file")));
     match (replies_in(body), name) {
         (0, Some(name)) => {
             let path = format!("{name}.txt");
-            Reply::text("Writing.").call("write_file", json!({"path": path, "content": format!("{name}\n")}))
+            Reply::text("Writing.").call(
+                "write_file",
+                json!({"path": path, "content": format!("{name}\n")}),
+            )
         }
         _ => Reply::text("Done."),
     }
@@ -82,7 +150,10 @@ fn require_key_unwritten(world: &World) -> Outcome {
                 folders.push(entry.path());
             } else if entry.file_type()?.is_file() {
                 let bytes = std::fs::read(entry.path())?;
-                if bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()) {
+                if bytes
+                    .windows(KEY.len())
+                    .any(|window| window == KEY.as_bytes())
+                {
                     return fail(format!("the key is in {}", entry.path().display()));
                 }
             }
@@ -92,7 +163,10 @@ fn require_key_unwritten(world: &World) -> Outcome {
 }
 
 fn one_plan_over_both_protocols() -> Outcome {
-    let (world, server) = (World::lived_in()?, ModelServer::answering(|request, _| write_then_end(&request.body))?);
+    let (world, server) = (
+        World::lived_in()?,
+        ModelServer::answering(|request, _| write_then_end(&request.body))?,
+    );
     let plan = "- [ ] T1 write the first file (model: openai/test)\n\
                 - [ ] T2 write the second file (model: openai/test)\n\
                 - [ ] T3 write the third file (model: anthropic/test)\n";
@@ -104,16 +178,36 @@ fn one_plan_over_both_protocols() -> Outcome {
         }
     }
     let requests = server.requests();
-    let asked = |path: &str| requests.iter().filter(|request| request.path == path).count();
+    let asked = |path: &str| {
+        requests
+            .iter()
+            .filter(|request| request.path == path)
+            .count()
+    };
     if (asked("/v1/chat/completions"), asked("/v1/messages")) != (4, 2) {
-        return fail(format!("{:?}", requests.iter().map(|request| &request.path).collect::<Vec<_>>()));
+        return fail(format!(
+            "{:?}",
+            requests
+                .iter()
+                .map(|request| &request.path)
+                .collect::<Vec<_>>()
+        ));
     }
-    if requests.iter().any(|request| request.body["stream"] != json!(true)) {
+    if requests
+        .iter()
+        .any(|request| request.body["stream"] != json!(true))
+    {
         return fail("a request does not ask for a stream");
     }
     let keyed = requests.iter().all(|request| {
-        request.headers.get("x-api-key").is_some_and(|key| key == KEY)
-            || request.headers.get("authorization").is_some_and(|key| key == &format!("Bearer {KEY}"))
+        request
+            .headers
+            .get("x-api-key")
+            .is_some_and(|key| key == KEY)
+            || request
+                .headers
+                .get("authorization")
+                .is_some_and(|key| key == &format!("Bearer {KEY}"))
     });
     if !keyed {
         return fail("a request carries no key");
@@ -123,12 +217,18 @@ fn one_plan_over_both_protocols() -> Outcome {
 
 fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
     let world = World::lived_in()?;
-    let played = world.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
-        settings.base_url = Some(format!("http://127.0.0.1:9/v1?api-version=1&key={KEY}"));
-    });
+    let played = world.play(
+        "- [ ] T1 make (run: true)\n",
+        &Script::default(),
+        |settings| {
+            settings.base_url = Some(format!("http://127.0.0.1:9/v1?api-version=1&key={KEY}"));
+        },
+    );
     match played {
         Err(error)
-            if error.message().is_some_and(|text| text.contains("only `api-version`") && !text.contains(KEY)) =>
+            if error
+                .message()
+                .is_some_and(|text| text.contains("only `api-version`") && !text.contains(KEY)) =>
         {
             require_key_unwritten(&world)?;
         }
@@ -137,11 +237,23 @@ fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
     }
     // The control: the same URL without the key is taken, and recorded.
     let (url, world) = ("http://127.0.0.1:9/v1?api-version=1", World::lived_in()?);
-    let played = world.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
-        settings.base_url = Some(url.to_owned());
-    })?;
-    let recorded = played.coordinator.store().state(&played.report.run_id)?.settings;
-    if recorded.base_url.as_deref() == Some(url) { Ok(()) } else { fail(format!("{recorded:?}")) }
+    let played = world.play(
+        "- [ ] T1 make (run: true)\n",
+        &Script::default(),
+        |settings| {
+            settings.base_url = Some(url.to_owned());
+        },
+    )?;
+    let recorded = played
+        .coordinator
+        .store()
+        .state(&played.report.run_id)?
+        .settings;
+    if recorded.base_url.as_deref() == Some(url) {
+        Ok(())
+    } else {
+        fail(format!("{recorded:?}"))
+    }
 }
 
 fn parallel_calls_are_all_answered() -> Outcome {
@@ -154,7 +266,11 @@ fn parallel_calls_are_all_answered() -> Outcome {
             _ => Reply::text("Done."),
         })?;
         let world = World::lived_in()?;
-        let played = play(&world, &format!("- [ ] T1 write the first file (model: {model})\n"), &server)?;
+        let played = play(
+            &world,
+            &format!("- [ ] T1 write the first file (model: {model})\n"),
+            &server,
+        )?;
         played.require(0, &[("T1", Merged)])?;
         if played.tools("T1") != ["write_file", "write_file", "read_file"] {
             return fail(format!("{model}: {:?}", played.tools("T1")));
@@ -163,11 +279,17 @@ fn parallel_calls_are_all_answered() -> Outcome {
         for number in 0..3 {
             // Once in the calls, once in the results.
             if second.matches(&format!("call_0_{number}")).count() != 2 {
-                return fail(format!("{model}: call {number} is not answered once in {second}"));
+                return fail(format!(
+                    "{model}: call {number} is not answered once in {second}"
+                ));
             }
         }
-        // The control: each call did its work, so what answers it is no refusal of several calls at once.
-        let written = [world.merged(&played.report, "a.txt")?, world.merged(&played.report, "b.txt")?];
+        // The control: each call did its work, so what answers it is no refusal of several calls at
+        // once.
+        let written = [
+            world.merged(&played.report, "a.txt")?,
+            world.merged(&played.report, "b.txt")?,
+        ];
         if written != ["a", "b"] {
             return fail(format!("{model}: {written:?}"));
         }
@@ -177,7 +299,11 @@ fn parallel_calls_are_all_answered() -> Outcome {
 
 fn a_rate_limit_is_waited_out() -> Outcome {
     let waited = waited_after(|| Reply::error(429, "slow down").header("retry-after", "1"))?;
-    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+    if waited < 1_000 {
+        fail(format!("it asked again after {waited} ms"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns how many milliseconds a run waits after this refusal of its first request.
@@ -187,7 +313,11 @@ fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u
         _ => write_then_end(&request.body),
     })?;
     let world = World::lived_in()?;
-    let played = play(&world, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    let played = play(
+        &world,
+        "- [ ] T1 write the first file (model: openai/test)\n",
+        &server,
+    )?;
     played.require(0, &[("T1", Merged)])?;
     first_wait(&played)
 }
@@ -196,7 +326,13 @@ fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u
 fn first_wait(played: &Played) -> Result<u64, Failed> {
     let requested = played.first(|event| matches!(event, Event::ModelRequested { .. }))?;
     let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
-    let at = |seq: u64| played.facts.iter().find(|fact| fact.seq == seq).map_or(0, |fact| fact.ts_ms);
+    let at = |seq: u64| {
+        played
+            .facts
+            .iter()
+            .find(|fact| fact.seq == seq)
+            .map_or(0, |fact| fact.ts_ms)
+    };
     Ok(at(replied).saturating_sub(at(requested)))
 }
 
@@ -209,7 +345,11 @@ fn a_used_up_rate_is_waited_out() -> Outcome {
             .header("x-ratelimit-remaining-tokens", "1000")
             .header("x-ratelimit-reset-tokens", "6m0s")
     })?;
-    if (2_000..60_000).contains(&waited) { Ok(()) } else { fail(format!("it asked again after {waited} ms")) }
+    if (2_000..60_000).contains(&waited) {
+        Ok(())
+    } else {
+        fail(format!("it asked again after {waited} ms"))
+    }
 }
 
 /// Returns a reply that calls tools which have effects.
@@ -226,7 +366,11 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
             _ => write_then_end(&request.body),
         })?;
         let world = World::lived_in()?;
-        let played = play(&world, &format!("- [ ] T1 write the first file (model: {model})\n"), &server)?;
+        let played = play(
+            &world,
+            &format!("- [ ] T1 write the first file (model: {model})\n"),
+            &server,
+        )?;
         played.require(0, &[("T1", Merged)])?;
         if played.tools("T1") != ["write_file"] {
             return fail(format!("{model}: {:?}", played.tools("T1")));
@@ -238,21 +382,42 @@ fn a_stream_without_its_end_runs_no_tool() -> Outcome {
         _ => write_then_end(&request.body),
     })?;
     let world = World::lived_in()?;
-    let played = play(&world, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    let played = play(
+        &world,
+        "- [ ] T1 write the first file (model: openai/test)\n",
+        &server,
+    )?;
     played.require(0, &[("T1", Merged)])?;
-    let files = world.repository.git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
-    if files.contains("kept.txt") || files.contains("README.md") { fail(files) } else { Ok(()) }
+    let files =
+        world
+            .repository
+            .git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
+    if files.contains("kept.txt") || files.contains("README.md") {
+        fail(files)
+    } else {
+        Ok(())
+    }
 }
 
 fn a_stream_that_never_ends_fails_the_task() -> Outcome {
     let server = ModelServer::answering(|_, _| {
-        Reply::text("Deleting.").call("delete_file", json!({"path": "kept.txt"})).cut_off()
+        Reply::text("Deleting.")
+            .call("delete_file", json!({"path": "kept.txt"}))
+            .cut_off()
     })?;
     let world = World::lived_in()?;
-    let played = play(&world, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    let played = play(
+        &world,
+        "- [ ] T1 write the first file (model: openai/test)\n",
+        &server,
+    )?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Model, "complete reply")?;
-    if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
+    if played.tools("T1").is_empty() {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 fn a_wrong_key_parks_the_task() -> Outcome {
@@ -273,10 +438,20 @@ fn a_wrong_key_parks_the_task() -> Outcome {
     require_key_unwritten(&world)
 }
 
-/// Requires that these tasks, and no others, wait for one endpoint, which rejects them with this text.
+/// Requires that these tasks, and no others, wait for one endpoint, which rejects them with this
+/// text.
 fn require_rejecting(played: &Played, tasks: &[&str], text: &str) -> Outcome {
     match played.report.rejecting_endpoints.as_slice() {
-        [one] if one.tasks.iter().map(TaskId::as_str).eq(tasks.iter().copied()) && one.error.contains(text) => Ok(()),
+        [one]
+            if one
+                .tasks
+                .iter()
+                .map(TaskId::as_str)
+                .eq(tasks.iter().copied())
+                && one.error.contains(text) =>
+        {
+            Ok(())
+        }
         other => fail(format!("{other:?}\n{}", played.story())),
     }
 }
@@ -284,7 +459,11 @@ fn require_rejecting(played: &Played, tasks: &[&str], text: &str) -> Outcome {
 /// Twenty agents that each ask with a key that was just rejected would be nineteen too many.
 fn a_wrong_key_parks_all_tasks_of_its_endpoint_at_once() -> Outcome {
     let server = ModelServer::answering(|request, _| {
-        if request.path.contains("chat") { Reply::error(401, "incorrect key") } else { write_then_end(&request.body) }
+        if request.path.contains("chat") {
+            Reply::error(401, "incorrect key")
+        } else {
+            write_then_end(&request.body)
+        }
     })?;
     let world = World::lived_in()?;
     let plan = "---\nparallel: sequential\n---\n\
@@ -294,11 +473,20 @@ fn a_wrong_key_parks_all_tasks_of_its_endpoint_at_once() -> Outcome {
     let played = play(&world, plan, &server)?;
     played.require(3, &[("T1", Waiting), ("T2", Waiting), ("T3", Merged)])?;
     require_rejecting(&played, &["T1", "T2"], "authenticate for openai/")?;
-    let asked = server.requests().iter().filter(|request| request.path.contains("chat")).count();
-    if asked == 1 { Ok(()) } else { fail(format!("{asked} requests with the rejected key")) }
+    let asked = server
+        .requests()
+        .iter()
+        .filter(|request| request.path.contains("chat"))
+        .count();
+    if asked == 1 {
+        Ok(())
+    } else {
+        fail(format!("{asked} requests with the rejected key"))
+    }
 }
 
-/// Both words that providers have for it: a status of its own, and a code that looks like a rate limit.
+/// Both words that providers have for it: a status of its own, and a code that looks like a rate
+/// limit.
 fn a_used_up_quota_parks_the_task() -> Outcome {
     for (status, error_type) in [(402, "test_error"), (429, "insufficient_quota")] {
         let server = ModelServer::answering(move |request, number| match number {
@@ -308,7 +496,9 @@ fn a_used_up_quota_parks_the_task() -> Outcome {
         let world = World::lived_in()?;
         let plan = "- [ ] T1 write the first file (model: openai/test)\n\
                     - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
-        let reached = |settings: &mut Settings| reach(settings, &server.openai_base(), &server.anthropic_base());
+        let reached = |settings: &mut Settings| {
+            reach(settings, &server.openai_base(), &server.anthropic_base())
+        };
         let played = world.play(plan, &Script::default(), reached)?;
         played.require(3, &[("T1", Waiting), ("T2", Pending)])?;
         require_rejecting(&played, &["T1"], "has no credit or has reached a limit")?;
@@ -326,7 +516,10 @@ fn a_used_up_quota_parks_the_task() -> Outcome {
 /// The old key is rejected once its agent has begun to work; its work and its attempt stay.
 fn a_new_key_lets_the_agent_go_on() -> Outcome {
     let server = ModelServer::answering(|request, _| {
-        let is_old = request.headers.get("authorization").is_some_and(|key| key == "Bearer old");
+        let is_old = request
+            .headers
+            .get("authorization")
+            .is_some_and(|key| key == "Bearer old");
         if is_old && replies_in(&request.body) > 0 {
             return Reply::error(401, "this key has expired");
         }
@@ -339,28 +532,59 @@ fn a_new_key_lets_the_agent_go_on() -> Outcome {
     world.repository.write("plan.md", plan)?;
     let base = server.openai_base();
     let types = |arguments: &[&str], key: &str, code: i32| {
-        let typed = world.orchestrate(arguments).env("OPENAI_API_KEY", key).env("OPENAI_BASE_URL", &base);
+        let typed = world
+            .orchestrate(arguments)
+            .env("OPENAI_API_KEY", key)
+            .env("OPENAI_BASE_URL", &base);
         typed.run()?.exits(code)
     };
     let ran = types(&["run", "plan.md", "--no-write-back"], "old", 3)?;
-    let named = format!("endpoint {base} rejects the key or the account: 1 task waits for another one (T1): failed to");
-    let words = ["T1    waiting", "T2    pending", "T3    merged", named.as_str(), "this key has expired"];
+    let named = format!(
+        "endpoint {base} rejects the key or the account: 1 task waits for another one (T1): failed to"
+    );
+    let words = [
+        "T1    waiting",
+        "T2    pending",
+        "T3    merged",
+        named.as_str(),
+        "this key has expired",
+    ];
     require_words(&ran.stdout, &words)?;
-    require_words(&ran.stdout, &["check the key in OPENAI_API_KEY", "next:\n  orchestrate resume r-"])?;
-    require_words(&ran.stderr, &["T1: waits until the run is resumed: failed to authenticate for openai/test"])?;
+    require_words(
+        &ran.stdout,
+        &[
+            "check the key in OPENAI_API_KEY",
+            "next:\n  orchestrate resume r-",
+        ],
+    )?;
+    require_words(
+        &ran.stderr,
+        &["T1: waits until the run is resumed: failed to authenticate for openai/test"],
+    )?;
     let status = types(&["status"], "old", 0)?.stdout;
     require_words(&status, &[&named, "next:\n  orchestrate resume r-"])?;
     let told = types(&["status", "--json"], "old", 0)?.json()?;
     let expected = json!([{"endpoint": base, "tasks": ["T1"], "error": told["rejecting_endpoints"][0]["error"]}]);
-    if told["rejecting_endpoints"] != expected || told["tasks"][0]["liveness"] != json!("waiting-human") {
+    if told["rejecting_endpoints"] != expected
+        || told["tasks"][0]["liveness"] != json!("waiting-human")
+    {
         return fail(told.to_string());
     }
     // The same key is rejected again; nothing is lost by that.
     types(&["resume"], "old", 3)?;
     let asked = server.requests().len();
     let resumed = types(&["resume", "--output-format", "json"], "new", 0)?.json()?;
-    let found = (asked, server.requests().len(), &resumed["tasks"][0]["attempt"], &resumed["tasks"][0]["turns"]);
-    if found == (3, 4, &json!(1), &json!(2)) { Ok(()) } else { fail(format!("{found:?}")) }
+    let found = (
+        asked,
+        server.requests().len(),
+        &resumed["tasks"][0]["attempt"],
+        &resumed["tasks"][0]["turns"],
+    );
+    if found == (3, 4, &json!(1), &json!(2)) {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }
 
 fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
@@ -384,7 +608,9 @@ fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
         Event::ModelWaiting { error, .. } => Some(error.clone()),
         _ => None,
     });
-    let attempts = played.pick(|event| matches!(event, Event::AgentSpawned { .. }).then_some(())).len();
+    let attempts = played
+        .pick(|event| matches!(event, Event::AgentSpawned { .. }).then_some(()))
+        .len();
     match said.as_slice() {
         [error] if error.contains("HTTP 503") && attempts == 1 => Ok(()),
         other => fail(format!("{attempts} attempts, waiting for {other:?}")),
@@ -409,13 +635,19 @@ fn a_resumed_run_retries_what_an_outage_stopped() -> Outcome {
     played.require_failure("T1", FailureCause::Endpoint, "overloaded")?;
     let run = played.report.run_id.clone();
     drop(played);
-    world.resume(&run, &Script::default(), hasty)?.require(0, &[("T1", Merged), ("T2", Merged)])
+    world
+        .resume(&run, &Script::default(), hasty)?
+        .require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
 fn an_unknown_model_is_the_tasks_failure() -> Outcome {
     let server = ModelServer::answering(|_, _| Reply::error(404, "no such model"))?;
     let world = World::lived_in()?;
-    let played = play(&world, "- [ ] T1 write the first file (model: openai/absent)\n", &server)?;
+    let played = play(
+        &world,
+        "- [ ] T1 write the first file (model: openai/absent)\n",
+        &server,
+    )?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Model, "find the model openai/absent")
 }
@@ -430,14 +662,19 @@ fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
         settings.run.outage_patience_ms = 1;
     })?;
     played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Endpoint, "set OPENAI_BASE_URL to its address")
+    played.require_failure(
+        "T1",
+        FailureCause::Endpoint,
+        "set OPENAI_BASE_URL to its address",
+    )
 }
 
 fn a_missing_key_parks_the_task() -> Outcome {
     let world = World::lived_in()?;
-    let plan =
-        "- [ ] T1 write the first file (model: anthropic/test)\n- [ ] T2 makes a file (run: echo 1 > made.txt)\n";
-    let played = world.play(plan, &Script::default(), |settings| settings.run.model = None)?;
+    let plan = "- [ ] T1 write the first file (model: anthropic/test)\n- [ ] T2 makes a file (run: echo 1 > made.txt)\n";
+    let played = world.play(plan, &Script::default(), |settings| {
+        settings.run.model = None
+    })?;
     played.require(3, &[("T1", Waiting), ("T2", Merged)])?;
     require_rejecting(&played, &["T1"], "ANTHROPIC_API_KEY")
 }
@@ -448,7 +685,10 @@ fn what_a_server_teaches_is_learnt_once() -> Outcome {
     let (world, server) = (
         World::lived_in()?,
         ModelServer::answering(|request, _| match request.body.get("max_tokens") {
-            Some(_) => Reply::error(400, "Unsupported parameter: use 'max_completion_tokens' instead."),
+            Some(_) => Reply::error(
+                400,
+                "Unsupported parameter: use 'max_completion_tokens' instead.",
+            ),
             None => write_then_end(&request.body),
         })?,
     );
@@ -456,6 +696,14 @@ fn what_a_server_teaches_is_learnt_once() -> Outcome {
                 - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
     let played = play(&world, plan, &server)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let old: Vec<bool> = server.requests().iter().map(|request| request.body.get("max_tokens").is_some()).collect();
-    if old == [true, false, false, false, false] { Ok(()) } else { fail(format!("{old:?}")) }
+    let old: Vec<bool> = server
+        .requests()
+        .iter()
+        .map(|request| request.body.get("max_tokens").is_some())
+        .collect();
+    if old == [true, false, false, false, false] {
+        Ok(())
+    } else {
+        fail(format!("{old:?}"))
+    }
 }

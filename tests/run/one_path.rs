@@ -1,5 +1,5 @@
-//! An agent's worktree at the path of the user's checkout: what its commands, checks and setups find there, wherever
-//! the checkout is and however it was reached.
+//! An agent's worktree at the path of the user's checkout: what its commands, checks and setups
+//! find there, wherever the checkout is and however it was reached.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -10,10 +10,14 @@ use orchestrate_core::TaskState::Merged;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Need, Outcome, Rule, Script, World, block_on, case, done, fail, git, require_words};
+use crate::support::{
+    Case, Need, Outcome, Rule, Script, World, block_on, case, done, fail, git, require_words,
+};
 
 /// Go, whose builds record the commit that they were made of.
-const GO: Need = Need::new("go", "apt install golang", || Need::starts("go", &["version"]));
+const GO: Need = Need::new("go", "apt install golang", || {
+    Need::starts("go", &["version"])
+});
 
 /// What a command sees, in `seen.txt`: where it is, what is hidden, and what git says.
 const LOOK: &str = "(pwd; cat theirs.txt; ls -A | grep -v -x seen.txt; git status --short; git log -1 --format=%s; \
@@ -28,22 +32,54 @@ pub(crate) fn cases() -> Vec<Case> {
         ("a link", a_link),
     ];
     let places = places.map(|(word, place)| {
-        case(format!("one_path::commands_run_where_the_users_do (from {word})"), move || seen_from(place))
+        case(
+            format!("one_path::commands_run_where_the_users_do (from {word})"),
+            move || seen_from(place),
+        )
     });
     let others = [
-        case("one_path::a_checkout_that_is_the_home_is_hidden_too", the_home),
-        case("one_path::recorded_paths_lead_to_the_agents_files", recorded_paths),
-        case("one_path::a_build_of_the_base_is_current_for_an_agent", build_is_current).needs(Need::MAKE),
-        case("one_path::what_git_refuses_names_a_tool_of_the_agent", git_refuses),
-        case("one_path::a_build_of_go_records_its_commit", go_records_its_commit).needs(GO),
+        case(
+            "one_path::a_checkout_that_is_the_home_is_hidden_too",
+            the_home,
+        ),
+        case(
+            "one_path::recorded_paths_lead_to_the_agents_files",
+            recorded_paths,
+        ),
+        case(
+            "one_path::a_build_of_the_base_is_current_for_an_agent",
+            build_is_current,
+        )
+        .needs(Need::MAKE),
+        case(
+            "one_path::what_git_refuses_names_a_tool_of_the_agent",
+            git_refuses,
+        ),
+        case(
+            "one_path::a_build_of_go_records_its_commit",
+            go_records_its_commit,
+        )
+        .needs(GO),
     ];
-    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+    ];
     let served = tiers.map(|(tier, word)| {
         let name = format!("one_path::a_server_that_hides_dotted_folders_passes ({word})");
-        case(name, move || serves(tier)).in_tier(tier).needs(Need::PYTHON)
+        case(name, move || serves(tier))
+            .in_tier(tier)
+            .needs(Need::PYTHON)
     });
-    let in_full = places.into_iter().chain(others).map(|case| case.in_tier(Confinement::Full));
-    let visible = case("one_path::a_worktree_that_is_not_mounted_is_visible", visible).in_tier(Confinement::Fallback);
+    let in_full = places
+        .into_iter()
+        .chain(others)
+        .map(|case| case.in_tier(Confinement::Full));
+    let visible = case(
+        "one_path::a_worktree_that_is_not_mounted_is_visible",
+        visible,
+    )
+    .in_tier(Confinement::Fallback);
     in_full.chain(served).chain([visible]).collect()
 }
 
@@ -61,75 +97,141 @@ fn the_checkout() -> Result<Place, Failed> {
     let world = World::lived_in()?;
     world.repository.write("theirs.txt", "the user's\n")?;
     let checkout = world.repository.path().to_owned();
-    Ok(Place { start: checkout.clone(), checkout, world })
+    Ok(Place {
+        start: checkout.clone(),
+        checkout,
+        world,
+    })
 }
 
 fn a_subfolder() -> Result<Place, Failed> {
     let place = the_checkout()?;
-    Ok(Place { start: place.checkout.join("src"), ..place })
+    Ok(Place {
+        start: place.checkout.join("src"),
+        ..place
+    })
 }
 
 fn a_link() -> Result<Place, Failed> {
     let place = the_checkout()?;
     let link = PathBuf::from(place.world.file("link"));
     symlink(&place.checkout, &link)?;
-    Ok(Place { start: link.join("src"), ..place })
+    Ok(Place {
+        start: link.join("src"),
+        ..place
+    })
 }
 
 fn a_linked_worktree() -> Result<Place, Failed> {
     let Place { world, .. } = the_checkout()?;
     let linked = PathBuf::from(world.file("linked"));
-    world.repository.git(&["worktree", "add", "-q", &linked.display().to_string(), "other"])?;
+    world.repository.git(&[
+        "worktree",
+        "add",
+        "-q",
+        &linked.display().to_string(),
+        "other",
+    ])?;
     let checkout = linked.canonicalize()?;
     std::fs::write(checkout.join("theirs.txt"), "the user's\n")?;
-    Ok(Place { start: linked, checkout, world })
+    Ok(Place {
+        start: linked,
+        checkout,
+        world,
+    })
 }
 
 fn seen_from(place: fn() -> Result<Place, Failed>) -> Outcome {
-    let Place { world, start, checkout } = place()?;
+    let Place {
+        world,
+        start,
+        checkout,
+    } = place()?;
     let before = world.repository.fingerprint()?;
     let plan = world.write("plan.md", &format!("- [ ] T1 look (run: {LOOK})\n"))?;
-    let ran = world.home.orchestrate(&start, &["run", &plan]).run()?.exits(0)?;
+    let ran = world
+        .home
+        .orchestrate(&start, &["run", &plan])
+        .run()?
+        .exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    let branch = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/T1"])?;
+    let branch = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/heads/orchestrate/*/T1",
+    ])?;
     let seen = world.repository.show(&branch, "seen.txt")?;
     let base = git(&checkout, &["log", "-1", "--format=%s"])?;
     let files = git(&checkout, &["ls-tree", "--name-only", "HEAD"])?;
     let described = git(&checkout, &["describe", "--always"])?;
-    let listed: Vec<String> = [".git", "seen.txt"].into_iter().chain(files.lines()).map(str::to_owned).collect();
-    let names: Vec<&str> = seen.lines().filter(|line| listed.iter().any(|name| name == line)).collect();
+    let listed: Vec<String> = [".git", "seen.txt"]
+        .into_iter()
+        .chain(files.lines())
+        .map(str::to_owned)
+        .collect();
+    let names: Vec<&str> = seen
+        .lines()
+        .filter(|line| listed.iter().any(|name| name == line))
+        .collect();
     let is_there = seen.starts_with(&format!("{}\n", checkout.display()));
-    let is_hidden = seen.contains("theirs.txt: No such file") && names.len() == files.lines().count() + 1;
+    let is_hidden =
+        seen.contains("theirs.txt: No such file") && names.len() == files.lines().count() + 1;
     let is_told = seen.ends_with(&format!("?? seen.txt\n{base}\n{described}"));
-    if is_there && is_hidden && is_told { Ok(()) } else { fail(format!("{seen}\n{}", ran.stdout)) }
+    if is_there && is_hidden && is_told {
+        Ok(())
+    } else {
+        fail(format!("{seen}\n{}", ran.stdout))
+    }
 }
 
-/// The toolchains below the home stay where they are, and the job's own home is elsewhere, so that nothing that
-/// programs write there becomes work.
+/// The toolchains below the home stay where they are, and the job's own home is elsewhere, so that
+/// nothing that programs write there becomes work.
 fn the_home() -> Outcome {
     let world = World::plain()?;
     let home = world.repository.path();
-    for (name, text) in
-        [(".cargo/registry/shown", "shown\n"), (".ssh/id", "secret\n"), (".cargo/credentials", "token\n")]
-    {
+    for (name, text) in [
+        (".cargo/registry/shown", "shown\n"),
+        (".ssh/id", "secret\n"),
+        (".cargo/credentials", "token\n"),
+    ] {
         world.repository.write(name, text)?;
     }
     let look = "(pwd; ls -A .; cat .ssh/id .cargo/credentials; cat .cargo/registry/shown; touch ~/new; ls ~) > seen.txt 2>&1; true";
     let plan = world.write("plan.md", &format!("- [ ] T1 look (run: {look})\n"))?;
     let before = world.repository.fingerprint()?;
-    world.orchestrate(&["run", &plan]).env("HOME", home).run()?.exits(0)?;
+    world
+        .orchestrate(&["run", &plan])
+        .env("HOME", home)
+        .run()?
+        .exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    let branch = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/T1"])?;
+    let branch = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/heads/orchestrate/*/T1",
+    ])?;
     let seen = world.repository.show(&branch, "seen.txt")?;
-    let shown = ["README.md", "shown", ".ssh/id: No such file", ".cargo/credentials: No such file", "new"];
+    let shown = [
+        "README.md",
+        "shown",
+        ".ssh/id: No such file",
+        ".cargo/credentials: No such file",
+        "new",
+    ];
     require_words(&seen, &shown)?;
-    let changed = world.repository.git(&["diff", "--name-only", "HEAD", &branch])?;
+    let changed = world
+        .repository
+        .git(&["diff", "--name-only", "HEAD", &branch])?;
     let is_right = seen.starts_with(&format!("{}\n", home.display())) && changed == "seen.txt";
-    if is_right && !seen.contains("secret") { Ok(()) } else { fail(format!("{seen}\n{changed}")) }
+    if is_right && !seen.contains("secret") {
+        Ok(())
+    } else {
+        fail(format!("{seen}\n{changed}"))
+    }
 }
 
-/// What the setup makes in ignored files records where it was made, as virtual environments, packages that are linked
-/// and builds do. It leads to the files of whoever uses it.
+/// What the setup makes in ignored files records where it was made, as virtual environments,
+/// packages that are linked and builds do. It leads to the files of whoever uses it.
 fn recorded_paths() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "out/\n")?;
@@ -149,10 +251,15 @@ fn recorded_paths() -> Outcome {
     })?;
     played.require(0, &[("T1", Merged)])?;
     let seen = world.merged(&played.report, "seen.txt")?;
-    if seen == "of T1\nof T1\nof T1" { Ok(()) } else { fail(seen) }
+    if seen == "of T1\nof T1\nof T1" {
+        Ok(())
+    } else {
+        fail(seen)
+    }
 }
 
-/// Make compares times: what the setup has built is current for sources that are the same, and for no other.
+/// Make compares times: what the setup has built is current for sources that are the same, and for
+/// no other.
 fn build_is_current() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "out/\n")?;
@@ -180,7 +287,8 @@ fn build_is_current() -> Outcome {
     }
 }
 
-/// A server of files as many are: what is in a folder whose name begins with a dot does not exist for it.
+/// A server of files as many are: what is in a folder whose name begins with a dot does not exist
+/// for it.
 const SERVER: &str = "import os\n\ndef send(path):\n    parts = os.path.realpath(path).split(os.sep)\n    \
                       if any(part.startswith('.') for part in parts):\n        return 404, b''\n    \
                       with open(path, 'rb') as file:\n        return 200, file.read()\n";
@@ -194,18 +302,26 @@ const SUITE: &str = "import os, unittest, server\n\nHERE = os.path.dirname(os.pa
 /// The state folder is where it usually is: below one whose name begins with a dot.
 fn serves(tier: Confinement) -> Outcome {
     let world = World::plain()?;
-    for (name, text) in [("server.py", SERVER), ("suite.py", SUITE), ("page.html", "page\n"), (".hidden", "secret\n")] {
+    for (name, text) in [
+        ("server.py", SERVER),
+        ("suite.py", SUITE),
+        ("page.html", "page\n"),
+        (".hidden", "secret\n"),
+    ] {
         world.repository.write(name, text)?;
     }
     world.repository.commit_all("Serve")?;
     let test = "/usr/bin/python3 -B -m unittest suite";
-    let played =
-        world.play(&format!("- [ ] T1 test (run: {test} && touch tested)\n"), &Script::default(), |settings| {
+    let played = world.play(
+        &format!("- [ ] T1 test (run: {test} && touch tested)\n"),
+        &Script::default(),
+        |settings| {
             settings.state_dir = world.home.path().join(".local/state/orchestrate");
             settings.confinement = ConfinementChoice::Exactly(tier);
             settings.run.verify = Some(test.to_owned());
             settings.run.verify_base = true;
-        })?;
+        },
+    )?;
     played.require(0, &[("T1", Merged)])?;
     // The control: the same suite, below a folder whose name begins with a dot.
     let hidden = world.home.path().join(".hidden/T1");
@@ -213,74 +329,139 @@ fn serves(tier: Confinement) -> Outcome {
     for name in ["server.py", "suite.py", "page.html", ".hidden"] {
         std::fs::copy(world.repository.path().join(name), hidden.join(name))?;
     }
-    let control = world.home.command("/usr/bin/python3", &hidden, &["-B", "-m", "unittest", "suite"]).run()?;
-    if control.code == 0 { fail("the control serves what is hidden") } else { Ok(()) }
+    let control = world
+        .home
+        .command(
+            "/usr/bin/python3",
+            &hidden,
+            &["-B", "-m", "unittest", "suite"],
+        )
+        .run()?;
+    if control.code == 0 {
+        fail("the control serves what is hidden")
+    } else {
+        Ok(())
+    }
 }
 
 /// It is in the home, and gone with everything above it once its run is cleaned.
 fn visible() -> Outcome {
     let world = World::plain()?;
     let state = world.home.path().join(".local/state/orchestrate");
-    let played = world.play("- [ ] T1 look (run: pwd > seen.txt)\n", &Script::default(), |settings| {
-        settings.state_dir = state.clone();
-        settings.confinement = ConfinementChoice::Exactly(Confinement::Fallback);
-    })?;
+    let played = world.play(
+        "- [ ] T1 look (run: pwd > seen.txt)\n",
+        &Script::default(),
+        |settings| {
+            settings.state_dir = state.clone();
+            settings.confinement = ConfinementChoice::Exactly(Confinement::Fallback);
+        },
+    )?;
     played.require(0, &[("T1", Merged)])?;
     let seen = PathBuf::from(world.merged(&played.report, "seen.txt")?);
-    let folder = world.home.path().canonicalize()?.join("orchestrate-worktrees");
+    let folder = world
+        .home
+        .path()
+        .canonicalize()?
+        .join("orchestrate-worktrees");
     if !seen.starts_with(&folder) || !seen.ends_with("T1") {
         return fail(seen.display());
     }
     let run = played.report.run_id.clone();
-    let link = state.join("repos").join(played.coordinator.repo().id()).join("runs").join(run.as_str());
+    let link = state
+        .join("repos")
+        .join(played.coordinator.repo().id())
+        .join("runs")
+        .join(run.as_str());
     let led = link.read_link()?;
     drop(played);
     let archive = Archive::open(world.repository.path(), Settings::new(&state))?;
     block_on(archive.clean(&run, CleanOptions::default()))?;
-    let left: Vec<_> = [led, link, seen].into_iter().filter(|path| path.symlink_metadata().is_ok()).collect();
-    if left.is_empty() { Ok(()) } else { fail(format!("{left:?}")) }
+    let left: Vec<_> = [led, link, seen]
+        .into_iter()
+        .filter(|path| path.symlink_metadata().is_ok())
+        .collect();
+    if left.is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{left:?}"))
+    }
 }
 
 fn git_refuses() -> Outcome {
     let world = World::lived_in()?;
     let commands = [
-        ("echo 1 > one.txt; git add one.txt && git commit -m x", "`git_commit`"),
+        (
+            "echo 1 > one.txt; git add one.txt && git commit -m x",
+            "`git_commit`",
+        ),
         ("git checkout -b mine", "`git_checkout`"),
         ("git stash", "`git_commit`"),
     ];
-    let script = commands.iter().zip(1..).fold(Script::default(), |script, ((command, _), turn)| {
-        script.rule(Rule::task("T1").turn(turn).call("run_shell_command", &json!({ "command": command })))
-    });
+    let script =
+        commands
+            .iter()
+            .zip(1..)
+            .fold(Script::default(), |script, ((command, _), turn)| {
+                script.rule(
+                    Rule::task("T1")
+                        .turn(turn)
+                        .call("run_shell_command", &json!({ "command": command })),
+                )
+            });
     let played = world.play("- [ ] T1 try\n", &script.rule(done("T1")), |settings| {
         settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
     })?;
     played.require(0, &[("T1", Merged)])?;
     let told = played.told("T1")?;
     let newest = told.rsplit("Task T1: try").next().unwrap_or_default();
-    let results: Vec<&str> = newest.split("</data-").filter(|result| result.contains("<data-")).collect();
+    let results: Vec<&str> = newest
+        .split("</data-")
+        .filter(|result| result.contains("<data-"))
+        .collect();
     let is_explained = results.iter().zip(&commands).all(|(result, (_, tool))| {
         // How the command ended comes after what it printed.
-        let last = result.trim_end().lines().rfind(|line| !line.starts_with("[exit code ")).unwrap_or_default();
-        last.starts_with("[in your worktree, commands cannot change what git stores: ") && last.contains(tool)
+        let last = result
+            .trim_end()
+            .lines()
+            .rfind(|line| !line.starts_with("[exit code "))
+            .unwrap_or_default();
+        last.starts_with("[in your worktree, commands cannot change what git stores: ")
+            && last.contains(tool)
     });
     if results.len() != commands.len() || !is_explained {
         return fail(told);
     }
     let branches = world.repository.git(&["branch", "--list", "mine"])?;
-    if branches.is_empty() { Ok(()) } else { fail(branches) }
+    if branches.is_empty() {
+        Ok(())
+    } else {
+        fail(branches)
+    }
 }
 
 fn go_records_its_commit() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "out/\n")?;
-    world.repository.write("go.mod", "module example.invalid/m\n\ngo 1.18\n")?;
-    world.repository.write("main.go", "package main\n\nfunc main() {}\n")?;
+    world
+        .repository
+        .write("go.mod", "module example.invalid/m\n\ngo 1.18\n")?;
+    world
+        .repository
+        .write("main.go", "package main\n\nfunc main() {}\n")?;
     let commit = world.repository.commit_all("Program")?;
-    let build = "GOCACHE=/tmp/cache go build -o out/m . && go version -m out/m | grep vcs > seen.txt";
-    let played = world.play(&format!("- [ ] T1 build (run: {build})\n"), &Script::default(), |settings| {
-        settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
-    })?;
+    let build =
+        "GOCACHE=/tmp/cache go build -o out/m . && go version -m out/m | grep vcs > seen.txt";
+    let played = world.play(
+        &format!("- [ ] T1 build (run: {build})\n"),
+        &Script::default(),
+        |settings| {
+            settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
+        },
+    )?;
     played.require(0, &[("T1", Merged)])?;
     let seen = world.merged(&played.report, "seen.txt")?;
-    require_words(&seen, &[&format!("vcs.revision={commit}"), "vcs.modified=false"])
+    require_words(
+        &seen,
+        &[&format!("vcs.revision={commit}"), "vcs.modified=false"],
+    )
 }

@@ -1,4 +1,5 @@
-//! The styles of public plans: one plan in the manner of each, and what `check --json` prints of it.
+//! The styles of public plans: one plan in the manner of each, and what `check --json` prints of
+//! it.
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -13,7 +14,10 @@ const VARIABLE: &str = "ORCHESTRATE_PLAN_STYLES";
 const CONTEXT: usize = 5;
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![case("plan_styles::each_style_is_checked_as_its_golden_line_says", each_style_is_checked)]
+    vec![case(
+        "plan_styles::each_style_is_checked_as_its_golden_line_says",
+        each_style_is_checked,
+    )]
 }
 
 fn each_style_is_checked() -> Outcome {
@@ -32,9 +36,15 @@ fn each_style_is_checked() -> Outcome {
     }
     let mut told = String::new();
     for (at, (file, _)) in STYLES.iter().enumerate() {
-        told.push_str(&difference(file, golden.lines().nth(at), found.lines().nth(at))?);
+        told.push_str(&difference(
+            file,
+            golden.lines().nth(at),
+            found.lines().nth(at),
+        )?);
     }
-    fail(format!("{told}If this is meant, `just plan-styles` writes {GOLDEN} anew."))
+    fail(format!(
+        "{told}If this is meant, `just plan-styles` writes {GOLDEN} anew."
+    ))
 }
 
 /// Returns where the report on a plan first differs from its golden line; empty if it does not.
@@ -43,12 +53,23 @@ fn difference(file: &str, golden: Option<&str>, found: Option<&str>) -> Result<S
         return Ok(String::new());
     }
     let [golden, found] = [spread(golden)?, spread(found)?];
-    let at = golden.iter().zip(&found).take_while(|(golden, found)| golden == found).count();
+    let at = golden
+        .iter()
+        .zip(&found)
+        .take_while(|(golden, found)| golden == found)
+        .count();
     let around = |lines: &[String]| {
-        let shown = lines.iter().skip(at.saturating_sub(CONTEXT)).take(2 * CONTEXT + 1);
+        let shown = lines
+            .iter()
+            .skip(at.saturating_sub(CONTEXT))
+            .take(2 * CONTEXT + 1);
         shown.map(|line| format!("  {line}\n")).collect::<String>()
     };
-    Ok(format!("{file}: `check --json` printed\n{}and now prints\n{}", around(&golden), around(&found)))
+    Ok(format!(
+        "{file}: `check --json` printed\n{}and now prints\n{}",
+        around(&golden),
+        around(&found)
+    ))
 }
 
 /// Returns a line of JSON as the lines that a person reads.

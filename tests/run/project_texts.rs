@@ -1,4 +1,5 @@
-//! A project's own texts for agents: descriptions of tools, roles of this and other products, instructions, and skills.
+//! A project's own texts for agents: descriptions of tools, roles of this and other products,
+//! instructions, and skills.
 
 use std::path::Path;
 
@@ -8,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::models::play;
 use crate::support::{
-    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Rule, Script, World, case, done, fail, sandboxed,
-    says, write,
+    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Rule, Script, World, case, done,
+    fail, sandboxed, says, write,
 };
 
 /// A description in the reference's format, with one element for each parameter.
@@ -31,33 +32,76 @@ pub(crate) fn cases() -> Vec<Case> {
             "project_texts::a_description_in_the_references_form_is_read",
             a_description_in_the_references_form_is_read,
         ),
-        case("project_texts::a_malformed_description_is_refused_with_its_place", a_malformed_description_is_refused),
-        sandboxed("project_texts::what_has_no_effect_is_named", what_has_no_effect_is_named),
-        case("project_texts::what_is_no_file_hangs_and_shows_nothing", what_is_no_file_hangs_and_shows_nothing),
-        case("project_texts::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
-        case("project_texts::roles_of_other_products_are_known", roles_of_other_products_are_known),
-        case("project_texts::instructions_follow_the_files_of_a_task", instructions_follow_the_files_of_a_task),
-        case("project_texts::a_link_that_leads_out_of_the_commit_is_passed_over", a_link_is_passed_over),
-        case("project_texts::a_skill_is_listed_and_read_on_demand", a_skill_is_listed_and_read_on_demand),
-        case("project_texts::a_skill_that_breaks_the_rules_is_named", a_skill_that_breaks_the_rules_is_named),
+        case(
+            "project_texts::a_malformed_description_is_refused_with_its_place",
+            a_malformed_description_is_refused,
+        ),
+        sandboxed(
+            "project_texts::what_has_no_effect_is_named",
+            what_has_no_effect_is_named,
+        ),
+        case(
+            "project_texts::what_is_no_file_hangs_and_shows_nothing",
+            what_is_no_file_hangs_and_shows_nothing,
+        ),
+        case(
+            "project_texts::a_role_that_only_reads_delivers_a_report",
+            a_role_that_only_reads_delivers_a_report,
+        ),
+        case(
+            "project_texts::roles_of_other_products_are_known",
+            roles_of_other_products_are_known,
+        ),
+        case(
+            "project_texts::instructions_follow_the_files_of_a_task",
+            instructions_follow_the_files_of_a_task,
+        ),
+        case(
+            "project_texts::a_link_that_leads_out_of_the_commit_is_passed_over",
+            a_link_is_passed_over,
+        ),
+        case(
+            "project_texts::a_skill_is_listed_and_read_on_demand",
+            a_skill_is_listed_and_read_on_demand,
+        ),
+        case(
+            "project_texts::a_skill_that_breaks_the_rules_is_named",
+            a_skill_that_breaks_the_rules_is_named,
+        ),
     ]
 }
 
 /// Returns what the first request says about a tool.
 fn described(server: &ModelServer, tool: &str) -> Result<Value, Failed> {
     let requests = server.requests();
-    let tools = requests.first().and_then(|request| request.body["tools"].as_array()).cloned().unwrap_or_default();
-    let found = tools.iter().map(|entry| &entry["function"]).find(|function| function["name"] == tool);
-    found.cloned().ok_or_else(|| format!("no request describes {tool}: {tools:?}").into())
+    let tools = requests
+        .first()
+        .and_then(|request| request.body["tools"].as_array())
+        .cloned()
+        .unwrap_or_default();
+    let found = tools
+        .iter()
+        .map(|entry| &entry["function"])
+        .find(|function| function["name"] == tool);
+    found
+        .cloned()
+        .ok_or_else(|| format!("no request describes {tool}: {tools:?}").into())
 }
 
 fn a_description_in_the_references_form_is_read() -> Outcome {
     for name in ["read_file.xml", "read_file_prompt.xml", "Read_prompt.xml"] {
         let world = World::lived_in()?;
-        world.repository.write(&format!(".orchestrate/prompts/tools/{name}"), REFERENCE_FORM)?;
+        world.repository.write(
+            &format!(".orchestrate/prompts/tools/{name}"),
+            REFERENCE_FORM,
+        )?;
         world.repository.commit_all("Describe a tool")?;
         let server = ModelServer::answering(|_, _| Reply::text("Nothing to do."))?;
-        play(&world, "- [ ] T1 look (model: openai/test) (agent: reviewer)\n", &server)?;
+        play(
+            &world,
+            "- [ ] T1 look (model: openai/test) (agent: reviewer)\n",
+            &server,
+        )?;
         let said = described(&server, "read_file")?;
         let of_path = &said["parameters"]["properties"]["path"];
         if said["description"] != "Reads <one> file & numbers its lines."
@@ -72,7 +116,10 @@ fn a_description_in_the_references_form_is_read() -> Outcome {
 fn a_malformed_description_is_refused() -> Outcome {
     let table = [
         (
-            vec![("grep_prompt.xml", "<tool>\n  <description>x</descripton>\n</tool>\n")],
+            vec![(
+                "grep_prompt.xml",
+                "<tool>\n  <description>x</descripton>\n</tool>\n",
+            )],
             "read .orchestrate/prompts/tools/grep_prompt.xml:2:17: expected 'description' tag",
         ),
         (
@@ -80,16 +127,23 @@ fn a_malformed_description_is_refused() -> Outcome {
             "read .orchestrate/prompts/tools/grep.xml:2:1: its <parameters> are not JSON",
         ),
         (
-            vec![("grep.xml", REFERENCE_FORM), ("grep_prompt.xml", REFERENCE_FORM)],
+            vec![
+                ("grep.xml", REFERENCE_FORM),
+                ("grep_prompt.xml", REFERENCE_FORM),
+            ],
             "describes `grep` as well; keep one of them",
         ),
     ];
     for (files, said) in table {
         let world = World::plain()?;
         for (name, text) in files {
-            world.repository.write(&format!(".orchestrate/prompts/tools/{name}"), text)?;
+            world
+                .repository
+                .write(&format!(".orchestrate/prompts/tools/{name}"), text)?;
         }
-        world.repository.write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
+        world
+            .repository
+            .write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
         world.repository.commit_all("Describe a tool")?;
         let ran = world.types(&["run", "plan.md"], 2)?;
         if !ran.stderr.contains(said) {
@@ -105,7 +159,10 @@ fn what_has_no_effect_is_named() -> Outcome {
         (".mcp.json", "{}\n"),
         (".orchestrate/tools/mine.md", "@alias grep\n"),
         (".orchestrate/prompts/tools/read_fil.xml", REFERENCE_FORM),
-        (".orchestrate/prompts/tools/grep.xml", &REFERENCE_FORM.replace("filepath", "colour")),
+        (
+            ".orchestrate/prompts/tools/grep.xml",
+            &REFERENCE_FORM.replace("filepath", "colour"),
+        ),
         (".orchestrate/prompts/system/agnet.md", "Be kind.\n"),
         (".orchestrate/prompts/agent.md", "Be kind.\n"),
     ] {
@@ -127,7 +184,11 @@ fn what_has_no_effect_is_named() -> Outcome {
         says(&world.types(&arguments, 0)?, &named)?;
     }
     let doctor = world.orchestrate(&["doctor", "--json"]).run()?;
-    if named.iter().all(|words| doctor.stdout.contains(words)) { Ok(()) } else { fail(doctor.stdout) }
+    if named.iter().all(|words| doctor.stdout.contains(words)) {
+        Ok(())
+    } else {
+        fail(doctor.stdout)
+    }
 }
 
 /// Puts something in the place of a file; and the expected message about it.
@@ -137,13 +198,23 @@ fn what_is_no_file_hangs_and_shows_nothing() -> Outcome {
     const CANARY: &str = "canary-7f3a";
     let outside = tempfile::tempdir()?;
     let secret = outside.path().join("credentials");
-    std::fs::write(&secret, format!("{CANARY} = = 1\n- [ ] {CANARY} (agent: {CANARY})\n"))?;
+    std::fs::write(
+        &secret,
+        format!("{CANARY} = = 1\n- [ ] {CANARY} (agent: {CANARY})\n"),
+    )?;
     let pipe = |path: &Path| {
-        Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).map_err(std::io::Error::from)?)
+        Ok(
+            mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+                .map_err(std::io::Error::from)?,
+        )
     };
     let link = |path: &Path| Ok(std::os::unix::fs::symlink(&secret, path)?);
     let environment = |path: &Path| Ok(std::os::unix::fs::symlink("/proc/self/environ", path)?);
-    let plants: [Planted<'_>; 3] = [(&pipe, "a pipe"), (&link, "a link leads out"), (&environment, "a link leads out")];
+    let plants: [Planted<'_>; 3] = [
+        (&pipe, "a pipe"),
+        (&link, "a link leads out"),
+        (&environment, "a link leads out"),
+    ];
     for (plant, said) in plants {
         for name in ["orchestrate.toml", "plan.md", "docs/plan.md"] {
             let (home, repository) = (Home::new()?, Repository::plain()?);
@@ -152,9 +223,20 @@ fn what_is_no_file_hangs_and_shows_nothing() -> Outcome {
                 repository.write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
             }
             plant(&repository.path().join(name))?;
-            let plan = if name.ends_with(".md") { name } else { "plan.md" };
-            let ran = home.orchestrate(repository.path(), &["check", plan]).env("CANARY", CANARY).run()?.exits(2)?;
-            if !ran.stderr.contains(said) || ran.stderr.contains(CANARY) || ran.stdout.contains(CANARY) {
+            let plan = if name.ends_with(".md") {
+                name
+            } else {
+                "plan.md"
+            };
+            let ran = home
+                .orchestrate(repository.path(), &["check", plan])
+                .env("CANARY", CANARY)
+                .run()?
+                .exits(2)?;
+            if !ran.stderr.contains(said)
+                || ran.stderr.contains(CANARY)
+                || ran.stdout.contains(CANARY)
+            {
                 return fail(format!("{name} {said}: {}{}", ran.stdout, ran.stderr));
             }
         }
@@ -163,21 +245,50 @@ fn what_is_no_file_hangs_and_shows_nothing() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("inside.md", &format!("- [ ] T1 {CANARY} (run: true)\n"))?;
     std::os::unix::fs::symlink("inside.md", repository.path().join("plan.md"))?;
-    let ran = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(0)?;
-    if ran.stdout.contains(CANARY) { Ok(()) } else { fail(ran.stdout) }
+    let ran = home
+        .orchestrate(repository.path(), &["check", "plan.md"])
+        .run()?
+        .exits(0)?;
+    if ran.stdout.contains(CANARY) {
+        Ok(())
+    } else {
+        fail(ran.stdout)
+    }
 }
 
 fn a_role_that_only_reads_delivers_a_report() -> Outcome {
     let world = World::plain()?;
-    world.repository.write(".orchestrate/agents/auditor.md", "---\ntools: Read, Grep\n---\nYou look.\n")?;
-    world.repository.write(".orchestrate/agents/writer.md", "---\ntools: Read, Write\n---\nYou write.\n")?;
-    world.repository.write("script.jsonl", "{\"reply\": {\"text\": \"All is well.\"}}\n")?;
-    world.repository.write("plan.md", "- [ ] T1 look (agent: auditor)\n- [ ] T2 write (agent: writer)\n")?;
+    world.repository.write(
+        ".orchestrate/agents/auditor.md",
+        "---\ntools: Read, Grep\n---\nYou look.\n",
+    )?;
+    world.repository.write(
+        ".orchestrate/agents/writer.md",
+        "---\ntools: Read, Write\n---\nYou write.\n",
+    )?;
+    world.repository.write(
+        "script.jsonl",
+        "{\"reply\": {\"text\": \"All is well.\"}}\n",
+    )?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 look (agent: auditor)\n- [ ] T2 write (agent: writer)\n",
+    )?;
     world.repository.commit_all("Add roles")?;
-    let typed = ["run", "plan.md", "--model", "script:script.jsonl", "--output-format", "json"];
+    let typed = [
+        "run",
+        "plan.md",
+        "--model",
+        "script:script.jsonl",
+        "--output-format",
+        "json",
+    ];
     let report = world.types(&typed, 1)?.json()?;
     // The one that could have written is the control.
-    match (&report["tasks"][0]["state"], &report["tasks"][1]["error"]["cause"]) {
+    match (
+        &report["tasks"][0]["state"],
+        &report["tasks"][1]["error"]["cause"],
+    ) {
         (state, cause) if state == "merged" && cause == "no_changes" => Ok(()),
         _ => fail(report.to_string()),
     }
@@ -185,17 +296,38 @@ fn a_role_that_only_reads_delivers_a_report() -> Outcome {
 
 fn roles_of_other_products_are_known() -> Outcome {
     let world = World::plain()?;
-    let front = "description: Works.\ntools: [\"read\", \"search\"]\nmodel: Big Model 5\nfavourite: x";
+    let front =
+        "description: Works.\ntools: [\"read\", \"search\"]\nmodel: Big Model 5\nfavourite: x";
     for (path, front) in [
-        (".github/agents/CSharpExpert.agent.md", &format!("name: C# Expert\n{front}")),
-        (".gemini/agents/planner.md", &format!("name: planner\nkind: local\n{front}")),
-        (".opencode/agent/docs.md", &"description: Works.\nmode: subagent\npermission:\n  edit: deny".to_owned()),
-        (".claude/agents/review.md", &format!("name: reviewer\n{front}")),
-        ("agents/reviewer.md", &"name: reviewer\ndescription: Works.".to_owned()),
+        (
+            ".github/agents/CSharpExpert.agent.md",
+            &format!("name: C# Expert\n{front}"),
+        ),
+        (
+            ".gemini/agents/planner.md",
+            &format!("name: planner\nkind: local\n{front}"),
+        ),
+        (
+            ".opencode/agent/docs.md",
+            &"description: Works.\nmode: subagent\npermission:\n  edit: deny".to_owned(),
+        ),
+        (
+            ".claude/agents/review.md",
+            &format!("name: reviewer\n{front}"),
+        ),
+        (
+            "agents/reviewer.md",
+            &"name: reviewer\ndescription: Works.".to_owned(),
+        ),
     ] {
-        world.repository.write(path, &format!("---\n{front}\n---\nYou work.\n"))?;
+        world
+            .repository
+            .write(path, &format!("---\n{front}\n---\nYou work.\n"))?;
     }
-    world.repository.write("plan.md", "- [ ] T1 look (agent: csharpexpert)\n- [ ] T2 look (agent: docs)\n")?;
+    world.repository.write(
+        "plan.md",
+        "- [ ] T1 look (agent: csharpexpert)\n- [ ] T2 look (agent: docs)\n",
+    )?;
     world.repository.commit_all("Add roles")?;
     let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
     let origins: Vec<Value> = listed
@@ -208,7 +340,11 @@ fn roles_of_other_products_are_known() -> Outcome {
         json!(["csharpexpert", ".github/agents/CSharpExpert.agent.md", []]),
         json!(["planner", ".gemini/agents/planner.md", ["shipped"]]),
         json!(["docs", ".opencode/agent/docs.md", []]),
-        json!(["reviewer", "agents/reviewer.md", [".claude/agents/review.md", "shipped"]]),
+        json!([
+            "reviewer",
+            "agents/reviewer.md",
+            [".claude/agents/review.md", "shipped"]
+        ]),
     ] {
         if !origins.contains(&expected) {
             return fail(format!("{expected} is not in {origins:?}"));
@@ -228,7 +364,9 @@ fn roles_of_other_products_are_known() -> Outcome {
 /// Returns what follows a role's prompt in the system text of a task's first request.
 fn added(played: &Played, of: &str) -> Result<String, Failed> {
     let requests = played.requests()?;
-    let request = requests.iter().find(|request| request.origin.task.as_str() == of);
+    let request = requests
+        .iter()
+        .find(|request| request.origin.task.as_str() == of);
     let system = &request.ok_or("the task had no request")?.system;
     let role = include_str!("../../agents/implementer.md").trim_end();
     let last = role.lines().last().unwrap_or_default();
@@ -249,7 +387,10 @@ fn instructions_follow_the_files_of_a_task() -> Outcome {
     ] {
         world.repository.write(path, text)?;
     }
-    std::os::unix::fs::symlink("../AGENTS.md", world.repository.path().join("core/AGENTS.md"))?;
+    std::os::unix::fs::symlink(
+        "../AGENTS.md",
+        world.repository.path().join("core/AGENTS.md"),
+    )?;
     world.repository.commit_all("Instruct agents")?;
     let plan = "\
 - [ ] T1 One (files: core/io/one.rs, AGENTS.md)
@@ -271,18 +412,27 @@ fn instructions_follow_the_files_of_a_task() -> Outcome {
     // T1 has changed the file on the integration branch by now; the base commit counts.
     let second = added(&played, "T2")?;
     let third = added(&played, "T3")?;
-    if first != expected || second != "\n\nInstructions of this project's owner:\n\n### AGENTS.md\n\nUse tabs." {
+    if first != expected
+        || second != "\n\nInstructions of this project's owner:\n\n### AGENTS.md\n\nUse tabs."
+    {
         return fail(format!("{first}\n{second}"));
     }
     let is_cut = third.contains(" bytes left out …]")
         && third.ends_with("too long: all of `AGENTS.md`, a part of `docs/AGENTS.md`. `read_file` shows these files.");
-    if is_cut && third.len() < 7_000 { Ok(()) } else { fail(third) }
+    if is_cut && third.len() < 7_000 {
+        Ok(())
+    } else {
+        fail(third)
+    }
 }
 
 fn a_link_is_passed_over() -> Outcome {
     let world = World::plain()?;
     let secret = world.home.path().join("secret.md");
-    std::fs::write(&secret, "---\nname: away\ndescription: Is elsewhere.\n---\ncanary-52\n")?;
+    std::fs::write(
+        &secret,
+        "---\nname: away\ndescription: Is elsewhere.\n---\ncanary-52\n",
+    )?;
     let links = [
         ("AGENTS.md", secret.to_string_lossy().into_owned()),
         ("core/AGENTS.md", "nowhere.md".to_owned()),
@@ -302,26 +452,48 @@ fn a_link_is_passed_over() -> Outcome {
     world.repository.commit_all("Link elsewhere")?;
     let warnings: Vec<String> = links
         .iter()
-        .map(|(link, _)| format!("{link} is a link to a file that the commit does not contain, and is ignored"))
+        .map(|(link, _)| {
+            format!("{link} is a link to a file that the commit does not contain, and is ignored")
+        })
         .collect();
     let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
     says(&world.types(&["check", "plan.md"], 0)?, &warnings)?;
-    let script = Script::default().rule(write("T1", "core/one.rs", "1\n")).rule(done("T1"));
+    let script = Script::default()
+        .rule(write("T1", "core/one.rs", "1\n"))
+        .rule(done("T1"));
     let model = world.script(&script)?;
-    says(&world.types(&["run", "plan.md", "--model", &model], 0)?, &warnings)?;
+    says(
+        &world.types(&["run", "plan.md", "--model", &model], 0)?,
+        &warnings,
+    )?;
     let told = added(&world.play(plan, &script, |_| ())?, "T1")?;
-    if told == "\n\nInstructions of this project's owner:\n\n### CLAUDE.md\n\nUse tabs." { Ok(()) } else { fail(told) }
+    if told == "\n\nInstructions of this project's owner:\n\n### CLAUDE.md\n\nUse tabs." {
+        Ok(())
+    } else {
+        fail(told)
+    }
 }
 
 fn a_skill_is_listed_and_read_on_demand() -> Outcome {
     let world = World::plain()?;
-    let skill = |name: &str, body: &str| format!("---\nname: {name}\ndescription: Helps with {name}.\n---\n{body}\n");
-    world.repository.write(".claude/skills/release/SKILL.md", &skill("release", "Tag it; see references/tags.md."))?;
-    world.repository.write(".claude/skills/release/references/tags.md", "Tags begin with v.\n")?;
+    let skill = |name: &str, body: &str| {
+        format!("---\nname: {name}\ndescription: Helps with {name}.\n---\n{body}\n")
+    };
+    world.repository.write(
+        ".claude/skills/release/SKILL.md",
+        &skill("release", "Tag it; see references/tags.md."),
+    )?;
+    world.repository.write(
+        ".claude/skills/release/references/tags.md",
+        "Tags begin with v.\n",
+    )?;
     world.repository.commit_all("Add a skill")?;
     let config = world.home.path().join("config/orchestrate");
     std::fs::create_dir_all(config.join("skills/greet"))?;
-    std::fs::write(config.join("skills/greet/SKILL.md"), skill("greet", "Say hello."))?;
+    std::fs::write(
+        config.join("skills/greet/SKILL.md"),
+        skill("greet", "Say hello."),
+    )?;
     std::fs::write(config.join("secret"), "canary-51\n")?;
     let reads = [
         json!({"name": "release"}),
@@ -330,16 +502,25 @@ fn a_skill_is_listed_and_read_on_demand() -> Outcome {
         json!({"name": "greet", "file": "../../secret"}),
         json!({"name": "deploy"}),
     ];
-    let rule = reads.iter().fold(Rule::task("T1").turn(1), |rule, read| rule.call("read_skill", read));
-    let script =
-        Script::default().rule(rule.call("write_file", &json!({"path": "one", "content": "1"}))).rule(done("T1"));
-    let played = world.play("- [ ] T1 One\n", &script, |settings| settings.user_config_dir = Some(config.clone()))?;
+    let rule = reads.iter().fold(Rule::task("T1").turn(1), |rule, read| {
+        rule.call("read_skill", read)
+    });
+    let script = Script::default()
+        .rule(rule.call("write_file", &json!({"path": "one", "content": "1"})))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 One\n", &script, |settings| {
+        settings.user_config_dir = Some(config.clone())
+    })?;
     let list = added(&played, "T1")?;
     let told = "\n\nThe project's owner or the user wrote these skills. If one fits your task, read it with `read_skill` \
                 and follow it:\n<data-";
-    let lines: Vec<&str> =
-        list.lines().filter(|line| line.starts_with("greet") || line.starts_with("release")).collect();
-    if !list.starts_with(told) || lines != ["greet: Helps with greet.", "release: Helps with release."] {
+    let lines: Vec<&str> = list
+        .lines()
+        .filter(|line| line.starts_with("greet") || line.starts_with("release"))
+        .collect();
+    if !list.starts_with(told)
+        || lines != ["greet: Helps with greet.", "release: Helps with release."]
+    {
         return fail(list);
     }
     played.require_told(
@@ -353,14 +534,25 @@ fn a_skill_is_listed_and_read_on_demand() -> Outcome {
             "there is no skill `deploy`; the skills: greet, release",
         ],
     )?;
-    if played.told("T1")?.contains("canary-51") { fail("a file outside of a skill was shown") } else { Ok(()) }
+    if played.told("T1")?.contains("canary-51") {
+        fail("a file outside of a skill was shown")
+    } else {
+        Ok(())
+    }
 }
 
 fn a_skill_that_breaks_the_rules_is_named() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
-    world.repository.write(".agents/skills/one/SKILL.md", "---\nname: two\ndescription: Two.\n---\nDo it.\n")?;
-    world.repository.write(".claude/skills/three/SKILL.md", "Do it.\n")?;
-    world.repository.write(".claude/skills/README.md", "Our skills.\n")?;
+    world.repository.write(
+        ".agents/skills/one/SKILL.md",
+        "---\nname: two\ndescription: Two.\n---\nDo it.\n",
+    )?;
+    world
+        .repository
+        .write(".claude/skills/three/SKILL.md", "Do it.\n")?;
+    world
+        .repository
+        .write(".claude/skills/README.md", "Our skills.\n")?;
     world.repository.commit_all("Add skills")?;
     let checked = world.types(&["check", "plan.md"], 0)?;
     let named = [
@@ -370,5 +562,9 @@ fn a_skill_that_breaks_the_rules_is_named() -> Outcome {
          matter with a name and a description",
     ];
     says(&checked, &named)?;
-    if checked.stderr.contains("README") { fail(checked.stderr) } else { Ok(()) }
+    if checked.stderr.contains("README") {
+        fail(checked.stderr)
+    } else {
+        Ok(())
+    }
 }

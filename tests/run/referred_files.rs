@@ -11,7 +11,8 @@ const LARGE: &str = "a content that is much longer than the pointer which a comm
 /// The SHA-256 of six times the above and a newline, 439 bytes.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
     oid sha256:c163d531bd2b400388e92ff2fb02ff262ed929d9cbe5ea9eef0f2e687bb8cc0f\nsize 439\n";
-const OBJECT: &str = ".git/lfs/objects/c1/63/c163d531bd2b400388e92ff2fb02ff262ed929d9cbe5ea9eef0f2e687bb8cc0f";
+const OBJECT: &str =
+    ".git/lfs/objects/c1/63/c163d531bd2b400388e92ff2fb02ff262ed929d9cbe5ea9eef0f2e687bb8cc0f";
 
 pub(crate) fn cases() -> Vec<Case> {
     let in_tier = |word, tier| {
@@ -21,7 +22,10 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         in_tier("full", Confinement::Full),
         in_tier("fallback", Confinement::Fallback),
-        case("referred_files::a_run_fetches_what_its_base_lacks", a_run_fetches_what_its_base_lacks),
+        case(
+            "referred_files::a_run_fetches_what_its_base_lacks",
+            a_run_fetches_what_its_base_lacks,
+        ),
     ]
 }
 
@@ -33,7 +37,10 @@ fn project() -> Result<World, Failed> {
     inner.commit_all("Add a library")?;
     let allowed = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
     repository.git(&[&allowed[..], &[&inner.path().display().to_string(), "sub"]].concat())?;
-    repository.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")?;
+    repository.write(
+        ".gitattributes",
+        "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+    )?;
     repository.write("large.bin", POINTER)?;
     repository.commit_all("Refer to other files")?;
     repository.write(OBJECT, &format!("{}\n", LARGE.repeat(6)))?;
@@ -48,7 +55,8 @@ fn a_change_of_them_fails_its_task_alone(tier: Confinement) -> Outcome {
     let played = world.play(plan, &Script::default(), |settings| {
         settings.confinement = ConfinementChoice::Exactly(tier);
         // The merged result is checked with the same files.
-        settings.run.verify = Some("grep -q submodule sub/lib.txt && test $(wc -c < large.bin) = 439".to_owned());
+        settings.run.verify =
+            Some("grep -q submodule sub/lib.txt && test $(wc -c < large.bin) = 439".to_owned());
         settings.run.verify_base = true;
     })?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", FailedTask)])?;
@@ -61,20 +69,38 @@ fn a_change_of_them_fails_its_task_alone(tier: Confinement) -> Outcome {
     }
 }
 
-/// The clone has neither a checkout nor the files of its commit; the program says that it fetches them.
+/// The clone has neither a checkout nor the files of its commit; the program says that it fetches
+/// them.
 fn a_run_fetches_what_its_base_lacks() -> Outcome {
     let world = World::plain()?;
     let (origin, clone) = (world.repository.path(), world.home.path().join("clone"));
     git(origin, &["config", "uploadpack.allowFilter", "true"])?;
     let from = format!("file://{}", origin.display());
-    let arguments = ["clone", "-q", "--no-checkout", "--filter=blob:none", &from, &clone.display().to_string()];
+    let arguments = [
+        "clone",
+        "-q",
+        "--no-checkout",
+        "--filter=blob:none",
+        &from,
+        &clone.display().to_string(),
+    ];
     git(world.home.path(), &arguments)?;
     git(&clone, &["config", "user.name", "Test"])?;
     git(&clone, &["config", "user.email", "test@example.invalid"])?;
-    std::fs::write(world.home.path().join("plan.md"), "- [ ] T1 one (run: touch one.txt)\n")?;
+    std::fs::write(
+        world.home.path().join("plan.md"),
+        "- [ ] T1 one (run: touch one.txt)\n",
+    )?;
     let plan = world.file("plan.md");
     let checked = world.home.orchestrate(&clone, &["doctor"]).run()?;
-    require_words(&(checked.stdout + &checked.stderr), &["of this partial clone", "not here yet"])?;
-    let ran = world.home.orchestrate(&clone, &["run", &plan]).run()?.exits(0)?;
+    require_words(
+        &(checked.stdout + &checked.stderr),
+        &["of this partial clone", "not here yet"],
+    )?;
+    let ran = world
+        .home
+        .orchestrate(&clone, &["run", &plan])
+        .run()?
+        .exits(0)?;
     require_words(&ran.stderr, &["fetching ", "that this partial clone lacks"])
 }

@@ -1,4 +1,5 @@
-//! Work that comes back, and worktrees that vanish: no work of an agent or a user is lost or half merged.
+//! Work that comes back, and worktrees that vanish: no work of an agent or a user is lost or half
+//! merged.
 
 use std::path::Path;
 
@@ -11,37 +12,121 @@ use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::{RunId, RunState, Task, TaskRecord};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, write};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, runtime, write,
+};
 
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("repair::a_worktree_that_vanishes_is_merged_into_again", a_vanished_worktree),
-        case("repair::a_worktree_whose_entry_vanishes_keeps_its_files", a_vanished_entry),
-        case("repair::a_commit_of_markers_is_not_merged", a_commit_of_markers),
-        case("repair::markers_that_were_left_once_can_be_mended", markers_left_once),
-        case("repair::markers_of_another_merge_are_not_merged", markers_of_another_merge),
-        case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
-        case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
-        case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
-        case("repair::a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author", a_link_that_leads_nowhere),
-        case("repair::who_can_delete_a_binary_file_decides_about_it", binary_with_delete),
-        case("repair::what_a_person_puts_into_a_worktree_is_kept", what_a_person_puts_there),
-        case("repair::what_a_person_puts_beside_an_interrupted_command_is_kept", beside_an_interrupted_command),
-        case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
-        case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
-        case("repair::what_was_confirmed_or_rejected_stays_so_until_it_is_stored", unstorable_in_between),
-        case("repair::an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it", an_empty_tree),
-        case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
-        case("repair::what_git_can_never_store_fails_its_task_alone", unstorable_for_good),
-        case("repair::what_configures_agents_goes_back_whoever_wrote_it", configuration_by_commands),
-        case("repair::a_rule_about_a_tool_opens_nothing_to_a_command", opened_to_a_tool),
-        case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
-        case("repair::an_error_of_one_task_ends_no_other", an_error_of_one_task),
-        case("repair::a_plan_that_cannot_run_is_refused", a_plan_that_cannot_run),
-        case("repair::the_runs_check_has_what_every_worktree_has", the_runs_check_has_what_every_worktree_has),
-        case("repair::a_run_keeps_its_endpoint_and_the_place_of_its_script", a_run_keeps_its_endpoint),
-        case("repair::a_run_without_its_model_is_not_taken_over", a_run_without_its_model),
-        case("repair::children_have_possible_ids_roles_and_parents", children_have_possible_ids),
+        case(
+            "repair::a_worktree_that_vanishes_is_merged_into_again",
+            a_vanished_worktree,
+        ),
+        case(
+            "repair::a_worktree_whose_entry_vanishes_keeps_its_files",
+            a_vanished_entry,
+        ),
+        case(
+            "repair::a_commit_of_markers_is_not_merged",
+            a_commit_of_markers,
+        ),
+        case(
+            "repair::markers_that_were_left_once_can_be_mended",
+            markers_left_once,
+        ),
+        case(
+            "repair::markers_of_another_merge_are_not_merged",
+            markers_of_another_merge,
+        ),
+        case(
+            "repair::a_conflict_without_markers_is_decided_by_its_author",
+            conflict_without_markers,
+        ),
+        case(
+            "repair::a_conflict_that_nobody_decides_needs_a_person",
+            undecided_conflict,
+        ),
+        case(
+            "repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once",
+            binary_without_shell,
+        ),
+        case(
+            "repair::a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author",
+            a_link_that_leads_nowhere,
+        ),
+        case(
+            "repair::who_can_delete_a_binary_file_decides_about_it",
+            binary_with_delete,
+        ),
+        case(
+            "repair::what_a_person_puts_into_a_worktree_is_kept",
+            what_a_person_puts_there,
+        ),
+        case(
+            "repair::what_a_person_puts_beside_an_interrupted_command_is_kept",
+            beside_an_interrupted_command,
+        ),
+        case(
+            "repair::a_child_that_conflicts_is_merged_in_the_end",
+            a_child_that_conflicts,
+        ),
+        case(
+            "repair::deletions_are_confirmed_by_their_author",
+            deletions_are_confirmed,
+        ),
+        case(
+            "repair::what_was_confirmed_or_rejected_stays_so_until_it_is_stored",
+            unstorable_in_between,
+        ),
+        case(
+            "repair::an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it",
+            an_empty_tree,
+        ),
+        case(
+            "repair::what_git_cannot_store_goes_back_to_its_author",
+            unstorable_work,
+        ),
+        case(
+            "repair::what_git_can_never_store_fails_its_task_alone",
+            unstorable_for_good,
+        ),
+        case(
+            "repair::what_configures_agents_goes_back_whoever_wrote_it",
+            configuration_by_commands,
+        ),
+        case(
+            "repair::a_rule_about_a_tool_opens_nothing_to_a_command",
+            opened_to_a_tool,
+        ),
+        case(
+            "repair::unfinished_work_goes_on_where_it_was_left",
+            unfinished_work_goes_on,
+        ),
+        case(
+            "repair::an_error_of_one_task_ends_no_other",
+            an_error_of_one_task,
+        ),
+        case(
+            "repair::a_plan_that_cannot_run_is_refused",
+            a_plan_that_cannot_run,
+        ),
+        case(
+            "repair::the_runs_check_has_what_every_worktree_has",
+            the_runs_check_has_what_every_worktree_has,
+        ),
+        case(
+            "repair::a_run_keeps_its_endpoint_and_the_place_of_its_script",
+            a_run_keeps_its_endpoint,
+        ),
+        case(
+            "repair::a_run_without_its_model_is_not_taken_over",
+            a_run_without_its_model,
+        ),
+        case(
+            "repair::children_have_possible_ids_roles_and_parents",
+            children_have_possible_ids,
+        ),
     ]
 }
 
@@ -53,12 +138,21 @@ fn put(rule: Rule, path: &str, content: &str) -> Rule {
     rule.call("write_file", &json!({"path": path, "content": content}))
 }
 
-/// Returns a script in which T1 and T2 change the same line; the task that is merged second has to mend it.
+/// Returns a script in which T1 and T2 change the same line; the task that is merged second has to
+/// mend it.
 fn clash(mut before: Script, between: impl Fn(Script, &str) -> Script) -> Script {
     for task in ["T1", "T2"] {
-        before = before.rule(put(Rule::task(task).turn(1), "src/lib.txt", &format!("one\n{task}\nthree\n")));
+        before = before.rule(put(
+            Rule::task(task).turn(1),
+            "src/lib.txt",
+            &format!("one\n{task}\nthree\n"),
+        ));
         before = between(before, task)
-            .rule(put(Rule::task(task).last_contains("<<<<<<<"), "src/lib.txt", "one\nT1\nT2\nthree\n"))
+            .rule(put(
+                Rule::task(task).last_contains("<<<<<<<"),
+                "src/lib.txt",
+                "one\nT1\nT2\nthree\n",
+            ))
             .rule(done(task));
     }
     before
@@ -69,7 +163,11 @@ const CLASH: &str = "- [ ] T1 a\n- [ ] T2 b\n";
 fn require_both(world: &World, played: &Played) -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let text = world.merged(&played.report, "src/lib.txt")?;
-    if text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(format!("{text}\n{}", played.story())) }
+    if text == "one\nT1\nT2\nthree" {
+        Ok(())
+    } else {
+        fail(format!("{text}\n{}", played.story()))
+    }
 }
 
 fn a_commit_of_markers() -> Outcome {
@@ -77,8 +175,16 @@ fn a_commit_of_markers() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let commits = json!({"message": "Take both"});
         script
-            .rule(Rule::task(task).returned(ReturnCause::Conflict).times(1).call("git_commit", &commits))
-            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
+            .rule(
+                Rule::task(task)
+                    .returned(ReturnCause::Conflict)
+                    .times(1)
+                    .call("git_commit", &commits),
+            )
+            .rule(read(
+                Rule::task(task).returned(ReturnCause::Conflict),
+                "src/lib.txt",
+            ))
     });
     require_both(&world, &world.play(CLASH, &script, |_| {})?)
 }
@@ -87,8 +193,16 @@ fn markers_left_once() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
         script
-            .rule(Rule::task(task).returned(ReturnCause::Conflict).times(1).text("Looks fine."))
-            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
+            .rule(
+                Rule::task(task)
+                    .returned(ReturnCause::Conflict)
+                    .times(1)
+                    .text("Looks fine."),
+            )
+            .rule(read(
+                Rule::task(task).returned(ReturnCause::Conflict),
+                "src/lib.txt",
+            ))
     });
     require_both(&world, &world.play(CLASH, &script, |_| {})?)
 }
@@ -99,13 +213,24 @@ fn markers_of_another_merge() -> Outcome {
     let markers = "one\n<<<<<<< HEAD\nT1\n=======\nT2\n>>>>>>> mine\nthree\n";
     let script = clash(Script::default(), |script, task| {
         script
-            .rule(put(Rule::task(task).returned(ReturnCause::Conflict).times(1), "src/lib.txt", markers))
-            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
+            .rule(put(
+                Rule::task(task).returned(ReturnCause::Conflict).times(1),
+                "src/lib.txt",
+                markers,
+            ))
+            .rule(read(
+                Rule::task(task).returned(ReturnCause::Conflict),
+                "src/lib.txt",
+            ))
     });
     let played = world.play(CLASH, &script, |_| {})?;
     require_both(&world, &played)?;
     let told = format!("{}{}", played.told("T1")?, played.told("T2")?);
-    if told.contains("src/lib.txt:2\n") { Ok(()) } else { fail(told) }
+    if told.contains("src/lib.txt:2\n") {
+        Ok(())
+    } else {
+        fail(told)
+    }
 }
 
 /// Returns a script in which T1 deletes two files and creates a folder in place of one, and T2
@@ -113,11 +238,20 @@ fn markers_of_another_merge() -> Outcome {
 /// one that git moved aside, have no markers.
 fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
     let script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in"))
-        .rule(shell(Rule::task("T2").turn(1), "echo 2 > kept.txt; echo 2 > README.md; printf '\\0' > src/lib.txt"));
+        .rule(shell(
+            Rule::task("T1").turn(1),
+            "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in",
+        ))
+        .rule(shell(
+            Rule::task("T2").turn(1),
+            "echo 2 > kept.txt; echo 2 > README.md; printf '\\0' > src/lib.txt",
+        ));
     ["T1", "T2"].into_iter().fold(script, |script, task| {
         let sent_back = || Rule::task(task).returned(ReturnCause::Conflict);
-        script.rule(sent_back().times(1).text("Looks fine.")).rule(decide(sent_back())).rule(done(task))
+        script
+            .rule(sent_back().times(1).text("Looks fine."))
+            .rule(decide(sent_back()))
+            .rule(done(task))
     })
 }
 
@@ -127,23 +261,42 @@ fn conflict_without_markers() -> Outcome {
     let script = moved_away(|rule| rule.call("run_shell_command", &json!({"command": decide})));
     let played = world.play(CLASH, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    let files = world.repository.git(&[
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &played.report.integration_branch,
+    ])?;
     let told = format!("{:?}", played.requests()?);
     for named in ["README.md (modify/delete)", "(file/directory)"] {
         if !told.contains(named) {
             return fail(told);
         }
     }
-    if files == ".gitignore\nREADME.md\nkept.txt/in\nsrc/lib.txt" { Ok(()) } else { fail(files) }
+    if files == ".gitignore\nREADME.md\nkept.txt/in\nsrc/lib.txt" {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 fn undecided_conflict() -> Outcome {
     let world = World::lived_in()?;
     let played = world.play(CLASH, &moved_away(|rule| rule.text("Looks fine.")), |_| {})?;
-    let [one, two] = &played.report.tasks[..] else { return fail(played.story()) };
-    let error = one.error.iter().chain(&two.error).map(|error| error.message.as_str()).collect::<String>();
+    let [one, two] = &played.report.tasks[..] else {
+        return fail(played.story());
+    };
+    let error = one
+        .error
+        .iter()
+        .chain(&two.error)
+        .map(|error| error.message.as_str())
+        .collect::<String>();
     let states = [one.state, two.state];
-    if !states.contains(&Merged) || !states.contains(&Conflicted) || played.report.exit_code != Some(3) {
+    if !states.contains(&Merged)
+        || !states.contains(&Conflicted)
+        || played.report.exit_code != Some(3)
+    {
         return fail(played.story());
     }
     if error.contains("README.md (modify/delete), kept.txt~") {
@@ -154,72 +307,128 @@ fn undecided_conflict() -> Outcome {
 
 /// Returns a script in which T1 and T2 create the same binary file.
 fn binary_clash() -> Script {
-    ["T1", "T2"].into_iter().fold(Script::default(), |script, task| {
-        script
-            .rule(put(Rule::task(task).turn(1), "data.bin", &format!("{task}\0")))
-            .rule(read(Rule::task(task).returned(ReturnCause::Retried), "src/lib.txt"))
-            .rule(done(task))
-    })
+    ["T1", "T2"]
+        .into_iter()
+        .fold(Script::default(), |script, task| {
+            script
+                .rule(put(
+                    Rule::task(task).turn(1),
+                    "data.bin",
+                    &format!("{task}\0"),
+                ))
+                .rule(read(
+                    Rule::task(task).returned(ReturnCause::Retried),
+                    "src/lib.txt",
+                ))
+                .rule(done(task))
+        })
 }
 
 /// A role whose agents can only read and write text.
-const WRITER: &str = "---\nname: writer\ndescription: Writes.\ntools: read_file, write_file\n---\nWrite.\n";
+const WRITER: &str =
+    "---\nname: writer\ndescription: Writes.\ntools: read_file, write_file\n---\nWrite.\n";
 
 /// With text, an agent can neither keep such a file nor restore a version of it, so the conflict is
 /// not sent back. A user's own solution is there when the agent continues.
 fn binary_without_shell() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write(".orchestrate/agents/writer.md", WRITER)?;
+    world
+        .repository
+        .write(".orchestrate/agents/writer.md", WRITER)?;
     world.repository.commit_all("Add a role")?;
-    let play = |settings: &mut orchestrate_coordinator::Settings| "writer".clone_into(&mut settings.run.agent);
+    let play = |settings: &mut orchestrate_coordinator::Settings| {
+        "writer".clone_into(&mut settings.run.agent)
+    };
     let played = world.play(CLASH, &binary_clash(), play)?;
-    let [one, two] = &played.report.tasks[..] else { return fail(played.story()) };
-    let (conflicted, merged) = if one.state == Conflicted { (one, two) } else { (two, one) };
+    let [one, two] = &played.report.tasks[..] else {
+        return fail(played.story());
+    };
+    let (conflicted, merged) = if one.state == Conflicted {
+        (one, two)
+    } else {
+        (two, one)
+    };
     if (conflicted.state, merged.state, conflicted.turns) != (Conflicted, Merged, 2) {
         return fail(played.story());
     }
-    let error = conflicted.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
+    let error = conflicted
+        .error
+        .as_ref()
+        .map(|error| error.message.as_str())
+        .unwrap_or_default();
     let facts = ["data.bin (", "`run_shell_command`", "`delete_file`"];
     if !facts.iter().all(|fact| error.contains(fact)) || played.report.exit_code != Some(3) {
         return fail(error);
     }
     let task = conflicted.id.clone();
-    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task);
+    let worktree = played
+        .coordinator
+        .layout()
+        .worktree(&played.report.run_id, &task);
     std::fs::write(worktree.join("data.bin"), "both\0")?;
-    let retry = Request::Retry { task, message: Some("mended by hand".to_owned()) };
+    let retry = Request::Retry {
+        task,
+        message: Some("mended by hand".to_owned()),
+    };
     let played = ask(&world, played, &binary_clash(), &retry)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let file = format!("{}:data.bin", played.report.integration_branch);
     let text = world.repository.git(&["cat-file", "-p", &file])?;
-    if text == "both\0" { Ok(()) } else { fail(format!("{text:?}\n{}", played.story())) }
+    if text == "both\0" {
+        Ok(())
+    } else {
+        fail(format!("{text:?}\n{}", played.story()))
+    }
 }
 
-/// One task changes a file and the other deletes it. Even without a shell, the author can decide to delete it.
+/// One task changes a file and the other deletes it. Even without a shell, the author can decide to
+/// delete it.
 fn binary_with_delete() -> Outcome {
     let world = World::lived_in()?;
     let role = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, delete_file\n---\nKeep.\n";
-    world.repository.write(".orchestrate/agents/keeper.md", role)?;
+    world
+        .repository
+        .write(".orchestrate/agents/keeper.md", role)?;
     world.repository.commit_all("Add a role")?;
     let delete = |rule: Rule| rule.call("delete_file", &json!({"path": "kept.txt"}));
     let script = ["T1", "T2"].into_iter().fold(
-        Script::default().rule(put(Rule::task("T1").turn(1), "kept.txt", "\0")).rule(delete(Rule::task("T2").turn(1))),
+        Script::default()
+            .rule(put(Rule::task("T1").turn(1), "kept.txt", "\0"))
+            .rule(delete(Rule::task("T2").turn(1))),
         |script, task| {
             let mends = Rule::task(task).returned(ReturnCause::Conflict);
             script.rule(delete(mends)).rule(done(task))
         },
     );
-    let played = world.play(CLASH, &script, |settings| "keeper".clone_into(&mut settings.run.agent))?;
+    let played = world.play(CLASH, &script, |settings| {
+        "keeper".clone_into(&mut settings.run.agent)
+    })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let files = world.repository.git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
-    if files.contains("kept.txt") { fail(files) } else { Ok(()) }
+    let files =
+        world
+            .repository
+            .git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
+    if files.contains("kept.txt") {
+        fail(files)
+    } else {
+        Ok(())
+    }
 }
 
 /// One side replaces a file by a link; where it leads does not matter for the conflict.
 fn a_link_that_leads_nowhere() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
-        .rule(put(Rule::task("T2").turn(1), "src/lib.txt", "one\nT2\nthree\n"))
-        .rule(Rule::task("T2").returned(ReturnCause::Conflict).call("read_file", &json!({"path": "."})))
+        .rule(put(
+            Rule::task("T2").turn(1),
+            "src/lib.txt",
+            "one\nT2\nthree\n",
+        ))
+        .rule(
+            Rule::task("T2")
+                .returned(ReturnCause::Conflict)
+                .call("read_file", &json!({"path": "."})),
+        )
         .rule(done("T2"));
     let plan = "- [ ] T1 a (run: ln -sf /nowhere src/lib.txt)\n- [ ] T2 b\n";
     let review = |settings: &mut orchestrate_coordinator::Settings| {
@@ -228,38 +437,86 @@ fn a_link_that_leads_nowhere() -> Outcome {
     let mut played = world.play(plan, &script, review)?;
     for task in ["T1", "T2"] {
         let state = played.coordinator.store().state(&played.report.run_id)?;
-        let tree = state.task(&task.into()).and_then(|record| record.tree().cloned());
+        let tree = state
+            .task(&task.into())
+            .and_then(|record| record.tree().cloned());
         let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
-        played = ask(&world, played, &script, &Request::Approve { task: task.into(), tree })?;
+        played = ask(
+            &world,
+            played,
+            &script,
+            &Request::Approve {
+                task: task.into(),
+                tree,
+            },
+        )?;
     }
     played.require(3, &[("T1", Merged), ("T2", Conflicted)])
 }
 
-/// A file that a user leaves in a worktree is kept by a ref before the worktree is reset or merged into.
+/// A file that a user leaves in a worktree is kept by a ref before the worktree is reset or merged
+/// into.
 fn what_a_person_puts_there() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
-        script.rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
+        script.rule(read(
+            Rule::task(task).returned(ReturnCause::Conflict),
+            "src/lib.txt",
+        ))
     });
     let plan = format!("{CLASH}- [ ] T3 c (run: false)\n");
-    let mut played = world.play(&plan, &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let mut played = world.play(&plan, &script, |settings| {
+        settings.run.merge = MergeMode::Review
+    })?;
     let note = |played: &Played, task: &str| {
-        let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
+        let worktree = played
+            .coordinator
+            .layout()
+            .worktree(&played.report.run_id, &task.into());
         std::fs::write(worktree.join(format!("note-of-{task}")), "a person's\n")
     };
     note(&played, "T2")?;
     note(&played, "T3")?;
     for task in ["T1", "T2"] {
-        let tree =
-            played.coordinator.store().state(&played.report.run_id)?.task(&task.into()).and_then(|r| r.tree().cloned());
+        let tree = played
+            .coordinator
+            .store()
+            .state(&played.report.run_id)?
+            .task(&task.into())
+            .and_then(|r| r.tree().cloned());
         let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
-        played = ask(&world, played, &script, &Request::Approve { task: task.into(), tree })?;
+        played = ask(
+            &world,
+            played,
+            &script,
+            &Request::Approve {
+                task: task.into(),
+                tree,
+            },
+        )?;
     }
-    played = ask(&world, played, &script, &Request::Retry { task: "T3".into(), message: None })?;
+    played = ask(
+        &world,
+        played,
+        &script,
+        &Request::Retry {
+            task: "T3".into(),
+            message: None,
+        },
+    )?;
     for task in ["T2", "T3"] {
         let path = format!("note-of-{task}");
-        let held = world.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", &path])?;
-        let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
+        let held = world.repository.git(&[
+            "log",
+            "--glob=refs/orchestrate",
+            "--format=%s",
+            "--",
+            &path,
+        ])?;
+        let worktree = played
+            .coordinator
+            .layout()
+            .worktree(&played.report.run_id, &task.into());
         if held.is_empty() || worktree.join(path).exists() {
             return fail(format!("{task}: {held:?}\n{}", played.story()));
         }
@@ -267,16 +524,24 @@ fn what_a_person_puts_there() -> Outcome {
     Ok(())
 }
 
-/// The repeated command ends at once because of a file that git ignores, so that no reset removes it.
+/// The repeated command ends at once because of a file that git ignores, so that no reset removes
+/// it.
 fn beside_an_interrupted_command() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.repository.commit_all("Ignore logs")?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     let run = runtime()?.block_on(async {
-        let run = coordinator.start(plan_input("- [ ] T1 wait (run: test -e go.log || sleep 60)\n")?).await?;
+        let run = coordinator
+            .start(plan_input(
+                "- [ ] T1 wait (run: test -e go.log || sleep 60)\n",
+            )?)
+            .await?;
         let mut state = run.watch();
-        until(&mut state, |state| state.tasks().any(|record| !record.open_calls().is_empty())).await;
+        until(&mut state, |state| {
+            state.tasks().any(|record| !record.open_calls().is_empty())
+        })
+        .await;
         run.raise(ShutdownLevel::Stop);
         let id = run.id().clone();
         run.wait().await?;
@@ -288,12 +553,25 @@ fn beside_an_interrupted_command() -> Outcome {
     std::fs::write(worktree.join("go.log"), "")?;
     let played = world.resume(&run, &Script::default(), |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    let held = world.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "note"])?;
-    if held.is_empty() || worktree.join("note").exists() { fail(played.story()) } else { Ok(()) }
+    let held = world.repository.git(&[
+        "log",
+        "--glob=refs/orchestrate",
+        "--format=%s",
+        "--",
+        "note",
+    ])?;
+    if held.is_empty() || worktree.join("note").exists() {
+        fail(played.story())
+    } else {
+        Ok(())
+    }
 }
 
 /// Waits until the newest state fits.
-async fn until(state: &mut tokio::sync::watch::Receiver<std::sync::Arc<RunState>>, fits: impl Fn(&RunState) -> bool) {
+async fn until(
+    state: &mut tokio::sync::watch::Receiver<std::sync::Arc<RunState>>,
+    fits: impl Fn(&RunState) -> bool,
+) {
     let _ = state.wait_for(|state| fits(state)).await;
 }
 
@@ -302,11 +580,17 @@ fn a_vanished_worktree() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
         script
-            .rule(Rule::task(task).returned(ReturnCause::Conflict).call("run_shell_command", &sleep))
+            .rule(
+                Rule::task(task)
+                    .returned(ReturnCause::Conflict)
+                    .call("run_shell_command", &sleep),
+            )
             // The file that it changed is gone; it reads it again.
             .rule(read(Rule::task(task).turn(4), "src/lib.txt"))
     });
-    let run = stopped_in_repair(&world, (&script, 3), |worktree| Ok(std::fs::remove_dir_all(worktree)?))?;
+    let run = stopped_in_repair(&world, (&script, 3), |worktree| {
+        Ok(std::fs::remove_dir_all(worktree)?)
+    })?;
     require_both(&world, &world.resume(&run, &script, |_| {})?)
 }
 
@@ -322,7 +606,12 @@ fn stopped_in_repair(
         let run = coordinator.start(plan_input(CLASH)?).await?;
         let mut state = run.watch();
         let runs = |record: &TaskRecord| record.turns() == turn && !record.open_calls().is_empty();
-        until(&mut state, |state| state.tasks().any(|record| record.repair().is_some() && runs(record))).await;
+        until(&mut state, |state| {
+            state
+                .tasks()
+                .any(|record| record.repair().is_some() && runs(record))
+        })
+        .await;
         run.raise(ShutdownLevel::Stop);
         let id = run.id().clone();
         run.wait().await?;
@@ -331,7 +620,9 @@ fn stopped_in_repair(
     // That of the other task went when it was merged.
     let places = ["T1", "T2"].map(|task| coordinator.layout().worktree(&run, &task.into()));
     let there: Vec<_> = places.iter().filter(|place| place.exists()).collect();
-    let [worktree] = there.as_slice() else { return fail(format!("{there:?}")) };
+    let [worktree] = there.as_slice() else {
+        return fail(format!("{there:?}"));
+    };
     act(worktree)?;
     Ok(run)
 }
@@ -342,18 +633,28 @@ fn a_vanished_entry() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
         script
-            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
+            .rule(read(
+                Rule::task(task).returned(ReturnCause::Conflict),
+                "src/lib.txt",
+            ))
             .rule(Rule::task(task).turn(5).call("run_shell_command", &sleep))
     });
     let run = stopped_in_repair(&world, (&script, 5), |worktree| {
         let pointer = std::fs::read_to_string(worktree.join(".git"))?;
-        Ok(std::fs::remove_dir_all(pointer.trim_start_matches("gitdir: ").trim_end())?)
+        Ok(std::fs::remove_dir_all(
+            pointer.trim_start_matches("gitdir: ").trim_end(),
+        )?)
     })?;
     require_both(&world, &world.resume(&run, &script, |_| {})?)
 }
 
 /// Queues a command for a run, resumes the run, and plays it to its end.
-fn ask(world: &World, played: Played, script: &Script, command: &Request) -> Result<Played, Failed> {
+fn ask(
+    world: &World,
+    played: Played,
+    script: &Script,
+    command: &Request,
+) -> Result<Played, Failed> {
     let run = played.report.run_id.clone();
     played.coordinator.store().send(&run, command)?;
     drop(played);
@@ -361,20 +662,35 @@ fn ask(world: &World, played: Played, script: &Script, command: &Request) -> Res
 }
 
 fn reject() -> Request {
-    Request::Reject { task: "T1".into(), message: "not so".to_owned(), at: None }
+    Request::Reject {
+        task: "T1".into(),
+        message: "not so".to_owned(),
+        at: None,
+    }
 }
 
 fn a_child_that_conflicts() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
-        script.rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
+        script.rule(read(
+            Rule::task(task).returned(ReturnCause::Conflict),
+            "src/lib.txt",
+        ))
     });
     let coordinator = world.coordinator(&script, |_| {})?;
-    let child = |id: &str| ChildSpec { id: Some(id.into()), ..ChildSpec::new("change the second line") };
+    let child = |id: &str| ChildSpec {
+        id: Some(id.into()),
+        ..ChildSpec::new("change the second line")
+    };
     let report = runtime()?.block_on(async {
-        let (one, two) = (coordinator.spawn(child("T1")).await?, coordinator.spawn(child("T2")).await?);
+        let (one, two) = (
+            coordinator.spawn(child("T1")).await?,
+            coordinator.spawn(child("T2")).await?,
+        );
         coordinator.merge(&[one, two]).await?;
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
         Ok::<_, Failed>(report)
     })?;
     require_both(&world, &Played::of(coordinator, report)?)
@@ -385,12 +701,25 @@ fn deletions_are_confirmed() -> Outcome {
     let remove = json!({"command": "rm -r src kept.txt README.md"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &remove))
-        .rule(Rule::task("T1").returned(ReturnCause::Deletions).text("The task asks for it."))
+        .rule(
+            Rule::task("T1")
+                .returned(ReturnCause::Deletions)
+                .text("The task asks for it."),
+        )
         .rule(done("T1"));
     let played = world.play("- [ ] T1 remove\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
-    let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
-    if files == ".gitignore" { Ok(()) } else { fail(files) }
+    let files = world.repository.git(&[
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &played.report.integration_branch,
+    ])?;
+    if files == ".gitignore" {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 /// An agent that only says "done" again has recorded nothing; one that restores the files and
@@ -398,49 +727,98 @@ fn deletions_are_confirmed() -> Outcome {
 fn an_empty_tree() -> Outcome {
     let world = World::lived_in()?;
     let files = [".gitignore", "README.md", "kept.txt", "src/lib.txt"];
-    let emptied = |task| shell(Rule::task(task).turn(1), "find . -name .git -prune -o -type f -exec rm -f {} +");
+    let emptied = |task| {
+        shell(
+            Rule::task(task).turn(1),
+            "find . -name .git -prune -o -type f -exec rm -f {} +",
+        )
+    };
     // Not with git: it needs a configuration that commands of the fallback tier cannot read.
     let anew = format!("mkdir -p src && touch {}", files.join(" "));
     let delete = |rule: Rule, file: &str| rule.call("delete_file", &json!({ "path": file }));
-    let recorded = Script::default().rule(emptied("T1")).rule(done("T1").turn(2));
-    let recorded = recorded.rule(shell(Rule::task("T1").returned(ReturnCause::Deletions), &anew));
+    let recorded = Script::default()
+        .rule(emptied("T1"))
+        .rule(done("T1").turn(2));
+    let recorded = recorded.rule(shell(
+        Rule::task("T1").returned(ReturnCause::Deletions),
+        &anew,
+    ));
     let script = recorded
-        .rule(files.iter().fold(Rule::task("T1").turn(4), |rule, file| delete(rule, file)))
+        .rule(
+            files
+                .iter()
+                .fold(Rule::task("T1").turn(4), |rule, file| delete(rule, file)),
+        )
         .rule(done("T1"))
         .rule(emptied("T2"))
         .rule(done("T2"));
     let refused = world.play("- [ ] T2 empty it\n", &script, |_| {})?;
     refused.require(1, &[("T2", FailedTask)])?;
-    refused.require_failure("T2", FailureCause::Worktree, "no file is left, and the deletion of 4 was not recorded")?;
-    let in_tree = |branch: &str| world.repository.git(&["ls-tree", "-r", "--name-only", branch]);
+    refused.require_failure(
+        "T2",
+        FailureCause::Worktree,
+        "no file is left, and the deletion of 4 was not recorded",
+    )?;
+    let in_tree = |branch: &str| {
+        world
+            .repository
+            .git(&["ls-tree", "-r", "--name-only", branch])
+    };
     let branch = refused.report.run_id.task_branch(&"T2".into());
     if in_tree(&branch)?.lines().ne(files) {
         return fail(refused.story());
     }
     let accepted = world.play("- [ ] T1 empty it\n", &script, |_| {})?;
     accepted.require(0, &[("T1", Merged)])?;
-    if in_tree(&accepted.report.integration_branch)?.is_empty() { Ok(()) } else { fail(accepted.story()) }
+    if in_tree(&accepted.report.integration_branch)?.is_empty() {
+        Ok(())
+    } else {
+        fail(accepted.story())
+    }
 }
 
 fn shell(rule: Rule, command: &str) -> Rule {
     rule.call("run_shell_command", &json!({ "command": command }))
 }
 
-/// An agent leaves files under names that git refuses, and so does an agent whose role only reports.
+/// An agent leaves files under names that git refuses, and so does an agent whose role only
+/// reports.
 fn unstorable_work() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), "mkdir -p lib/.GIT && echo 1 > lib/.GIT/kept && echo 1 > one.txt"))
-        .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), "mv lib/.GIT lib/git"))
+        .rule(shell(
+            Rule::task("T1").turn(1),
+            "mkdir -p lib/.GIT && echo 1 > lib/.GIT/kept && echo 1 > one.txt",
+        ))
+        .rule(shell(
+            Rule::task("T1").returned(ReturnCause::Unstorable),
+            "mv lib/.GIT lib/git",
+        ))
         .rule(done("T1"))
-        .rule(shell(Rule::task("T2").turn(1), "mkdir .git. && touch .git./x"))
-        .rule(shell(Rule::task("T2").returned(ReturnCause::Unstorable), "rm -r .git."))
+        .rule(shell(
+            Rule::task("T2").turn(1),
+            "mkdir .git. && touch .git./x",
+        ))
+        .rule(shell(
+            Rule::task("T2").returned(ReturnCause::Unstorable),
+            "rm -r .git.",
+        ))
         .rule(done("T2"));
     let played = world.play("- [ ] T1 make\n- [ ] T2 look @reviewer\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     played.require_told("T1", &["lib/.GIT/kept"])?;
-    let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch, "lib"])?;
-    if files == "lib/git/kept" { Ok(()) } else { fail(files) }
+    let files = world.repository.git(&[
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &played.report.integration_branch,
+        "lib",
+    ])?;
+    if files == "lib/git/kept" {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 /// Confirmed deletions are not asked about again, and rejected work does not become new work,
@@ -449,7 +827,10 @@ fn unstorable_in_between() -> Outcome {
     let world = World::lived_in()?;
     let spoils = |rule: Rule| shell(rule, "mkdir .GIT && touch .GIT/x");
     let mut script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), "rm -r src kept.txt README.md"))
+        .rule(shell(
+            Rule::task("T1").turn(1),
+            "rm -r src kept.txt README.md",
+        ))
         .rule(spoils(Rule::task("T1").returned(ReturnCause::Deletions)))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(spoils(Rule::task("T2").returned(ReturnCause::Rejected)));
@@ -459,22 +840,43 @@ fn unstorable_in_between() -> Outcome {
     }
     let plan = "- [ ] T1 remove\n- [ ] T2 make (review: required)\n";
     let played = world.play(plan, &script, |_| {})?;
-    played.require(3, &[("T1", Merged), ("T2", orchestrate_core::TaskState::AwaitingReview)])?;
-    let reject = Request::Reject { task: "T2".into(), message: "not so".to_owned(), at: None };
-    ask(&world, played, &script, &reject)?.require_failure("T2", FailureCause::NoChanges, "without changing a file")
+    played.require(
+        3,
+        &[
+            ("T1", Merged),
+            ("T2", orchestrate_core::TaskState::AwaitingReview),
+        ],
+    )?;
+    let reject = Request::Reject {
+        task: "T2".into(),
+        message: "not so".to_owned(),
+        at: None,
+    };
+    ask(&world, played, &script, &reject)?.require_failure(
+        "T2",
+        FailureCause::NoChanges,
+        "without changing a file",
+    )
 }
 
 /// An agent does not mend its work, and a command cannot; nothing of theirs is lost.
 fn unstorable_for_good() -> Outcome {
     let world = World::lived_in()?;
     let command = "mkdir .GIT && echo kept > .GIT/kept";
-    let script = Script::default().rule(shell(Rule::task("T1").turn(1), command)).rule(done("T1"));
-    let plan = format!("- [ ] T1 make\n- [ ] T2 make (run: {command})\n- [ ] T3 make (run: touch three)\n");
+    let script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), command))
+        .rule(done("T1"));
+    let plan = format!(
+        "- [ ] T1 make\n- [ ] T2 make (run: {command})\n- [ ] T3 make (run: touch three)\n"
+    );
     let played = world.play(&plan, &script, |_| {})?;
     played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
     for task in ["T1", "T2"] {
         played.require_failure(task, FailureCause::Worktree, ".GIT/kept")?;
-        let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
+        let worktree = played
+            .coordinator
+            .layout()
+            .worktree(&played.report.run_id, &task.into());
         if std::fs::read_to_string(worktree.join(".GIT/kept"))? != "kept\n" {
             return fail("the file is gone");
         }
@@ -485,11 +887,29 @@ fn unstorable_for_good() -> Outcome {
     }
     // Another attempt of the command would start in a clean worktree, so the user is told which
     // file prevents that.
-    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T2".into());
-    let played = ask(&world, played, &script, &Request::Retry { task: "T2".into(), message: None })?;
-    let told = format!("save the files in {} before replacing them: store .GIT/kept", worktree.display());
+    let worktree = played
+        .coordinator
+        .layout()
+        .worktree(&played.report.run_id, &"T2".into());
+    let played = ask(
+        &world,
+        played,
+        &script,
+        &Request::Retry {
+            task: "T2".into(),
+            message: None,
+        },
+    )?;
+    let told = format!(
+        "save the files in {} before replacing them: store .GIT/kept",
+        worktree.display()
+    );
     played.require_failure("T2", FailureCause::Worktree, &told)?;
-    if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
+    if worktree.join(".GIT/kept").exists() {
+        Ok(())
+    } else {
+        fail("the file is gone")
+    }
 }
 
 /// A shell writes and deletes files that no file tool may, under names of any case.
@@ -503,17 +923,44 @@ fn configuration_by_commands() -> Outcome {
     let mend = "rm -r Orchestrate.toml .orchestrate agents/a.Md && echo old > agents/old.md";
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), spoil))
-        .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), mend))
+        .rule(shell(
+            Rule::task("T1").returned(ReturnCause::Unstorable),
+            mend,
+        ))
         .rule(done("T1"));
     let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > ORCHESTRATE.TOML)\n- [ ] T3 make (run: touch three)\n";
     let played = world.play(plan, &script, |_| {})?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
-    played.require_told("T1", &["`.orchestrate/x`", "`Orchestrate.toml`", "`agents/a.Md`", "`agents/old.md`"])?;
+    played.require_told(
+        "T1",
+        &[
+            "`.orchestrate/x`",
+            "`Orchestrate.toml`",
+            "`agents/a.Md`",
+            "`agents/old.md`",
+        ],
+    )?;
     played.require_failure("T2", FailureCause::Worktree, "`ORCHESTRATE.TOML`")?;
-    let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    let files = world.repository.git(&[
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &played.report.integration_branch,
+    ])?;
     let has = |name: &str| files.lines().any(|file| file == name);
-    let spoilt = ["Orchestrate.toml", "ORCHESTRATE.TOML", ".orchestrate/x", "agents/a.Md"].into_iter().any(has);
-    if has("agents/old.md") && has("one.txt") && !spoilt { Ok(()) } else { fail(files) }
+    let spoilt = [
+        "Orchestrate.toml",
+        "ORCHESTRATE.TOML",
+        ".orchestrate/x",
+        "agents/a.Md",
+    ]
+    .into_iter()
+    .any(has);
+    if has("agents/old.md") && has("one.txt") && !spoilt {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 /// The user's rules allow files: one rule for a tool, which may then write where a command may not,
@@ -525,7 +972,10 @@ fn opened_to_a_tool() -> Outcome {
     let script = Script::default()
         .rule(put(Rule::task("T1").turn(1), "agents/tool.md", "1\n"))
         .rule(shell(Rule::task("T1").turn(2), spoil))
-        .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), "rm agents/command.md orchestrate.toml"))
+        .rule(shell(
+            Rule::task("T1").returned(ReturnCause::Unstorable),
+            "rm agents/command.md orchestrate.toml",
+        ))
         .rule(done("T1"));
     let plan = "- [ ] T1 make\n- [ ] T2 make (run: mkdir -p agents && echo 1 > agents/b.md)\n\
                 - [ ] T3 make (run: mkdir -p agents && echo 1 > agents/c.md)\n";
@@ -534,10 +984,21 @@ fn opened_to_a_tool() -> Outcome {
     })?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
     played.require_told("T1", &["`agents/command.md`", "`orchestrate.toml`"])?;
-    let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    let files = world.repository.git(&[
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &played.report.integration_branch,
+    ])?;
     let has = |name: &str| files.lines().any(|file| file == name);
-    let spoilt = ["agents/command.md", "orchestrate.toml", "agents/b.md"].into_iter().any(has);
-    if has("agents/tool.md") && has("agents/c.md") && !spoilt { Ok(()) } else { fail(files) }
+    let spoilt = ["agents/command.md", "orchestrate.toml", "agents/b.md"]
+        .into_iter()
+        .any(has);
+    if has("agents/tool.md") && has("agents/c.md") && !spoilt {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 /// Files that a failed attempt has written but not committed are there for the next, even if other
@@ -554,7 +1015,10 @@ fn unfinished_work_goes_on() -> Outcome {
     let plan = "- [ ] T1 one (turns: 2)\n- [ ] T2 two\n";
     let played = world.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
-    let retry = Request::Retry { task: "T1".into(), message: None };
+    let retry = Request::Retry {
+        task: "T1".into(),
+        message: None,
+    };
     let played = ask(&world, played, &script, &retry)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let text = world.merged(&played.report, "half.txt")?;
@@ -564,7 +1028,9 @@ fn unfinished_work_goes_on() -> Outcome {
 /// A role that does not exist fails its task alone.
 fn an_error_of_one_task() -> Outcome {
     let world = World::lived_in()?;
-    let script = Script::default().rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let script = Script::default()
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
     let coordinator = world.coordinator(&script, |_| {})?;
     let named = |id: &str, role: Option<&str>| Task {
         id: id.into(),
@@ -572,7 +1038,10 @@ fn an_error_of_one_task() -> Outcome {
         ..Task::default()
     };
     let tasks = vec![named("T1", Some("nobody")), named("T2", None)];
-    let report = runtime()?.block_on(coordinator.run(PlanInput { tasks, ..PlanInput::default() }))?;
+    let report = runtime()?.block_on(coordinator.run(PlanInput {
+        tasks,
+        ..PlanInput::default()
+    }))?;
     let played = Played::of(coordinator, report)?;
     played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Setup, "nobody")
@@ -581,12 +1050,22 @@ fn an_error_of_one_task() -> Outcome {
 fn a_plan_that_cannot_run() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
-    let task = |id: &str, on: &str| Task { id: id.into(), depends: vec![on.into()], ..Task::default() };
+    let task = |id: &str, on: &str| Task {
+        id: id.into(),
+        depends: vec![on.into()],
+        ..Task::default()
+    };
     for (tasks, why) in [
         (vec![task("T1", "T9")], "find `T9`, which `T1` depends on"),
-        (vec![task("T1", "T2"), task("T2", "T1")], "depend on each other"),
+        (
+            vec![task("T1", "T2"), task("T2", "T1")],
+            "depend on each other",
+        ),
     ] {
-        match runtime()?.block_on(coordinator.run(PlanInput { tasks, ..PlanInput::default() })) {
+        match runtime()?.block_on(coordinator.run(PlanInput {
+            tasks,
+            ..PlanInput::default()
+        })) {
             Err(error) if error.to_string().contains(why) => {}
             other => return fail(format!("{other:?}")),
         }
@@ -596,25 +1075,42 @@ fn a_plan_that_cannot_run() -> Outcome {
 
 fn the_runs_check_has_what_every_worktree_has() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write("local.log", "ignored, and wanted everywhere\n")?;
+    world
+        .repository
+        .write("local.log", "ignored, and wanted everywhere\n")?;
     world.repository.write(".worktreeinclude", "local.log\n")?;
-    let played = world.play("- [ ] T1 make (run: echo 1 > one.txt)\n", &Script::default(), |settings| {
-        settings.run.worktree_setup = Some("mkdir -p made && echo x > made/x.log".to_owned());
-        settings.run.verify = Some("test -e local.log && test -e made/x.log && test -e one.txt".to_owned());
-    })?;
+    let played = world.play(
+        "- [ ] T1 make (run: echo 1 > one.txt)\n",
+        &Script::default(),
+        |settings| {
+            settings.run.worktree_setup = Some("mkdir -p made && echo x > made/x.log".to_owned());
+            settings.run.verify =
+                Some("test -e local.log && test -e made/x.log && test -e one.txt".to_owned());
+        },
+    )?;
     played.require(0, &[("T1", Merged)])
 }
 
 fn a_run_keeps_its_endpoint() -> Outcome {
     let world = World::lived_in()?;
     let (url, script) = ("http://127.0.0.1:9/v1", "examples/quickstart/script.jsonl");
-    let played = world.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
-        settings.base_url = Some(url.to_owned());
-        settings.run.model = Some(format!("script:{script}"));
-    })?;
-    let recorded = played.coordinator.store().state(&played.report.run_id)?.settings;
+    let played = world.play(
+        "- [ ] T1 make (run: true)\n",
+        &Script::default(),
+        |settings| {
+            settings.base_url = Some(url.to_owned());
+            settings.run.model = Some(format!("script:{script}"));
+        },
+    )?;
+    let recorded = played
+        .coordinator
+        .store()
+        .state(&played.report.run_id)?
+        .settings;
     let model = format!("script:{}/{script}", std::env::current_dir()?.display());
-    if (recorded.base_url.as_deref(), recorded.model.as_deref()) == (Some(url), Some(model.as_str())) {
+    if (recorded.base_url.as_deref(), recorded.model.as_deref())
+        == (Some(url), Some(model.as_str()))
+    {
         return Ok(());
     }
     fail(format!("{recorded:?}"))
@@ -623,8 +1119,12 @@ fn a_run_keeps_its_endpoint() -> Outcome {
 /// A run whose model is missing is refused before anything is recorded, and can be resumed later.
 fn a_run_without_its_model() -> Outcome {
     let world = World::lived_in()?;
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
-    let played = world.play("- [ ] T1 one\n", &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 one\n", &script, |settings| {
+        settings.run.merge = MergeMode::Review
+    })?;
     let (run, facts) = (played.report.run_id.clone(), played.facts.len());
     drop(played);
     let elsewhere = |settings: &mut orchestrate_coordinator::Settings| settings.run.model = None;
@@ -644,14 +1144,29 @@ fn children_have_possible_ids() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     runtime()?.block_on(async {
-        let child = |id: &str| ChildSpec { id: Some(id.into()), ..ChildSpec::new("do it") };
+        let child = |id: &str| ChildSpec {
+            id: Some(id.into()),
+            ..ChildSpec::new("do it")
+        };
         let nobody = Some("nobody".to_owned());
         for (spec, why) in [
             (child("integration"), "reserved"),
             (child(""), "an id is made of"),
             (child(&"a".repeat(65)), "at most 64 bytes"),
-            (ChildSpec { role: nobody.clone(), ..child("a") }, "the role 'nobody'"),
-            (ChildSpec { parent: Some("z".into()), ..child("a") }, "its parent, agent z, does not exist"),
+            (
+                ChildSpec {
+                    role: nobody.clone(),
+                    ..child("a")
+                },
+                "the role 'nobody'",
+            ),
+            (
+                ChildSpec {
+                    parent: Some("z".into()),
+                    ..child("a")
+                },
+                "its parent, agent z, does not exist",
+            ),
         ] {
             match coordinator.spawn(spec).await {
                 Err(error) if error.to_string().contains(why) => {}
@@ -659,7 +1174,13 @@ fn children_have_possible_ids() -> Outcome {
                 Ok(_) => return fail(format!("{why}: it was spawned")),
             }
         }
-        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
-        if report.tasks.is_empty() { Ok(()) } else { fail(format!("{report:#?}")) }
+        let Some(report) = coordinator.finish().await? else {
+            return fail("no run was open");
+        };
+        if report.tasks.is_empty() {
+            Ok(())
+        } else {
+            fail(format!("{report:#?}"))
+        }
     })
 }

@@ -16,26 +16,59 @@ use libtest_mimic::Failed;
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
-    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let tiers = [
+        (Confinement::Full, "full"),
+        (Confinement::Fallback, "fallback"),
+    ];
     let network = tiers.map(|(tier, name)| {
-        case(format!("setup::only_an_allowed_setup_reaches_the_network ({name})"), move || network(tier)).in_tier(tier)
+        case(
+            format!("setup::only_an_allowed_setup_reaches_the_network ({name})"),
+            move || network(tier),
+        )
+        .in_tier(tier)
     });
     let configured = tiers.map(|(tier, name)| {
-        let name = format!("setup::what_names_its_folder_is_shared_where_all_have_the_same ({name})");
+        let name =
+            format!("setup::what_names_its_folder_is_shared_where_all_have_the_same ({name})");
         case(name, move || configured(tier)).in_tier(tier)
     });
     let others = [
-        case("setup::its_result_is_shared_and_leads_into_each_worktree", shared),
-        case("setup::a_result_that_cannot_be_moved_is_made_in_each_worktree", made_in_each),
-        case("setup::what_an_agent_writes_never_runs_with_the_network", never_of_an_agent),
-        case("setup::a_host_that_is_not_named_is_refused_and_said", refused_host),
-        case("setup::a_change_of_what_it_reads_has_to_pass_without_the_network", changed_inputs),
+        case(
+            "setup::its_result_is_shared_and_leads_into_each_worktree",
+            shared,
+        ),
+        case(
+            "setup::a_result_that_cannot_be_moved_is_made_in_each_worktree",
+            made_in_each,
+        ),
+        case(
+            "setup::what_an_agent_writes_never_runs_with_the_network",
+            never_of_an_agent,
+        ),
+        case(
+            "setup::a_host_that_is_not_named_is_refused_and_said",
+            refused_host,
+        ),
+        case(
+            "setup::a_change_of_what_it_reads_has_to_pass_without_the_network",
+            changed_inputs,
+        ),
         case("setup::a_failed_setup_is_not_shared", failed),
-        case("setup::a_setup_that_fails_with_the_network_runs_once", failed_once),
-        case("setup::a_landing_is_checked_after_its_run_was_cleaned", cleaned_before_landing),
+        case(
+            "setup::a_setup_that_fails_with_the_network_runs_once",
+            failed_once,
+        ),
+        case(
+            "setup::a_landing_is_checked_after_its_run_was_cleaned",
+            cleaned_before_landing,
+        ),
         case("setup::its_worktree_is_cleaned_with_the_run", cleaned),
     ];
-    network.into_iter().chain(configured).chain(others).collect()
+    network
+        .into_iter()
+        .chain(configured)
+        .chain(others)
+        .collect()
 }
 
 /// A server on the loopback that records what is asked of it, and answers nothing.
@@ -55,12 +88,16 @@ impl Server {
                 let mut reader = BufReader::new(stream);
                 let _ = reader.read_line(&mut request);
                 let path = request.split('/').nth(1).unwrap_or_default().to_owned();
-                record.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+                record
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(path);
                 let mut line = String::new();
                 while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 2) {
                     line.clear();
                 }
-                let none = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let none =
+                    "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
                 let _ = reader.get_mut().write_all(none.as_bytes());
             }
         });
@@ -79,23 +116,36 @@ impl Server {
 
     /// Returns what was asked for, sorted.
     fn asked(&self) -> Vec<String> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut asked = self
+            .asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         asked.sort();
         asked
     }
 }
 
 fn network(tier: Confinement) -> Outcome {
-    for (setup_network, is_named, expected) in
-        [(false, true, vec![]), (true, false, vec![]), (true, true, vec!["setup".to_owned()])]
-    {
+    for (setup_network, is_named, expected) in [
+        (false, true, vec![]),
+        (true, false, vec![]),
+        (true, true, vec!["setup".to_owned()]),
+    ] {
         let (world, server) = (World::plain()?, Server::start()?);
         let command = json!({"command": server.ask("agent")});
         let script = Script::default()
             .rule(Rule::task("T1").turn(1).call("run_shell_command", &command))
-            .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+            .rule(
+                Rule::task("T1")
+                    .turn(2)
+                    .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+            )
             .rule(done("T1"));
-        let plan = format!("- [ ] T1 make it\n- [ ] T2 ask (run: {}; touch two.txt)\n", server.ask("run"));
+        let plan = format!(
+            "- [ ] T1 make it\n- [ ] T2 ask (run: {}; touch two.txt)\n",
+            server.ask("run")
+        );
         let played = world.play(&plan, &script, |settings| {
             settings.confinement = ConfinementChoice::Exactly(tier);
             settings.run.worktree_setup = Some(server.ask("setup"));
@@ -107,7 +157,10 @@ fn network(tier: Confinement) -> Outcome {
         played.require(0, &[("T1", Merged), ("T2", Merged)])?;
         let asked = server.asked();
         if asked != expected {
-            return fail(format!("with setup_network = {setup_network}, {is_named}: {asked:?}\n{}", played.story()));
+            return fail(format!(
+                "with setup_network = {setup_network}, {is_named}: {asked:?}\n{}",
+                played.story()
+            ));
         }
     }
     Ok(())
@@ -126,7 +179,9 @@ fn ids(setup: &str, each: &str, confinement: ConfinementChoice) -> Result<Vec<St
     world.repository.write(".gitignore", "made/\n")?;
     world.repository.git(&["add", "."])?;
     world.repository.git(&["commit", "-q", "-m", "Ignore"])?;
-    let task = |id: &str, rest: &str| format!("- [ ] {id} note (run: {each} && cp made/id {id}.txt){rest}\n");
+    let task = |id: &str, rest: &str| {
+        format!("- [ ] {id} note (run: {each} && cp made/id {id}.txt){rest}\n")
+    };
     let plan = [task("T1", ""), task("T2", ""), task("T3", " (depends: T1)")].concat();
     let played = world.play(&plan, &Script::default(), |settings| {
         settings.confinement = confinement;
@@ -135,14 +190,23 @@ fn ids(setup: &str, each: &str, confinement: ConfinementChoice) -> Result<Vec<St
         settings.run.verify_base = true;
     })?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
-    ["T1.txt", "T2.txt", "T3.txt"].iter().map(|file| world.merged(&played.report, file)).collect()
+    ["T1.txt", "T2.txt", "T3.txt"]
+        .iter()
+        .map(|file| world.merged(&played.report, file))
+        .collect()
 }
 
 /// The base has one result; where the tree is another one, the setup runs again.
 fn shared() -> Outcome {
     let ids = ids(MAKES, LEADS_HERE, ConfinementChoice::Strongest)?;
-    let [first, second, third] = ids.as_slice() else { return fail(ids.join(" ")) };
-    if first == second && second != third { Ok(()) } else { fail(ids.join(" ")) }
+    let [first, second, third] = ids.as_slice() else {
+        return fail(ids.join(" "));
+    };
+    if first == second && second != third {
+        Ok(())
+    } else {
+        fail(ids.join(" "))
+    }
 }
 
 fn made_in_each() -> Outcome {
@@ -152,30 +216,49 @@ fn made_in_each() -> Outcome {
     Ok(())
 }
 
-/// What a configuration has recorded is the same path for all worktrees where each is mounted at the checkout's.
+/// What a configuration has recorded is the same path for all worktrees where each is mounted at
+/// the checkout's.
 fn configured(tier: Confinement) -> Outcome {
     let is_mounted = tier == Confinement::Full;
-    require_shared(is_mounted, "echo \"SOURCE=$PWD\" > made/CMakeCache.txt", ConfinementChoice::Exactly(tier))
+    require_shared(
+        is_mounted,
+        "echo \"SOURCE=$PWD\" > made/CMakeCache.txt",
+        ConfinementChoice::Exactly(tier),
+    )
 }
 
-/// Requires that two worktrees have the same result of a setup that ends with this command, or each its own.
+/// Requires that two worktrees have the same result of a setup that ends with this command, or each
+/// its own.
 fn require_shared(expected: bool, command: &str, confinement: ConfinementChoice) -> Outcome {
     let setup = format!("{MAKES}; test -e made/again || {{ touch made/again; {command}; }}");
     let ids = ids(&setup, LEADS_HERE, confinement)?;
-    let [first, second, _] = ids.as_slice() else { return fail(ids.join(" ")) };
-    if (first == second) == expected { Ok(()) } else { fail(format!("{command}: {}", ids.join(" "))) }
+    let [first, second, _] = ids.as_slice() else {
+        return fail(ids.join(" "));
+    };
+    if (first == second) == expected {
+        Ok(())
+    } else {
+        fail(format!("{command}: {}", ids.join(" ")))
+    }
 }
 
-/// The setup runs a file of the repository, which an agent changes; its result on the base has to do from then on.
+/// The setup runs a file of the repository, which an agent changes; its result on the base has to
+/// do from then on.
 fn never_of_an_agent() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     world.repository.write(".gitignore", "made/\n")?;
-    world.repository.write("setup.sh", &format!("mkdir -p made; touch made/x; {}\n", server.ask("setup")))?;
+    world.repository.write(
+        "setup.sh",
+        &format!("mkdir -p made; touch made/x; {}\n", server.ask("setup")),
+    )?;
     world.repository.git(&["add", "."])?;
     world.repository.git(&["commit", "-q", "-m", "Set up"])?;
     let evil = json!({"command": format!("echo '{}' > setup.sh", server.ask("evil"))});
-    let script = Script::default().rule(Rule::task("T1").turn(1).call("run_shell_command", &evil)).rule(done("T1"));
-    let plan = "- [ ] T1 change it\n- [ ] T2 look (run: test -e made/x && touch two.txt) (depends: T1)\n";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &evil))
+        .rule(done("T1"));
+    let plan =
+        "- [ ] T1 change it\n- [ ] T2 look (run: test -e made/x && touch two.txt) (depends: T1)\n";
     let played = world.play(plan, &script, |settings| {
         settings.run.worktree_setup = Some("sh setup.sh".to_owned());
         settings.run.setup_network = true;
@@ -185,15 +268,21 @@ fn never_of_an_agent() -> Outcome {
     })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let asked = server.asked();
-    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
+    if asked == ["setup"] {
+        Ok(())
+    } else {
+        fail(format!("{asked:?}\n{}", played.story()))
+    }
 }
 
-/// What the setup made from the base may not fit; without the network, it cannot be made anew. It fits again once the
-/// change is reverted, and not what the setup has made in between.
+/// What the setup made from the base may not fit; without the network, it cannot be made anew. It
+/// fits again once the change is reverted, and not what the setup has made in between.
 fn changed_inputs() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
-    let setup =
-        format!("mkdir -p made && {} && grep -qF one package.json && cp package.json made/", server.ask("setup"));
+    let setup = format!(
+        "mkdir -p made && {} && grep -qF one package.json && cp package.json made/",
+        server.ask("setup")
+    );
     world.repository.write(".gitignore", "made/\n")?;
     world.repository.write("package.json", "{\"one\": 1}\n")?;
     world.repository.git(&["add", "."])?;
@@ -210,9 +299,17 @@ fn changed_inputs() -> Outcome {
         settings.run.verify_base = true;
     })?;
     played.require(1, &[("T1", Merged), ("T2", Merged), ("T3", FailedTask)])?;
-    played.require_failure("T3", FailureCause::Check, "change what the setup reads in your checkout")?;
+    played.require_failure(
+        "T3",
+        FailureCause::Check,
+        "change what the setup reads in your checkout",
+    )?;
     let asked = server.asked();
-    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
+    if asked == ["setup"] {
+        Ok(())
+    } else {
+        fail(format!("{asked:?}\n{}", played.story()))
+    }
 }
 
 /// Three tasks learn of one failure, and what to do about it.
@@ -220,31 +317,64 @@ fn failed_once() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     let plan = "- [ ] T1 one (run: true)\n- [ ] T2 two (run: true)\n- [ ] T3 three (run: true)\n";
     let played = world.play(plan, &Script::default(), |settings| {
-        settings.run.worktree_setup = Some(format!("{}; echo npm error code E401; exit 1", server.ask("setup")));
+        settings.run.worktree_setup = Some(format!(
+            "{}; echo npm error code E401; exit 1",
+            server.ask("setup")
+        ));
         settings.run.setup_network = true;
         settings.run.setup_hosts = server.hosts();
     })?;
-    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
-    played.require_failure("T3", FailureCause::Setup, "private registries do not answer")?;
+    played.require(
+        1,
+        &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)],
+    )?;
+    played.require_failure(
+        "T3",
+        FailureCause::Setup,
+        "private registries do not answer",
+    )?;
     let asked = server.asked();
-    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
+    if asked == ["setup"] {
+        Ok(())
+    } else {
+        fail(format!("{asked:?}\n{}", played.story()))
+    }
 }
 
-/// A changed script, an import or a computed path may ask for anything; the consent names what is reached.
+/// A changed script, an import or a computed path may ask for anything; the consent names what is
+/// reached.
 fn refused_host() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
-    let played = world.play("- [ ] T1 one (run: true)\n", &Script::default(), |settings| {
-        settings.run.worktree_setup = Some(format!("echo asking; {}; exit 1", server.ask("setup")));
-        settings.run.setup_network = true;
-    })?;
+    let played = world.play(
+        "- [ ] T1 one (run: true)\n",
+        &Script::default(),
+        |settings| {
+            settings.run.worktree_setup =
+                Some(format!("echo asking; {}; exit 1", server.ask("setup")));
+            settings.run.setup_network = true;
+        },
+    )?;
     played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Setup, "name it in `worktree.setup_hosts`")?;
+    played.require_failure(
+        "T1",
+        FailureCause::Setup,
+        "name it in `worktree.setup_hosts`",
+    )?;
     played.require_failure("T1", FailureCause::Setup, "exit code 1: refused: ")?;
-    played.require_failure("T1", FailureCause::Setup, &format!("`{}` is no host of the setup", server.address))?;
-    if server.asked().is_empty() { Ok(()) } else { fail(played.story()) }
+    played.require_failure(
+        "T1",
+        FailureCause::Setup,
+        &format!("`{}` is no host of the setup", server.address),
+    )?;
+    if server.asked().is_empty() {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
-/// The check of a merge with what the user has committed meanwhile needs what the setup made, and so the network.
+/// The check of a merge with what the user has committed meanwhile needs what the setup made, and
+/// so the network.
 fn cleaned_before_landing() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     world.repository.write(".gitignore", "made/\n")?;
@@ -265,30 +395,56 @@ fn cleaned_before_landing() -> Outcome {
     world.repository.git(&["commit", "-q", "-m", "Meanwhile"])?;
     world.types(&["land"], 0)?;
     let asked = server.asked();
-    if asked == ["setup", "setup"] { Ok(()) } else { fail(format!("{asked:?}")) }
+    if asked == ["setup", "setup"] {
+        Ok(())
+    } else {
+        fail(format!("{asked:?}"))
+    }
 }
 
 fn failed() -> Outcome {
     let world = World::plain()?;
-    let played = world.play("- [ ] T1 one (run: touch one.txt)\n", &Script::default(), |settings| {
-        settings.run.worktree_setup = Some("touch half; echo no such package; exit 4".to_owned());
-    })?;
+    let played = world.play(
+        "- [ ] T1 one (run: touch one.txt)\n",
+        &Script::default(),
+        |settings| {
+            settings.run.worktree_setup =
+                Some("touch half; echo no such package; exit 4".to_owned());
+        },
+    )?;
     played.require(1, &[("T1", FailedTask)])?;
     played.require_failure("T1", FailureCause::Setup, "exit code 4\nno such package")?;
-    let path = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
-    if path.join("half").exists() { fail("the result of a failed setup was shared") } else { Ok(()) }
+    let path = played
+        .coordinator
+        .layout()
+        .worktree(&played.report.run_id, &"T1".into());
+    if path.join("half").exists() {
+        fail("the result of a failed setup was shared")
+    } else {
+        Ok(())
+    }
 }
 
 fn cleaned() -> Outcome {
     let world = World::plain()?;
-    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'true'\n")?;
+    world
+        .repository
+        .write("orchestrate.toml", "[worktree]\nsetup = 'true'\n")?;
     world.types(&["config", "trust", "--yes"], 0)?;
     world.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
     world.types(&["run", &world.file("plan.md")], 0)?;
     let worktrees = world.repository.git(&["worktree", "list", "--porcelain"])?;
-    let path =
-        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/+setup")));
-    let Some(path) = path.map(Path::new) else { return fail(worktrees) };
+    let path = worktrees.lines().find_map(|line| {
+        line.strip_prefix("worktree ")
+            .filter(|path| path.ends_with("/+setup"))
+    });
+    let Some(path) = path.map(Path::new) else {
+        return fail(worktrees);
+    };
     world.types(&["clean"], 0)?;
-    if path.exists() { fail("the worktree of the setup is left") } else { Ok(()) }
+    if path.exists() {
+        fail("the worktree of the setup is left")
+    } else {
+        Ok(())
+    }
 }

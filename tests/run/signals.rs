@@ -12,8 +12,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
-    Case, Home, Invocation, Need, Outcome, Rule, Script, WITHOUT_BUBBLEWRAP, World, at, case, done, fail, git_program,
-    is_alive, require_gone, sandboxed, says, seconds, until, with_program,
+    Case, Home, Invocation, Need, Outcome, Rule, Script, WITHOUT_BUBBLEWRAP, World, at, case, done,
+    fail, git_program, is_alive, require_gone, sandboxed, says, seconds, until, with_program,
 };
 
 /// How long a command may take to start on a loaded machine.
@@ -22,23 +22,57 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("signals::ctrl_c_once_lets_what_runs_end", ctrl_c_once).needs(Need::TERMINAL),
-        case("signals::a_small_terminal_shows_the_total", a_small_terminal).needs(Need::TERMINAL),
-        case("signals::ctrl_c_twice_stops_and_the_run_goes_on_later", ctrl_c_twice_stops_and_the_run_goes_on_later)
-            .needs(Need::TERMINAL),
-        case("signals::ctrl_c_three_times_leaves_no_process_full", || ctrl_c_three_times(Confinement::Full))
-            .needs(Need::TERMINAL)
-            .in_tier(Confinement::Full),
-        case("signals::ctrl_c_three_times_leaves_no_process_fallback", || ctrl_c_three_times(Confinement::Fallback))
-            .needs(Need::TERMINAL)
-            .needs(Need::MOUNTS)
-            .in_tier(Confinement::Fallback),
-        case("signals::a_closed_terminal_stops_the_run", a_closed_terminal_stops_the_run).needs(Need::TERMINAL),
-        case("signals::a_kill_from_elsewhere_asks_no_process", a_kill_from_elsewhere),
-        sandboxed("signals::a_signal_stops_a_landing_that_has_moved_nothing", a_signal_before_a_landing_moves),
-        sandboxed("signals::a_signal_stops_the_landing_of_a_run", a_signal_before_the_landing_of_a_run_moves),
-        sandboxed("signals::a_landing_that_moves_goes_to_its_end", a_signal_while_a_landing_moves),
-        sandboxed("signals::a_kill_ends_a_git_that_never_would", a_kill_ends_a_git_that_never_would),
-        case("signals::the_journal_has_the_exit_code_of_the_process", the_journal_has_the_exit_code),
+        case(
+            "signals::a_small_terminal_shows_the_total",
+            a_small_terminal,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "signals::ctrl_c_twice_stops_and_the_run_goes_on_later",
+            ctrl_c_twice_stops_and_the_run_goes_on_later,
+        )
+        .needs(Need::TERMINAL),
+        case("signals::ctrl_c_three_times_leaves_no_process_full", || {
+            ctrl_c_three_times(Confinement::Full)
+        })
+        .needs(Need::TERMINAL)
+        .in_tier(Confinement::Full),
+        case(
+            "signals::ctrl_c_three_times_leaves_no_process_fallback",
+            || ctrl_c_three_times(Confinement::Fallback),
+        )
+        .needs(Need::TERMINAL)
+        .needs(Need::MOUNTS)
+        .in_tier(Confinement::Fallback),
+        case(
+            "signals::a_closed_terminal_stops_the_run",
+            a_closed_terminal_stops_the_run,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "signals::a_kill_from_elsewhere_asks_no_process",
+            a_kill_from_elsewhere,
+        ),
+        sandboxed(
+            "signals::a_signal_stops_a_landing_that_has_moved_nothing",
+            a_signal_before_a_landing_moves,
+        ),
+        sandboxed(
+            "signals::a_signal_stops_the_landing_of_a_run",
+            a_signal_before_the_landing_of_a_run_moves,
+        ),
+        sandboxed(
+            "signals::a_landing_that_moves_goes_to_its_end",
+            a_signal_while_a_landing_moves,
+        ),
+        sandboxed(
+            "signals::a_kill_ends_a_git_that_never_would",
+            a_kill_ends_a_git_that_never_would,
+        ),
+        case(
+            "signals::the_journal_has_the_exit_code_of_the_process",
+            the_journal_has_the_exit_code,
+        ),
     ]
 }
 
@@ -47,10 +81,20 @@ pub(crate) fn cases() -> Vec<Case> {
 fn endless(word: &str) -> Result<World, Failed> {
     let one = || Rule::task("T1");
     let script = Script::default()
-        .rule(one().turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
-        .rule(one().turn(1).call("run_shell_command", &json!({ "command": format!("sleep {word}") })))
+        .rule(
+            one()
+                .turn(2)
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
+        .rule(one().turn(1).call(
+            "run_shell_command",
+            &json!({ "command": format!("sleep {word}") }),
+        ))
         .rule(done("T1"));
-    prepared("- [ ] T1 Wait\n- [ ] T2 After (depends: T1) (run: touch two)\n", &script)
+    prepared(
+        "- [ ] T1 Wait\n- [ ] T2 After (depends: T1) (run: touch two)\n",
+        &script,
+    )
 }
 
 fn prepared(plan: &str, script: &Script) -> Result<World, Failed> {
@@ -62,7 +106,12 @@ fn prepared(plan: &str, script: &Script) -> Result<World, Failed> {
 /// Returns the arguments that run the plan.
 fn typed(world: &World) -> [String; 4] {
     let model = format!("script:{}", world.file("script.jsonl"));
-    ["run".to_owned(), world.file("plan.md"), "--model".to_owned(), model]
+    [
+        "run".to_owned(),
+        world.file("plan.md"),
+        "--model".to_owned(),
+        model,
+    ]
 }
 
 fn prepare(world: &World) -> Invocation {
@@ -72,7 +121,12 @@ fn prepare(world: &World) -> Invocation {
 /// Requires what the journal records of the run: status, exit code, the state of each task.
 fn require(world: &World, status: &str, exit_code: Option<i32>, tasks: &[&str]) -> Outcome {
     let shown = world.types(&["status", "--json"], 0)?.json()?;
-    let states: Vec<_> = at(&shown, "/tasks")?.as_array().into_iter().flatten().map(|task| &task["state"]).collect();
+    let states: Vec<_> = at(&shown, "/tasks")?
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|task| &task["state"])
+        .collect();
     if at(&shown, "/status")? == status
         && *at(&shown, "/exit_code")? == json!(exit_code)
         && json!(states) == json!(tasks)
@@ -88,7 +142,11 @@ fn worktree_with(world: &World, file: &str) -> Result<Option<PathBuf>, Failed> {
     let Ok(listed) = world.repository.git(&["worktree", "list", "--porcelain"]) else {
         return Ok(None);
     };
-    let mut paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).map(PathBuf::from);
+    let mut paths = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "))
+        .skip(1)
+        .map(PathBuf::from);
     Ok(paths.find(|path| path.join(file).exists()))
 }
 
@@ -102,7 +160,8 @@ fn wait_until_alive(word: &str) -> Outcome {
 }
 
 fn ctrl_c_once() -> Outcome {
-    let plan = "- [ ] T1 Wait (run: sleep 1; touch one)\n- [ ] T2 After (depends: T1) (run: touch two)\n";
+    let plan =
+        "- [ ] T1 Wait (run: sleep 1; touch one)\n- [ ] T2 After (depends: T1) (run: touch two)\n";
     let world = prepared(plan, &Script::default())?;
     let before = world.repository.fingerprint()?;
     let terminal = prepare(&world).start_in_terminal()?;
@@ -122,7 +181,9 @@ fn ctrl_c_once() -> Outcome {
 fn a_small_terminal() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 6);
-    let plan: String = (1..=6).map(|n| format!("- [ ] T{n} Wait (run: sleep {word})\n")).collect();
+    let plan: String = (1..=6)
+        .map(|n| format!("- [ ] T{n} Wait (run: sleep {word})\n"))
+        .collect();
     let world = prepared(&plan, &Script::default())?;
     let terminal = prepare(&world).start_in_terminal()?;
     terminal.has_rows(5)?;
@@ -152,7 +213,10 @@ fn ctrl_c_twice_stops_and_the_run_goes_on_later() -> Outcome {
     require_gone(&word)?;
     require(&world, "interrupted", Some(130), &["ready", "pending"])?;
     let landed = world.types(&["land", "--json"], 0)?.json()?;
-    let left_out = ["T1 is ready: it is not included", "T2 is pending: it is not included"];
+    let left_out = [
+        "T1 is ready: it is not included",
+        "T2 is pending: it is not included",
+    ];
     if *at(&landed, "/warnings")? != json!(left_out) {
         return fail(landed);
     }
@@ -177,19 +241,29 @@ fn ctrl_c_three_times(tier: Confinement) -> Outcome {
     let arguments = run.each_ref().map(String::as_str);
     let (invocation, name) = match tier {
         Confinement::Full => (prepare(&world), "tier: full"),
-        _ => (world.home.remounted(WITHOUT_BUBBLEWRAP, world.repository.path(), &arguments), "tier: fallback"),
+        _ => (
+            world
+                .home
+                .remounted(WITHOUT_BUBBLEWRAP, world.repository.path(), &arguments),
+            "tier: fallback",
+        ),
     };
     let terminal = invocation.start_in_terminal()?;
     terminal.shows(name)?;
     wait_until_alive(&word)?;
-    for answer in ["Ctrl-C again stops now", "Ctrl-C again kills", "killing every process; recorded work is kept"] {
+    for answer in [
+        "Ctrl-C again stops now",
+        "Ctrl-C again kills",
+        "killing every process; recorded work is kept",
+    ] {
         terminal.interrupts()?;
         terminal.shows(answer)?;
     }
     require_gone(&word)?;
     terminal.end()?.exits(130)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    // On a loaded machine it may end before it has recorded how. Even then it is not reported as running.
+    // On a loaded machine it may end before it has recorded how. Even then it is not reported as
+    // running.
     let recorded = require(&world, "interrupted", Some(130), &["ready"]);
     recorded.or_else(|_| require(&world, "stopped", None, &["ready"]))
 }
@@ -197,7 +271,10 @@ fn ctrl_c_three_times(tier: Confinement) -> Outcome {
 fn a_kill_from_elsewhere() -> Outcome {
     for (stop, is_asked) in [(&["stop", "--kill"][..], false), (&["stop"], true)] {
         let polite = "trap 'touch asked' TERM; touch started; while :; do sleep 0.05; done";
-        let world = prepared(&format!("- [ ] T1 Hang (run: {polite})\n"), &Script::default())?;
+        let world = prepared(
+            &format!("- [ ] T1 Hang (run: {polite})\n"),
+            &Script::default(),
+        )?;
         let running = prepare(&world).start()?;
         let worktree = until(PATIENCE, || worktree_with(&world, "started"))?;
         world.types(stop, 0)?;
@@ -207,7 +284,13 @@ fn a_kill_from_elsewhere() -> Outcome {
         }
         // On a loaded machine a killed run may end before it has recorded how.
         let recorded = require(&world, "interrupted", Some(130), &["ready"]);
-        recorded.or_else(|failed| if is_asked { Err(failed) } else { require(&world, "stopped", None, &["ready"]) })?;
+        recorded.or_else(|failed| {
+            if is_asked {
+                Err(failed)
+            } else {
+                require(&world, "stopped", None, &["ready"])
+            }
+        })?;
     }
     Ok(())
 }
@@ -264,7 +347,10 @@ fn a_signal_before_a_landing_moves() -> Outcome {
         wait_until_alive(&word)?;
         landing.signal(signal)?;
         let ended = landing.end()?.exits(code)?;
-        if !ended.stderr.contains("interrupted before anything was moved\nhint: `orchestrate land r-") {
+        if !ended
+            .stderr
+            .contains("interrupted before anything was moved\nhint: `orchestrate land r-")
+        {
             return fail(ended.stderr);
         }
         require_gone(&word)?;
@@ -281,17 +367,25 @@ fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
     world.repository.commit_all("Mine")?;
     let word = seconds(world.home.path(), 7);
     let verify = format!("test ! -e mine || sleep {word}");
-    let typed = ["run", "plan.md", "--base", "HEAD~1", "--land", "--json", "--verify", &verify];
+    let typed = [
+        "run", "plan.md", "--base", "HEAD~1", "--land", "--json", "--verify", &verify,
+    ];
     let before = world.repository.fingerprint()?;
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let running = world.orchestrate(&typed).start()?;
         wait_until_alive(&word)?;
-        says(&world.types(&["stop"], 2)?, &["is landing it", &format!("`kill {}` stops", running.pid())])?;
+        says(
+            &world.types(&["stop"], 2)?,
+            &["is landing it", &format!("`kill {}` stops", running.pid())],
+        )?;
         running.signal(signal)?;
         let ended = running.end()?.exits(code)?;
         says(
             &ended,
-            &["interrupted before anything was moved\nhint: `orchestrate land r-", "\"status\":\"interrupted\""],
+            &[
+                "interrupted before anything was moved\nhint: `orchestrate land r-",
+                "\"status\":\"interrupted\"",
+            ],
         )?;
         require_gone(&word)?;
         before.require_same(&world.repository.fingerprint()?)?;
@@ -302,25 +396,47 @@ fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
 /// The process that moves the checkout sends the signal.
 fn a_signal_while_a_landing_moves() -> Outcome {
     let world = one_to_land(&[])?;
-    let script =
-        format!("case \"$*\" in *read-tree*) kill -INT $PPID;; esac\nexec {} \"$@\"", git_program(&world.home)?);
+    let script = format!(
+        "case \"$*\" in *read-tree*) kill -INT $PPID;; esac\nexec {} \"$@\"",
+        git_program(&world.home)?
+    );
     let path = with_program(&world.home, "git", &script)?;
-    let landed = world.orchestrate(&["land"]).env("PATH", &path).run()?.exits(0)?;
-    if world.repository.git(&["status", "--porcelain"])?.is_empty() && world.repository.path().join("one").exists() {
+    let landed = world
+        .orchestrate(&["land"])
+        .env("PATH", &path)
+        .run()?
+        .exits(0)?;
+    if world.repository.git(&["status", "--porcelain"])?.is_empty()
+        && world.repository.path().join("one").exists()
+    {
         Ok(())
     } else {
         fail(landed.stdout + &landed.stderr)
     }
 }
 
-/// Git blocks forever: while a worktree is created or filled, or while work is merged with the other task's.
+/// Git blocks forever: while a worktree is created or filled, or while work is merged with the
+/// other task's.
 fn a_kill_ends_a_git_that_never_would() -> Outcome {
-    for hangs in ["worktree add", "read-tree --reset", "merge-tree --write-tree"] {
-        let world = World::with_plan("- [ ] T1 Make one (run: touch one)\n- [ ] T2 Make two (run: touch two)\n")?;
+    for hangs in [
+        "worktree add",
+        "read-tree --reset",
+        "merge-tree --write-tree",
+    ] {
+        let world = World::with_plan(
+            "- [ ] T1 Make one (run: touch one)\n- [ ] T2 Make two (run: touch two)\n",
+        )?;
         let [begun, never] = ["begun", "never"].map(|name| world.home.path().join(name));
         mkfifoat(CWD, &never, Mode::RUSR | Mode::WUSR)?;
-        let waits = format!("echo begun > {}; read word < {}", begun.display(), never.display());
-        let script = format!("case \"$*\" in *'{hangs}'*) {waits};; esac\nexec {} \"$@\"", git_program(&world.home)?);
+        let waits = format!(
+            "echo begun > {}; read word < {}",
+            begun.display(),
+            never.display()
+        );
+        let script = format!(
+            "case \"$*\" in *'{hangs}'*) {waits};; esac\nexec {} \"$@\"",
+            git_program(&world.home)?
+        );
         let path = with_program(&world.home, "git", &script)?;
         let typed = ["run", "plan.md", "--output-format", "stream-json"];
         let running = world.orchestrate(&typed).env("PATH", &path).start()?;
@@ -337,7 +453,10 @@ fn a_kill_ends_a_git_that_never_would() -> Outcome {
         }
         world.types(&["resume"], 0)?;
         world.types(&["land"], 0)?;
-        if !["one", "two"].iter().all(|name| world.repository.path().join(name).exists()) {
+        if !["one", "two"]
+            .iter()
+            .all(|name| world.repository.path().join(name).exists())
+        {
             return fail(format!("{hangs}: something is lost"));
         }
     }

@@ -1,4 +1,5 @@
-//! Agents that spawn agents: what a child begins with, what it may do, and what is refused, in whole runs.
+//! Agents that spawn agents: what a child begins with, what it may do, and what is refused, in
+//! whole runs.
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskRecord;
@@ -8,24 +9,60 @@ use serde_json::{Value, json};
 
 use super::waits::{LEAD, world};
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, require_gone, runtime, says, seconds,
-    there_is,
+    Case, Outcome, Played, Rule, Script, World, at, case, done, fail, plan_input, require_gone,
+    runtime, says, seconds, there_is,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("spawning::children_begin_with_their_parents_work", children_begin_with_their_parents_work),
-        case("spawning::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
-        case("spawning::a_child_gets_no_more_than_its_parent_has", a_child_gets_no_more_than_its_parent_has),
-        case("spawning::a_child_that_fails_is_a_result_for_its_parent", a_failed_child_is_a_result),
-        case("spawning::a_parent_ends_a_subtree_and_its_work_is_kept", a_parent_ends_a_subtree),
-        case("spawning::a_parent_is_ended_while_its_child_merges", a_parent_is_ended_while_its_child_merges),
-        case("spawning::ended_work_goes_on_after_a_cleaning", ended_work_goes_on_after_a_cleaning),
-        case("spawning::a_tree_is_landed_under_the_name_of_its_root", a_tree_is_landed_under_its_root),
-        case("spawning::a_childs_diff_begins_with_its_parents_work", a_childs_diff_is_its_own),
-        case("spawning::only_descendants_can_be_ended", only_descendants_can_be_ended),
-        case("spawning::too_many_children_are_refused", too_many_children_are_refused),
-        case("spawning::without_spawning_no_tool_for_it_is_offered", no_tool_without_spawning),
+        case(
+            "spawning::children_begin_with_their_parents_work",
+            children_begin_with_their_parents_work,
+        ),
+        case(
+            "spawning::three_levels_finish_with_one_agent_at_a_time",
+            three_levels_finish,
+        ),
+        case(
+            "spawning::a_child_gets_no_more_than_its_parent_has",
+            a_child_gets_no_more_than_its_parent_has,
+        ),
+        case(
+            "spawning::a_child_that_fails_is_a_result_for_its_parent",
+            a_failed_child_is_a_result,
+        ),
+        case(
+            "spawning::a_parent_ends_a_subtree_and_its_work_is_kept",
+            a_parent_ends_a_subtree,
+        ),
+        case(
+            "spawning::a_parent_is_ended_while_its_child_merges",
+            a_parent_is_ended_while_its_child_merges,
+        ),
+        case(
+            "spawning::ended_work_goes_on_after_a_cleaning",
+            ended_work_goes_on_after_a_cleaning,
+        ),
+        case(
+            "spawning::a_tree_is_landed_under_the_name_of_its_root",
+            a_tree_is_landed_under_its_root,
+        ),
+        case(
+            "spawning::a_childs_diff_begins_with_its_parents_work",
+            a_childs_diff_is_its_own,
+        ),
+        case(
+            "spawning::only_descendants_can_be_ended",
+            only_descendants_can_be_ended,
+        ),
+        case(
+            "spawning::too_many_children_are_refused",
+            too_many_children_are_refused,
+        ),
+        case(
+            "spawning::without_spawning_no_tool_for_it_is_offered",
+            no_tool_without_spawning,
+        ),
     ]
 }
 
@@ -48,32 +85,60 @@ fn then(task: &str, text: &str) -> Rule {
 /// Returns the names of the tools that an agent was offered.
 fn offered(played: &Played, of: &str) -> Result<Vec<String>, Failed> {
     let requests = played.requests()?;
-    let first = requests.iter().find(|request| request.origin.task.as_str() == of);
-    let tools = first.into_iter().flat_map(|request| &request.tools).map(|tool| tool.name.clone());
+    let first = requests
+        .iter()
+        .find(|request| request.origin.task.as_str() == of);
+    let tools = first
+        .into_iter()
+        .flat_map(|request| &request.tools)
+        .map(|tool| tool.name.clone());
     Ok(tools.collect())
 }
 
 const LEADS: &str = "- [ ] T1 lead (agent: lead)\n";
 
-/// A file that is not committed yet is in the children's worktrees, and a value reaches them as material.
+/// A file that is not committed yet is in the children's worktrees, and a value reaches them as
+/// material.
 fn children_begin_with_their_parents_work() -> Outcome {
-    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let shell =
+        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let two = json!({"task": "Write two\n\n- from begun.txt", "context": {"port": 4711}});
-    let three = json!({"task": "Write three", "role": "tester", "budget": 50_000, "tools": ["Bash"]});
+    let three =
+        json!({"task": "Write three", "role": "tester", "budget": 50_000, "tools": ["Bash"]});
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), "echo begun > begun.txt"))
         .rule(spawn(spawn(Rule::task("T1").turn(2), &two), &three))
-        .rule(wait(Rule::task("T1").turn(3), &["write_two", "write_three"]))
-        .rule(Rule::task("T1").turn(4).call("get_agent_status", &json!({"agent_id": "write_three"})))
+        .rule(wait(
+            Rule::task("T1").turn(3),
+            &["write_two", "write_three"],
+        ))
+        .rule(
+            Rule::task("T1")
+                .turn(4)
+                .call("get_agent_status", &json!({"agent_id": "write_three"})),
+        )
         .rule(writes(Rule::task("T1").turn(5), "one.txt"))
         .rule(done("T1"))
-        .rule(shell(Rule::task("write_two").turn(1), "cat begun.txt > two.txt"))
+        .rule(shell(
+            Rule::task("write_two").turn(1),
+            "cat begun.txt > two.txt",
+        ))
         .rule(Rule::task("write_two").text("Two is written."))
-        .rule(shell(Rule::task("write_three").turn(1), "cat begun.txt > three.txt"))
+        .rule(shell(
+            Rule::task("write_three").turn(1),
+            "cat begun.txt > three.txt",
+        ))
         .rule(done("write_three"));
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("write_two", Merged), ("write_three", Merged)])?;
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("write_two", Merged),
+            ("write_three", Merged),
+        ],
+    )?;
     for path in ["begun.txt", "two.txt", "three.txt"] {
         if world.merged(&played.report, path)? != "begun" {
             return fail(played.story());
@@ -84,18 +149,25 @@ fn children_begin_with_their_parents_work() -> Outcome {
         format!(
             "agent write_two (implementer) begins with your work so far, on the branch orchestrate/{run}/write_two"
         ),
-        format!("agent write_three (tester) begins with your work so far, on the branch orchestrate/{run}/write_three"),
+        format!(
+            "agent write_three (tester) begins with your work so far, on the branch orchestrate/{run}/write_three"
+        ),
         "tools: run_shell_command\nbudget: 50000 tokens".to_owned(),
         "write_two (Write two): merged, idle-done".to_owned(),
         "report: Two is written.".to_owned(),
         "write_three (Write three): merged, idle-done".to_owned(),
     ];
     played.require_told("T1", &handles.each_ref().map(String::as_str))?;
-    let given =
-        ["- from begun.txt", "What agent T1, which gives you this task, adds to it:\n<data-", "{\"port\":4711}"];
+    let given = [
+        "- from begun.txt",
+        "What agent T1, which gives you this task, adds to it:\n<data-",
+        "{\"port\":4711}",
+    ];
     played.require_told("write_two", &given)?;
     let calls = played.pick(|event| match event {
-        Event::TaskAdded { spawn: Some(spawn), .. } => Some(spawn.call.as_ref().map(|call| call.turn)),
+        Event::TaskAdded {
+            spawn: Some(spawn), ..
+        } => Some(spawn.call.as_ref().map(|call| call.turn)),
         _ => None,
     });
     if calls == [Some(2), Some(2)] && offered(&played, "write_three")? == ["run_shell_command"] {
@@ -107,24 +179,55 @@ fn children_begin_with_their_parents_work() -> Outcome {
 
 fn three_levels_finish() -> Outcome {
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
+        .rule(spawn(
+            Rule::task("T1").turn(1),
+            &json!({"task": "Lead below", "role": "lead"}),
+        ))
         .rule(wait(then("T1", "begins with your work"), &["lead_below"]))
         .rule(writes(then("T1", "all of them are done"), "one.txt"))
         .rule(done("T1"))
-        .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Write three", "role": "lead"})))
-        .rule(wait(then("lead_below", "begins with your work"), &["write_three"]))
-        .rule(writes(then("lead_below", "all of them are done"), "two.txt"))
+        .rule(spawn(
+            Rule::task("lead_below").turn(1),
+            &json!({"task": "Write three", "role": "lead"}),
+        ))
+        .rule(wait(
+            then("lead_below", "begins with your work"),
+            &["write_three"],
+        ))
+        .rule(writes(
+            then("lead_below", "all of them are done"),
+            "two.txt",
+        ))
         .rule(done("lead_below"))
-        .rule(spawn(Rule::task("write_three").turn(1), &json!({"task": "Go on"})))
+        .rule(spawn(
+            Rule::task("write_three").turn(1),
+            &json!({"task": "Go on"}),
+        ))
         .rule(writes(Rule::task("write_three").turn(2), "three.txt"))
         .rule(done("write_three"));
     let played = world()?.play(LEADS, &script, |settings| settings.run.max_agents = 1)?;
-    played.require(0, &[("T1", Merged), ("lead_below", Merged), ("write_three", Merged)])?;
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("lead_below", Merged),
+            ("write_three", Merged),
+        ],
+    )?;
     // At the last level the tool is not offered, and a call of it is refused.
-    let has_tool = |of| Ok::<_, Failed>(offered(&played, of)?.contains(&"spawn_child_agent".to_owned()));
-    let levels = [has_tool("T1")?, has_tool("lead_below")?, has_tool("write_three")?];
+    let has_tool =
+        |of| Ok::<_, Failed>(offered(&played, of)?.contains(&"spawn_child_agent".to_owned()));
+    let levels = [
+        has_tool("T1")?,
+        has_tool("lead_below")?,
+        has_tool("write_three")?,
+    ];
     played.require_told("write_three", &["Security validation failed"])?;
-    if levels == [true, true, false] { Ok(()) } else { fail(format!("{levels:?}\n{}", played.story())) }
+    if levels == [true, true, false] {
+        Ok(())
+    } else {
+        fail(format!("{levels:?}\n{}", played.story()))
+    }
 }
 
 fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
@@ -139,19 +242,26 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
     for (turn, arguments) in (1..).zip(&attempts) {
         script = script.rule(spawn(Rule::task("T1").turn(turn), arguments));
     }
-    // The control: what the parent has is given, is all that the child is offered, and does the child's work.
+    // The control: what the parent has is given, is all that the child is offered, and does the
+    // child's work.
     let two = json!({"task": "Write two", "tools": ["Bash"]});
     let script = script
         .rule(spawn(Rule::task("T1").turn(6), &two))
         .rule(wait(Rule::task("T1").turn(7), &["write_two"]))
         .rule(writes(Rule::task("T1").turn(8), "one.txt"))
         .rule(done("T1"))
-        .rule(Rule::task("write_two").turn(1).call("run_shell_command", &json!({"command": "echo 2 > two.txt"})))
+        .rule(
+            Rule::task("write_two")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": "echo 2 > two.txt"})),
+        )
         .rule(done("write_two"));
     let world = world()?;
     let played = world.play(LEADS, &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("write_two", Merged)])?;
-    if offered(&played, "write_two")? != ["run_shell_command"] || world.merged(&played.report, "two.txt")? != "2" {
+    if offered(&played, "write_two")? != ["run_shell_command"]
+        || world.merged(&played.report, "two.txt")? != "2"
+    {
         return fail(played.story());
     }
     let told = [
@@ -167,7 +277,10 @@ fn a_child_gets_no_more_than_its_parent_has() -> Outcome {
 fn a_failed_child_is_a_result() -> Outcome {
     let script = Script::default()
         .rule(spawn(
-            spawn(Rule::task("T1").turn(1), &json!({"task": "Fail it", "role": "implementer"})),
+            spawn(
+                Rule::task("T1").turn(1),
+                &json!({"task": "Fail it", "role": "implementer"}),
+            ),
             &json!({"task": "Say it"}),
         ))
         .rule(wait(Rule::task("T1").turn(2), &["fail", "say"]))
@@ -177,47 +290,108 @@ fn a_failed_child_is_a_result() -> Outcome {
         .rule(Rule::task("say").text("It is the third one."));
     let played = world()?.play(LEADS, &script, |_| {})?;
     // Without a role, nobody has said that a child must change files: its answer is its result.
-    played.require(0, &[("T1", Merged), ("fail", FailedTask), ("say", NothingToDo)])?;
+    played.require(
+        0,
+        &[("T1", Merged), ("fail", FailedTask), ("say", NothingToDo)],
+    )?;
     played.require_told("T1", &["say (Say it): ", "It is the third one."])?;
     let error = "error: the agent ended without changing a file; its report: I changed nothing.";
-    played.require_told("T1", &["all of them are done", "fail (Fail it): failed, idle-done", error])
+    played.require_told(
+        "T1",
+        &[
+            "all of them are done",
+            "fail (Fail it): failed, idle-done",
+            error,
+        ],
+    )
 }
 
 /// The grandchild says when it has written its file, and then runs until it is ended.
 fn a_parent_ends_a_subtree() -> Outcome {
     let world = world()?;
     let seconds = seconds(world.home.path(), 4);
-    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let shell =
+        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let tells = json!({"agent_id": "T1", "message": "it has begun"});
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
+        .rule(spawn(
+            Rule::task("T1").turn(1),
+            &json!({"task": "Lead below", "role": "lead"}),
+        ))
         .rule(wait(Rule::task("T1").turn(2), &["lead_below"]))
-        .rule(then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "lead_below"})))
+        .rule(
+            then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "lead_below"})),
+        )
         .rule(writes(then("T1", "its work is kept"), "one.txt"))
         .rule(done("T1"))
-        .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Sleep long"})))
+        .rule(spawn(
+            Rule::task("lead_below").turn(1),
+            &json!({"task": "Sleep long"}),
+        ))
         .rule(wait(Rule::task("lead_below"), &["sleep_long"]))
-        .rule(shell(Rule::task("sleep_long").turn(1), "echo half > half.txt"))
-        .rule(Rule::task("sleep_long").turn(2).call("send_message_to_agent", &tells))
-        .rule(shell(Rule::task("sleep_long").turn(3), &format!("sleep {seconds}")));
+        .rule(shell(
+            Rule::task("sleep_long").turn(1),
+            "echo half > half.txt",
+        ))
+        .rule(
+            Rule::task("sleep_long")
+                .turn(2)
+                .call("send_message_to_agent", &tells),
+        )
+        .rule(shell(
+            Rule::task("sleep_long").turn(3),
+            &format!("sleep {seconds}"),
+        ));
     let played = world.play(LEADS, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("lead_below", Cancelled), ("sleep_long", Cancelled)])?;
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("lead_below", Cancelled),
+            ("sleep_long", Cancelled),
+        ],
+    )?;
     require_gone(&seconds)?;
     let run = &played.report.run_id;
-    let kept = format!("sleep_long (Sleep long): cancelled; its work is kept: branch orchestrate/{run}/sleep_long, ");
-    played.require_told("T1", &["lead_below (Lead below): cancelled; its work is kept", &kept])?;
+    let kept = format!(
+        "sleep_long (Sleep long): cancelled; its work is kept: branch orchestrate/{run}/sleep_long, "
+    );
+    played.require_told(
+        "T1",
+        &[
+            "lead_below (Lead below): cancelled; its work is kept",
+            &kept,
+        ],
+    )?;
     let told = played.told("T1")?;
-    let commit = told.split(&kept).nth(1).and_then(|rest| rest.strip_prefix("newest files in commit "));
-    let commit = commit.map(|rest| rest.chars().take_while(char::is_ascii_hexdigit).collect::<String>());
-    if world.repository.show(&commit.unwrap_or_default(), "half.txt")? == "half" { Ok(()) } else { fail(told) }
+    let commit = told
+        .split(&kept)
+        .nth(1)
+        .and_then(|rest| rest.strip_prefix("newest files in commit "));
+    let commit = commit.map(|rest| {
+        rest.chars()
+            .take_while(char::is_ascii_hexdigit)
+            .collect::<String>()
+    });
+    if world
+        .repository
+        .show(&commit.unwrap_or_default(), "half.txt")?
+        == "half"
+    {
+        Ok(())
+    } else {
+        fail(told)
+    }
 }
 
-/// Returns a command that waits until a file of this name is among the repository's objects, which it can see.
+/// Returns a command that waits until a file of this name is among the repository's objects, which
+/// it can see.
 fn until_there_is(name: &str) -> String {
     concat!("until ", there_is!("@"), "; do sleep 0.05; done").replace('@', name)
 }
 
-/// Plays a parent to whose branch the work of its child is being merged while it is ended, or waited for.
+/// Plays a parent to whose branch the work of its child is being merged while it is ended, or
+/// waited for.
 fn while_its_child_merges(is_ended: bool) -> Result<(World, Played), Failed> {
     let world = world()?;
     let ends = json!({"command": until_there_is("end")});
@@ -228,12 +402,18 @@ fn while_its_child_merges(is_ended: bool) -> Result<(World, Played), Failed> {
         wait(third, &["lead_below"])
     };
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
+        .rule(spawn(
+            Rule::task("T1").turn(1),
+            &json!({"task": "Lead below", "role": "lead"}),
+        ))
         .rule(Rule::task("T1").turn(2).call("run_shell_command", &ends))
         .rule(third)
         .rule(writes(Rule::task("T1").turn(4), "one.txt"))
         .rule(done("T1"))
-        .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Write three"})))
+        .rule(spawn(
+            Rule::task("lead_below").turn(1),
+            &json!({"task": "Write three"}),
+        ))
         .rule(wait(Rule::task("lead_below").turn(2), &["write_three"]))
         .rule(done("lead_below"))
         .rule(writes(Rule::task("write_three").turn(1), "three.txt"))
@@ -243,10 +423,23 @@ fn while_its_child_merges(is_ended: bool) -> Result<(World, Played), Failed> {
     let report = runtime()?.block_on(async {
         let run = coordinator.start(plan_input(LEADS)?).await?;
         let mut state = run.watch();
-        state.wait_for(|state| state.merges.current().is_some_and(|task| task.as_str() == "write_three")).await?;
+        state
+            .wait_for(|state| {
+                state
+                    .merges
+                    .current()
+                    .is_some_and(|task| task.as_str() == "write_three")
+            })
+            .await?;
         world.repository.write(".git/objects/end", "")?;
         if is_ended {
-            state.wait_for(|state| state.task(&"lead_below".into()).is_some_and(TaskRecord::is_stopping)).await?;
+            state
+                .wait_for(|state| {
+                    state
+                        .task(&"lead_below".into())
+                        .is_some_and(TaskRecord::is_stopping)
+                })
+                .await?;
         }
         world.repository.write(".git/objects/go", "")?;
         Ok::<_, Failed>(run.wait().await?)
@@ -254,11 +447,18 @@ fn while_its_child_merges(is_ended: bool) -> Result<(World, Played), Failed> {
     Ok((world, Played::of(coordinator, report)?))
 }
 
-/// An agent is ended while the work of its child is merged into its branch: the merge comes to its end, and what it
-/// made is kept.
+/// An agent is ended while the work of its child is merged into its branch: the merge comes to its
+/// end, and what it made is kept.
 fn a_parent_is_ended_while_its_child_merges() -> Outcome {
     let (world, played) = while_its_child_merges(true)?;
-    played.require(0, &[("T1", Merged), ("lead_below", Cancelled), ("write_three", Merged)])?;
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("lead_below", Cancelled),
+            ("write_three", Merged),
+        ],
+    )?;
     let asked = played.first(|event| matches!(event, Event::StopRequested { .. }))?;
     let merged = played.first(|event| matches!(event, Event::TaskMerged { .. }))?;
     let cancelled = played.first(|event| matches!(event, Event::TaskCancelled { .. }))?;
@@ -271,37 +471,75 @@ fn a_parent_is_ended_while_its_child_merges() -> Outcome {
     }
     // The control: the same work is in the result if the parent is waited for instead.
     let (world, played) = while_its_child_merges(false)?;
-    played.require(0, &[("T1", Merged), ("lead_below", Merged), ("write_three", Merged)])?;
-    if world.merged(&played.report, "three.txt")? == "1" { Ok(()) } else { fail(played.story()) }
+    played.require(
+        0,
+        &[
+            ("T1", Merged),
+            ("lead_below", Merged),
+            ("write_three", Merged),
+        ],
+    )?;
+    if world.merged(&played.report, "three.txt")? == "1" {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// The child was ended before it had committed its file, and its worktree is gone.
 fn ended_work_goes_on_after_a_cleaning() -> Outcome {
     let world = world()?;
     let seconds = seconds(world.home.path(), 5);
-    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let shell =
+        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let tells = json!({"agent_id": "T1", "message": "it has begun"});
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Sleep long"})))
+        .rule(spawn(
+            Rule::task("T1").turn(1),
+            &json!({"task": "Sleep long"}),
+        ))
         .rule(wait(Rule::task("T1").turn(2), &["sleep_long"]))
-        .rule(then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "sleep_long"})))
+        .rule(
+            then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "sleep_long"})),
+        )
         .rule(writes(then("T1", "its work is kept"), "one.txt"))
         .rule(done("T1"))
-        .rule(shell(Rule::task("sleep_long").turn(1), "echo half > half.txt"))
-        .rule(Rule::task("sleep_long").turn(2).call("send_message_to_agent", &tells))
-        .rule(shell(Rule::task("sleep_long").turn(3), &format!("sleep {seconds}")))
+        .rule(shell(
+            Rule::task("sleep_long").turn(1),
+            "echo half > half.txt",
+        ))
+        .rule(
+            Rule::task("sleep_long")
+                .turn(2)
+                .call("send_message_to_agent", &tells),
+        )
+        .rule(shell(
+            Rule::task("sleep_long").turn(3),
+            &format!("sleep {seconds}"),
+        ))
         .rule(done("sleep_long"));
     let model = world.script(&script)?;
     world.write("plan.md", LEADS)?;
     let ran = world.types(&["run", &world.file("plan.md"), "--model", &model], 0)?;
-    let said = ["sleep_long: its work is kept, and not in the result", "\n  orchestrate retry sleep_long -m TEXT\n"];
+    let said = [
+        "sleep_long: its work is kept, and not in the result",
+        "\n  orchestrate retry sleep_long -m TEXT\n",
+    ];
     says(&ran, &said)?;
     says(&world.types(&["clean"], 0)?, &["removed", "/sleep_long"])?;
     let retried = world.types(&["retry", "sleep_long", "--json"], 0)?.json()?;
-    let result = at(&retried, "/integration_commit")?.as_str().unwrap_or_default();
-    let files = world.repository.git(&["ls-tree", "-r", "--name-only", result])?;
+    let result = at(&retried, "/integration_commit")?
+        .as_str()
+        .unwrap_or_default();
+    let files = world
+        .repository
+        .git(&["ls-tree", "-r", "--name-only", result])?;
     let has = |name: &str| files.lines().any(|file| file == name);
-    if has("half.txt") && has("one.txt") { Ok(()) } else { fail(files) }
+    if has("half.txt") && has("one.txt") {
+        Ok(())
+    } else {
+        fail(files)
+    }
 }
 
 /// The newest commit of the root's work is a merge of its child's.
@@ -309,7 +547,10 @@ fn a_tree_is_landed_under_its_root() -> Outcome {
     let world = world()?;
     let script = Script::default()
         .rule(writes(Rule::task("T1").turn(1), "one.txt"))
-        .rule(spawn(Rule::task("T1").turn(2), &json!({"task": "Write two"})))
+        .rule(spawn(
+            Rule::task("T1").turn(2),
+            &json!({"task": "Write two"}),
+        ))
         .rule(wait(Rule::task("T1").turn(3), &["write_two"]))
         .rule(Rule::task("T1").text("Led."))
         .rule(writes(Rule::task("write_two").turn(1), "two.txt"))
@@ -321,50 +562,111 @@ fn a_tree_is_landed_under_its_root() -> Outcome {
     world.types(&["land", "--rebase"], 0)?;
     let new = format!("{before}..main");
     let subjects = world.repository.git(&["log", "--format=%s", &new])?;
-    let tasks = world.repository.git(&["log", "--format=%(trailers:key=Orchestrate-Task,valueonly)", &new])?;
+    let tasks = world.repository.git(&[
+        "log",
+        "--format=%(trailers:key=Orchestrate-Task,valueonly)",
+        &new,
+    ])?;
     let body = world.repository.git(&["log", "--format=%b", &new])?;
-    if subjects != "lead" || tasks.split_whitespace().ne(["T1", "write_two"]) || !body.starts_with("Led.\n") {
+    if subjects != "lead"
+        || tasks.split_whitespace().ne(["T1", "write_two"])
+        || !body.starts_with("Led.\n")
+    {
         return fail(format!("{subjects}\n{tasks}\n{body}"));
     }
     world.types(&["land", "--undo"], 0)?;
     world.types(&["land"], 0)?;
     let subjects = world.repository.git(&["log", "--format=%s", &new])?;
-    if subjects.contains("Work of T1 so far, for its children") { Ok(()) } else { fail(subjects) }
+    if subjects.contains("Work of T1 so far, for its children") {
+        Ok(())
+    } else {
+        fail(subjects)
+    }
 }
 
 /// Both change the same file, which the parent has begun; the child waits for an approval.
 fn a_childs_diff_is_its_own() -> Outcome {
     let world = world()?;
     // A child cannot do what its parent cannot.
-    world.repository.write(".orchestrate/agents/lead.md", &LEAD.replace("tools: ", "tools: git_commit, "))?;
+    world.repository.write(
+        ".orchestrate/agents/lead.md",
+        &LEAD.replace("tools: ", "tools: git_commit, "),
+    )?;
     world.repository.commit_all("Let it commit")?;
-    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let shell =
+        |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
     let script = Script::default()
-        .rule(shell(Rule::task("T1").turn(1), "echo mine | tee begun.txt > only.txt"))
-        .rule(spawn(Rule::task("T1").turn(2), &json!({"task": "Write two"})))
+        .rule(shell(
+            Rule::task("T1").turn(1),
+            "echo mine | tee begun.txt > only.txt",
+        ))
+        .rule(spawn(
+            Rule::task("T1").turn(2),
+            &json!({"task": "Write two"}),
+        ))
         .rule(wait(Rule::task("T1"), &["write_two"]))
-        .rule(shell(Rule::task("write_two").turn(1), "echo theirs > begun.txt"))
-        .rule(Rule::task("write_two").turn(2).call("git_commit", &json!({"message": "Theirs"})))
+        .rule(shell(
+            Rule::task("write_two").turn(1),
+            "echo theirs > begun.txt",
+        ))
+        .rule(
+            Rule::task("write_two")
+                .turn(2)
+                .call("git_commit", &json!({"message": "Theirs"})),
+        )
         .rule(shell(Rule::task("write_two").turn(3), "git push now"));
     let model = world.script(&script)?;
     world.write("plan.md", LEADS)?;
-    let typed = ["run", &world.file("plan.md"), "--model", &model, "--ask", "Bash(git push*)"];
-    world.orchestrate(&typed).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
+    let typed = [
+        "run",
+        &world.file("plan.md"),
+        "--model",
+        &model,
+        "--ask",
+        "Bash(git push*)",
+    ];
+    world
+        .orchestrate(&typed)
+        .env("ORCHESTRATE_ASK", "park")
+        .run()?
+        .exits(3)?;
     let diff = world.types(&["diff", "write_two"], 0)?.stdout;
     if !diff.contains("-mine\n+theirs\n") || diff.contains("only.txt") {
         return fail(diff);
     }
     let listed = world.types(&["review"], 0)?;
-    says(&listed, &["of write_two waits for your decision", "\n  orchestrate approve "])?;
-    says(&world.types(&["review", "write_two"], 0)?, &["of write_two waits for your decision"])?;
+    says(
+        &listed,
+        &[
+            "of write_two waits for your decision",
+            "\n  orchestrate approve ",
+        ],
+    )?;
+    says(
+        &world.types(&["review", "write_two"], 0)?,
+        &["of write_two waits for your decision"],
+    )?;
     let entries = world.types(&["review", "--json"], 0)?.json()?;
-    let overlaps = |at: usize| entries.get(at).and_then(|entry| entry.get("overlaps")).cloned();
-    if [overlaps(0), overlaps(1)] == [Some(json!([])), Some(json!([]))] { Ok(()) } else { fail(entries) }
+    let overlaps = |at: usize| {
+        entries
+            .get(at)
+            .and_then(|entry| entry.get("overlaps"))
+            .cloned()
+    };
+    if [overlaps(0), overlaps(1)] == [Some(json!([])), Some(json!([]))] {
+        Ok(())
+    } else {
+        fail(entries)
+    }
 }
 
 fn only_descendants_can_be_ended() -> Outcome {
-    let ends = |rule: Rule, agent: &str| rule.call("terminate_agent", &json!({ "agent_id": agent }));
-    let mut script = Script::default().rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Below", "role": "lead"})));
+    let ends =
+        |rule: Rule, agent: &str| rule.call("terminate_agent", &json!({ "agent_id": agent }));
+    let mut script = Script::default().rule(spawn(
+        Rule::task("T1").turn(1),
+        &json!({"task": "Below", "role": "lead"}),
+    ));
     for (turn, agent) in (2..).zip(["T1", "T2", "T9"]) {
         script = script.rule(ends(Rule::task("T1").turn(turn), agent));
     }
@@ -378,7 +680,9 @@ fn only_descendants_can_be_ended() -> Outcome {
         .rule(Rule::any().text("Done."));
     let played = world()?.play(&format!("{LEADS}- [ ] T2 beside\n"), &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("below", Merged)])?;
-    let refused = |agent: &str, own: &str| format!("an agent can end only those below it, and '{agent}' is not: {own}");
+    let refused = |agent: &str, own: &str| {
+        format!("an agent can end only those below it, and '{agent}' is not: {own}")
+    };
     let unknown = "there is no agent 'T9' in this run; those below you are: below".to_owned();
     let told = [refused("T1", "below"), refused("T2", "below"), unknown];
     played.require_told("T1", &told.each_ref().map(String::as_str))?;
@@ -391,8 +695,14 @@ fn only_descendants_can_be_ended() -> Outcome {
 fn too_many_children_are_refused() -> Outcome {
     let again = json!({"task": "Again", "role": "lead"});
     let script = Script::default()
-        .rule(writes(Rule::any().last_contains("Security validation failed"), "one.txt"))
-        .rule(writes(Rule::any().last_contains("that have not ended"), "one.txt"))
+        .rule(writes(
+            Rule::any().last_contains("Security validation failed"),
+            "one.txt",
+        ))
+        .rule(writes(
+            Rule::any().last_contains("that have not ended"),
+            "one.txt",
+        ))
         .rule(Rule::any().last_contains("one.txt").text("Done."))
         .rule(spawn(Rule::any(), &again));
     let limits = |settings: &mut orchestrate_coordinator::Settings| {
@@ -401,25 +711,41 @@ fn too_many_children_are_refused() -> Outcome {
         settings.run.max_agents = 1;
     };
     let played = world()?.play(LEADS, &script, limits)?;
-    let refused = "agent T1 has 2 children that have not ended, the maximum set by `max_children_per_agent`";
+    let refused =
+        "agent T1 has 2 children that have not ended, the maximum set by `max_children_per_agent`";
     played.require_told("T1", &[refused])?;
     let too_deep = "this agent may not use `spawn_child_agent`: a child of agent again would exceed `max_depth` 2";
     played.require_told("again", &[too_deep])?;
     // The control: the children that the limits leave are there.
-    let names: Vec<&str> = played.report.tasks.iter().map(|task| task.id.as_str()).collect();
-    if names == ["T1", "again", "again_2"] { Ok(()) } else { fail(format!("{names:?}\n{}", played.story())) }
+    let names: Vec<&str> = played
+        .report
+        .tasks
+        .iter()
+        .map(|task| task.id.as_str())
+        .collect();
+    if names == ["T1", "again", "again_2"] {
+        Ok(())
+    } else {
+        fail(format!("{names:?}\n{}", played.story()))
+    }
 }
 
 fn no_tool_without_spawning() -> Outcome {
     let script = Script::default()
-        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Write it"})))
+        .rule(spawn(
+            Rule::task("T1").turn(1),
+            &json!({"task": "Write it"}),
+        ))
         .rule(Rule::task("T1").text("I cannot."));
     let played = world()?.play(LEADS, &script, |settings| settings.run.max_depth = 0)?;
     played.require(5, &[("T1", FailedTask)])?;
-    let why =
-        "Security validation failed: this agent may not use `spawn_child_agent`: a child of agent T1 would exceed";
+    let why = "Security validation failed: this agent may not use `spawn_child_agent`: a child of agent T1 would exceed";
     played.require_told("T1", &[why])?;
     let tools = offered(&played, "T1")?;
     let has = |tool: &str| tools.iter().any(|offered| offered == tool);
-    if has("wait_for_agents") && !has("spawn_child_agent") { Ok(()) } else { fail(format!("{tools:?}")) }
+    if has("wait_for_agents") && !has("spawn_child_agent") {
+        Ok(())
+    } else {
+        fail(format!("{tools:?}"))
+    }
 }

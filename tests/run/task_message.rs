@@ -8,18 +8,36 @@ use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("task_message::of_a_checklist", of_a_checklist),
-        case("task_message::of_headings_with_fields", of_headings_with_fields),
-        case("task_message::of_a_numbered_specification", of_a_numbered_specification),
+        case(
+            "task_message::of_headings_with_fields",
+            of_headings_with_fields,
+        ),
+        case(
+            "task_message::of_a_numbered_specification",
+            of_a_numbered_specification,
+        ),
         case("task_message::of_phases", of_phases),
         case("task_message::of_priorities", of_priorities),
         case("task_message::of_a_table", of_a_table),
-        case("task_message::of_a_record_of_progress", of_a_record_of_progress),
+        case(
+            "task_message::of_a_record_of_progress",
+            of_a_record_of_progress,
+        ),
         case("task_message::of_milestones", of_milestones),
         case("task_message::of_a_story", of_a_story),
         case("task_message::of_a_whole_document", of_a_whole_document),
-        case("task_message::a_reviewer_gets_the_changes", a_reviewer_gets_the_changes),
-        case("task_message::what_does_not_fit_is_named", what_does_not_fit_is_named),
-        case("task_message::a_section_of_the_plan_can_be_read", a_section_of_the_plan_can_be_read),
+        case(
+            "task_message::a_reviewer_gets_the_changes",
+            a_reviewer_gets_the_changes,
+        ),
+        case(
+            "task_message::what_does_not_fit_is_named",
+            what_does_not_fit_is_named,
+        ),
+        case(
+            "task_message::a_section_of_the_plan_can_be_read",
+            a_section_of_the_plan_can_be_read,
+        ),
     ]
 }
 
@@ -27,14 +45,24 @@ pub(crate) fn cases() -> Vec<Case> {
 fn first_message(plan: &str, of: &str, tasks: &[&str]) -> Result<String, libtest_mimic::Failed> {
     let script = tasks.iter().fold(Script::default(), |script, task| {
         let report = format!("{task} is written.");
-        script.rule(write(task, &format!("{task}.txt"), "1\n")).rule(Rule::task(task).text(&report))
+        script
+            .rule(write(task, &format!("{task}.txt"), "1\n"))
+            .rule(Rule::task(task).text(&report))
     });
-    first_of(World::lived_in()?.play(plan, &script, |_| ())?.requests()?, of)
+    first_of(
+        World::lived_in()?.play(plan, &script, |_| ())?.requests()?,
+        of,
+    )
 }
 
 fn first_of(requests: Vec<ModelRequest>, of: &str) -> Result<String, libtest_mimic::Failed> {
-    let request = requests.into_iter().find(|request| request.origin.task.as_str() == of);
-    match request.as_ref().and_then(|request| request.messages.first()) {
+    let request = requests
+        .into_iter()
+        .find(|request| request.origin.task.as_str() == of);
+    match request
+        .as_ref()
+        .and_then(|request| request.messages.first())
+    {
         Some(Message::User { text }) => Ok(text.clone()),
         other => fail(format!("{other:?}")),
     }
@@ -53,7 +81,11 @@ fn require(message: &str, expected: &str) -> Outcome {
         plain.push_str(&line);
         plain.push('\n');
     }
-    if plain == expected { Ok(()) } else { fail(format!("--- message\n{plain}--- expected\n{expected}")) }
+    if plain == expected {
+        Ok(())
+    } else {
+        fail(format!("--- message\n{plain}--- expected\n{expected}"))
+    }
 }
 
 const CHECKLIST: &str = "\
@@ -113,7 +145,10 @@ T1 is written.
 
 - T3: Trim (files: T3.txt)
 ";
-    require(&first_message(CHECKLIST, "T2", &["T1", "T2", "T3"])?, expected)
+    require(
+        &first_message(CHECKLIST, "T2", &["T1", "T2", "T3"])?,
+        expected,
+    )
 }
 
 const FIELDS: &str = "\
@@ -201,7 +236,10 @@ Commit …, its files and its report:
 
 - 2.1: Add a command
 ";
-    require(&first_message(SPECIFICATION, "1.2", &["1.1", "1.2", "2.1"])?, expected)
+    require(
+        &first_message(SPECIFICATION, "1.2", &["1.1", "1.2", "2.1"])?,
+        expected,
+    )
 }
 
 const PHASES: &str = "\
@@ -253,7 +291,10 @@ T002.txt
 T002 is written.
 </data>
 ";
-    require(&first_message(PHASES, "T003", &["T001", "T002", "T003"])?, expected)
+    require(
+        &first_message(PHASES, "T003", &["T001", "T002", "T003"])?,
+        expected,
+    )
 }
 
 const PRIORITIES: &str = "\
@@ -308,7 +349,10 @@ T1.txt
 T1 is written.
 </data>
 ";
-    require(&first_message(PRIORITIES, "T2", &["one", "T1", "T2"])?, expected)
+    require(
+        &first_message(PRIORITIES, "T2", &["one", "T1", "T2"])?,
+        expected,
+    )
 }
 
 const TABLE: &str = "\
@@ -448,7 +492,10 @@ US-001.txt
 US-001 is written.
 </data>
 ";
-    require(&first_message(STORY, "US-002", &["US-001", "US-002"])?, expected)
+    require(
+        &first_message(STORY, "US-002", &["US-001", "US-002"])?,
+        expected,
+    )
 }
 
 const DOCUMENT: &str = "\
@@ -488,14 +535,21 @@ Name the colours.
 
 1. `npm test`
 ";
-    require(&first_message(DOCUMENT, "dark_mode", &["dark_mode"])?, expected)
+    require(
+        &first_message(DOCUMENT, "dark_mode", &["dark_mode"])?,
+        expected,
+    )
 }
 
 fn a_reviewer_gets_the_changes() -> Outcome {
     let plan = "- [ ] T1 Write one\n- [ ] T2 Review it @reviewer (depends: T1)\n";
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"));
     let approves = Rule::task("T2").call("review_verdict", &json!({"verdict": "approve"}));
-    let requests = World::lived_in()?.play(plan, &script.rule(approves), |_| ())?.requests()?;
+    let requests = World::lived_in()?
+        .play(plan, &script.rule(approves), |_| ())?
+        .requests()?;
     let message = first_of(requests, "T2")?;
     if message.contains("These tasks are merged only after your approval: T1.")
         && message.contains("## The changes of T1\n")
@@ -514,12 +568,21 @@ fn what_does_not_fit_is_named() -> Outcome {
         "# Title\n\nShort.\n\n## Architecture\n\n{long}\n\n## Tasks\n\n- [ ] T1 Write one\n- [ ] T2 Write two\n"
     );
     let script = ["T1", "T2"].iter().fold(Script::default(), |script, task| {
-        script.rule(write(task, &format!("{task}.txt"), "1\n")).rule(done(task))
+        script
+            .rule(write(task, &format!("{task}.txt"), "1\n"))
+            .rule(done(task))
     });
-    let played = World::lived_in()?.play(&plan, &script, |settings| settings.run.context_tokens = 8_000)?;
+    let played = World::lived_in()?.play(&plan, &script, |settings| {
+        settings.run.context_tokens = 8_000
+    })?;
     let message = first_of(played.requests()?, "T1")?;
-    let names = message.contains("Left out of this message because it is too long: \"Architecture\". `read_plan`");
-    if names && message.contains("Short.") && message.contains("- T2: Write two") { Ok(()) } else { fail(message) }
+    let names = message
+        .contains("Left out of this message because it is too long: \"Architecture\". `read_plan`");
+    if names && message.contains("Short.") && message.contains("- T2: Write two") {
+        Ok(())
+    } else {
+        fail(message)
+    }
 }
 
 fn a_section_of_the_plan_can_be_read() -> Outcome {
@@ -531,12 +594,21 @@ fn a_section_of_the_plan_can_be_read() -> Outcome {
         .rule(done("T1"))
         .rule(write("T2", "T2.txt", "1\n"))
         .rule(done("T2"));
-    let results = World::lived_in()?.play(CHECKLIST, &script, |_| ())?.results("T3")?;
-    let is_read =
-        results.iter().any(|text| text.contains("## Rules\\n\\n- No new dependencies.\\n- ASCII stays fast.\""));
-    let is_whole = results.iter().any(|text| text.contains("How words are cased"));
+    let results = World::lived_in()?
+        .play(CHECKLIST, &script, |_| ())?
+        .results("T3")?;
+    let is_read = results
+        .iter()
+        .any(|text| text.contains("## Rules\\n\\n- No new dependencies.\\n- ASCII stays fast.\""));
+    let is_whole = results
+        .iter()
+        .any(|text| text.contains("How words are cased"));
     let is_refused = results.iter().any(|text| {
         text.contains("the plan has no section `Rulez`; its sections: Sharpen the string utilities, Rules, Case, Space")
     });
-    if is_read && is_refused && !is_whole { Ok(()) } else { fail(results.join("\n")) }
+    if is_read && is_refused && !is_whole {
+        Ok(())
+    } else {
+        fail(results.join("\n"))
+    }
 }

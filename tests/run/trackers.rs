@@ -1,4 +1,5 @@
-//! Plans that other trackers keep as JSON, through the built program: checked, run, landed, and marked as done.
+//! Plans that other trackers keep as JSON, through the built program: checked, run, landed, and
+//! marked as done.
 
 use serde_json::json;
 
@@ -35,17 +36,34 @@ const ISSUES: &str = "{\"id\":\"bd-a1\",\"title\":\"Set up\",\"status\":\"closed
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("trackers::a_file_of_each_is_checked_run_and_marked", a_file_of_each_is_checked_run_and_marked),
-        case("trackers::an_agent_hears_what_a_story_says", an_agent_hears_what_a_story_says),
-        case("trackers::a_file_without_statuses_is_left_and_that_is_said", a_file_without_statuses_is_left),
+        case(
+            "trackers::a_file_of_each_is_checked_run_and_marked",
+            a_file_of_each_is_checked_run_and_marked,
+        ),
+        case(
+            "trackers::an_agent_hears_what_a_story_says",
+            an_agent_hears_what_a_story_says,
+        ),
+        case(
+            "trackers::a_file_without_statuses_is_left_and_that_is_said",
+            a_file_without_statuses_is_left,
+        ),
     ]
 }
 
 /// Runs a file whose open task writes `one.txt`, and lands it.
-fn landed(name: &str, text: &str, task: &str) -> Result<(World, crate::support::Ran), libtest_mimic::Failed> {
+fn landed(
+    name: &str,
+    text: &str,
+    task: &str,
+) -> Result<(World, crate::support::Ran), libtest_mimic::Failed> {
     let world = World::plain()?;
     world.repository.write(name, text)?;
-    let model = world.script(&Script::default().rule(write(task, "one.txt", "1\n")).rule(done(task)))?;
+    let model = world.script(
+        &Script::default()
+            .rule(write(task, "one.txt", "1\n"))
+            .rule(done(task)),
+    )?;
     let ran = world.types(&["run", name, "--model", &model, "--land"], 0)?;
     Ok((world, ran))
 }
@@ -53,9 +71,24 @@ fn landed(name: &str, text: &str, task: &str) -> Result<(World, crate::support::
 fn a_file_of_each_is_checked_run_and_marked() -> Outcome {
     let pending = r#""status": "pending""#;
     let table = [
-        ("prd.json", STORIES, "US-002", STORIES.replace("\"passes\": false", "\"passes\": true")),
-        ("tasks.json", TASKS, "2", TASKS.replace(pending, r#""status": "done""#)),
-        ("issues.jsonl", ISSUES, "bd-b2", ISSUES.replace("\"status\":\"open\"", "\"status\":\"closed\"")),
+        (
+            "prd.json",
+            STORIES,
+            "US-002",
+            STORIES.replace("\"passes\": false", "\"passes\": true"),
+        ),
+        (
+            "tasks.json",
+            TASKS,
+            "2",
+            TASKS.replace(pending, r#""status": "done""#),
+        ),
+        (
+            "issues.jsonl",
+            ISSUES,
+            "bd-b2",
+            ISSUES.replace("\"status\":\"open\"", "\"status\":\"closed\""),
+        ),
     ];
     for (name, text, task, expected) in table {
         let (world, ran) = landed(name, text, task)?;
@@ -65,9 +98,11 @@ fn a_file_of_each_is_checked_run_and_marked() -> Outcome {
             return fail(format!("{name}: {marked}{}{}", ran.stdout, ran.stderr));
         }
         let report = world.types(&["check", name, "--json"], 0)?.json()?;
-        for (pointer, value) in
-            [("/tasks/1/id", json!(task)), ("/tasks/1/status", json!("done")), ("/errors", json!([]))]
-        {
+        for (pointer, value) in [
+            ("/tasks/1/id", json!(task)),
+            ("/tasks/1/status", json!("done")),
+            ("/errors", json!([])),
+        ] {
             if at(&report, pointer)? != &value {
                 return fail(format!("{pointer} of {report}"));
             }
@@ -81,15 +116,32 @@ fn a_file_of_each_is_checked_run_and_marked() -> Outcome {
 }
 
 fn an_agent_hears_what_a_story_says() -> Outcome {
-    let script = Script::default().rule(write("US-002", "one.txt", "1\n")).rule(Rule::task("US-002").text("Done."));
+    let script = Script::default()
+        .rule(write("US-002", "one.txt", "1\n"))
+        .rule(Rule::task("US-002").text("Done."));
     let played = World::lived_in()?.play(STORIES, &script, |_| ())?;
-    let told = ["Store the cart", "As a buyer, I find my cart again.", "Acceptance criteria", "- one.txt exists"];
-    played.require_told("US-002", &[&told[..], &["A cart that survives a restart."]].concat())
+    let told = [
+        "Store the cart",
+        "As a buyer, I find my cart again.",
+        "Acceptance criteria",
+        "- one.txt exists",
+    ];
+    played.require_told(
+        "US-002",
+        &[&told[..], &["A cart that survives a restart."]].concat(),
+    )
 }
 
 fn a_file_without_statuses_is_left() -> Outcome {
     let text = r#"{"tasks": [{"id": 1, "title": "Store"}]}"#;
     let (world, ran) = landed("tasks.json", text, "1")?;
-    says(&ran, &["were left unchanged: no landed task has a box or a status in it"])?;
-    if world.repository.read("tasks.json")? == text { Ok(()) } else { fail(world.repository.read("tasks.json")?) }
+    says(
+        &ran,
+        &["were left unchanged: no landed task has a box or a status in it"],
+    )?;
+    if world.repository.read("tasks.json")? == text {
+        Ok(())
+    } else {
+        fail(world.repository.read("tasks.json")?)
+    }
 }

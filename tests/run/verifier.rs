@@ -9,7 +9,9 @@ use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Verified};
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, until};
+use crate::support::{
+    Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, until,
+};
 
 /// How long a check may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,10 +27,22 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         in_tier("full", Confinement::Full),
         in_tier("fallback", Confinement::Fallback),
-        case("verifier::what_a_passed_check_left_is_there_for_the_next", what_a_passed_check_left),
-        case("verifier::what_a_stopped_check_left_is_gone", what_a_stopped_check_left),
-        case("verifier::what_a_check_of_another_result_left_is_gone", what_a_check_of_another_result_left),
-        case("verifier::a_file_of_the_users_is_as_it_is_now", a_file_of_the_users_is_as_it_is_now),
+        case(
+            "verifier::what_a_passed_check_left_is_there_for_the_next",
+            what_a_passed_check_left,
+        ),
+        case(
+            "verifier::what_a_stopped_check_left_is_gone",
+            what_a_stopped_check_left,
+        ),
+        case(
+            "verifier::what_a_check_of_another_result_left_is_gone",
+            what_a_check_of_another_result_left,
+        ),
+        case(
+            "verifier::a_file_of_the_users_is_as_it_is_now",
+            a_file_of_the_users_is_as_it_is_now,
+        ),
     ]
 }
 
@@ -41,10 +55,17 @@ fn check(settings: &mut Settings, command: &str) {
 /// Returns what each check of a merged tree printed, in order.
 fn printed(played: &Played) -> Result<Vec<String>, Failed> {
     let outputs = played.pick(|event| match event {
-        Event::VerifyFinished { scope: VerifyScope::Run, output, .. } => Some(output),
+        Event::VerifyFinished {
+            scope: VerifyScope::Run,
+            output,
+            ..
+        } => Some(output),
         _ => None,
     });
-    outputs.into_iter().map(|output| played.text(output)).collect()
+    outputs
+        .into_iter()
+        .map(|output| played.text(output))
+        .collect()
 }
 
 /// The check of the first task's tree fails and leaves a file that git ignores; the second's would
@@ -61,16 +82,23 @@ fn what_a_failed_check_left(tier: Confinement) -> Outcome {
 /// Build caches stay warm: the second check finds what the first has built.
 fn what_a_passed_check_left() -> Outcome {
     let command = "echo built >> left.log; cat left.log";
-    let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| check(settings, command))?;
+    let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| {
+        check(settings, command)
+    })?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let printed = printed(&played)?;
-    if printed == ["built\n", "built\nbuilt\n"] { Ok(()) } else { fail(format!("{printed:?}")) }
+    if printed == ["built\n", "built\nbuilt\n"] {
+        Ok(())
+    } else {
+        fail(format!("{printed:?}"))
+    }
 }
 
 /// Files that a stopped check left are not kept: they could let the same tree pass.
 fn what_a_stopped_check_left() -> Outcome {
     let world = World::lived_in()?;
-    let command = "test ! -e left.log || exit 0; touch left.log; test ! -e wanted.log || exit 1; sleep 600";
+    let command =
+        "test ! -e left.log || exit 0; touch left.log; test ! -e wanted.log || exit 1; sleep 600";
     let change = |settings: &mut Settings| check(settings, command);
     let plan = "- [ ] T1 one (run: touch one.txt)\n";
     let coordinator = world.coordinator(&Script::default(), change)?;
@@ -86,10 +114,13 @@ fn what_a_stopped_check_left() -> Outcome {
     stopped.require(130, &[("T1", Verified)])?;
     let run = stopped.report.run_id.clone();
     drop(stopped);
-    // Every worktree created from now on gets this file, by which the check recognises a new worktree.
+    // Every worktree created from now on gets this file, by which the check recognises a new
+    // worktree.
     world.repository.write(".worktreeinclude", "wanted.log\n")?;
     world.repository.write("wanted.log", "wanted\n")?;
-    world.resume(&run, &Script::default(), change)?.require(1, &[("T1", FailedTask)])
+    world
+        .resume(&run, &Script::default(), change)?
+        .require(1, &[("T1", FailedTask)])
 }
 
 /// The check of a landing passes, and the landing is refused: what the check left belongs to a tree
@@ -97,9 +128,12 @@ fn what_a_stopped_check_left() -> Outcome {
 fn what_a_check_of_another_result_left() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
-    world.repository.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
     world.repository.commit_all("Plan")?;
-    let command = "test ! -e first.txt || touch left.log; test ! -e second.txt || test ! -e left.log";
+    let command =
+        "test ! -e first.txt || touch left.log; test ! -e second.txt || test ! -e left.log";
     world.types(&["run", "plan.md", "--verify", command], 0)?;
     world.repository.write("first.txt", "1\n")?;
     world.repository.commit_all("First")?;
@@ -107,7 +141,10 @@ fn what_a_check_of_another_result_left() -> Outcome {
     let refused = world.types(&["land"], 3)?;
     let verifier = world.repository.worktree("+verifier")?;
     if !verifier.join("left.log").exists() {
-        return fail(format!("nothing was checked before it was refused: {}", refused.stderr));
+        return fail(format!(
+            "nothing was checked before it was refused: {}",
+            refused.stderr
+        ));
     }
     std::fs::remove_file(world.repository.path().join("one.txt"))?;
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
@@ -116,16 +153,26 @@ fn what_a_check_of_another_result_left() -> Outcome {
     world.types(&["land"], 0).map(drop)
 }
 
-/// A passed check leaves the copies of ignored files, of which the user has changed one since: the next check must not
-/// pass, and be remembered for the changed file, with the old one.
+/// A passed check leaves the copies of ignored files, of which the user has changed one since: the
+/// next check must not pass, and be remembered for the changed file, with the old one.
 fn a_file_of_the_users_is_as_it_is_now() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;
     world.repository.write(".worktreeinclude", "local.log\n")?;
     world.repository.write("local.log", "old\n")?;
-    world.repository.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
     world.repository.commit_all("Plan")?;
-    world.types(&["run", "plan.md", "--verify", "test ! -e mine.txt || grep new local.log"], 0)?;
+    world.types(
+        &[
+            "run",
+            "plan.md",
+            "--verify",
+            "test ! -e mine.txt || grep new local.log",
+        ],
+        0,
+    )?;
     world.repository.write("mine.txt", "mine\n")?;
     world.repository.commit_all("Mine")?;
     world.repository.write("local.log", "new\n")?;

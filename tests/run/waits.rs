@@ -9,13 +9,25 @@ use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fai
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("waits::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
+        case(
+            "waits::three_levels_finish_with_one_agent_at_a_time",
+            three_levels_finish,
+        ),
         case("waits::a_deadline_ends_a_wait", a_deadline_ends_a_wait),
-        case("waits::asking_and_waiting_again_is_no_loop", asking_and_waiting_again_is_no_loop),
-        case("waits::a_wait_that_cannot_end_is_refused", a_wait_that_cannot_end_is_refused),
+        case(
+            "waits::asking_and_waiting_again_is_no_loop",
+            asking_and_waiting_again_is_no_loop,
+        ),
+        case(
+            "waits::a_wait_that_cannot_end_is_refused",
+            a_wait_that_cannot_end_is_refused,
+        ),
         case("waits::a_message_ends_a_wait", a_message_ends_a_wait),
         case("waits::agents_are_seen", agents_are_seen),
-        case("waits::a_run_that_waits_for_a_person_is_resumed", a_run_that_waits_is_resumed),
+        case(
+            "waits::a_run_that_waits_for_a_person_is_resumed",
+            a_run_that_waits_is_resumed,
+        ),
     ]
 }
 
@@ -25,7 +37,9 @@ pub(crate) const LEAD: &str = "---\nname: lead\ndescription: Leads.\ntools: writ
 
 pub(crate) fn world() -> Result<World, libtest_mimic::Failed> {
     let world = World::plain()?;
-    world.repository.write(".orchestrate/agents/lead.md", LEAD)?;
+    world
+        .repository
+        .write(".orchestrate/agents/lead.md", LEAD)?;
     world.repository.commit_all("Add a role")?;
     Ok(world)
 }
@@ -52,20 +66,47 @@ fn levels() -> Script {
         .rule(done("T3"))
 }
 
-const LEVELS: &str = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
+const LEVELS: &str =
+    "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
 
-fn position(played: &Played, of: &str, fits: impl Fn(&Event) -> bool) -> Result<u64, libtest_mimic::Failed> {
+fn position(
+    played: &Played,
+    of: &str,
+    fits: impl Fn(&Event) -> bool,
+) -> Result<u64, libtest_mimic::Failed> {
     played.first(|event| event.task().is_some_and(|task| task.as_str() == of) && fits(event))
 }
 
 fn three_levels_finish() -> Outcome {
     let played = world()?.play(LEVELS, &levels(), |settings| settings.run.max_agents = 1)?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
-    played.require_told("T1", &["T2 (lead below): merged, idle-done", "report: Two is written."])?;
-    let waits = |of| position(&played, of, |event| matches!(event, Event::AgentWaiting { .. }));
-    let begins = |of| position(&played, of, |event| matches!(event, Event::AgentSpawned { .. }));
-    let merged = |of| position(&played, of, |event| matches!(event, Event::TaskMerged { .. }));
-    let answered = |of| position(&played, of, |event| matches!(event, Event::ToolFinished { .. }));
+    played.require_told(
+        "T1",
+        &[
+            "T2 (lead below): merged, idle-done",
+            "report: Two is written.",
+        ],
+    )?;
+    let waits = |of| {
+        position(&played, of, |event| {
+            matches!(event, Event::AgentWaiting { .. })
+        })
+    };
+    let begins = |of| {
+        position(&played, of, |event| {
+            matches!(event, Event::AgentSpawned { .. })
+        })
+    };
+    let merged = |of| {
+        position(&played, of, |event| {
+            matches!(event, Event::TaskMerged { .. })
+        })
+    };
+    let answered = |of| {
+        position(&played, of, |event| {
+            matches!(event, Event::ToolFinished { .. })
+        })
+    };
     let order = [
         waits("T1")?,
         begins("T2")?,
@@ -78,16 +119,33 @@ fn three_levels_finish() -> Outcome {
     ];
     // The call is made once, by the worker that answers it, and nothing of it is open meanwhile.
     let tools = [played.tools("T1"), played.tools("T2")];
-    if order.is_sorted() && tools == [["wait_for_agents", "write_file"]; 2] { Ok(()) } else { fail(played.story()) }
+    if order.is_sorted() && tools == [["wait_for_agents", "write_file"]; 2] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
-/// Returns a script in which T2's call has to be decided by a person, and what makes the run park it.
-pub(crate) fn parking(first: Rule) -> (Script, impl Fn(&mut orchestrate_coordinator::Settings) + Copy) {
+/// Returns a script in which T2's call has to be decided by a person, and what makes the run park
+/// it.
+pub(crate) fn parking(
+    first: Rule,
+) -> (
+    Script,
+    impl Fn(&mut orchestrate_coordinator::Settings) + Copy,
+) {
     let script = Script::default()
         .rule(first)
-        .rule(writes(Rule::task("T1").last_contains("T2 (publish)"), "one.txt"))
+        .rule(writes(
+            Rule::task("T1").last_contains("T2 (publish)"),
+            "one.txt",
+        ))
         .rule(done("T1"))
-        .rule(Rule::task("T2").turn(1).call("run_shell_command", &json!({"command": "touch two.txt"})))
+        .rule(
+            Rule::task("T2")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": "touch two.txt"})),
+        )
         .rule(done("T2"));
     let parks = |settings: &mut orchestrate_coordinator::Settings| {
         let rule = "run_shell_command(touch*)".to_owned();
@@ -105,14 +163,20 @@ fn a_deadline_ends_a_wait() -> Outcome {
     let (script, parks) = parking(Rule::task("T1").turn(1).call("wait_for_agents", &timed));
     let played = world()?.play(PARKING, &script, parks)?;
     played.require(3, &[("T1", Merged), ("T2", Waiting)])?;
-    let told = ["the time is over; not all of them are done", "T2 (publish): waiting, waiting-human"];
+    let told = [
+        "the time is over; not all of them are done",
+        "T2 (publish): waiting, waiting-human",
+    ];
     played.require_told("T1", &told)?;
     let ends = played.pick(|event| match event {
         Event::AgentWoken { task, timed_out } => Some((task.to_string(), *timed_out)),
         _ => None,
     });
     let shown = serde_json::to_value(&played.report)?;
-    let seen = [&shown["tasks"][0]["liveness"], &shown["tasks"][1]["liveness"]];
+    let seen = [
+        &shown["tasks"][0]["liveness"],
+        &shown["tasks"][1]["liveness"],
+    ];
     if ends == [("T1".to_owned(), true)] && seen == ["idle-done", "waiting-human"] {
         Ok(())
     } else {
@@ -120,18 +184,27 @@ fn a_deadline_ends_a_wait() -> Outcome {
     }
 }
 
-/// An agent that asks what another one is doing is told to wait; one that waits is told nothing, however often it does.
+/// An agent that asks what another one is doing is told to wait; one that waits is told nothing,
+/// however often it does.
 fn asking_and_waiting_again_is_no_loop() -> Outcome {
     let mut script = Script::default();
     for turn in 1..=3 {
-        script = script.rule(Rule::task("T1").turn(turn).call("get_agent_status", &json!({"agent_id": "T2"})));
+        script = script.rule(
+            Rule::task("T1")
+                .turn(turn)
+                .call("get_agent_status", &json!({"agent_id": "T2"})),
+        );
     }
     for turn in 4..=6 {
         let timed = json!({"agent_ids": ["T2"], "timeout": 1});
         script = script.rule(Rule::task("T1").turn(turn).call("wait_for_agents", &timed));
     }
     for turn in 7..=9 {
-        script = script.rule(Rule::task("T1").turn(turn).call("get_agent_status", &json!({"agent_id": "T9"})));
+        script = script.rule(
+            Rule::task("T1")
+                .turn(turn)
+                .call("get_agent_status", &json!({"agent_id": "T9"})),
+        );
     }
     let (parked, parks) = parking(writes(Rule::task("T1").turn(10), "one.txt"));
     let script = script.then(parked);
@@ -140,13 +213,24 @@ fn asking_and_waiting_again_is_no_loop() -> Outcome {
         settings.run.max_agents = 1;
     })?;
     played.require(3, &[("T1", Merged), ("T2", Waiting)])?;
-    played.require_told("T1", &["nothing has changed yet. Wait for it with `wait_for_agents`", "the time is over"])?;
-    // The control: asking about what never changes is a loop, and the agent is told so once it has asked three times.
+    played.require_told(
+        "T1",
+        &[
+            "nothing has changed yet. Wait for it with `wait_for_agents`",
+            "the time is over",
+        ],
+    )?;
+    // The control: asking about what never changes is a loop, and the agent is told so once it has
+    // asked three times.
     let (requests, warning) = (played.requests()?, "You have made the same calls");
-    let first = requests
-        .iter()
-        .find(|request| request.origin.task.as_str() == "T1" && format!("{:?}", request.messages).contains(warning));
-    if first.is_some_and(|request| request.origin.turn == 10) { Ok(()) } else { fail(played.story()) }
+    let first = requests.iter().find(|request| {
+        request.origin.task.as_str() == "T1" && format!("{:?}", request.messages).contains(warning)
+    });
+    if first.is_some_and(|request| request.origin.turn == 10) {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// Without a deadline the run ends instead, and the wait outlives the process.
@@ -159,14 +243,33 @@ fn a_run_that_waits_is_resumed() -> Outcome {
     if shown["tasks"][0]["blocked_on"] != json!({"agents": ["T2"]}) {
         return fail(shown);
     }
-    let (run, store) = (first.report.run_id.clone(), first.coordinator.store().clone());
+    let (run, store) = (
+        first.report.run_id.clone(),
+        first.coordinator.store().clone(),
+    );
     drop(first);
-    let call = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
-    let Some(call) = call else { return fail("no call asks") };
-    store.send(&run, &orchestrate_core::Request::Decide { call, allowed: true, message: None })?;
+    let call = store
+        .state(&run)?
+        .open_approvals()
+        .map(|(call, _)| call.clone())
+        .next();
+    let Some(call) = call else {
+        return fail("no call asks");
+    };
+    store.send(
+        &run,
+        &orchestrate_core::Request::Decide {
+            call,
+            allowed: true,
+            message: None,
+        },
+    )?;
     let resumed = world.resume(&run, &script, parks)?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    resumed.require_told("T1", &["all of them are done", "T2 (publish): merged, idle-done"])
+    resumed.require_told(
+        "T1",
+        &["all of them are done", "T2 (publish): merged, idle-done"],
+    )
 }
 
 fn a_wait_that_cannot_end_is_refused() -> Outcome {
@@ -179,7 +282,11 @@ fn a_wait_that_cannot_end_is_refused() -> Outcome {
         .rule(done("T1"))
         .rule(write("T2", "two.txt", "2\n"))
         .rule(done("T2"));
-    let played = world()?.play("- [ ] T1 lead (agent: lead)\n- [ ] T2 follow (depends: T1)\n", &script, |_| {})?;
+    let played = world()?.play(
+        "- [ ] T1 lead (agent: lead)\n- [ ] T2 follow (depends: T1)\n",
+        &script,
+        |_| {},
+    )?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let told = [
         "an agent cannot wait for itself",
@@ -187,18 +294,33 @@ fn a_wait_that_cannot_end_is_refused() -> Outcome {
         "this would never end: T2 cannot end before this agent goes on",
     ];
     let waits = played.pick(|event| matches!(event, Event::AgentWaiting { .. }).then_some(()));
-    if waits.is_empty() { played.require_told("T1", &told) } else { fail(played.story()) }
+    if waits.is_empty() {
+        played.require_told("T1", &told)
+    } else {
+        fail(played.story())
+    }
 }
 
-/// T2 asks T1, which waits for it, and waits for the answer. One agent at a time makes the order certain.
+/// T2 asks T1, which waits for it, and waits for the answer. One agent at a time makes the order
+/// certain.
 fn a_message_ends_a_wait() -> Outcome {
     let send = |rule: Rule, to: &str, text: &str| {
-        rule.call("send_message_to_agent", &json!({"agent_id": to, "message": text}))
+        rule.call(
+            "send_message_to_agent",
+            &json!({"agent_id": to, "message": text}),
+        )
     };
     let script = Script::default()
         .rule(wait(Rule::task("T1").turn(1), &["T2"]))
-        .rule(send(Rule::task("T1").last_contains("which port?"), "T2", "4711"))
-        .rule(writes(Rule::task("T1").last_contains("is queued"), "one.txt"))
+        .rule(send(
+            Rule::task("T1").last_contains("which port?"),
+            "T2",
+            "4711",
+        ))
+        .rule(writes(
+            Rule::task("T1").last_contains("is queued"),
+            "one.txt",
+        ))
         .rule(done("T1"))
         .rule(send(Rule::task("T2").turn(1), "T1", "which port?"))
         .rule(wait(Rule::task("T2").turn(2), &["T1"]))
@@ -214,11 +336,19 @@ fn a_message_ends_a_wait() -> Outcome {
 }
 
 fn agents_are_seen() -> Outcome {
-    let look = |turn, id: &str| Rule::task("T1").turn(turn).call("get_agent_status", &json!({ "agent_id": id }));
+    let look = |turn, id: &str| {
+        Rule::task("T1")
+            .turn(turn)
+            .call("get_agent_status", &json!({ "agent_id": id }))
+    };
     let script = Script::default()
         .rule(look(1, "T2"))
         .rule(look(2, "T9"))
-        .rule(Rule::task("T1").turn(3).call("list_active_agents", &json!({})))
+        .rule(
+            Rule::task("T1")
+                .turn(3)
+                .call("list_active_agents", &json!({})),
+        )
         .rule(writes(Rule::task("T1").turn(4), "one.txt"))
         .rule(done("T1"))
         .rule(Rule::task("T2").text("Nothing to do."))
@@ -230,5 +360,9 @@ fn agents_are_seen() -> Outcome {
                 T3 (follow): pending, blocked-on the tasks T2";
     played.require_told("T1", &[status, list, "there is no agent 'T9' in this run"])?;
     let states: Vec<_> = played.report.tasks.iter().map(|task| task.state).collect();
-    if states.get(1) == Some(&FailedTask) { Ok(()) } else { fail(played.story()) }
+    if states.get(1) == Some(&FailedTask) {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }

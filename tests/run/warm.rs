@@ -1,4 +1,5 @@
-//! Warm starts: what the base's check has left is there for each agent, belongs to it, and goes with its worktree.
+//! Warm starts: what the base's check has left is there for each agent, belongs to it, and goes
+//! with its worktree.
 
 use std::path::Path;
 
@@ -12,20 +13,44 @@ use orchestrate_sandbox::Confinement;
 use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime};
 
 /// The check of the tests: it notes each time that it runs, in files that git ignores.
-const BUILDS: &str =
-    "mkdir -p target && echo built >> target/log && ln -f target/log target/same && touch -d @1000 target/log";
+const BUILDS: &str = "mkdir -p target && echo built >> target/log && ln -f target/log target/same && touch -d @1000 target/log";
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("warm::what_the_bases_check_left_is_in_each_new_worktree", in_each_worktree),
-        case("warm::what_one_agent_writes_reaches_no_other", reaches_no_other),
-        case("warm::a_first_build_compiles_only_what_has_changed", only_what_has_changed).in_tier(Confinement::Full),
-        case("warm::outputs_over_the_limit_are_left_out_by_name", over_the_limit),
-        case("warm::what_a_failed_check_of_the_base_left_is_gone", failed_check),
+        case(
+            "warm::what_the_bases_check_left_is_in_each_new_worktree",
+            in_each_worktree,
+        ),
+        case(
+            "warm::what_one_agent_writes_reaches_no_other",
+            reaches_no_other,
+        ),
+        case(
+            "warm::a_first_build_compiles_only_what_has_changed",
+            only_what_has_changed,
+        )
+        .in_tier(Confinement::Full),
+        case(
+            "warm::outputs_over_the_limit_are_left_out_by_name",
+            over_the_limit,
+        ),
+        case(
+            "warm::what_a_failed_check_of_the_base_left_is_gone",
+            failed_check,
+        ),
         case("warm::a_resumed_run_starts_with_the_same_outputs", resumed),
-        case("warm::a_run_on_landed_work_starts_with_the_outputs_of_the_one_before", after_landing),
-        case("warm::caches_of_the_home_are_seeded_by_the_base_alone", caches),
-        case("warm::the_worktree_of_merged_work_goes_at_once", goes_at_once),
+        case(
+            "warm::a_run_on_landed_work_starts_with_the_outputs_of_the_one_before",
+            after_landing,
+        ),
+        case(
+            "warm::caches_of_the_home_are_seeded_by_the_base_alone",
+            caches,
+        ),
+        case(
+            "warm::the_worktree_of_merged_work_goes_at_once",
+            goes_at_once,
+        ),
         case("warm::a_worktree_with_files_of_its_own_stays", stays),
         // In the other tier, outputs are read for paths, and these are long.
         case("warm::no_agent_starts_without_room_on_the_disk", no_room).in_tier(Confinement::Full),
@@ -52,14 +77,24 @@ fn play(world: &World, plan: &str, verify: &str) -> Result<Played, Failed> {
 fn shares_blocks(world: &World) -> Result<bool, Failed> {
     world.write("original", "shared\n")?;
     let copy = ["--reflink=always", "original", "copy"];
-    Ok(world.home.command("cp", world.home.path(), &copy).run()?.exits(0).is_ok())
+    Ok(world
+        .home
+        .command("cp", world.home.path(), &copy)
+        .run()?
+        .exits(0)
+        .is_ok())
 }
 
 fn same(found: &str, expected: &str) -> Outcome {
-    if found == expected { Ok(()) } else { fail(format!("{found:?}, not {expected:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        fail(format!("{found:?}, not {expected:?}"))
+    }
 }
 
-/// Times and links between the files are as they were; the second task begins with other tracked files.
+/// Times and links between the files are as they were; the second task begins with other tracked
+/// files.
 fn in_each_worktree() -> Outcome {
     let world = world("target/\n")?;
     let look = "stat -c '%Y %h' target/log && test target/log -ef target/same && cat target/log";
@@ -74,10 +109,13 @@ fn in_each_worktree() -> Outcome {
     Ok(())
 }
 
-/// The first task changes nothing that is compiled, the second one a package on which nothing depends.
+/// The first task changes nothing that is compiled, the second one a package on which nothing
+/// depends.
 fn only_what_has_changed() -> Outcome {
     let world = world("target/\n")?;
-    let package = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    let package = |name: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+    };
     let files = [
         ("Cargo.toml", format!("{}[dependencies]\nlower = {{ path = \"lower\" }}\n", package("upper"))),
         (
@@ -99,9 +137,15 @@ fn only_what_has_changed() -> Outcome {
                 - [ ] T3 change (run: echo 'pub fn new() {}' >> lower/src/lib.rs; cargo test --offline 2> T3.txt)\n";
     let played = play(&world, plan, "cargo test --offline")?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
-    for (file, expected) in [("T1.txt", ""), ("T2.txt", "upper"), ("T3.txt", "lower upper")] {
+    for (file, expected) in [
+        ("T1.txt", ""),
+        ("T2.txt", "upper"),
+        ("T3.txt", "lower upper"),
+    ] {
         let text = world.merged(&played.report, file)?;
-        let compiled = text.lines().filter_map(|line| line.trim_start().strip_prefix("Compiling "));
+        let compiled = text
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("Compiling "));
         let names: Vec<&str> = compiled.filter_map(|line| line.split(' ').next()).collect();
         same(&names.join(" "), expected)?;
     }
@@ -127,11 +171,22 @@ fn over_the_limit() -> Outcome {
     world.repository.commit_all("Configure")?;
     world.types(&["config", "trust", "--yes"], 0)?;
     let shares_blocks = shares_blocks(&world)?;
-    let expected = if shares_blocks { "test -e target/big" } else { "test ! -e target" };
-    world.write("plan.md", &format!("- [ ] T1 look (run: test -e small/x && {expected} && touch one)\n"))?;
+    let expected = if shares_blocks {
+        "test -e target/big"
+    } else {
+        "test ! -e target"
+    };
+    world.write(
+        "plan.md",
+        &format!("- [ ] T1 look (run: test -e small/x && {expected} && touch one)\n"),
+    )?;
     let ran = world.types(&["run", &world.file("plan.md")], 0)?;
     let words = "new worktrees start with small; without target: 3 MiB in 2 files would be copied; at most 1 MiB in 10 files are";
-    if shares_blocks || ran.stderr.contains(words) { Ok(()) } else { fail(ran.stderr) }
+    if shares_blocks || ran.stderr.contains(words) {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }
 
 /// The first check is red after it has left a file; a second one passes, without that file.
@@ -140,14 +195,24 @@ fn failed_check() -> Outcome {
     world.repository.write(".worktreeinclude", "now.log\n")?;
     world.repository.commit_all("Include a file")?;
     let verify = "test ! -e target/half || exit 7; mkdir -p target; test -e now.log || { touch target/half; exit 1; }";
-    world.write("plan.md", "- [ ] T1 look (run: test -d target && test ! -e target/half && touch one)\n")?;
+    world.write(
+        "plan.md",
+        "- [ ] T1 look (run: test -d target && test ! -e target/half && touch one)\n",
+    )?;
     let arguments = ["run", &world.file("plan.md"), "--verify", verify];
     let red = world.types(&arguments, 2)?;
-    let Some(run) = red.stderr.split_whitespace().find(|word| word.starts_with("r-")).map(str::to_owned) else {
+    let Some(run) = red
+        .stderr
+        .split_whitespace()
+        .find(|word| word.starts_with("r-"))
+        .map(str::to_owned)
+    else {
         return fail(red.stderr);
     };
     world.repository.write("now.log", "")?;
-    let run = run.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '-').to_owned();
+    let run = run
+        .trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '-')
+        .to_owned();
     world.types(&["resume", &run], 0).map(drop)
 }
 
@@ -159,16 +224,25 @@ fn resumed() -> Outcome {
     played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
     let run = played.report.run_id.clone();
     let path = played.coordinator.layout().worktree(&run, &"T1".into());
-    played.coordinator.store().send(&run, &Request::Retry { task: "T1".into(), message: None })?;
+    played.coordinator.store().send(
+        &run,
+        &Request::Retry {
+            task: "T1".into(),
+            message: None,
+        },
+    )?;
     drop(played);
     std::fs::remove_dir_all(&path)?;
     let again = world.resume(&run, &Script::default(), |_| {})?;
     again.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
-    same(&std::fs::read_to_string(path.join("target/log"))?, "built\n")
+    same(
+        &std::fs::read_to_string(path.join("target/log"))?,
+        "built\n",
+    )
 }
 
-/// The base of the second run passed when it was merged, so it is not checked again. Files that have changed since the
-/// outputs were made are newer than these.
+/// The base of the second run passed when it was merged, so it is not checked again. Files that
+/// have changed since the outputs were made are newer than these.
 fn after_landing() -> Outcome {
     let world = world("target/\nplan.md\n")?;
     world.repository.write("old.txt", "1\n")?;
@@ -179,7 +253,8 @@ fn after_landing() -> Outcome {
     plan("- [ ] T1 change (run: echo 2 > changed.txt)\n")?;
     world.types(&["run", &world.file("plan.md"), "--verify", verify], 0)?;
     world.types(&["land"], 0)?;
-    let look = "cp target/log seen.txt; test old.txt -ot target/log; test changed.txt -nt target/log";
+    let look =
+        "cp target/log seen.txt; test old.txt -ot target/log; test changed.txt -nt target/log";
     plan(&format!("- [ ] T2 look (run: {look})\n"))?;
     world.types(&["run", &world.file("plan.md"), "--verify", verify], 0)?;
     world.types(&["land"], 0)?;
@@ -191,7 +266,9 @@ fn after_landing() -> Outcome {
         world.types(&["clean", run.run_id.as_str(), "--ignored"], 0)?;
     }
     plan("- [ ] T3 look (run: test ! -e target && touch three.txt)\n")?;
-    world.types(&["run", &world.file("plan.md"), "--verify", verify], 0).map(drop)
+    world
+        .types(&["run", &world.file("plan.md"), "--verify", verify], 0)
+        .map(drop)
 }
 
 /// Go's and uv's caches are there. The next run does not check its base, and begins with the same.
@@ -211,8 +288,13 @@ fn caches() -> Outcome {
     let second = play(&world, plan, verify)?;
     second.require(0, &[("T4", Merged)])?;
     same(&world.merged(&second.report, "four")?, "base")?;
-    let is_checked = |event: &Event| matches!(event, Event::BaseVerified { output: None, .. }).then_some(());
-    if second.pick(is_checked).len() == 1 { Ok(()) } else { fail(second.story()) }
+    let is_checked =
+        |event: &Event| matches!(event, Event::BaseVerified { output: None, .. }).then_some(());
+    if second.pick(is_checked).len() == 1 {
+        Ok(())
+    } else {
+        fail(second.story())
+    }
 }
 
 /// That of failed work stays; all are made again if they are needed.
@@ -234,15 +316,26 @@ fn goes_at_once() -> Outcome {
     }
     let listed = world.repository.git(&["worktree", "list"])?;
     let is_listed = |path: &Path| listed.contains(&path.display().to_string());
-    if is_listed(&places[0]) { fail(listed) } else { Ok(()) }
+    if is_listed(&places[0]) {
+        fail(listed)
+    } else {
+        Ok(())
+    }
 }
 
 /// Ignored files that nothing makes again stay until the run is cleaned.
 fn stays() -> Outcome {
     let world = world("target/\n*.log\n")?;
-    let played = play(&world, "- [ ] T1 one (run: echo mine > notes.log; touch one)\n", BUILDS)?;
+    let played = play(
+        &world,
+        "- [ ] T1 one (run: echo mine > notes.log; touch one)\n",
+        BUILDS,
+    )?;
     played.require(0, &[("T1", Merged)])?;
-    let path = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
+    let path = played
+        .coordinator
+        .layout()
+        .worktree(&played.report.run_id, &"T1".into());
     let notes = std::fs::read_to_string(path.join("notes.log")).unwrap_or_default();
     same(&notes, "mine\n")
 }
@@ -257,15 +350,26 @@ fn no_room() -> Outcome {
     let disk = rustix::fs::statvfs(world.home.path())?;
     let files = 2 * disk.f_bavail.saturating_mul(disk.f_frsize).div_ceil(FILE) + 2;
     let coordinator = world.coordinator(&Script::default(), |settings| {
-        settings.run.verify = Some(format!("mkdir -p target && truncate -s {FILE} $(seq -f target/%g {files})"));
+        settings.run.verify = Some(format!(
+            "mkdir -p target && truncate -s {FILE} $(seq -f target/%g {files})"
+        ));
         settings.run.verify_base = true;
-        settings.run.warm_limit = WarmLimit { mib: u64::from(u32::MAX), files: 20_000 };
+        settings.run.warm_limit = WarmLimit {
+            mib: u64::from(u32::MAX),
+            files: 20_000,
+        };
     })?;
     let plan = plan_input("- [ ] T1 one (run: touch one)\n")?;
     let ended = runtime()?.block_on(coordinator.run(plan));
-    let said = ended.err().map_or_else(|| "it ran".to_owned(), |error| error.to_string());
+    let said = ended
+        .err()
+        .map_or_else(|| "it ran".to_owned(), |error| error.to_string());
     let takes = said.strip_prefix("start the agent of T1: its worktree takes ");
     let takes = takes.and_then(|said| said.split_once(" MiB, and the disk of "));
     let takes: Option<u64> = takes.and_then(|(mib, _)| mib.parse().ok());
-    if takes.is_some_and(|mib| mib > files * (FILE >> 20)) { Ok(()) } else { fail(said) }
+    if takes.is_some_and(|mib| mib > files * (FILE >> 20)) {
+        Ok(())
+    } else {
+        fail(said)
+    }
 }

@@ -19,14 +19,16 @@ pub(crate) type Outcome = Result<(), Failed>;
 pub(crate) const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
 const REQUIRE_ALL: &str = "all";
 
-/// The environment variable that, set to the name of a [`Place`], selects the tests that depend on that place.
+/// The environment variable that, set to the name of a [`Place`], selects the tests that depend on
+/// that place.
 pub(crate) const PLACE: &str = "ORCHESTRATE_PLACE";
 
-/// Where `.ci/run` runs tests a second time, because they depend on it. Everything runs once, as an ordinary user
-/// with all tools.
+/// Where `.ci/run` runs tests a second time, because they depend on it. Everything runs once, as an
+/// ordinary user with all tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The user is root, whom permissions of files do not hold off, and who needs no user namespace.
+    /// The user is root, whom permissions of files do not hold off, and who needs no user
+    /// namespace.
     Root,
     /// Bubblewrap is missing, so the fallback tier is the strongest.
     WithoutBubblewrap,
@@ -35,8 +37,11 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    const NAMES: [(&str, Place); 3] =
-        [("root", Place::Root), ("without-bubblewrap", Place::WithoutBubblewrap), ("oldest-git", Place::OldestGit)];
+    const NAMES: [(&str, Place); 3] = [
+        ("root", Place::Root),
+        ("without-bubblewrap", Place::WithoutBubblewrap),
+        ("oldest-git", Place::OldestGit),
+    ];
 
     /// Returns the place that [`PLACE`] names, or `None` if it is not set.
     pub(crate) fn asked() -> Result<Option<Place>, Failed> {
@@ -49,7 +54,10 @@ impl Place {
     /// Returns the place of this name. Another name is an error, since no test would depend on it.
     pub(crate) fn named(name: &str) -> Result<Place, Failed> {
         let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        known.map_or_else(|| fail(format!("{PLACE}={name} names no place")), |(_, place)| Ok(*place))
+        known.map_or_else(
+            || fail(format!("{PLACE}={name} names no place")),
+            |(_, place)| Ok(*place),
+        )
     }
 }
 
@@ -73,48 +81,77 @@ impl Need {
         || tiers().full.is_ok(),
     );
     /// The fallback sandbox tier, detected in the same way.
-    pub(crate) const FALLBACK_TIER: Need =
-        Need::new("the fallback sandbox tier", "Linux 6.2 or newer with Landlock enabled", || tiers().fallback.is_ok());
+    pub(crate) const FALLBACK_TIER: Need = Need::new(
+        "the fallback sandbox tier",
+        "Linux 6.2 or newer with Landlock enabled",
+        || tiers().fallback.is_ok(),
+    );
     /// Any sandbox tier: every run needs one unless it is told to run without.
-    pub(crate) const SANDBOX: Need =
-        Need::new("a sandbox tier", "apt install bubblewrap; `orchestrate doctor` says what else is missing", || {
-            tiers().full.is_ok() || tiers().fallback.is_ok()
-        });
+    pub(crate) const SANDBOX: Need = Need::new(
+        "a sandbox tier",
+        "apt install bubblewrap; `orchestrate doctor` says what else is missing",
+        || tiers().full.is_ok() || tiers().fallback.is_ok(),
+    );
     /// `setsid` of util-linux, which starts a program in a terminal of its own.
-    pub(crate) const TERMINAL: Need =
-        Need::new("setsid", "apt install util-linux", || starts("setsid", &["--version"]));
+    pub(crate) const TERMINAL: Need = Need::new("setsid", "apt install util-linux", || {
+        starts("setsid", &["--version"])
+    });
     /// Private mounts, in namespaces that need no privilege.
     pub(crate) const MOUNTS: Need = Need::new(
         "user and mount namespaces",
         "apt install util-linux; `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
         || {
-            let mount = ["sh", "-c", "mount -t tmpfs none /mnt && mount -o remount,ro none /mnt"];
-            starts("unshare", &[&["--user", "--map-root-user", "--mount"], &mount[..]].concat())
+            let mount = [
+                "sh",
+                "-c",
+                "mount -t tmpfs none /mnt && mount -o remount,ro none /mnt",
+            ];
+            starts(
+                "unshare",
+                &[&["--user", "--map-root-user", "--mount"], &mount[..]].concat(),
+            )
         },
     );
     /// cargo-deny, which checks dependencies and their licences.
     pub(crate) const CARGO_DENY: Need =
-        Need::new("cargo-deny", "cargo install --locked cargo-deny", || starts("cargo-deny", &["--version"]));
+        Need::new("cargo-deny", "cargo install --locked cargo-deny", || {
+            starts("cargo-deny", &["--version"])
+        });
     /// Clippy of the toolchain that builds the tests.
-    pub(crate) const CLIPPY: Need =
-        Need::new("clippy", "rustup component add clippy", || starts("cargo", &["clippy", "--version"]));
+    pub(crate) const CLIPPY: Need = Need::new("clippy", "rustup component add clippy", || {
+        starts("cargo", &["clippy", "--version"])
+    });
 
     /// The system's Python, with which a virtual environment can be made.
-    pub(crate) const PYTHON: Need =
-        Need::new("python3", "apt install python3", || starts("/usr/bin/python3", &["-c", "import venv, unittest"]));
+    pub(crate) const PYTHON: Need = Need::new("python3", "apt install python3", || {
+        starts("/usr/bin/python3", &["-c", "import venv, unittest"])
+    });
     /// Node and its package manager.
-    pub(crate) const NPM: Need =
-        Need::new("npm", "apt install nodejs npm", || starts("node", &["--version"]) && starts("npm", &["--version"]));
+    pub(crate) const NPM: Need = Need::new("npm", "apt install nodejs npm", || {
+        starts("node", &["--version"]) && starts("npm", &["--version"])
+    });
     /// Make.
-    pub(crate) const MAKE: Need = Need::new("make", "apt install make", || starts("make", &["--version"]));
+    pub(crate) const MAKE: Need = Need::new("make", "apt install make", || {
+        starts("make", &["--version"])
+    });
 
     /// `setpriv` of util-linux, with which root starts programs as another user.
-    pub(crate) const SETPRIV: Need =
-        Need::new("setpriv", "apt install util-linux", || starts("setpriv", &["--version"]));
+    pub(crate) const SETPRIV: Need = Need::new("setpriv", "apt install util-linux", || {
+        starts("setpriv", &["--version"])
+    });
 
-    /// Creates a need from the tool's name, how to install it, and a function that reports whether it works here.
-    pub(crate) const fn new(name: &'static str, how_to_get: &'static str, is_present: fn() -> bool) -> Self {
-        Self { name, how_to_get, is_present }
+    /// Creates a need from the tool's name, how to install it, and a function that reports whether
+    /// it works here.
+    pub(crate) const fn new(
+        name: &'static str,
+        how_to_get: &'static str,
+        is_present: fn() -> bool,
+    ) -> Self {
+        Self {
+            name,
+            how_to_get,
+            is_present,
+        }
     }
 
     /// Reports whether a program starts and succeeds.
@@ -164,7 +201,10 @@ pub(crate) struct Case {
 }
 
 /// Creates a test from a function; the name has the form `module::what_holds`.
-pub(crate) fn case(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
+pub(crate) fn case(
+    name: impl Into<String>,
+    run: impl FnOnce() -> Outcome + Send + 'static,
+) -> Case {
     judging(name, |_| run().map(|()| Completion::Completed))
 }
 
@@ -174,11 +214,19 @@ pub(crate) fn judging(
     name: impl Into<String>,
     run: impl FnOnce(bool) -> Result<Completion, Failed> + Send + 'static,
 ) -> Case {
-    Case { name: name.into(), needs: Vec::new(), places: Vec::new(), run: Box::new(run) }
+    Case {
+        name: name.into(),
+        needs: Vec::new(),
+        places: Vec::new(),
+        run: Box::new(run),
+    }
 }
 
 /// Creates a test that starts a run, so it needs a sandbox tier.
-pub(crate) fn sandboxed(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
+pub(crate) fn sandboxed(
+    name: impl Into<String>,
+    run: impl FnOnce() -> Outcome + Send + 'static,
+) -> Case {
     case(name, run).needs(Need::SANDBOX)
 }
 
@@ -211,11 +259,16 @@ impl Case {
         place.is_none_or(|place| self.places.contains(&place))
     }
 
-    /// Runs the test. If a tool is missing, the test is ignored with the reason, or fails if `required`.
+    /// Runs the test. If a tool is missing, the test is ignored with the reason, or fails if
+    /// `required`.
     pub(crate) fn decide(self, required: bool) -> Result<Completion, Failed> {
         for need in &self.needs {
             if let Some(reason) = need.missing() {
-                return if required { fail(reason) } else { Ok(Completion::ignored_with(reason)) };
+                return if required {
+                    fail(reason)
+                } else {
+                    Ok(Completion::ignored_with(reason))
+                };
             }
         }
         (self.run)(required)
@@ -225,7 +278,9 @@ impl Case {
     pub(crate) fn into_trial(self) -> Trial {
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == REQUIRE_ALL);
         let name = self.name.clone();
-        Trial::ignorable_test(self.name.clone(), move || durations::noted(&name, || self.decide(required)))
+        Trial::ignorable_test(self.name.clone(), move || {
+            durations::noted(&name, || self.decide(required))
+        })
     }
 }
 

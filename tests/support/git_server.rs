@@ -1,4 +1,5 @@
-//! A git server on the loopback interface, as `git http-backend` is behind a web server that asks for a password.
+//! A git server on the loopback interface, as `git http-backend` is behind a web server that asks
+//! for a password.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -51,8 +52,8 @@ impl GitServer {
         Self::serving(root, None)
     }
 
-    /// Leads every request to the same path below another address; those without the right password only if anybody may
-    /// know.
+    /// Leads every request to the same path below another address; those without the right password
+    /// only if anybody may know.
     pub(crate) fn leading_to(address: &str, anybody: bool) -> Result<Self, Failed> {
         Self::serving(Path::new("/nowhere"), Some((address.to_owned(), !anybody)))
     }
@@ -60,7 +61,12 @@ impl GitServer {
     fn serving(root: &Path, leads_to: Option<(String, bool)>) -> Result<Self, Failed> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let (address, stopping) = (listener.local_addr()?, AtomicBool::new(false));
-        let shared = Arc::new(Shared { root: root.to_owned(), stopping, seen: Mutex::default(), leads_to });
+        let shared = Arc::new(Shared {
+            root: root.to_owned(),
+            stopping,
+            seen: Mutex::default(),
+            leads_to,
+        });
         let serving = Arc::clone(&shared);
         let accepting = thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -72,7 +78,11 @@ impl GitServer {
                 thread::spawn(move || drop(serving.answer(&stream)));
             }
         });
-        Ok(Self { address, shared, accepting: Some(accepting) })
+        Ok(Self {
+            address,
+            shared,
+            accepting: Some(accepting),
+        })
     }
 
     /// Returns the address of a repository, with what stands before the host.
@@ -82,7 +92,13 @@ impl GitServer {
 
     /// Returns what it has seen since the last time.
     pub(crate) fn seen(&self) -> Seen {
-        std::mem::take(&mut *self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut *self
+                .shared
+                .seen
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }
 
@@ -104,21 +120,30 @@ impl Shared {
         let mut line = String::new();
         reader.read_line(&mut line)?;
         let mut words = line.split_ascii_whitespace();
-        let (method, target) = (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or("/").to_owned());
+        let (method, target) = (
+            words.next().unwrap_or_default().to_owned(),
+            words.next().unwrap_or("/").to_owned(),
+        );
         let headers = headers(&mut reader)?;
         let body = body(&mut reader, &headers)?;
-        let is_let_in = headers.get("authorization").is_some_and(|given| given == AUTHORIZATION);
+        let is_let_in = headers
+            .get("authorization")
+            .is_some_and(|given| given == AUTHORIZATION);
         self.note(is_let_in)?;
         if let Some((address, wants_password)) = &self.leads_to
             && (is_let_in || !wants_password)
         {
             let head = format!("HTTP/1.1 302 Found\r\nlocation: {address}{target}\r\n");
-            stream.write_all(format!("{head}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes())?;
+            stream.write_all(
+                format!("{head}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes(),
+            )?;
             return Ok(());
         }
         if !is_let_in {
             let head = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Basic realm=\"git\"\r\n";
-            stream.write_all(format!("{head}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes())?;
+            stream.write_all(
+                format!("{head}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes(),
+            )?;
             return Ok(());
         }
         let answer = self.run_backend(&method, &target, &headers, &body)?;
@@ -130,9 +155,12 @@ impl Shared {
         let mut in_arguments = false;
         for process in std::fs::read_dir("/proc")?.filter_map(Result::ok) {
             // Other processes end meanwhile, and some entries are none.
-            let Ok(arguments) = std::fs::read(process.path().join("cmdline")) else { continue };
+            let Ok(arguments) = std::fs::read(process.path().join("cmdline")) else {
+                continue;
+            };
             let arguments = String::from_utf8_lossy(&arguments).into_owned();
-            in_arguments |= arguments.contains(PASSWORD) || arguments.contains(&PASSWORD.replace('/', "%2F"));
+            in_arguments |=
+                arguments.contains(PASSWORD) || arguments.contains(&PASSWORD.replace('/', "%2F"));
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.in_arguments |= in_arguments;
@@ -183,7 +211,9 @@ fn headers(reader: &mut impl BufRead) -> Result<BTreeMap<String, String>, Failed
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { return Ok(headers) };
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            return Ok(headers);
+        };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
 }
@@ -191,8 +221,14 @@ fn headers(reader: &mut impl BufRead) -> Result<BTreeMap<String, String>, Failed
 /// Reads a body whose length is stated, or that comes in chunks.
 fn body(reader: &mut impl BufRead, headers: &BTreeMap<String, String>) -> Result<Vec<u8>, Failed> {
     let mut body = Vec::new();
-    if headers.get("transfer-encoding").is_none_or(|coding| coding != "chunked") {
-        let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    if headers
+        .get("transfer-encoding")
+        .is_none_or(|coding| coding != "chunked")
+    {
+        let length = headers
+            .get("content-length")
+            .and_then(|length| length.parse().ok())
+            .unwrap_or(0);
         reader.take(length).read_to_end(&mut body)?;
         return Ok(body);
     }
@@ -210,12 +246,25 @@ fn body(reader: &mut impl BufRead, headers: &BTreeMap<String, String>) -> Result
 
 /// Turns the answer of a program behind a web server into one of the server.
 fn of_cgi(answer: &[u8]) -> Vec<u8> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(answer.len());
+    let end = answer
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .unwrap_or(answer.len());
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
     let content = answer.get(end + 4..).unwrap_or_default();
-    let status = head.lines().find_map(|line| line.strip_prefix("Status: ")).unwrap_or("200 OK").to_owned();
-    let fields: String =
-        head.lines().filter(|line| !line.starts_with("Status: ")).map(|line| format!("{line}\r\n")).collect();
-    let begin = format!("HTTP/1.1 {status}\r\n{fields}content-length: {}\r\nconnection: close\r\n\r\n", content.len());
+    let status = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Status: "))
+        .unwrap_or("200 OK")
+        .to_owned();
+    let fields: String = head
+        .lines()
+        .filter(|line| !line.starts_with("Status: "))
+        .map(|line| format!("{line}\r\n"))
+        .collect();
+    let begin = format!(
+        "HTTP/1.1 {status}\r\n{fields}content-length: {}\r\nconnection: close\r\n\r\n",
+        content.len()
+    );
     [begin.as_bytes(), content].concat()
 }

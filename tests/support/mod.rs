@@ -1,4 +1,5 @@
-//! What every integration test is built from: cases, repositories, the built program, scripted models.
+//! What every integration test is built from: cases, repositories, the built program, scripted
+//! models.
 //!
 //! A test creates a [`World`] (a user's home and a repository), runs a plan in it, and checks the
 //! report, the recorded events or the repository. The agents' replies come from a [`Script`]:
@@ -49,8 +50,13 @@ pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};
 pub(crate) use played::Played;
-pub(crate) use process::{GRACE, WITHOUT_BUBBLEWRAP, git_program, is_alive, open_gate, path_of, require_gone, seconds, with_program, write_program};
-pub(crate) use program::{Home, Invocation, Ran, Running, require_words, says, until, workspace_cargo};
+pub(crate) use process::{
+    GRACE, WITHOUT_BUBBLEWRAP, git_program, is_alive, open_gate, path_of, require_gone, seconds,
+    with_program, write_program,
+};
+pub(crate) use program::{
+    Home, Invocation, Ran, Running, require_words, says, until, workspace_cargo,
+};
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script, done, write};
 pub(crate) use server::{ModelServer, Recorded, Reply};

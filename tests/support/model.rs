@@ -34,16 +34,24 @@ where
     Arc::new(Answering(answer))
 }
 
-/// Answers the first turn with a call that writes `<task>.txt`, and every later turn with the end of the work.
+/// Answers the first turn with a call that writes `<task>.txt`, and every later turn with the end
+/// of the work.
 pub(crate) fn write_or_end(request: &ModelRequest) -> ModelReply {
     let path = format!("{}.txt", request.origin.task);
-    let call =
-        ToolCall { id: "c1".into(), name: "write_file".to_owned(), arguments: json!({"path": path, "content": "1\n"}) };
+    let call = ToolCall {
+        id: "c1".into(),
+        name: "write_file".to_owned(),
+        arguments: json!({"path": path, "content": "1\n"}),
+    };
     let first = request.origin.turn == 1;
     ModelReply {
         text: "Done.".to_owned(),
         tool_calls: if first { vec![call] } else { Vec::new() },
-        stop: if first { StopReason::ToolCalls } else { StopReason::EndTurn },
+        stop: if first {
+            StopReason::ToolCalls
+        } else {
+            StopReason::EndTurn
+        },
         usage: Usage::default(),
         raw: None,
     }

@@ -18,17 +18,28 @@ impl Played {
     /// Reads the facts of a run that has just ended.
     pub(crate) fn of(coordinator: Coordinator, report: Report) -> Result<Self, Failed> {
         let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
-        Ok(Self { coordinator, report, facts })
+        Ok(Self {
+            coordinator,
+            report,
+            facts,
+        })
     }
 
     /// Maps the facts with `pick` and returns the values, in the order of the journal.
     pub(crate) fn pick<'f, T: 'f>(&'f self, pick: impl Fn(&'f Event) -> Option<T>) -> Vec<T> {
-        self.facts.iter().filter_map(|fact| pick(&fact.event)).collect()
+        self.facts
+            .iter()
+            .filter_map(|fact| pick(&fact.event))
+            .collect()
     }
 
     /// Returns the sequence number of the first fact that fits; fails if there is none.
     pub(crate) fn first(&self, fits: impl Fn(&Event) -> bool) -> Result<u64, Failed> {
-        let found = self.facts.iter().find(|fact| fits(&fact.event)).map(|fact| fact.seq);
+        let found = self
+            .facts
+            .iter()
+            .find(|fact| fits(&fact.event))
+            .map(|fact| fact.seq);
         found.ok_or_else(|| Failed::from(format!("no such fact\n{}", self.story())))
     }
 
@@ -52,26 +63,42 @@ impl Played {
     /// Returns every recorded model request, in order.
     pub(crate) fn requests(&self) -> Result<Vec<ModelRequest>, Failed> {
         let mut reader = RequestReader::new(self.coordinator.store());
-        let read = self.facts.iter().filter_map(|fact| reader.read(fact).transpose());
-        read.map(|request| Ok(serde_json::from_slice(&request?)?)).collect()
+        let read = self
+            .facts
+            .iter()
+            .filter_map(|fact| reader.read(fact).transpose());
+        read.map(|request| Ok(serde_json::from_slice(&request?)?))
+            .collect()
     }
 
-    /// Returns the text in a task's requests that the model did not write: user messages and tool results.
+    /// Returns the text in a task's requests that the model did not write: user messages and tool
+    /// results.
     pub(crate) fn told(&self, of: &str) -> Result<String, Failed> {
         let requests = self.requests()?;
-        let of_task = requests.iter().filter(|request| request.origin.task.as_str() == of);
-        let texts = of_task.flat_map(|request| &request.messages).flat_map(|message| match message {
-            Message::User { text } => vec![text.as_str()],
-            Message::Tool { results } => results.iter().map(|result| result.text.as_str()).collect(),
-            Message::Assistant { .. } => Vec::new(),
-        });
+        let of_task = requests
+            .iter()
+            .filter(|request| request.origin.task.as_str() == of);
+        let texts =
+            of_task
+                .flat_map(|request| &request.messages)
+                .flat_map(|message| match message {
+                    Message::User { text } => vec![text.as_str()],
+                    Message::Tool { results } => {
+                        results.iter().map(|result| result.text.as_str()).collect()
+                    }
+                    Message::Assistant { .. } => Vec::new(),
+                });
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
 
     /// Requires that each of these texts is part of what a task's agent was told.
     pub(crate) fn require_told(&self, of: &str, facts: &[&str]) -> Outcome {
         let told = self.told(of)?;
-        if facts.iter().all(|fact| told.contains(fact)) { Ok(()) } else { fail(told) }
+        if facts.iter().all(|fact| told.contains(fact)) {
+            Ok(())
+        } else {
+            fail(told)
+        }
     }
 
     /// Reads a blob as text.
@@ -81,7 +108,12 @@ impl Played {
 
     /// Requires the run's exit code and the final state of every task.
     pub(crate) fn require(&self, exit_code: u8, tasks: &[(&str, TaskState)]) -> Outcome {
-        let states: Vec<_> = self.report.tasks.iter().map(|task| (task.id.as_str(), task.state)).collect();
+        let states: Vec<_> = self
+            .report
+            .tasks
+            .iter()
+            .map(|task| (task.id.as_str(), task.state))
+            .collect();
         if self.report.exit_code == Some(exit_code) && states == tasks {
             return Ok(());
         }
@@ -91,16 +123,25 @@ impl Played {
     /// Requires that a task failed for this cause, with a message that contains the text.
     pub(crate) fn require_failure(&self, of: &str, why: FailureCause, text: &str) -> Outcome {
         let failures = self.pick(|event| match event {
-            Event::TaskFailed { task, cause, message } => Some((task, *cause, message.as_str())),
+            Event::TaskFailed {
+                task,
+                cause,
+                message,
+            } => Some((task, *cause, message.as_str())),
             _ => None,
         });
         let is_it = |(task, cause, message): &(&TaskId, FailureCause, &str)| {
             task.as_str() == of && *cause == why && message.contains(text)
         };
-        if failures.iter().any(is_it) { Ok(()) } else { fail(format!("{failures:?}\n{}", self.story())) }
+        if failures.iter().any(is_it) {
+            Ok(())
+        } else {
+            fail(format!("{failures:?}\n{}", self.story()))
+        }
     }
 
-    /// Returns the facts as lines of JSON, each cut at 400 characters, for the message of a failed test.
+    /// Returns the facts as lines of JSON, each cut at 400 characters, for the message of a failed
+    /// test.
     pub(crate) fn story(&self) -> String {
         let lines = self.facts.iter().map(|fact| {
             let text: String = fact.stream_json().to_string().chars().take(400).collect();

@@ -1,4 +1,5 @@
-//! Runs the built program with private directories and an environment that is defined here completely.
+//! Runs the built program with private directories and an environment that is defined here
+//! completely.
 //!
 //! Every wait has a time limit. A program that still runs when its owner is dropped is killed.
 
@@ -21,7 +22,8 @@ use tempfile::TempDir;
 
 use super::path_of;
 
-/// How long a program may take unless the test sets another limit; long enough for a loaded machine.
+/// How long a program may take unless the test sets another limit; long enough for a loaded
+/// machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the pipes of a program may stay open after its end.
 const PIPE_PATIENCE: Duration = Duration::from_secs(5);
@@ -70,7 +72,9 @@ pub(crate) struct Ran {
 impl Home {
     /// Creates an empty directory; the directories below it do not exist yet.
     pub(crate) fn new() -> Result<Self, Failed> {
-        let dir = tempfile::Builder::new().prefix("orchestrate-home-").tempdir()?;
+        let dir = tempfile::Builder::new()
+            .prefix("orchestrate-home-")
+            .tempdir()?;
         Ok(Self { dir })
     }
 
@@ -88,7 +92,10 @@ impl Home {
     pub(crate) fn lock(&self) -> Result<File, Failed> {
         let mut folders = std::fs::read_dir(self.state().join("git"))?;
         let folder = folders.next().ok_or("no repository has a folder")??;
-        Ok(File::options().read(true).write(true).open(folder.path().join("lock"))?)
+        Ok(File::options()
+            .read(true)
+            .write(true)
+            .open(folder.path().join("lock"))?)
     }
 
     /// Prepares to start the built program in a directory.
@@ -98,18 +105,44 @@ impl Home {
 
     /// Prepares to start the built program in a mount namespace of its own, which a shell script
     /// has changed first. Needs `Need::MOUNTS`.
-    pub(crate) fn remounted(&self, script: &str, directory: &Path, arguments: &[&str]) -> Invocation {
+    pub(crate) fn remounted(
+        &self,
+        script: &str,
+        directory: &Path,
+        arguments: &[&str],
+    ) -> Invocation {
         let script = format!("set -e; {script}; exec \"$@\"");
-        let shell =
-            ["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_orchestrate")];
+        let shell = [
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            &script,
+            "sh",
+            env!("CARGO_BIN_EXE_orchestrate"),
+        ];
         self.command("unshare", directory, &[&shell, arguments].concat())
     }
 
     /// Prepares to start any other program in the same environment.
-    pub(crate) fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Invocation {
+    pub(crate) fn command(
+        &self,
+        program: &str,
+        directory: &Path,
+        arguments: &[&str],
+    ) -> Invocation {
         let mut command = Command::new(path_of(program));
-        command.args(arguments).current_dir(directory).env_clear().envs(self.environment());
-        Invocation { command, stdin: Vec::new(), patience: PATIENCE }
+        command
+            .args(arguments)
+            .current_dir(directory)
+            .env_clear()
+            .envs(self.environment());
+        Invocation {
+            command,
+            stdin: Vec::new(),
+            patience: PATIENCE,
+        }
     }
 
     /// Returns the program's whole environment: no API key, no git identity, no configuration.
@@ -141,7 +174,8 @@ impl Invocation {
     pub(crate) fn with_toolchain(mut self) -> Self {
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-            let value = std::env::var_os(name).unwrap_or_else(|| home.join(folder).into_os_string());
+            let value =
+                std::env::var_os(name).unwrap_or_else(|| home.join(folder).into_os_string());
             self.command.env(name, value);
         }
         self
@@ -166,7 +200,10 @@ impl Invocation {
 
     /// Starts the program without waiting for its end.
     pub(crate) fn start(mut self) -> Result<Running, Failed> {
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             let bytes = self.stdin;
@@ -176,12 +213,21 @@ impl Invocation {
         let (sender, lines) = sync_channel(LINES_AHEAD);
         let stdout = collect(child.stdout.take(), move |line| drop(sender.try_send(line)));
         let stderr = collect(child.stderr.take(), drop);
-        Ok(Running { child, lines, stdout, stderr, patience: self.patience })
+        Ok(Running {
+            child,
+            lines,
+            stdout,
+            stderr,
+            patience: self.patience,
+        })
     }
 }
 
 /// Reads a pipe to its end in a thread and passes each line to `each`.
-fn collect(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(String) + Send + 'static) -> Collected {
+fn collect(
+    pipe: Option<impl Read + Send + 'static>,
+    mut each: impl FnMut(String) + Send + 'static,
+) -> Collected {
     let text = Arc::new(Mutex::new(String::new()));
     let (done, ended) = sync_channel(1);
     let all = Arc::clone(&text);
@@ -189,9 +235,14 @@ fn collect(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(String
         let Some(pipe) = pipe else { return };
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        while reader
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|count| count > 0)
+        {
             let text = String::from_utf8_lossy(&line).into_owned();
-            all.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+            all.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_str(&text);
             each(text);
             line.clear();
         }
@@ -205,7 +256,10 @@ impl Collected {
     /// for [`PIPE_PATIENCE`] at most.
     fn finish(&self) -> String {
         let _ = self.ended.recv_timeout(PIPE_PATIENCE);
-        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -215,7 +269,8 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits for a line of standard output that fits, and returns it; the lines before it are consumed.
+    /// Waits for a line of standard output that fits, and returns it; the lines before it are
+    /// consumed.
     pub(crate) fn line(&self, fits: impl Fn(&str) -> bool) -> Result<String, Failed> {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -231,7 +286,11 @@ impl Running {
     /// Waits until standard error contains a text.
     pub(crate) fn says(&self, words: &str) -> Result<(), Failed> {
         until(self.patience, || {
-            let said = self.stderr.text.lock().unwrap_or_else(PoisonError::into_inner);
+            let said = self
+                .stderr
+                .text
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             Ok(said.contains(words).then_some(()))
         })
     }
@@ -257,8 +316,14 @@ impl Running {
         }
         let [stdout, stderr] = [self.stdout.finish(), self.stderr.finish()];
         match status {
-            Ok(status) => Ok(Ran { code: code_of(status), stdout, stderr }),
-            Err(_) => Err(Failed::from(format!("no end after {patience:?}\n{stdout}\n{stderr}"))),
+            Ok(status) => Ok(Ran {
+                code: code_of(status),
+                stdout,
+                stderr,
+            }),
+            Err(_) => Err(Failed::from(format!(
+                "no end after {patience:?}\n{stdout}\n{stderr}"
+            ))),
         }
     }
 }
@@ -281,13 +346,20 @@ impl Ran {
         if self.code == code {
             return Ok(self);
         }
-        let Self { code: actual, stdout, stderr } = self;
-        Err(Failed::from(format!("exit code {actual} instead of {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")))
+        let Self {
+            code: actual,
+            stdout,
+            stderr,
+        } = self;
+        Err(Failed::from(format!(
+            "exit code {actual} instead of {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
+        )))
     }
 
     /// Parses standard output as one JSON value.
     pub(crate) fn json(&self) -> Result<Value, Failed> {
-        serde_json::from_str(&self.stdout).map_err(|error| Failed::from(format!("{error} in {:?}", self.stdout)))
+        serde_json::from_str(&self.stdout)
+            .map_err(|error| Failed::from(format!("{error} in {:?}", self.stdout)))
     }
 }
 
@@ -305,7 +377,10 @@ pub(crate) fn says(ran: &Ran, words: &[&str]) -> Result<(), Failed> {
 }
 
 /// Polls until `look` returns a value; fails after `patience`. Tests poll with this function only.
-pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
+pub(crate) fn until<T>(
+    patience: Duration,
+    mut look: impl FnMut() -> Result<Option<T>, Failed>,
+) -> Result<T, Failed> {
     let deadline = Instant::now() + patience;
     loop {
         if let Some(found) = look()? {
@@ -325,9 +400,14 @@ const OF_THIS_TEST: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"
 /// Prepares to start cargo on this workspace, with the environment that it has in a terminal.
 pub(crate) fn workspace_cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
     for (name, _) in std::env::vars_os() {
-        if OF_THIS_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+        if OF_THIS_TEST
+            .iter()
+            .any(|prefix| name.to_string_lossy().starts_with(prefix))
+        {
             cargo.env_remove(name);
         }
     }

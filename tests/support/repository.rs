@@ -46,12 +46,14 @@ pub(crate) struct Fingerprint(BTreeMap<String, Trace>);
 #[derive(PartialEq, Eq, Debug)]
 struct Trace {
     mode: u32,
-    /// In nanoseconds; only for files of the checkout, where rewriting the same bytes is detected, too.
+    /// In nanoseconds; only for files of the checkout, where rewriting the same bytes is detected,
+    /// too.
     modified: Option<i128>,
     content: Vec<u8>,
 }
 
-/// The files of a repository that is made once and then copied: one process of git instead of a dozen.
+/// The files of a repository that is made once and then copied: one process of git instead of a
+/// dozen.
 struct Template(OnceLock<Result<Vec<Entry>, String>>);
 
 /// A file of a template, or a folder, which has no content; a folder comes before what it contains.
@@ -67,16 +69,25 @@ impl Template {
     }
 
     /// Returns a copy of the repository that the first call makes.
-    fn copy(&self, make: impl FnOnce() -> Result<Repository, Failed>) -> Result<Repository, Failed> {
+    fn copy(
+        &self,
+        make: impl FnOnce() -> Result<Repository, Failed>,
+    ) -> Result<Repository, Failed> {
         let read = || {
             let mut entries = Vec::new();
             read_below(&make()?.path, Path::new(""), &mut entries)?;
             Ok(entries)
         };
-        let made =
-            self.0.get_or_init(|| read().map_err(|failure: Failed| failure.message().unwrap_or_default().to_owned()));
+        let made = self.0.get_or_init(|| {
+            read().map_err(|failure: Failed| failure.message().unwrap_or_default().to_owned())
+        });
         let repository = Repository::folder()?;
-        for Entry { name, content, permissions } in made.as_ref().map_err(Failed::from)? {
+        for Entry {
+            name,
+            content,
+            permissions,
+        } in made.as_ref().map_err(Failed::from)?
+        {
             let path = repository.path.join(name);
             match content {
                 Some(content) => fs::write(&path, content)?,
@@ -95,8 +106,16 @@ fn read_below(root: &Path, folder: &Path, entries: &mut Vec<Entry>) -> Result<()
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
         let (name, is_folder) = (folder.join(entry.file_name()), entry.file_type()?.is_dir());
-        let content = if is_folder { None } else { Some(fs::read(entry.path())?) };
-        entries.push(Entry { name: name.clone(), content, permissions: entry.metadata()?.permissions() });
+        let content = if is_folder {
+            None
+        } else {
+            Some(fs::read(entry.path())?)
+        };
+        entries.push(Entry {
+            name: name.clone(),
+            content,
+            permissions: entry.metadata()?.permissions(),
+        });
         if is_folder {
             read_below(root, &name, entries)?;
         }
@@ -126,7 +145,9 @@ impl Repository {
 
     /// Creates an empty folder for a repository.
     fn folder() -> Result<Self, Failed> {
-        let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
+        let dir = tempfile::Builder::new()
+            .prefix("orchestrate-repository-")
+            .tempdir()?;
         let path = dir.path().canonicalize()?.join("project");
         fs::create_dir(&path)?;
         Ok(Self { _dir: dir, path })
@@ -141,7 +162,8 @@ impl Repository {
 
     fn identify(&self) -> Result<(), Failed> {
         self.git(&["config", "user.name", "Test"])?;
-        self.git(&["config", "user.email", "test@example.invalid"]).map(drop)
+        self.git(&["config", "user.email", "test@example.invalid"])
+            .map(drop)
     }
 
     fn make_plain() -> Result<Self, Failed> {
@@ -176,14 +198,20 @@ impl Repository {
     /// Clones this project; the clone's branch `main` is the commit that is checked out here, on
     /// whatever branch.
     pub(crate) fn clone_of_project() -> Result<Self, Failed> {
-        let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
+        let dir = tempfile::Builder::new()
+            .prefix("orchestrate-repository-")
+            .tempdir()?;
         let path = dir.path().canonicalize()?.join("project");
         let project = Self::of_project()?.display().to_string();
         // On a build machine the checkout may belong to another user than the one who runs the
         // tests. The git process that clones reads this setting from a configuration file only.
         let trusting = dir.path().join("gitconfig");
         fs::write(&trusting, "[safe]\n\tdirectory = *\n")?;
-        git_with(&trusting, dir.path(), &["clone", "-q", "--no-checkout", &project, "project"])?;
+        git_with(
+            &trusting,
+            dir.path(),
+            &["clone", "-q", "--no-checkout", &project, "project"],
+        )?;
         let repository = Self { _dir: dir, path };
         repository.git(&["checkout", "-q", "-B", "main", "HEAD"])?;
         repository.identify()?;
@@ -193,7 +221,12 @@ impl Repository {
     /// Returns the root of the checkout that these tests were built from, if it has a commit.
     pub(crate) fn of_project() -> Result<PathBuf, Failed> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let ask = |question: &[&str]| git(root, &[&["-c", "safe.directory=*", "rev-parse"], question].concat());
+        let ask = |question: &[&str]| {
+            git(
+                root,
+                &[&["-c", "safe.directory=*", "rev-parse"], question].concat(),
+            )
+        };
         ask(&["--verify", "-q", "HEAD^{commit}"])?;
         ask(&["--show-toplevel"]).map(PathBuf::from)
     }
@@ -219,7 +252,8 @@ impl Repository {
 
     /// Reads a file of the checkout.
     pub(crate) fn read(&self, name: &str) -> Result<String, Failed> {
-        fs::read_to_string(self.path.join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
+        fs::read_to_string(self.path.join(name))
+            .map_err(|error| Failed::from(format!("{name}: {error}")))
     }
 
     /// Commits all changes and returns the new commit.
@@ -232,8 +266,13 @@ impl Repository {
     /// Returns the path of the worktree whose folder has a task's name.
     pub(crate) fn worktree(&self, task: &str) -> Result<PathBuf, Failed> {
         let listed = self.git(&["worktree", "list", "--porcelain"])?;
-        let mut paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
-        paths.find(|path| path.ends_with(task)).ok_or_else(|| Failed::from(listed.as_str()))
+        let mut paths = listed
+            .lines()
+            .filter_map(|line| line.strip_prefix("worktree "))
+            .map(PathBuf::from);
+        paths
+            .find(|path| path.ends_with(task))
+            .ok_or_else(|| Failed::from(listed.as_str()))
     }
 
     /// Returns the text of a file in a commit, without newlines at its end.
@@ -253,8 +292,17 @@ impl Repository {
         }
         let format = "--format=%(refname) %(objectname) %(symref)";
         for line in self.git(&["for-each-ref", format])?.lines() {
-            if !line.starts_with("refs/heads/orchestrate/") && !line.starts_with("refs/orchestrate/") {
-                traces.insert(format!("ref {line}"), Trace { mode: 0, modified: None, content: Vec::new() });
+            if !line.starts_with("refs/heads/orchestrate/")
+                && !line.starts_with("refs/orchestrate/")
+            {
+                traces.insert(
+                    format!("ref {line}"),
+                    Trace {
+                        mode: 0,
+                        modified: None,
+                        content: Vec::new(),
+                    },
+                );
             }
         }
         Ok(Fingerprint(traces))
@@ -263,7 +311,12 @@ impl Repository {
 
 /// Adds `root/name` and everything below it. With `timed`, which is for the checkout, modification
 /// times are recorded and the git directory is left out; [`WATCHED`] lists what is recorded there.
-fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Trace>) -> Result<(), Failed> {
+fn trace(
+    root: &Path,
+    name: &Path,
+    timed: bool,
+    traces: &mut BTreeMap<String, Trace>,
+) -> Result<(), Failed> {
     let path = root.join(name);
     let metadata = path.symlink_metadata()?;
     if metadata.is_dir() {
@@ -281,9 +334,17 @@ fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Tr
     } else {
         Vec::new()
     };
-    let nanoseconds = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    let nanoseconds =
+        i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
     let modified = (timed && metadata.is_file()).then_some(nanoseconds);
-    traces.insert(name.display().to_string(), Trace { mode: metadata.mode(), modified, content });
+    traces.insert(
+        name.display().to_string(),
+        Trace {
+            mode: metadata.mode(),
+            modified,
+            content,
+        },
+    );
     Ok(())
 }
 
@@ -295,21 +356,41 @@ impl Fingerprint {
 
     fn without_times(&self) -> Fingerprint {
         let files = self.0.iter().filter(|(name, _)| !name.starts_with(".git/"));
-        let timeless = |trace: &Trace| Trace { mode: trace.mode, modified: None, content: trace.content.clone() };
-        Fingerprint(files.map(|(name, trace)| (name.clone(), timeless(trace))).collect())
+        let timeless = |trace: &Trace| Trace {
+            mode: trace.mode,
+            modified: None,
+            content: trace.content.clone(),
+        };
+        Fingerprint(
+            files
+                .map(|(name, trace)| (name.clone(), timeless(trace)))
+                .collect(),
+        )
     }
 
     /// Fails with a list of the differences.
     pub(crate) fn require_same(&self, after: &Fingerprint) -> Result<(), Failed> {
-        let gone = self.0.keys().filter(|name| !after.0.contains_key(*name)).map(|name| format!("gone: {name}"));
-        let new = after.0.keys().filter(|name| !self.0.contains_key(*name)).map(|name| format!("new: {name}"));
+        let gone = self
+            .0
+            .keys()
+            .filter(|name| !after.0.contains_key(*name))
+            .map(|name| format!("gone: {name}"));
+        let new = after
+            .0
+            .keys()
+            .filter(|name| !self.0.contains_key(*name))
+            .map(|name| format!("new: {name}"));
         let changed = self
             .0
             .iter()
             .filter(|(name, trace)| after.0.get(*name).is_some_and(|other| other != *trace))
             .map(|(name, _)| format!("changed: {name}"));
         let differences: Vec<String> = gone.chain(new).chain(changed).collect();
-        if differences.is_empty() { Ok(()) } else { Err(Failed::from(differences.join("\n"))) }
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(Failed::from(differences.join("\n")))
+        }
     }
 }
 
@@ -327,13 +408,25 @@ fn git_with(configuration: &Path, directory: &Path, arguments: &[&str]) -> Resul
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .envs([("HOME", "/nonexistent"), ("GIT_CONFIG_NOSYSTEM", "1")])
         .env("GIT_CONFIG_GLOBAL", configuration)
-        .envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")])
-        .envs([("GIT_AUTHOR_DATE", "1700000000 +0000"), ("GIT_COMMITTER_DATE", "1700000000 +0000")])
+        .envs([
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("LC_ALL", "C"),
+        ])
+        .envs([
+            ("GIT_AUTHOR_DATE", "1700000000 +0000"),
+            ("GIT_COMMITTER_DATE", "1700000000 +0000"),
+        ])
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(Failed::from(format!("git {}: {stderr}", arguments.join(" "))));
+        return Err(Failed::from(format!(
+            "git {}: {stderr}",
+            arguments.join(" ")
+        )));
     }
-    Ok(String::from_utf8(output.stdout)?.trim_end_matches('\n').to_owned())
+    Ok(String::from_utf8(output.stdout)?
+        .trim_end_matches('\n')
+        .to_owned())
 }

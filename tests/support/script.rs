@@ -8,7 +8,8 @@ use libtest_mimic::Failed;
 use orchestrate_core::event::ReturnCause;
 use serde_json::{Map, Value, json};
 
-/// The rules of a scripted model, in the order in which they are tried; the first that fits answers.
+/// The rules of a scripted model, in the order in which they are tried; the first that fits
+/// answers.
 #[derive(Default)]
 pub(crate) struct Script {
     rules: Vec<Value>,
@@ -51,7 +52,13 @@ impl Script {
 impl Rule {
     /// Starts a rule that answers any task.
     pub(crate) fn any() -> Self {
-        Self { fields: Map::new(), when: Map::new(), text: String::new(), calls: Vec::new(), usage: None }
+        Self {
+            fields: Map::new(),
+            when: Map::new(),
+            text: String::new(),
+            calls: Vec::new(),
+            usage: None,
+        }
     }
 
     /// Starts a rule that answers one task only.
@@ -93,7 +100,8 @@ impl Rule {
 
     /// Adds a tool call to the answer; several are parallel calls.
     pub(crate) fn call(mut self, name: &str, arguments: &Value) -> Self {
-        self.calls.push(json!({ "name": name, "arguments": arguments }));
+        self.calls
+            .push(json!({ "name": name, "arguments": arguments }));
         self
     }
 
@@ -123,7 +131,9 @@ impl Rule {
 
 /// Returns a rule that makes a task's agent write a file in its first turn.
 pub(crate) fn write(task: &str, path: &str, content: &str) -> Rule {
-    Rule::task(task).turn(1).call("write_file", &json!({"path": path, "content": content}))
+    Rule::task(task)
+        .turn(1)
+        .call("write_file", &json!({"path": path, "content": content}))
 }
 
 /// Returns a rule that makes a task's agent end its work; it goes after the task's other rules.

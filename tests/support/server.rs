@@ -63,7 +63,12 @@ struct Shared {
 impl Reply {
     /// Answers with a text and ends the turn.
     pub(crate) fn text(text: &str) -> Self {
-        Self { text: text.to_owned(), input_tokens: 10, output_tokens: 5, ..Self::default() }
+        Self {
+            text: text.to_owned(),
+            input_tokens: 10,
+            output_tokens: 5,
+            ..Self::default()
+        }
     }
 
     /// Adds a tool call; several calls of one reply are parallel.
@@ -74,12 +79,18 @@ impl Reply {
 
     /// Answers with this value instead of a stream.
     pub(crate) fn whole(value: Value) -> Self {
-        Self { whole: Some(value), ..Self::default() }
+        Self {
+            whole: Some(value),
+            ..Self::default()
+        }
     }
 
     /// Answers with an HTTP error instead of a stream.
     pub(crate) fn error(status: u16, message: &str) -> Self {
-        Self { error: Some((status, message.to_owned())), ..Self::default() }
+        Self {
+            error: Some((status, message.to_owned())),
+            ..Self::default()
+        }
     }
 
     /// Changes the type of the error, by which a provider says what it means.
@@ -108,13 +119,23 @@ impl ModelServer {
     ) -> Result<Self, Failed> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let (recorded, answered, stopping) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        let shared = Arc::new(Shared { answer: Box::new(answer), recorded, answered, stopping });
+        let (recorded, answered, stopping) =
+            (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        let shared = Arc::new(Shared {
+            answer: Box::new(answer),
+            recorded,
+            answered,
+            stopping,
+        });
         let accepting = thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
         });
-        Ok(Self { address, shared, accepting: Some(accepting) })
+        Ok(Self {
+            address,
+            shared,
+            accepting: Some(accepting),
+        })
     }
 
     /// Starts a server that sends these answers in order, then an error.
@@ -138,12 +159,20 @@ impl ModelServer {
     /// Returns when each answered request began to arrive and when its answer had been sent. The
     /// time between two of these is the client's.
     pub(crate) fn answered(&self) -> Vec<(Instant, Instant)> {
-        self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared
+            .answered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the requests so far, in order of arrival, without those for the list of models.
     pub(crate) fn requests(&self) -> Vec<Recorded> {
-        self.shared.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared
+            .recorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -182,7 +211,10 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             continue;
         }
         let number = {
-            let mut recorded = shared.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut recorded = shared
+                .recorded
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             recorded.push(request.clone());
             recorded.len() - 1
         };
@@ -195,7 +227,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
         }
         if let Some(whole) = &reply.whole {
             http::write_whole(stream, 200, &reply.headers, whole).ok()?;
-            shared.answered.lock().unwrap_or_else(PoisonError::into_inner).push((began, Instant::now()));
+            shared
+                .answered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((began, Instant::now()));
             continue;
         }
         let events = if request.path.ends_with("/messages") {
@@ -204,7 +240,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             wire::chat_completions(&reply, number)
         };
         http::write_stream(stream, &reply.headers, &events, reply.cut_off).ok()?;
-        shared.answered.lock().unwrap_or_else(PoisonError::into_inner).push((began, Instant::now()));
+        shared
+            .answered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((began, Instant::now()));
         if reply.cut_off {
             return None;
         }

@@ -29,19 +29,39 @@ impl<'a> Session<'a> {
     /// Creates a session in which the program finds this tier.
     pub(crate) fn new(home: &'a Home, folder: &Path, tier: Confinement) -> Result<Self, Failed> {
         let is_hidden = tier == Confinement::Fallback && probe(&Helper::default()).full.is_ok();
-        let hidden = if is_hidden { bubblewraps()? } else { Vec::new() };
-        let program = Path::new(env!("CARGO_BIN_EXE_orchestrate")).parent().map(Path::to_owned).unwrap_or_default();
+        let hidden = if is_hidden {
+            bubblewraps()?
+        } else {
+            Vec::new()
+        };
+        let program = Path::new(env!("CARGO_BIN_EXE_orchestrate"))
+            .parent()
+            .map(Path::to_owned)
+            .unwrap_or_default();
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(std::iter::once(program).chain(std::env::split_paths(&path)))?;
-        let path = path.into_string().map_err(|path| Failed::from(format!("{path:?} is no text")))?;
+        let path =
+            std::env::join_paths(std::iter::once(program).chain(std::env::split_paths(&path)))?;
+        let path = path
+            .into_string()
+            .map_err(|path| Failed::from(format!("{path:?} is no text")))?;
         let variables = vec![("PATH", path)];
-        Ok(Self { home, folder: folder.to_owned(), hidden, variables, typed: Vec::new() })
+        Ok(Self {
+            home,
+            folder: folder.to_owned(),
+            hidden,
+            variables,
+            typed: Vec::new(),
+        })
     }
 
     /// Puts a folder below the user's home first on the `PATH`.
     pub(crate) fn with_programs(mut self, folder: &str) -> Self {
         let folder = self.home.path().join("home").join(folder);
-        for (_, path) in self.variables.iter_mut().filter(|(name, _)| *name == "PATH") {
+        for (_, path) in self
+            .variables
+            .iter_mut()
+            .filter(|(name, _)| *name == "PATH")
+        {
             *path = format!("{}:{path}", folder.display());
         }
         self
@@ -64,10 +84,14 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Sets the toolchain's homes to folders below this one, instead of those of the user who runs the tests.
+    /// Sets the toolchain's homes to folders below this one, instead of those of the user who runs
+    /// the tests.
     pub(crate) fn with_toolchain_below(mut self, folder: &Path) -> Self {
         let below = |name: &str| folder.join(name).display().to_string();
-        self.variables.extend([("CARGO_HOME", below("cargo")), ("RUSTUP_HOME", below("rustup"))]);
+        self.variables.extend([
+            ("CARGO_HOME", below("cargo")),
+            ("RUSTUP_HOME", below("rustup")),
+        ]);
         self
     }
 
@@ -83,7 +107,9 @@ impl<'a> Session<'a> {
         let script = format!("{{ {line}\n}} 2>&1");
         let mut arguments = vec!["--dev-bind", "/", "/"];
         for path in &self.hidden {
-            let path = path.to_str().ok_or_else(|| Failed::from(format!("{path:?} is no text")))?;
+            let path = path
+                .to_str()
+                .ok_or_else(|| Failed::from(format!("{path:?} is no text")))?;
             arguments.extend(["--bind", "/dev/null", path]);
         }
         let shell = ["/bin/sh", "-c", script.as_str()];
@@ -108,7 +134,10 @@ impl<'a> Session<'a> {
     /// Returns the folders of this session, each with the name that readers of a page see.
     pub(crate) fn names(&self, folder: &str) -> [(String, String); 2] {
         [
-            (self.home.state().display().to_string(), "~/.local/state/orchestrate".to_owned()),
+            (
+                self.home.state().display().to_string(),
+                "~/.local/state/orchestrate".to_owned(),
+            ),
             (self.folder.display().to_string(), folder.to_owned()),
         ]
     }
@@ -117,10 +146,19 @@ impl<'a> Session<'a> {
 /// Returns every bubblewrap that the program could find.
 fn bubblewraps() -> Result<Vec<PathBuf>, Failed> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = USUAL.iter().map(PathBuf::from).chain(std::env::split_paths(&path));
-    let found = folders.filter_map(|folder| folder.join("bwrap").canonicalize().ok()).filter(|path| path.is_file());
+    let folders = USUAL
+        .iter()
+        .map(PathBuf::from)
+        .chain(std::env::split_paths(&path));
+    let found = folders
+        .filter_map(|folder| folder.join("bwrap").canonicalize().ok())
+        .filter(|path| path.is_file());
     let mut found: Vec<PathBuf> = found.collect();
     found.sort();
     found.dedup();
-    if found.is_empty() { fail("the full tier starts, but there is no bubblewrap") } else { Ok(found) }
+    if found.is_empty() {
+        fail("the full tier starts, but there is no bubblewrap")
+    } else {
+        Ok(found)
+    }
 }

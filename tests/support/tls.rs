@@ -1,4 +1,5 @@
-//! The first message of a client that wants to speak TLS, byte by byte, so that it can name any host.
+//! The first message of a client that wants to speak TLS, byte by byte, so that it can name any
+//! host.
 
 /// Returns that message (RFC 8446, 4.1.2), which names a host to its server if there is one.
 pub(crate) fn client_hello(host: Option<&str>) -> Vec<u8> {
@@ -11,7 +12,15 @@ pub(crate) fn client_hello(host: Option<&str>) -> Vec<u8> {
     let extensions = [server_name.unwrap_or_default(), algorithms, groups].concat();
     let random = [7; 32];
     let suites = long(&[0x13, 1, 0xc0, 0x2f]);
-    let hello = [&[3, 3][..], &random, &[0], &suites, &[1, 0], &long(&extensions)].concat();
+    let hello = [
+        &[3, 3][..],
+        &random,
+        &[0],
+        &suites,
+        &[1, 0],
+        &long(&extensions),
+    ]
+    .concat();
     let message = [&[1, 0][..], &long(&hello)].concat();
     [&[0x16, 3, 1][..], &long(&message)].concat()
 }

@@ -14,14 +14,23 @@ const RECORD: &str = "ORCHESTRATE_RECORD";
 const BEGIN: &str = "<!-- recorded: begin -->\n";
 const END: &str = "<!-- recorded: end -->";
 
-/// Returns what was typed and shown as it stands on a page: the session's folder has another name, and each output is
-/// shortened by a function.
-pub(crate) fn transcript(session: &Session<'_>, folder: &str, shortened: fn(&str) -> String) -> String {
+/// Returns what was typed and shown as it stands on a page: the session's folder has another name,
+/// and each output is shortened by a function.
+pub(crate) fn transcript(
+    session: &Session<'_>,
+    folder: &str,
+    shortened: fn(&str) -> String,
+) -> String {
     let names = session.names(folder);
     let mut recorded = String::new();
     for (line, shown) in session.typed() {
-        let shown = names.iter().fold(shown.clone(), |text, (path, name)| text.replace(path, name));
-        recorded.push_str(&format!("```console\n$ {line}\n{}```\n\n", shortened(&shown)));
+        let shown = names
+            .iter()
+            .fold(shown.clone(), |text, (path, name)| text.replace(path, name));
+        recorded.push_str(&format!(
+            "```console\n$ {line}\n{}```\n\n",
+            shortened(&shown)
+        ));
     }
     recorded
 }
@@ -47,13 +56,26 @@ pub(crate) fn recorded(page: &Path) -> Result<String, Failed> {
 /// Requires that a page shows these lines as typed.
 pub(crate) fn require_typed(page: &Path, expected: &[&str]) -> Outcome {
     let recorded = recorded(page)?;
-    let typed: Vec<&str> = recorded.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
-    if typed == expected { Ok(()) } else { fail(format!("the page shows {typed:#?}; write it anew: `just record`")) }
+    let typed: Vec<&str> = recorded
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ "))
+        .collect();
+    if typed == expected {
+        Ok(())
+    } else {
+        fail(format!(
+            "the page shows {typed:#?}; write it anew: `just record`"
+        ))
+    }
 }
 
 /// Splits a page into what is before, in, and after its recorded part.
 fn parts(page: &str) -> Result<[&str; 3], Failed> {
-    let (before, rest) = page.split_once(BEGIN).ok_or_else(|| Failed::from("the page has no place for a record"))?;
-    let (recorded, after) = rest.split_once(END).ok_or_else(|| Failed::from("the record on the page has no end"))?;
+    let (before, rest) = page
+        .split_once(BEGIN)
+        .ok_or_else(|| Failed::from("the page has no place for a record"))?;
+    let (recorded, after) = rest
+        .split_once(END)
+        .ok_or_else(|| Failed::from("the record on the page has no end"))?;
     Ok([before, recorded, after])
 }

@@ -9,35 +9,78 @@ use orchestrate_core::event::ReturnCause;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Case, Home, ModelServer, Need, Outcome, Place, Repository, Rule, Script, at, case, fail, lines, until};
+use super::{
+    Case, Home, ModelServer, Need, Outcome, Place, Repository, Rule, Script, at, case, fail, lines,
+    until,
+};
 
 const ABSENT: Need = Need::new("a tool that nobody has", "nowhere", || false);
 
 /// Returns the tests of the support.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("support::absent_tool_is_ignored_with_the_reason", absent_tool_is_ignored),
-        case("support::absent_tool_fails_when_required", absent_tool_fails_when_required),
-        case("support::only_tests_that_depend_on_a_place_run_there", only_dependent_tests_run),
+        case(
+            "support::absent_tool_is_ignored_with_the_reason",
+            absent_tool_is_ignored,
+        ),
+        case(
+            "support::absent_tool_fails_when_required",
+            absent_tool_fails_when_required,
+        ),
+        case(
+            "support::only_tests_that_depend_on_a_place_run_there",
+            only_dependent_tests_run,
+        ),
         case("support::fingerprint_is_stable", fingerprint_is_stable),
-        case("support::fingerprint_sees_each_change", fingerprint_sees_each_change),
-        case("support::lived_in_repository_has_everything", lived_in_repository),
+        case(
+            "support::fingerprint_sees_each_change",
+            fingerprint_sees_each_change,
+        ),
+        case(
+            "support::lived_in_repository_has_everything",
+            lived_in_repository,
+        ),
         case("support::script_is_json_lines", script_is_json_lines),
-        case("support::program_sees_only_the_listed_environment", program_environment),
-        case("support::program_is_the_built_one", program_is_the_built_one),
-        case("support::bubblewrap_confines_where_it_is_present", bubblewrap_confines).needs(Need::BUBBLEWRAP),
-        case("support::server_streams_chat_completions", server_streams_chat_completions),
-        case("support::server_streams_anthropic_messages", server_streams_anthropic_messages),
-        case("support::server_cuts_off_and_refuses", server_cuts_off_and_refuses),
+        case(
+            "support::program_sees_only_the_listed_environment",
+            program_environment,
+        ),
+        case(
+            "support::program_is_the_built_one",
+            program_is_the_built_one,
+        ),
+        case(
+            "support::bubblewrap_confines_where_it_is_present",
+            bubblewrap_confines,
+        )
+        .needs(Need::BUBBLEWRAP),
+        case(
+            "support::server_streams_chat_completions",
+            server_streams_chat_completions,
+        ),
+        case(
+            "support::server_streams_anthropic_messages",
+            server_streams_anthropic_messages,
+        ),
+        case(
+            "support::server_cuts_off_and_refuses",
+            server_cuts_off_and_refuses,
+        ),
     ]
 }
 
 fn absent_tool_is_ignored() -> Outcome {
     let ignored = case("x", || fail("ran")).needs(ABSENT).decide(false)?;
-    let Completion::Ignored { reason: Some(reason) } = ignored else {
+    let Completion::Ignored {
+        reason: Some(reason),
+    } = ignored
+    else {
         return fail("it ran");
     };
-    same(&json!(reason), &json!("not run: needs a tool that nobody has (nowhere)"))
+    same(
+        &json!(reason),
+        &json!("not run: needs a tool that nobody has (nowhere)"),
+    )
 }
 
 fn absent_tool_fails_when_required() -> Outcome {
@@ -49,9 +92,13 @@ fn absent_tool_fails_when_required() -> Outcome {
 
 fn only_dependent_tests_run() -> Outcome {
     let dependent = case("x", || Ok(())).depends_on(&[Place::Root, Place::OldestGit]);
-    let runs = [None, Some(Place::Root), Some(Place::WithoutBubblewrap)].map(|place| dependent.runs_in(place));
+    let runs = [None, Some(Place::Root), Some(Place::WithoutBubblewrap)]
+        .map(|place| dependent.runs_in(place));
     same(&json!(runs), &json!([true, true, false]))?;
-    same(&json!([Place::named("root").is_ok(), Place::named("roof").is_ok()]), &json!([true, false]))
+    same(
+        &json!([Place::named("root").is_ok(), Place::named("roof").is_ok()]),
+        &json!([true, false]),
+    )
 }
 
 fn fingerprint_is_stable() -> Outcome {
@@ -68,12 +115,21 @@ fn fingerprint_sees_each_change() -> Outcome {
         ("index", |r| r.git(&["add", "src/lib.txt"]).map(drop)),
         ("stash", |r| r.git(&["stash", "drop", "-q"]).map(drop)),
         ("branch", |r| r.git(&["branch", "new"]).map(drop)),
-        ("head", |r| r.git(&["symbolic-ref", "HEAD", "refs/heads/other"]).map(drop)),
-        ("configuration", |r| r.git(&["config", "core.pager", "true"]).map(drop)),
-        ("hook", |r| r.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n")),
+        ("head", |r| {
+            r.git(&["symbolic-ref", "HEAD", "refs/heads/other"])
+                .map(drop)
+        }),
+        ("configuration", |r| {
+            r.git(&["config", "core.pager", "true"]).map(drop)
+        }),
+        ("hook", |r| {
+            r.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n")
+        }),
         ("ignored file", |r| r.write("debug.log", "other\n")),
         ("untracked file", |r| r.write("untracked/another", "")),
-        ("deleted file", |r| Ok(std::fs::remove_file(r.path().join("staged.txt"))?)),
+        ("deleted file", |r| {
+            Ok(std::fs::remove_file(r.path().join("staged.txt"))?)
+        }),
     ];
     for (what, change) in changes {
         let repository = Repository::lived_in()?;
@@ -89,17 +145,33 @@ fn fingerprint_sees_each_change() -> Outcome {
 fn lived_in_repository() -> Outcome {
     let repository = Repository::lived_in()?;
     let status = repository.git(&["status", "--porcelain", "--ignored"])?;
-    same(&json!(status), &json!(" M src/lib.txt\nAM staged.txt\n?? untracked/\n!! debug.log"))?;
-    same(&json!(repository.git(&["stash", "list"])?), &json!("stash@{0}: On main: half an idea"))?;
+    same(
+        &json!(status),
+        &json!(" M src/lib.txt\nAM staged.txt\n?? untracked/\n!! debug.log"),
+    )?;
+    same(
+        &json!(repository.git(&["stash", "list"])?),
+        &json!("stash@{0}: On main: half an idea"),
+    )?;
     same(&json!(repository.read("kept.txt")?), &json!("kept\n"))?;
     same(&json!(repository.show("HEAD", "kept.txt")?), &json!("kept"))
 }
 
 fn script_is_json_lines() -> Outcome {
     let script = Script::default()
-        .rule(Rule::task("T1").turn(2).last_contains("FAILED").times(1).call("grep", &json!({ "pattern": "x" })))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .last_contains("FAILED")
+                .times(1)
+                .call("grep", &json!({ "pattern": "x" })),
+        )
         .rule(Rule::any().returned(ReturnCause::TaskCheck).text("mended"))
-        .rule(Rule::any().text("done").usage(json!({ "output_tokens": 1 })));
+        .rule(
+            Rule::any()
+                .text("done")
+                .usage(json!({ "output_tokens": 1 })),
+        );
     let expected = [
         json!({ "task": "T1", "times": 1, "when": { "turn": 2, "last_contains": "FAILED" },
                 "reply": { "text": "", "tool_calls": [{ "name": "grep", "arguments": { "pattern": "x" } }] } }),
@@ -111,13 +183,26 @@ fn script_is_json_lines() -> Outcome {
     let path = home.path().join("model.jsonl");
     let model = script.write_to(&path)?;
     same(&json!(model), &json!(format!("script:{}", path.display())))?;
-    same(&json!(std::fs::read_to_string(path)?), &json!(script.to_text()))
+    same(
+        &json!(std::fs::read_to_string(path)?),
+        &json!(script.to_text()),
+    )
 }
 
 fn program_environment() -> Outcome {
     let home = Home::new()?;
-    let shown = home.command("env", home.path(), &[]).env("ADDED", "1").with_toolchain().run()?.exits(0)?;
-    let mut names: Vec<_> = shown.stdout.lines().filter_map(|line| line.split_once('=')).map(|pair| pair.0).collect();
+    let shown = home
+        .command("env", home.path(), &[])
+        .env("ADDED", "1")
+        .with_toolchain()
+        .run()?
+        .exits(0)?;
+    let mut names: Vec<_> = shown
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|pair| pair.0)
+        .collect();
     names.sort_unstable();
     let expected = [
         "ADDED",
@@ -135,21 +220,37 @@ fn program_environment() -> Outcome {
         "XDG_STATE_HOME",
     ];
     same(&json!(names), &json!(expected))?;
-    let echoed = home.command("cat", home.path(), &[]).stdin("{\"a\":1}").run()?.exits(0)?.json()?;
+    let echoed = home
+        .command("cat", home.path(), &[])
+        .stdin("{\"a\":1}")
+        .run()?
+        .exits(0)?
+        .json()?;
     same(&echoed, &json!({ "a": 1 }))?;
-    let endless = home.command("sh", home.path(), &["-c", "echo ready; exec cat /dev/zero >/dev/null"]);
+    let endless = home.command(
+        "sh",
+        home.path(),
+        &["-c", "echo ready; exec cat /dev/zero >/dev/null"],
+    );
     let running = endless.patience(Duration::from_secs(30)).start()?;
-    same(&json!(running.line(|line| line.contains("ready"))?), &json!("ready\n"))?;
+    same(
+        &json!(running.line(|line| line.contains("ready"))?),
+        &json!("ready\n"),
+    )?;
     running.signal(Signal::KILL)?;
     let process = std::path::PathBuf::from(format!("/proc/{}", running.pid()));
     running.end()?.exits(137)?;
-    until(Duration::from_secs(60), || Ok((!process.exists()).then_some(())))
+    until(Duration::from_secs(60), || {
+        Ok((!process.exists()).then_some(()))
+    })
 }
 
 fn program_is_the_built_one() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::lived_in()?);
     let before = repository.fingerprint()?;
-    home.orchestrate(repository.path(), &["--version"]).run()?.exits(0)?;
+    home.orchestrate(repository.path(), &["--version"])
+        .run()?
+        .exits(0)?;
     before.require_same(&repository.fingerprint()?)?;
     same(&json!(home.state().exists()), &json!(false))
 }
@@ -157,21 +258,38 @@ fn program_is_the_built_one() -> Outcome {
 fn bubblewrap_confines() -> Outcome {
     let home = Home::new()?;
     let write = ["sh", "-c", "echo x > written"];
-    let confined = ["--ro-bind", "/", "/", "--unshare-all"].into_iter().chain(write);
+    let confined = ["--ro-bind", "/", "/", "--unshare-all"]
+        .into_iter()
+        .chain(write);
     let confined: Vec<_> = confined.collect();
     let ran = home.command("bwrap", home.path(), &confined).run()?;
-    same(&json!([ran.code == 0, home.path().join("written").exists()]), &json!([false, false]))?;
-    home.command("sh", home.path(), &write[1..]).run()?.exits(0)?;
+    same(
+        &json!([ran.code == 0, home.path().join("written").exists()]),
+        &json!([false, false]),
+    )?;
+    home.command("sh", home.path(), &write[1..])
+        .run()?
+        .exits(0)?;
     same(&json!(home.path().join("written").exists()), &json!(true))
 }
 
 /// Sends one request as a client does and returns the whole answer.
 fn post(base: &str, path: &str, body: &Value) -> Result<String, Failed> {
-    let (host, prefix) = base.trim_start_matches("http://").split_once('/').unwrap_or((&base[7..], ""));
+    let (host, prefix) = base
+        .trim_start_matches("http://")
+        .split_once('/')
+        .unwrap_or((&base[7..], ""));
     let mut stream = TcpStream::connect(host)?;
     let body = body.to_string();
-    let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-    let head = format!("POST {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nX-Test: 1\r\nContent-Length: {}", body.len());
+    let prefix = if prefix.is_empty() {
+        String::new()
+    } else {
+        format!("/{prefix}")
+    };
+    let head = format!(
+        "POST {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nX-Test: 1\r\nContent-Length: {}",
+        body.len()
+    );
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes())?;
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut answer = String::new();
@@ -181,50 +299,91 @@ fn post(base: &str, path: &str, body: &Value) -> Result<String, Failed> {
 
 /// Returns the events of an answer: the JSON after each `data:`, without the closing `[DONE]`.
 fn data_of(answer: &str) -> Result<Vec<Value>, Failed> {
-    let data = BufReader::new(answer.as_bytes()).lines().map_while(Result::ok);
+    let data = BufReader::new(answer.as_bytes())
+        .lines()
+        .map_while(Result::ok);
     let data = data.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
-    data.filter(|line| line != "[DONE]").map(|line| Ok(serde_json::from_str(&line)?)).collect()
+    data.filter(|line| line != "[DONE]")
+        .map(|line| Ok(serde_json::from_str(&line)?))
+        .collect()
 }
 
 fn two_calls() -> super::Reply {
-    super::Reply::text("Looking.").call("read_file", json!({ "path": "a" })).call("read_file", json!({ "path": "b" }))
+    super::Reply::text("Looking.")
+        .call("read_file", json!({ "path": "a" }))
+        .call("read_file", json!({ "path": "b" }))
 }
 
 fn server_streams_chat_completions() -> Outcome {
     let server = ModelServer::scripted(vec![two_calls()])?;
-    let answer = post(&server.openai_base(), "/chat/completions", &json!({ "model": "m", "stream": true }))?;
+    let answer = post(
+        &server.openai_base(),
+        "/chat/completions",
+        &json!({ "model": "m", "stream": true }),
+    )?;
     let events = data_of(&answer)?;
     let arguments = |index: u64| -> String {
-        let calls = events.iter().filter_map(|event| event.pointer("/choices/0/delta/tool_calls/0"));
+        let calls = events
+            .iter()
+            .filter_map(|event| event.pointer("/choices/0/delta/tool_calls/0"));
         let ours = calls.filter(|call| call["index"] == json!(index));
-        ours.filter_map(|call| call["function"]["arguments"].as_str().map(str::to_owned)).collect()
+        ours.filter_map(|call| call["function"]["arguments"].as_str().map(str::to_owned))
+            .collect()
     };
-    same(&json!([arguments(0), arguments(1)]), &json!([r#"{"path":"a"}"#, r#"{"path":"b"}"#]))?;
-    same(at(&events[events.len() - 2], "/choices/0/finish_reason")?, &json!("tool_calls"))?;
-    same(&json!(answer.contains("data: [DONE]\n\n\r\n0\r\n\r\n")), &json!(true))?;
-    let [(began, gone)] = until(Duration::from_secs(60), || Ok(server.answered().try_into().ok()))?;
+    same(
+        &json!([arguments(0), arguments(1)]),
+        &json!([r#"{"path":"a"}"#, r#"{"path":"b"}"#]),
+    )?;
+    same(
+        at(&events[events.len() - 2], "/choices/0/finish_reason")?,
+        &json!("tool_calls"),
+    )?;
+    same(
+        &json!(answer.contains("data: [DONE]\n\n\r\n0\r\n\r\n")),
+        &json!(true),
+    )?;
+    let [(began, gone)] = until(Duration::from_secs(60), || {
+        Ok(server.answered().try_into().ok())
+    })?;
     same(&json!(began <= gone), &json!(true))?;
     let asked = &server.requests()[0];
-    same(&json!([asked.path, asked.headers["x-test"]]), &json!(["/v1/chat/completions", "1"]))?;
+    same(
+        &json!([asked.path, asked.headers["x-test"]]),
+        &json!(["/v1/chat/completions", "1"]),
+    )?;
     same(&asked.body, &json!({ "model": "m", "stream": true }))
 }
 
 fn server_streams_anthropic_messages() -> Outcome {
     let server = ModelServer::scripted(vec![two_calls()])?;
-    let answer = post(&server.anthropic_base(), "/v1/messages", &json!({ "model": "m" }))?;
+    let answer = post(
+        &server.anthropic_base(),
+        "/v1/messages",
+        &json!({ "model": "m" }),
+    )?;
     let events = data_of(&answer)?;
     let types: Vec<_> = events.iter().map(|event| event["type"].clone()).collect();
     let block = |deltas: usize| {
         let middle = std::iter::repeat_n("content_block_delta", deltas);
-        ["content_block_start"].into_iter().chain(middle).chain(["content_block_stop"])
+        ["content_block_start"]
+            .into_iter()
+            .chain(middle)
+            .chain(["content_block_stop"])
     };
     let blocks = block(1).chain(block(2)).chain(block(2));
-    let expected: Vec<_> =
-        ["message_start"].into_iter().chain(blocks).chain(["message_delta", "message_stop"]).collect();
+    let expected: Vec<_> = ["message_start"]
+        .into_iter()
+        .chain(blocks)
+        .chain(["message_delta", "message_stop"])
+        .collect();
     same(&json!(types), &json!(expected))?;
     let pieces = events.iter().filter(|event| event["index"] == json!(2));
-    let pieces = pieces.filter_map(|event| event.pointer("/delta/partial_json").and_then(Value::as_str));
-    same(&json!(pieces.collect::<String>()), &json!(r#"{"path":"b"}"#))
+    let pieces =
+        pieces.filter_map(|event| event.pointer("/delta/partial_json").and_then(Value::as_str));
+    same(
+        &json!(pieces.collect::<String>()),
+        &json!(r#"{"path":"b"}"#),
+    )
 }
 
 fn server_cuts_off_and_refuses() -> Outcome {
@@ -232,14 +391,34 @@ fn server_cuts_off_and_refuses() -> Outcome {
     let server = ModelServer::scripted(vec![refusal, two_calls().cut_off()])?;
     let refused = post(&server.openai_base(), "/chat/completions", &Value::Null)?;
     let head: Vec<_> = refused.lines().take(3).collect();
-    same(&json!(head), &json!(["HTTP/1.1 429 Test", "content-type: application/json", "retry-after: 1"]))?;
+    same(
+        &json!(head),
+        &json!([
+            "HTTP/1.1 429 Test",
+            "content-type: application/json",
+            "retry-after: 1"
+        ]),
+    )?;
     let cut = post(&server.openai_base(), "/chat/completions", &Value::Null)?;
-    same(&json!([cut.contains("[DONE]"), cut.ends_with("0\r\n\r\n")]), &json!([false, false]))?;
+    same(
+        &json!([cut.contains("[DONE]"), cut.ends_with("0\r\n\r\n")]),
+        &json!([false, false]),
+    )?;
     let over = post(&server.openai_base(), "/chat/completions", &Value::Null)?;
-    same(&json!([over.starts_with("HTTP/1.1 500"), server.requests().len() == 3]), &json!([true, true]))
+    same(
+        &json!([
+            over.starts_with("HTTP/1.1 500"),
+            server.requests().len() == 3
+        ]),
+        &json!([true, true]),
+    )
 }
 
 /// Requires that two values are equal.
 fn same(actual: &Value, expected: &Value) -> Outcome {
-    if actual == expected { Ok(()) } else { fail(format!("got {actual:#}\ninstead of {expected:#}")) }
+    if actual == expected {
+        Ok(())
+    } else {
+        fail(format!("got {actual:#}\ninstead of {expected:#}"))
+    }
 }

@@ -11,8 +11,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{Home, Invocation, Played, Ran, Repository, Script};
 
-/// A condition of the shell: a file of this name is among the repository's objects, which a confined command can see.
-/// The git directory that a worktree's `.git` leads to has them, or is in one that does.
+/// A condition of the shell: a file of this name is among the repository's objects, which a
+/// confined command can see. The git directory that a worktree's `.git` leads to has them, or is in
+/// one that does.
 macro_rules! there_is {
     ($name:literal) => {
         concat!(
@@ -27,8 +28,11 @@ macro_rules! there_is {
 pub(crate) use there_is;
 
 /// A plan whose only task waits until a file `go` exists among the repository's objects.
-pub(crate) const WAITING: &str =
-    concat!("- [ ] T1 one (run: until ", there_is!("go"), "; do sleep 0.05; done; touch one)\n");
+pub(crate) const WAITING: &str = concat!(
+    "- [ ] T1 one (run: until ",
+    there_is!("go"),
+    "; do sleep 0.05; done; touch one)\n"
+);
 
 /// One repository and one user's home; both are deleted on drop.
 pub(crate) struct World {
@@ -37,14 +41,21 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Creates a home and a repository with local changes, as users have them ([`Repository::lived_in`]).
+    /// Creates a home and a repository with local changes, as users have them
+    /// ([`Repository::lived_in`]).
     pub(crate) fn lived_in() -> Result<Self, Failed> {
-        Ok(Self { home: Home::new()?, repository: Repository::lived_in()? })
+        Ok(Self {
+            home: Home::new()?,
+            repository: Repository::lived_in()?,
+        })
     }
 
     /// Creates a home and a clean repository with one commit ([`Repository::plain`]).
     pub(crate) fn plain() -> Result<Self, Failed> {
-        Ok(Self { home: Home::new()?, repository: Repository::plain()? })
+        Ok(Self {
+            home: Home::new()?,
+            repository: Repository::plain()?,
+        })
     }
 
     /// Creates a home and a plain repository with this `plan.md`, which is not committed.
@@ -54,7 +65,8 @@ impl World {
         Ok(world)
     }
 
-    /// Creates a home with this `plan.md`, outside the repository, and a repository with local changes.
+    /// Creates a home with this `plan.md`, outside the repository, and a repository with local
+    /// changes.
     pub(crate) fn with_plan_outside(plan: &str) -> Result<Self, Failed> {
         let world = Self::lived_in()?;
         world.write("plan.md", plan)?;
@@ -87,7 +99,8 @@ impl World {
         self.orchestrate(arguments).run()?.exits(code)
     }
 
-    /// Opens the repository through the library, with a scripted model and the settings that `change` adjusts.
+    /// Opens the repository through the library, with a scripted model and the settings that
+    /// `change` adjusts.
     pub(crate) fn coordinator(
         &self,
         script: &Script,
@@ -105,17 +118,28 @@ impl World {
 
     /// Opens the records of the repository's runs.
     pub(crate) fn archive(&self) -> Result<Archive, Failed> {
-        Ok(Archive::open(self.repository.path(), Settings::new(self.home.state()))?)
+        Ok(Archive::open(
+            self.repository.path(),
+            Settings::new(self.home.state()),
+        )?)
     }
 
     /// Runs a plan through the library with `verify` as the run's check, requires that the user's
     /// own files are unchanged, and returns the report.
-    pub(crate) fn run(&self, plan: &str, script: &Script, verify: Option<&str>) -> Result<Report, Failed> {
-        let played = self.play(plan, script, |settings| settings.run.verify = verify.map(str::to_owned))?;
+    pub(crate) fn run(
+        &self,
+        plan: &str,
+        script: &Script,
+        verify: Option<&str>,
+    ) -> Result<Report, Failed> {
+        let played = self.play(plan, script, |settings| {
+            settings.run.verify = verify.map(str::to_owned)
+        })?;
         Ok(played.report)
     }
 
-    /// Runs a plan as [`run`](Self::run) does, with the settings that `change` adjusts, and reads its journal.
+    /// Runs a plan as [`run`](Self::run) does, with the settings that `change` adjusts, and reads
+    /// its journal.
     pub(crate) fn play(
         &self,
         plan: &str,
@@ -142,16 +166,25 @@ impl World {
         Played::of(coordinator, report)
     }
 
-    /// Creates the worktree of a task again, which goes as soon as its work is merged, and returns its path.
+    /// Creates the worktree of a task again, which goes as soon as its work is merged, and returns
+    /// its path.
     pub(crate) fn worktree_again(&self, run: &RunId, task: &str) -> Result<PathBuf, Failed> {
         let mut repositories = std::fs::read_dir(self.home.state().join("repos"))?;
-        let repository = repositories.next().ok_or_else(|| Failed::from("there is no run"))??.path();
+        let repository = repositories
+            .next()
+            .ok_or_else(|| Failed::from("there is no run"))??
+            .path();
         let folder = repository.join("runs").join(run.as_str());
         std::fs::create_dir_all(&folder)?;
         let path = folder.canonicalize()?.join(task);
-        let (reason, branch) = (format!("orchestrate {run} pid 1"), format!("orchestrate/{run}/{task}"));
+        let (reason, branch) = (
+            format!("orchestrate {run} pid 1"),
+            format!("orchestrate/{run}/{task}"),
+        );
         let place = path.display().to_string();
-        self.repository.git(&["worktree", "add", "--quiet", "--lock", "--reason", &reason, &place, &branch])?;
+        self.repository.git(&[
+            "worktree", "add", "--quiet", "--lock", "--reason", &reason, &place, &branch,
+        ])?;
         Ok(path)
     }
 
@@ -163,19 +196,35 @@ impl World {
 
 /// Creates a tokio runtime with two worker threads.
 pub(crate) fn runtime() -> Result<Runtime, Failed> {
-    Ok(Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+    Ok(Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?)
 }
 
 /// Waits for what is done with the runs of a repository, without a runtime of the caller's.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CoordinatorError>>) -> Result<T, CoordinatorError> {
+pub(crate) fn block_on<T>(
+    work: impl Future<Output = Result<T, CoordinatorError>>,
+) -> Result<T, CoordinatorError> {
     let built = Builder::new_current_thread().enable_all().build();
-    let runtime = built.map_err(|source| CoordinatorError::Io { path: PathBuf::from("."), source })?;
+    let runtime = built.map_err(|source| CoordinatorError::Io {
+        path: PathBuf::from("."),
+        source,
+    })?;
     runtime.block_on(work)
 }
 
 /// Parses a plan's text as the input of a run; the plan has no file.
 pub(crate) fn plan_input(text: &str) -> Result<PlanInput, Failed> {
-    let plan = Plan::parse(text, &KnownNames::roles(["implementer", "lead", "reviewer", "strict"]))
-        .map_err(|errors| Failed::from(format!("{errors:?}")))?;
-    Ok(PlanInput { path: None, text: text.to_owned(), title: plan.title, tasks: plan.tasks })
+    let plan = Plan::parse(
+        text,
+        &KnownNames::roles(["implementer", "lead", "reviewer", "strict"]),
+    )
+    .map_err(|errors| Failed::from(format!("{errors:?}")))?;
+    Ok(PlanInput {
+        path: None,
+        text: text.to_owned(),
+        title: plan.title,
+        tasks: plan.tasks,
+    })
 }

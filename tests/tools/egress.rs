@@ -1,4 +1,5 @@
-//! A command with a network, as a person meets it: asked about by its hosts, approved, and recorded.
+//! A command with a network, as a person meets it: asked about by its hosts, approved, and
+//! recorded.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -15,8 +16,11 @@ use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, requi
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("egress::an_approved_command_reaches_the_hosts_that_it_names", an_approved_command_reaches_its_hosts)
-            .in_tier(Confinement::Full),
+        case(
+            "egress::an_approved_command_reaches_the_hosts_that_it_names",
+            an_approved_command_reaches_its_hosts,
+        )
+        .in_tier(Confinement::Full),
     ]
 }
 
@@ -27,13 +31,16 @@ fn page_server() -> Result<u16, Failed> {
         for mut stream in listener.incoming().flatten() {
             // The whole request arrives at once, and what it says does not matter.
             let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhere\n");
+            let _ = stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhere\n",
+            );
         }
     });
     Ok(port)
 }
 
-/// The user lists a host of this machine, so that its address may be a private one; no rule lets programs there.
+/// The user lists a host of this machine, so that its address may be a private one; no rule lets
+/// programs there.
 fn listed(settings: &mut Settings) {
     settings.confinement = ConfinementChoice::Exactly(Confinement::Full);
     settings.run.tool_settings.web_requests.allowed_domains = vec!["localhost".to_owned()];
@@ -50,19 +57,40 @@ fn an_approved_command_reaches_its_hosts() -> Outcome {
     );
     let asked = json!({"command": "bash run.sh", "network": true, "domains": ["localhost"]});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "run.sh", "content": lines})))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("write_file", &json!({"path": "run.sh", "content": lines})),
+        )
         .rule(Rule::task("T1").turn(2).call("run_shell_command", &asked))
         .rule(done("T1"));
     let parked = world.play("- [ ] T1 look\n", &script, listed)?;
     parked.require(3, &[("T1", Waiting)])?;
-    let (run, store) = (parked.report.run_id.clone(), parked.coordinator.store().clone());
-    let calls: Vec<_> =
-        store.state(&run)?.open_approvals().map(|(call, asked)| (call.clone(), asked.clone())).collect();
-    let [(call, approval)] = calls.as_slice() else { return fail(parked.story()) };
-    if (approval.rule.as_str(), &approval.arguments["domains"]) != ("built-in:network", &json!(["localhost"])) {
+    let (run, store) = (
+        parked.report.run_id.clone(),
+        parked.coordinator.store().clone(),
+    );
+    let calls: Vec<_> = store
+        .state(&run)?
+        .open_approvals()
+        .map(|(call, asked)| (call.clone(), asked.clone()))
+        .collect();
+    let [(call, approval)] = calls.as_slice() else {
+        return fail(parked.story());
+    };
+    if (approval.rule.as_str(), &approval.arguments["domains"])
+        != ("built-in:network", &json!(["localhost"]))
+    {
         return fail(format!("{approval:?}"));
     }
-    store.send(&run, &Request::Decide { call: call.clone(), allowed: true, message: None })?;
+    store.send(
+        &run,
+        &Request::Decide {
+            call: call.clone(),
+            allowed: true,
+            message: None,
+        },
+    )?;
     drop(parked);
     let resumed = world.resume(&run, &script, listed)?;
     resumed.require(0, &[("T1", Merged)])?;
@@ -70,10 +98,17 @@ fn an_approved_command_reaches_its_hosts() -> Outcome {
         return fail(resumed.story());
     }
     let decided = resumed.pick(|event| match event {
-        Event::EgressDecided(decided) => Some((decided.decision.asked.clone(), decided.decision.allowed)),
+        Event::EgressDecided(decided) => {
+            Some((decided.decision.asked.clone(), decided.decision.allowed))
+        }
         _ => None,
     });
-    if decided != [(format!("localhost:{port}"), true), ("other.example:443".to_owned(), false)] {
+    if decided
+        != [
+            (format!("localhost:{port}"), true),
+            ("other.example:443".to_owned(), false),
+        ]
+    {
         return fail(format!("{decided:?}"));
     }
     let refused = "the network refused other.example:443 (rule tools.web_requests.allowed_domains)";
@@ -85,7 +120,10 @@ fn an_approved_command_reaches_its_hosts() -> Outcome {
     let shown = world.types(&["log", "T1", "--tools"], 0)?.stdout;
     require_words(
         &shown,
-        &[&format!("let a program connect to localhost:{port}"), "refused other.example:443 to a program"],
+        &[
+            &format!("let a program connect to localhost:{port}"),
+            "refused other.example:443 to a program",
+        ],
     )?;
     let audited = world.types(&["audit", "show", "--json"], 0)?.stdout;
     require_words(&audited, &["\"egress\"", "\"asked\":\"other.example:443\""])

@@ -1,4 +1,5 @@
-//! Tools that people add, alone and in plugins, with the callbacks of their program; and the reference of all tools.
+//! Tools that people add, alone and in plugins, with the callbacks of their program; and the
+//! reference of all tools.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
-    Answer, Category, CoordinatorError, Plugin, PluginError, Settings, ShutdownLevel, Tool, ToolContext, ToolError,
-    ToolPlugin, ToolRegistry,
+    Answer, Category, CoordinatorError, Plugin, PluginError, Settings, ShutdownLevel, Tool,
+    ToolContext, ToolError, ToolPlugin, ToolRegistry,
 };
 use orchestrate_core::event::Event;
 use orchestrate_core::policy::Permission;
@@ -17,20 +18,48 @@ use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, require_words, runtime, says,
+    Case, Outcome, Played, Rule, Script, World, case, done, fail, plan_input, require_words,
+    runtime, says,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("extending::a_plugin_is_frozen_listed_and_used_in_a_run", a_plugin_is_used),
-        case("extending::a_tool_of_the_programs_own_is_used_without_a_plugin", a_tool_of_its_own_is_used),
-        case("extending::a_rule_holds_for_a_plugins_tool", a_rule_holds_for_it),
-        case("extending::callbacks_hear_each_call_and_hold_up_none", callbacks_hear_each_call),
-        case("extending::callbacks_come_in_the_journals_order", callbacks_come_in_order),
-        case("extending::a_tool_that_blocks_its_thread_fails_alone", a_blocked_tool_fails_alone),
-        case("extending::a_run_goes_on_only_where_its_plugins_are", a_run_needs_its_plugins),
-        case("extending::a_plugin_that_cannot_be_used_opens_nothing", a_bad_plugin_opens_nothing),
-        case("extending::the_reference_of_the_tools_is_written", the_reference_is_written),
+        case(
+            "extending::a_plugin_is_frozen_listed_and_used_in_a_run",
+            a_plugin_is_used,
+        ),
+        case(
+            "extending::a_tool_of_the_programs_own_is_used_without_a_plugin",
+            a_tool_of_its_own_is_used,
+        ),
+        case(
+            "extending::a_rule_holds_for_a_plugins_tool",
+            a_rule_holds_for_it,
+        ),
+        case(
+            "extending::callbacks_hear_each_call_and_hold_up_none",
+            callbacks_hear_each_call,
+        ),
+        case(
+            "extending::callbacks_come_in_the_journals_order",
+            callbacks_come_in_order,
+        ),
+        case(
+            "extending::a_tool_that_blocks_its_thread_fails_alone",
+            a_blocked_tool_fails_alone,
+        ),
+        case(
+            "extending::a_run_goes_on_only_where_its_plugins_are",
+            a_run_needs_its_plugins,
+        ),
+        case(
+            "extending::a_plugin_that_cannot_be_used_opens_nothing",
+            a_bad_plugin_opens_nothing,
+        ),
+        case(
+            "extending::the_reference_of_the_tools_is_written",
+            the_reference_is_written,
+        ),
     ]
 }
 
@@ -81,17 +110,24 @@ impl Tool for WordCount {
             },
         }
         let path = arguments["path"].as_str().unwrap_or_default().to_owned();
-        let read = context.blocking(move |files, _| Ok(files.read(&path)?.1)).await?;
+        let read = context
+            .blocking(move |files, _| Ok(files.read(&path)?.1))
+            .await?;
         let words = String::from_utf8_lossy(&read).split_whitespace().count();
-        let before = context.shared().value::<AtomicUsize>().fetch_add(words, Ordering::SeqCst);
-        Ok(Answer::new(format!("{words} words, {} in this run", before + words), json!({"words": words})))
+        let before = context
+            .shared()
+            .value::<AtomicUsize>()
+            .fetch_add(words, Ordering::SeqCst);
+        Ok(Answer::new(
+            format!("{words} words, {} in this run", before + words),
+            json!({"words": words}),
+        ))
     }
 }
 
 fn word_count(how: How) -> WordCount {
     let properties = json!({"path": {"type": "string"}});
-    let schema =
-        json!({"type": "object", "properties": properties, "required": ["path"], "additionalProperties": false});
+    let schema = json!({"type": "object", "properties": properties, "required": ["path"], "additionalProperties": false});
     WordCount(schema, how)
 }
 
@@ -111,7 +147,11 @@ impl ToolPlugin for Words {
     }
 
     fn initialize(&self, config: &Value) -> Result<(), PluginError> {
-        if config["fails"] == true { Err("it is to fail".into()) } else { Ok(()) }
+        if config["fails"] == true {
+            Err("it is to fail".into())
+        } else {
+            Ok(())
+        }
     }
 
     fn register_tools(&self, registry: &mut ToolRegistry) -> Result<(), PluginError> {
@@ -124,7 +164,8 @@ fn plugin(version: &'static str, how: How) -> Plugin {
     Plugin::new(Words { version, how })
 }
 
-const ROLE: &str = "---\nname: counter\ndescription: Counts.\ntools: word_count, Write\n---\nCount.\n";
+const ROLE: &str =
+    "---\nname: counter\ndescription: Counts.\ntools: word_count, Write\n---\nCount.\n";
 const PLAN: &str = "- [ ] T1 Count\n";
 
 /// Creates a repository with a role that has the tool, and a text.
@@ -140,8 +181,17 @@ fn world() -> Result<World, Failed> {
 fn counts(expected: &str) -> Script {
     let write = |text: &str| json!({"path": "count.txt", "content": text});
     Script::default()
-        .rule(Rule::task("T1").turn(1).call("word_count", &json!({"path": "text.txt"})))
-        .rule(Rule::task("T1").turn(2).last_contains(expected).call("write_file", &write("yes\n")))
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("word_count", &json!({"path": "text.txt"})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .last_contains(expected)
+                .call("write_file", &write("yes\n")),
+        )
         .rule(Rule::task("T1").turn(2).call("write_file", &write("no\n")))
         .rule(done("T1"))
 }
@@ -177,20 +227,41 @@ fn a_plugin_is_used() -> Outcome {
         return fail(format!("{extensions:?} {:?}", played.tools("T1")));
     }
     let tools = played.coordinator.tools()?.registry;
-    let listed: Vec<&str> = tools.tools(Some(&Category::named("words"))).iter().map(|tool| tool.name()).collect();
-    let found: Vec<&str> = tools.search("words of a text").iter().map(|tool| tool.name()).collect();
+    let listed: Vec<&str> = tools
+        .tools(Some(&Category::named("words")))
+        .iter()
+        .map(|tool| tool.name())
+        .collect();
+    let found: Vec<&str> = tools
+        .search("words of a text")
+        .iter()
+        .map(|tool| tool.name())
+        .collect();
     if listed != ["word_count"] || found != ["word_count"] {
         return fail(format!("{listed:?} {found:?}"));
     }
-    require_words(&std::fs::read_to_string(audit)?, &[r#""tool_name":"word_count""#])
+    require_words(
+        &std::fs::read_to_string(audit)?,
+        &[r#""tool_name":"word_count""#],
+    )
 }
 
 fn a_tool_of_its_own_is_used() -> Outcome {
     let look = json!({"path": "text.txt"});
-    let twice = Script::default().rule(Rule::task("T1").turn(1).call("word_count", &look).call("word_count", &look));
+    let twice = Script::default().rule(
+        Rule::task("T1")
+            .turn(1)
+            .call("word_count", &look)
+            .call("word_count", &look),
+    );
     let write = |text: &str| json!({"path": "count.txt", "content": text});
     let script = twice
-        .rule(Rule::task("T1").turn(2).last_contains("3 words, 6 in this run").call("write_file", &write("yes\n")))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .last_contains("3 words, 6 in this run")
+                .call("write_file", &write("yes\n")),
+        )
         .rule(done("T1"));
     let world = world()?;
     let played = world.play(PLAN, &script, |settings| {
@@ -203,7 +274,12 @@ fn a_tool_of_its_own_is_used() -> Outcome {
     });
     let written = world.merged(&played.report, "count.txt")?;
     let listed = world.types(&["tools", "list", "--json"], 0)?.json()?;
-    let write = listed.as_array().into_iter().flatten().find(|tool| tool["name"] == "write_file").cloned();
+    let write = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|tool| tool["name"] == "write_file")
+        .cloned();
     let used = write.unwrap_or_default()["use"].clone();
     if used["calls"] != 1 || used["success_rate"] != 1.0 {
         return fail(used);
@@ -229,7 +305,10 @@ fn a_rule_holds_for_it() -> Outcome {
 type Heard = Arc<Mutex<Vec<String>>>;
 
 fn note(heard: &Heard, text: String) {
-    heard.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    heard
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(text);
 }
 
 /// One function panics each time, and the other one hangs at the last call.
@@ -240,11 +319,22 @@ fn callbacks_hear_each_call() -> Outcome {
         settings.plugins = vec![plugin("1.2.0", How::Counts)];
         settings.run.rules = vec![deny("word_count")];
         settings.on_tool_start = Some(Arc::new(move |start| {
-            note(&started, format!("{} {} {}", start.agent, start.name, start.arguments));
+            note(
+                &started,
+                format!("{} {} {}", start.agent, start.name, start.arguments),
+            );
             assert!(start.name.is_empty(), "each time");
         }));
         settings.on_tool_complete = Some(Arc::new(move |end| {
-            note(&ended, format!("{} {} {}", end.agent, end.name, end.result.lines().next().unwrap_or_default()));
+            note(
+                &ended,
+                format!(
+                    "{} {} {}",
+                    end.agent,
+                    end.name,
+                    end.result.lines().next().unwrap_or_default()
+                ),
+            );
             if end.name == "write_file" {
                 loop {
                     std::thread::park();
@@ -254,10 +344,23 @@ fn callbacks_hear_each_call() -> Outcome {
     })?;
     let heard = |of: &Heard| of.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
     let (starts, ends) = (heard(&starts), heard(&ends));
-    require_words(&starts, &["T1 word_count {\"path\":\"text.txt\"}\nT1 write_file {\"path\":\"count.txt\""])?;
-    require_words(&ends, &["T1 word_count ERROR: Security validation failed: ", "\nT1 write_file "])?;
+    require_words(
+        &starts,
+        &["T1 word_count {\"path\":\"text.txt\"}\nT1 write_file {\"path\":\"count.txt\""],
+    )?;
+    require_words(
+        &ends,
+        &[
+            "T1 word_count ERROR: Security validation failed: ",
+            "\nT1 write_file ",
+        ],
+    )?;
     let calls = played.tools("T1").len();
-    if starts.lines().count() == calls && ends.lines().count() == calls { Ok(()) } else { fail(ends) }
+    if starts.lines().count() == calls && ends.lines().count() == calls {
+        Ok(())
+    } else {
+        fail(ends)
+    }
 }
 
 /// How long the function for starts waits for an end that must not come before it returns.
@@ -273,8 +376,17 @@ fn callbacks_come_in_order() -> Outcome {
         settings.plugins = vec![plugin("1.2.0", How::Counts)];
         settings.on_tool_start = Some(Arc::new(move |start| {
             let next_end = next_end.lock().unwrap_or_else(PoisonError::into_inner);
-            let came_before = next_end.recv_timeout(UNTIL_AN_END).is_ok_and(|ended| ended == start.call);
-            note(&starts, format!("start {}{}", start.call, if came_before { " after its end" } else { "" }));
+            let came_before = next_end
+                .recv_timeout(UNTIL_AN_END)
+                .is_ok_and(|ended| ended == start.call);
+            note(
+                &starts,
+                format!(
+                    "start {}{}",
+                    start.call,
+                    if came_before { " after its end" } else { "" }
+                ),
+            );
         }));
         settings.on_tool_complete = Some(Arc::new(move |ended| {
             note(&ends, format!("end {}", ended.call));
@@ -287,7 +399,11 @@ fn callbacks_come_in_order() -> Outcome {
         _ => None,
     });
     let heard = heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if heard == recorded && recorded.len() >= 4 { Ok(()) } else { fail(format!("{heard:?} is not {recorded:?}")) }
+    if heard == recorded && recorded.len() >= 4 {
+        Ok(())
+    } else {
+        fail(format!("{heard:?} is not {recorded:?}"))
+    }
 }
 
 fn a_blocked_tool_fails_alone() -> Outcome {
@@ -320,7 +436,8 @@ fn a_run_needs_its_plugins() -> Outcome {
     let run = runtime()?.block_on(async {
         let run = coordinator.start(plan_input(PLAN)?).await?;
         let id = run.id().clone();
-        let started = tokio::task::spawn_blocking(move || calls.recv_timeout(Duration::from_secs(60)));
+        let started =
+            tokio::task::spawn_blocking(move || calls.recv_timeout(Duration::from_secs(60)));
         started.await??;
         run.raise(ShutdownLevel::Stop);
         run.wait().await?;
@@ -330,7 +447,9 @@ fn a_run_needs_its_plugins() -> Outcome {
     let refusal = "it uses the plugin `words` 1.2.0 with the tool `word_count`, which this program does not have";
     let without = world.coordinator(&counts("interrupted"), |_| {})?;
     match runtime()?.block_on(without.resume(&run)).err() {
-        Some(error @ CoordinatorError::MissingTools { .. }) => require_words(&error.to_string(), &[refusal])?,
+        Some(error @ CoordinatorError::MissingTools { .. }) => {
+            require_words(&error.to_string(), &[refusal])?
+        }
         other => return fail(format!("{other:?}")),
     }
     drop(without);
@@ -343,17 +462,29 @@ fn a_run_needs_its_plugins() -> Outcome {
         return fail("another version is not told");
     }
     let ends = played.results("T1")?;
-    if world.merged(&played.report, "count.txt")? == "yes" { Ok(()) } else { fail(format!("{ends:?}")) }
+    if world.merged(&played.report, "count.txt")? == "yes" {
+        Ok(())
+    } else {
+        fail(format!("{ends:?}"))
+    }
 }
 
 fn a_bad_plugin_opens_nothing() -> Outcome {
     let world = World::plain()?;
     let opened = world.coordinator(&Script::default(), |settings| {
-        let words = Words { version: "1", how: How::Counts };
+        let words = Words {
+            version: "1",
+            how: How::Counts,
+        };
         settings.plugins = vec![Plugin::configured(words, json!({"fails": true}))];
     });
-    let Err(error) = opened else { return fail("it opens") };
-    require_words(&format!("{error:?}"), &["use the plugin `words`: initialize it: it is to fail"])
+    let Err(error) = opened else {
+        return fail("it opens");
+    };
+    require_words(
+        &format!("{error:?}"),
+        &["use the plugin `words`: initialize it: it is to fail"],
+    )
 }
 
 /// An alias and a wrapper of the user's own.
@@ -375,11 +506,23 @@ fn the_reference_is_written() -> Outcome {
     let ran = world.types(&["tools", "docs", "--format", "md"], 0)?;
     says(
         &ran,
-        &["### `count_lines`\n\n**Count lines**\n\nCounts the lines of files.\n", "- command: `wc -l {arguments}`"],
+        &[
+            "### `count_lines`\n\n**Count lines**\n\nCounts the lines of files.\n",
+            "- command: `wc -l {arguments}`",
+        ],
     )?;
-    says(&ran, &["| `arguments` | array of string | yes | The files |", "`peek`"])?;
-    let json = world.types(&["tools", "docs", "--format", "json"], 0)?.stdout;
-    if json != world.types(&["tools", "list", "--json"], 0)?.stdout || !json.contains("count_lines") {
+    says(
+        &ran,
+        &[
+            "| `arguments` | array of string | yes | The files |",
+            "`peek`",
+        ],
+    )?;
+    let json = world
+        .types(&["tools", "docs", "--format", "json"], 0)?
+        .stdout;
+    if json != world.types(&["tools", "list", "--json"], 0)?.stdout || !json.contains("count_lines")
+    {
         return fail(json);
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do; and tools that files define.
+//! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do; and tools
+//! that files define.
 
 mod certificates;
 mod egress;

@@ -1,4 +1,5 @@
-//! `install_package` as a run has it: registries of this machine that the user allows, and hostile ones beside them.
+//! `install_package` as a run has it: registries of this machine that the user allows, and hostile
+//! ones beside them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Need, Outcome, Rule, Script, World, done, fail, require_words, sandboxed};
+use crate::support::{
+    Case, Need, Outcome, Rule, Script, World, done, fail, require_words, sandboxed,
+};
 
 mod checked;
 mod go;
@@ -23,19 +26,60 @@ fn full(name: &str, run: fn() -> Outcome) -> Case {
 }
 
 pub(crate) fn cases() -> Vec<Case> {
-    let others = [checked::cases(), go::cases(), javascript::cases(), uv::cases()];
-    let own = [
-        full("a_wheel_is_installed_into_the_projects_environment", a_wheel_is_installed).needs(Need::PYTHON),
-        full("a_hostile_index_of_python_installs_nothing", a_hostile_index).needs(Need::PYTHON),
-        full("what_has_no_wheel_is_built_in_the_sandbox", a_source_is_built).needs(Need::PYTHON),
-        full("a_build_has_the_time_that_its_installation_has_left", a_build_has_the_time_that_is_left),
-        full("an_index_of_the_user_with_a_password_is_not_replaced", an_index_with_a_password).needs(Need::PYTHON),
-        full("a_package_of_npm_is_installed_without_its_scripts", a_package_of_npm).needs(Need::NPM),
-        full("a_hostile_registry_of_npm_installs_nothing", a_hostile_registry).needs(Need::NPM),
-        full("a_crate_is_added_and_built_without_the_network", a_crate_is_added),
-        full("a_call_waits_for_the_user_who_sees_what_it_reaches", a_call_waits).needs(Need::NPM),
+    let others = [
+        checked::cases(),
+        go::cases(),
+        javascript::cases(),
+        uv::cases(),
     ];
-    own.into_iter().chain(others.into_iter().flatten()).collect()
+    let own = [
+        full(
+            "a_wheel_is_installed_into_the_projects_environment",
+            a_wheel_is_installed,
+        )
+        .needs(Need::PYTHON),
+        full(
+            "a_hostile_index_of_python_installs_nothing",
+            a_hostile_index,
+        )
+        .needs(Need::PYTHON),
+        full(
+            "what_has_no_wheel_is_built_in_the_sandbox",
+            a_source_is_built,
+        )
+        .needs(Need::PYTHON),
+        full(
+            "a_build_has_the_time_that_its_installation_has_left",
+            a_build_has_the_time_that_is_left,
+        ),
+        full(
+            "an_index_of_the_user_with_a_password_is_not_replaced",
+            an_index_with_a_password,
+        )
+        .needs(Need::PYTHON),
+        full(
+            "a_package_of_npm_is_installed_without_its_scripts",
+            a_package_of_npm,
+        )
+        .needs(Need::NPM),
+        full(
+            "a_hostile_registry_of_npm_installs_nothing",
+            a_hostile_registry,
+        )
+        .needs(Need::NPM),
+        full(
+            "a_crate_is_added_and_built_without_the_network",
+            a_crate_is_added,
+        ),
+        full(
+            "a_call_waits_for_the_user_who_sees_what_it_reaches",
+            a_call_waits,
+        )
+        .needs(Need::NPM),
+    ];
+    own.into_iter()
+        .chain(others.into_iter().flatten())
+        .collect()
 }
 
 /// What a path of a registry answers with.
@@ -61,7 +105,12 @@ impl Registry {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let base = format!("http://127.0.0.1:{port}");
-        let registry = Registry { port, base, pages: Arc::default(), asked: Arc::default() };
+        let registry = Registry {
+            port,
+            base,
+            pages: Arc::default(),
+            asked: Arc::default(),
+        };
         let (pages, asked) = (Arc::clone(&registry.pages), Arc::clone(&registry.asked));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -74,11 +123,17 @@ impl Registry {
     }
 
     fn put(&self, path: &str, page: Page) {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), page);
+        self.pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned(), page);
     }
 
     fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn url(&self, path: &str) -> String {
@@ -87,7 +142,11 @@ impl Registry {
 }
 
 /// Answers the requests of one connection.
-fn answer(stream: TcpStream, pages: &Mutex<BTreeMap<String, Page>>, asked: &Mutex<Vec<String>>) -> std::io::Result<()> {
+fn answer(
+    stream: TcpStream,
+    pages: &Mutex<BTreeMap<String, Page>>,
+    asked: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
     let (mut reader, mut writer) = (BufReader::new(stream.try_clone()?), stream);
     loop {
         let mut head = String::new();
@@ -97,17 +156,42 @@ fn answer(stream: TcpStream, pages: &Mutex<BTreeMap<String, Page>>, asked: &Mute
             }
         }
         let mut words = head.split(' ');
-        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
-        let page = pages.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        let (method, path) = (
+            words.next().unwrap_or_default(),
+            words.next().unwrap_or_default(),
+        );
+        asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(path.to_owned());
+        let page = pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(path)
+            .cloned();
         let (status, headers, body) = match &page {
-            Some(Page::Bytes(body)) => ("200 X", format!("content-length: {}", body.len()), body.as_slice()),
-            Some(Page::Redirect(to)) => ("302 X", format!("location: {to}\r\ncontent-length: 0"), &[][..]),
+            Some(Page::Bytes(body)) => (
+                "200 X",
+                format!("content-length: {}", body.len()),
+                body.as_slice(),
+            ),
+            Some(Page::Redirect(to)) => (
+                "302 X",
+                format!("location: {to}\r\ncontent-length: 0"),
+                &[][..],
+            ),
             Some(Page::Endless) => ("200 X", "connection: close".to_owned(), &[][..]),
             None => ("404 X", "content-length: 0".to_owned(), &[][..]),
         };
-        let kind = if path.contains("/simple/") { "text/html" } else { "application/octet-stream" };
-        write!(writer, "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n{headers}\r\n\r\n")?;
+        let kind = if path.contains("/simple/") {
+            "text/html"
+        } else {
+            "application/octet-stream"
+        };
+        write!(
+            writer,
+            "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n{headers}\r\n\r\n"
+        )?;
         if method != "HEAD" {
             writer.write_all(body)?;
         }
@@ -134,7 +218,9 @@ allowed_domains = ['127.0.0.1']
 fn world(files: &[(&str, &str)]) -> Result<World, Failed> {
     let world = World::plain()?;
     world.repository.write("agents/builder.md", ROLE)?;
-    world.repository.write("plan.md", "- [ ] T1 Build (agent: builder)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Build (agent: builder)\n")?;
     for (path, text) in files {
         world.repository.write(path, text)?;
     }
@@ -150,10 +236,19 @@ fn a_build_has_the_time_that_is_left() -> Outcome {
     const PIP: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo pip 1.0; exit;; esac\nsleep 6\n\
         case \"$*\" in *only-binary*) echo No matching distribution found; exit 1;; esac\ntouch built\n";
     let world = world(&[("requirements.txt", ""), (".gitignore", ".venv\n")])?;
-    let make = format!("mkdir -p .venv/bin && printf '%s' '{PIP}' > .venv/bin/python && chmod +x .venv/bin/python");
-    let steps =
-        [shell(&make, "exit code 0"), install("greeting", "timed out after 8 s"), shell("ls built", "No such file")];
-    play(&world, &format!("{SETTINGS}[tools.code_execution]\ntimeout_seconds = 8\n"), &steps)
+    let make = format!(
+        "mkdir -p .venv/bin && printf '%s' '{PIP}' > .venv/bin/python && chmod +x .venv/bin/python"
+    );
+    let steps = [
+        shell(&make, "exit code 0"),
+        install("greeting", "timed out after 8 s"),
+        shell("ls built", "No such file"),
+    ];
+    play(
+        &world,
+        &format!("{SETTINGS}[tools.code_execution]\ntimeout_seconds = 8\n"),
+        &steps,
+    )
 }
 
 /// Lets the agent make these calls, and requires that each is answered as expected.
@@ -164,29 +259,51 @@ fn play(world: &World, settings: &str, steps: &[Step]) -> Outcome {
 /// Does so with variables of the user's.
 fn play_with(world: &World, settings: &str, variables: &[(&str, &str)], steps: &[Step]) -> Outcome {
     let (code, said) = run(world, settings, variables, steps)?;
-    if code == 0 && world.repository.read("seen.txt").is_ok() { Ok(()) } else { fail(said) }
+    if code == 0 && world.repository.read("seen.txt").is_ok() {
+        Ok(())
+    } else {
+        fail(said)
+    }
 }
 
-/// Lets the agent make these calls, and returns the exit code of the run, and all that was said. The result has a file
-/// `seen.txt` if each was answered as expected.
-fn run(world: &World, settings: &str, variables: &[(&str, &str)], steps: &[Step]) -> Result<(i32, String), Failed> {
+/// Lets the agent make these calls, and returns the exit code of the run, and all that was said.
+/// The result has a file `seen.txt` if each was answered as expected.
+fn run(
+    world: &World,
+    settings: &str,
+    variables: &[(&str, &str)],
+    steps: &[Step],
+) -> Result<(i32, String), Failed> {
     configure(world, settings)?;
     let seen = write("seen.txt", "yes\n");
     let (mut script, mut turn, mut before) = (Script::default(), 0, "");
     for (tool, arguments, expected) in steps.iter().chain([&seen]) {
         turn += 1;
-        script = script.rule(Rule::task("T1").turn(turn).last_contains(before).call(tool, arguments));
+        script = script.rule(
+            Rule::task("T1")
+                .turn(turn)
+                .last_contains(before)
+                .call(tool, arguments),
+        );
         before = expected;
     }
     let model = world.script(&script.rule(done("T1")))?;
-    let run = world.orchestrate(&["run", "plan.md", "--model", &model]).with_toolchain();
-    let ran = variables.iter().fold(run, |run, (name, value)| run.env(name, value)).run()?;
+    let run = world
+        .orchestrate(&["run", "plan.md", "--model", &model])
+        .with_toolchain();
+    let ran = variables
+        .iter()
+        .fold(run, |run, (name, value)| run.env(name, value))
+        .run()?;
     if ran.code == 0 {
         // What pins versions is a high risk, so that a person lands it.
         world.types(&["land"], 0)?;
     }
     let log = world.orchestrate(&["log", "T1", "--tools"]).run()?;
-    Ok((ran.code, format!("{}\n{}\n{}", ran.stdout, ran.stderr, log.stdout)))
+    Ok((
+        ran.code,
+        format!("{}\n{}\n{}", ran.stdout, ran.stderr, log.stdout),
+    ))
 }
 
 /// Writes the user's settings.
@@ -214,10 +331,16 @@ fn shell(command: &str, expected: impl Into<String>) -> Step {
 
 /// Runs a program of the test's own, and returns its output.
 fn output(program: &str, arguments: &[&str], folder: &Path) -> Result<String, Failed> {
-    let ran = Command::new(program).args(arguments).current_dir(folder).output()?;
+    let ran = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .output()?;
     match ran.status.success() {
         true => Ok(String::from_utf8(ran.stdout)?),
-        false => fail(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr))),
+        false => fail(format!(
+            "{program} {arguments:?}: {}",
+            String::from_utf8_lossy(&ran.stderr)
+        )),
     }
 }
 /// Writes a wheel, or a source that makes one by a program of its own, and prints the digest.
@@ -265,24 +388,41 @@ fn file_of_python(kind: &str, name: &str) -> Result<(Vec<u8>, String), Failed> {
 
 /// Puts a page of an index whose only link is this one.
 fn put_link(registry: &Registry, name: &str, link: &str) {
-    let file = link.split('#').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    let file = link
+        .split('#')
+        .next()
+        .unwrap_or_default()
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
     let page = format!("<!DOCTYPE html><a href=\"{link}\">{file}</a>");
     registry.put(&format!("/simple/{name}/"), Page::Bytes(page.into_bytes()));
 }
 
 fn world_of_python(registry: &Registry) -> Result<World, Failed> {
-    world(&[("requirements.txt", &format!("--index-url {}\n", registry.url("/simple/")))])
+    world(&[(
+        "requirements.txt",
+        &format!("--index-url {}\n", registry.url("/simple/")),
+    )])
 }
 
 fn environment() -> Step {
-    step("create_virtual_environment", json!({"path": ".venv"}), "made the virtual environment")
+    step(
+        "create_virtual_environment",
+        json!({"path": ".venv"}),
+        "made the virtual environment",
+    )
 }
 
 fn a_wheel_is_installed() -> Outcome {
     let registry = Registry::start()?;
     let (wheel, digest) = file_of_python("wheel", "greeting")?;
     registry.put("/files/greeting-1.0-py3-none-any.whl", Page::Bytes(wheel));
-    put_link(&registry, "greeting", &format!("/files/greeting-1.0-py3-none-any.whl#sha256={digest}"));
+    put_link(
+        &registry,
+        "greeting",
+        &format!("/files/greeting-1.0-py3-none-any.whl#sha256={digest}"),
+    );
     let world = world_of_python(&registry)?;
     let version = json!({"package": "greeting", "version": "1.0"});
     let steps = [
@@ -290,32 +430,60 @@ fn a_wheel_is_installed() -> Outcome {
         environment(),
         step("install_package", version, "installed: greeting 1.0"),
         install("Greeting", "Greeting is installed already"),
-        shell(".venv/bin/python -c 'import greeting; print(greeting.WORD)'", "hello"),
+        shell(
+            ".venv/bin/python -c 'import greeting; print(greeting.WORD)'",
+            "hello",
+        ),
         // As the setup of a check does, which has no network either.
         shell(
             "echo greeting==1.0 | .venv/bin/python -m pip -q install -t other -r /dev/stdin && ls other; rm -r other",
             "greeting.py",
         ),
-        install("greeting @ https://evil.example/", "is no name of a package"),
+        install(
+            "greeting @ https://evil.example/",
+            "is no name of a package",
+        ),
         install("nowhere", "No matching distribution found for nowhere"),
     ];
     play(&world, SETTINGS, &steps)?;
     let files = world.repository.git(&["ls-files"])?;
-    if files.contains(".venv") { fail(files) } else { Ok(()) }
+    if files.contains(".venv") {
+        fail(files)
+    } else {
+        Ok(())
+    }
 }
 
 fn a_hostile_index() -> Outcome {
     let (registry, other) = (Registry::start()?, Registry::start()?);
     let (wheel, _) = file_of_python("wheel", "other")?;
     for name in ["forged", "liar"] {
-        registry.put(&format!("/files/{name}-1.0-py3-none-any.whl"), Page::Bytes(wheel.clone()));
+        registry.put(
+            &format!("/files/{name}-1.0-py3-none-any.whl"),
+            Page::Bytes(wheel.clone()),
+        );
     }
     other.put("/away-1.0-py3-none-any.whl", Page::Bytes(wheel));
-    put_link(&registry, "forged", &format!("/files/forged-1.0-py3-none-any.whl#sha256={}", "0".repeat(64)));
+    put_link(
+        &registry,
+        "forged",
+        &format!(
+            "/files/forged-1.0-py3-none-any.whl#sha256={}",
+            "0".repeat(64)
+        ),
+    );
     put_link(&registry, "liar", "/files/liar-1.0-py3-none-any.whl");
     put_link(&registry, "swapped", "/files/liar-1.0-py3-none-any.whl");
-    put_link(&registry, "away", &format!("http://localhost:{}/away-1.0-py3-none-any.whl", other.port));
-    put_link(&registry, "metadata", "/files/metadata-1.0-py3-none-any.whl");
+    put_link(
+        &registry,
+        "away",
+        &format!("http://localhost:{}/away-1.0-py3-none-any.whl", other.port),
+    );
+    put_link(
+        &registry,
+        "metadata",
+        "/files/metadata-1.0-py3-none-any.whl",
+    );
     let metadata = Page::Redirect("http://169.254.169.254/latest/meta-data/".to_owned());
     registry.put("/files/metadata-1.0-py3-none-any.whl", metadata);
     registry.put("/simple/endless/", Page::Endless);
@@ -325,24 +493,48 @@ fn a_hostile_index() -> Outcome {
         install("forged", "DO NOT MATCH THE HASHES"),
         install("liar", "exit code 1"),
         install("swapped", "No matching distribution found for swapped"),
-        install("away", format!("[the network refused localhost:{} ", other.port)),
+        install(
+            "away",
+            format!("[the network refused localhost:{} ", other.port),
+        ),
         install("metadata", "[the network refused 169.254.169.254 "),
         install("endless", "killed: memory limit"),
-        shell("ls .venv/lib/*/site-packages | grep -E 'forged|liar|swapped|other|away|endless' || echo none", "none"),
+        shell(
+            "ls .venv/lib/*/site-packages | grep -E 'forged|liar|swapped|other|away|endless' || echo none",
+            "none",
+        ),
     ];
-    play(&world, &format!("{SETTINGS}[tools.code_execution]\nmemory_limit_mb = 300\n"), &steps)?;
-    if other.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", other.asked())) }
+    play(
+        &world,
+        &format!("{SETTINGS}[tools.code_execution]\nmemory_limit_mb = 300\n"),
+        &steps,
+    )?;
+    if other.asked().is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{:?}", other.asked()))
+    }
 }
 
 fn a_source_is_built() -> Outcome {
     let registry = Registry::start()?;
     let (source, digest) = file_of_python("source", "greeting")?;
     registry.put("/files/greeting-1.0.tar.gz", Page::Bytes(source));
-    put_link(&registry, "greeting", &format!("/files/greeting-1.0.tar.gz#sha256={digest}"));
+    put_link(
+        &registry,
+        "greeting",
+        &format!("/files/greeting-1.0.tar.gz#sha256={digest}"),
+    );
     let steps = [
         environment(),
-        install("greeting", "built from their sources, which ran their code in the sandbox"),
-        shell(".venv/bin/python -c 'import greeting; print(greeting.WORD)'", "built"),
+        install(
+            "greeting",
+            "built from their sources, which ran their code in the sandbox",
+        ),
+        shell(
+            ".venv/bin/python -c 'import greeting; print(greeting.WORD)'",
+            "built",
+        ),
     ];
     play(&world_of_python(&registry)?, SETTINGS, &steps)
 }
@@ -355,8 +547,17 @@ fn an_index_with_a_password() -> Outcome {
     let world = world(&[("requirements.txt", "requests\n")])?;
     let refused = "the user's `PIP_INDEX_URL` names a registry, and no job is given that setting";
     let steps = [environment(), install("greeting", refused)];
-    play_with(&world, SETTINGS, &[("PIP_INDEX_URL", &with_password)], &steps)?;
-    if registry.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", registry.asked())) }
+    play_with(
+        &world,
+        SETTINGS,
+        &[("PIP_INDEX_URL", &with_password)],
+        &steps,
+    )?;
+    if registry.asked().is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{:?}", registry.asked()))
+    }
 }
 
 /// When packages were published: managers may wait with new ones.
@@ -368,15 +569,30 @@ fn put_package_of_npm(registry: &Registry, name: &str, forged: Option<&str>) -> 
     let scripts = json!({"postinstall": "echo ran > \"$INIT_CWD/ran.txt\""});
     let manifest = json!({"name": name, "version": "1.0.0", "scripts": scripts});
     std::fs::write(folder.path().join("package.json"), manifest.to_string())?;
-    std::fs::write(folder.path().join("index.js"), "module.exports = 'hello';\n")?;
+    std::fs::write(
+        folder.path().join("index.js"),
+        "module.exports = 'hello';\n",
+    )?;
     let packed: Value = serde_json::from_str(&output("npm", &["pack", "--json"], folder.path())?)?;
-    let value = |name: &str| packed.pointer(&format!("/0/{name}")).and_then(Value::as_str).unwrap_or_default();
+    let value = |name: &str| {
+        packed
+            .pointer(&format!("/0/{name}"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let path = format!("/npm/{name}/-/{name}-1.0.0.tgz");
-    registry.put(&path, Page::Bytes(std::fs::read(folder.path().join(value("filename")))?));
-    let dist = json!({"tarball": registry.url(&path), "integrity": forged.unwrap_or(value("integrity"))});
+    registry.put(
+        &path,
+        Page::Bytes(std::fs::read(folder.path().join(value("filename")))?),
+    );
+    let dist =
+        json!({"tarball": registry.url(&path), "integrity": forged.unwrap_or(value("integrity"))});
     let versions = json!({"1.0.0": {"name": name, "version": "1.0.0", "dist": dist, "hasInstallScript": true}});
     let page = json!({"name": name, "dist-tags": {"latest": "1.0.0"}, "time": {"1.0.0": OLD}, "versions": versions});
-    registry.put(&format!("/npm/{name}"), Page::Bytes(page.to_string().into_bytes()));
+    registry.put(
+        &format!("/npm/{name}"),
+        Page::Bytes(page.to_string().into_bytes()),
+    );
     Ok(())
 }
 
@@ -390,12 +606,21 @@ fn a_package_of_npm() -> Outcome {
     let manifest = "{\"name\": \"own\", \"version\": \"1.0.0\"}\n";
     let world = world(&[("package.json", manifest), (".npmrc", &npmrc(&registry))])?;
     let steps = [
-        install("greeting", "installed: greeting 1.0.0\nchanged: package-lock.json, package.json\n"),
-        shell("node -e 'console.log(require(\"greeting\"))'; ls ran.txt", "hello\n[standard error]\nls: "),
+        install(
+            "greeting",
+            "installed: greeting 1.0.0\nchanged: package-lock.json, package.json\n",
+        ),
+        shell(
+            "node -e 'console.log(require(\"greeting\"))'; ls ran.txt",
+            "hello\n[standard error]\nls: ",
+        ),
         install("greeting/../x", "is no name of a package"),
     ];
     play(&world, SETTINGS, &steps)?;
-    let (files, manifest) = (world.repository.git(&["ls-files"])?, world.repository.read("package.json")?);
+    let (files, manifest) = (
+        world.repository.git(&["ls-files"])?,
+        world.repository.read("package.json")?,
+    );
     match files.contains("node_modules") || !manifest.contains("\"greeting\"") {
         true => fail(format!("{files}\n{manifest}")),
         false => Ok(()),
@@ -411,16 +636,36 @@ fn a_hostile_registry() -> Outcome {
     let lock = json!({"name": "own", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {
         "": manifest, "node_modules/evil": {"version": "1.0.0", "resolved": elsewhere}}});
     let (manifest, lock) = (manifest.to_string(), serde_json::to_string_pretty(&lock)?);
-    let world = world(&[("package.json", &manifest), ("package-lock.json", &lock), (".npmrc", &npmrc(&registry))])?;
+    let world = world(&[
+        ("package.json", &manifest),
+        ("package-lock.json", &lock),
+        (".npmrc", &npmrc(&registry)),
+    ])?;
     let steps = [
-        install("forged", format!("[the network refused localhost:{} ", other.port)),
-        install("greeting", "names hosts that belong to no registry of this project: localhost"),
-        shell("rm package-lock.json; printf '{\"name\": \"own\", \"version\": \"1.0.0\"}' > package.json", ""),
+        install(
+            "forged",
+            format!("[the network refused localhost:{} ", other.port),
+        ),
+        install(
+            "greeting",
+            "names hosts that belong to no registry of this project: localhost",
+        ),
+        shell(
+            "rm package-lock.json; printf '{\"name\": \"own\", \"version\": \"1.0.0\"}' > package.json",
+            "",
+        ),
         install("forged", "EINTEGRITY"),
-        shell("ls node_modules | grep -E 'forged|evil' || echo none", "none"),
+        shell(
+            "ls node_modules | grep -E 'forged|evil' || echo none",
+            "none",
+        ),
     ];
     play(&world, SETTINGS, &steps)?;
-    if other.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", other.asked())) }
+    if other.asked().is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{:?}", other.asked()))
+    }
 }
 
 /// Packs a crate, and puts it into the registry with its entry in the index.
@@ -430,24 +675,48 @@ fn put_crate(registry: &Registry) -> Outcome {
         description = \"Greets.\"\n";
     std::fs::write(folder.path().join("Cargo.toml"), manifest)?;
     std::fs::create_dir(folder.path().join("src"))?;
-    std::fs::write(folder.path().join("src/lib.rs"), "pub const WORD: &str = \"hello\";\n")?;
-    output("cargo", &["package", "--no-verify", "--allow-dirty", "--offline", "--target-dir", "t"], folder.path())?;
+    std::fs::write(
+        folder.path().join("src/lib.rs"),
+        "pub const WORD: &str = \"hello\";\n",
+    )?;
+    output(
+        "cargo",
+        &[
+            "package",
+            "--no-verify",
+            "--allow-dirty",
+            "--offline",
+            "--target-dir",
+            "t",
+        ],
+        folder.path(),
+    )?;
     let made = folder.path().join("t/package/greeting-1.0.0.crate");
     let digest = output("sha256sum", &[&made.to_string_lossy()], folder.path())?;
     let digest = digest.split_whitespace().next().unwrap_or_default();
     let (none, version) = (json!([]), "1.0.0");
-    let entry =
-        json!({"name": "greeting", "vers": version, "deps": none, "cksum": digest, "features": {}, "yanked": false});
-    registry.put("/index/config.json", Page::Bytes(json!({"dl": registry.url("/dl")}).to_string().into_bytes()));
-    registry.put("/index/gr/ee/greeting", Page::Bytes(format!("{entry}\n").into_bytes()));
-    registry.put("/dl/greeting/1.0.0/download", Page::Bytes(std::fs::read(made)?));
+    let entry = json!({"name": "greeting", "vers": version, "deps": none, "cksum": digest, "features": {}, "yanked": false});
+    registry.put(
+        "/index/config.json",
+        Page::Bytes(json!({"dl": registry.url("/dl")}).to_string().into_bytes()),
+    );
+    registry.put(
+        "/index/gr/ee/greeting",
+        Page::Bytes(format!("{entry}\n").into_bytes()),
+    );
+    registry.put(
+        "/dl/greeting/1.0.0/download",
+        Page::Bytes(std::fs::read(made)?),
+    );
     Ok(())
 }
 
 /// Returns cargo's configuration that replaces crates.io by a registry.
 fn instead_of_crates_io(registry: &Registry) -> String {
     let index = registry.url("/index/");
-    format!("[source.crates-io]\nreplace-with = \"own\"\n[source.own]\nregistry = \"sparse+{index}\"\n")
+    format!(
+        "[source.crates-io]\nreplace-with = \"own\"\n[source.own]\nregistry = \"sparse+{index}\"\n"
+    )
 }
 
 fn a_crate_is_added() -> Outcome {
@@ -455,31 +724,55 @@ fn a_crate_is_added() -> Outcome {
     put_crate(&registry)?;
     let source = instead_of_crates_io(&registry);
     let world = world(&[
-        ("Cargo.toml", "[package]\nname = \"own\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+        (
+            "Cargo.toml",
+            "[package]\nname = \"own\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+        ),
         (".cargo/config.toml", &source),
         (".gitignore", "/target\n"),
-        ("src/main.rs", "fn main() {\n    println!(\"{}\", greeting::WORD);\n}\n"),
+        (
+            "src/main.rs",
+            "fn main() {\n    println!(\"{}\", greeting::WORD);\n}\n",
+        ),
     ])?;
     let steps = [
-        install("greeting", "installed: greeting 1.0.0\nchanged: Cargo.lock, Cargo.toml\n"),
+        install(
+            "greeting",
+            "installed: greeting 1.0.0\nchanged: Cargo.lock, Cargo.toml\n",
+        ),
         shell("cargo run --quiet", "hello"),
     ];
     play(&world, SETTINGS, &steps)?;
     let files = world.repository.git(&["ls-files"])?;
-    if files.contains(".package-cache") || !files.contains("Cargo.lock") { fail(files) } else { Ok(()) }
+    if files.contains(".package-cache") || !files.contains("Cargo.lock") {
+        fail(files)
+    } else {
+        Ok(())
+    }
 }
 
-/// The user is asked about a call with the manager and the hosts that it may reach, and it installs once approved.
+/// The user is asked about a call with the manager and the hosts that it may reach, and it installs
+/// once approved.
 fn a_call_waits() -> Outcome {
     let registry = Registry::start()?;
     put_package_of_npm(&registry, "greeting", None)?;
-    let registries = format!("{}@corp:registry=https://npm.corp.example/\n", npmrc(&registry));
+    let registries = format!(
+        "{}@corp:registry=https://npm.corp.example/\n",
+        npmrc(&registry)
+    );
     let manifest = "{\"name\": \"own\", \"version\": \"1.0.0\"}\n";
     let world = world(&[("package.json", manifest), (".npmrc", &registries)])?;
-    configure(&world, "[tools.web_requests]\nallowed_domains = ['127.0.0.1']\n")?;
-    let asks = Rule::task("T1").turn(1).call("install_package", &json!({"package": "greeting"}));
+    configure(
+        &world,
+        "[tools.web_requests]\nallowed_domains = ['127.0.0.1']\n",
+    )?;
+    let asks = Rule::task("T1")
+        .turn(1)
+        .call("install_package", &json!({"package": "greeting"}));
     let model = world.script(&Script::default().rule(asks).rule(done("T1")))?;
-    let run = world.orchestrate(&["run", "plan.md", "--model", &model]).env("ORCHESTRATE_ASK", "park");
+    let run = world
+        .orchestrate(&["run", "plan.md", "--model", &model])
+        .env("ORCHESTRATE_ASK", "park");
     run.with_toolchain().run()?.exits(3)?;
     if !registry.asked().is_empty() {
         return fail(format!("{:?}", registry.asked()));
@@ -490,7 +783,9 @@ fn a_call_waits() -> Outcome {
         "package": "greeting", "manager": "npm", "registries": ["registry.npmjs.org", own],
         "closed_registries": ["npm.corp.example"], "code": "the packages' own install scripts are not run",
     });
-    if status["approvals"][0]["arguments"] != asked || status["approvals"][0]["rule"] != "built-in:packages" {
+    if status["approvals"][0]["arguments"] != asked
+        || status["approvals"][0]["rule"] != "built-in:packages"
+    {
         return fail(status);
     }
     let call = status["approvals"][0]["call"].as_str().unwrap_or_default();
@@ -500,7 +795,19 @@ fn a_call_waits() -> Outcome {
          closed_registries: [\"npm.corp.example\"]\ncode: the packages' own install scripts are not run\n"
     );
     require_words(&shown.stdout, &[&lines])?;
-    let hash = shown.stdout.rsplit("hash ").next().unwrap_or_default().trim();
-    world.orchestrate(&["approve", call, "--hash", hash]).with_toolchain().run()?.exits(0)?;
-    require_words(&world.types(&["log", "T1", "--tools"], 0)?.stdout, &["installed: greeting 1.0.0"])
+    let hash = shown
+        .stdout
+        .rsplit("hash ")
+        .next()
+        .unwrap_or_default()
+        .trim();
+    world
+        .orchestrate(&["approve", call, "--hash", hash])
+        .with_toolchain()
+        .run()?
+        .exits(0)?;
+    require_words(
+        &world.types(&["log", "T1", "--tools"], 0)?.stdout,
+        &["installed: greeting 1.0.0"],
+    )
 }

@@ -9,26 +9,80 @@ use crate::support::{Case, Outcome, Ran, World, at, case, fail, require_words, w
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("replay::a_hit_is_replayed_byte_for_byte_and_starts_nothing", a_hit_is_replayed),
-        case("replay::a_replay_that_nobody_reads_can_be_interrupted", a_replay_that_nobody_reads),
+        case(
+            "replay::a_hit_is_replayed_byte_for_byte_and_starts_nothing",
+            a_hit_is_replayed,
+        ),
+        case(
+            "replay::a_replay_that_nobody_reads_can_be_interrupted",
+            a_replay_that_nobody_reads,
+        ),
         case("replay::a_key_has_its_four_parts", a_key_has_its_four_parts),
-        case("replay::the_mode_comes_from_the_option_or_the_environment", the_mode_comes_from_where_it_is_set),
-        case("replay::open_tasks_guard_the_build_phase", open_tasks_guard_the_build_phase),
-        case("replay::only_what_passed_is_found_by_key_commit_and_agent", only_what_passed_is_found),
-        case("replay::the_lists_say_what_is_never_replayed", the_lists_say_what_is_never_replayed),
+        case(
+            "replay::the_mode_comes_from_the_option_or_the_environment",
+            the_mode_comes_from_where_it_is_set,
+        ),
+        case(
+            "replay::open_tasks_guard_the_build_phase",
+            open_tasks_guard_the_build_phase,
+        ),
+        case(
+            "replay::only_what_passed_is_found_by_key_commit_and_agent",
+            only_what_passed_is_found,
+        ),
+        case(
+            "replay::the_lists_say_what_is_never_replayed",
+            the_lists_say_what_is_never_replayed,
+        ),
         case("replay::a_changed_file_is_a_miss", a_changed_file_is_a_miss),
-        case("replay::a_command_that_changed_files_is_never_replayed", a_command_that_changed_files),
-        case("replay::output_may_go_to_a_file_of_the_repository", output_to_the_repository),
-        case("replay::what_git_does_not_look_at_counts_too", what_git_does_not_look_at),
-        case("replay::another_environment_is_a_miss", another_environment_is_a_miss),
-        case("replay::a_pipe_or_a_folder_in_the_place_of_a_result", a_pipe_or_a_folder),
-        case("replay::what_comes_on_standard_input_is_part_of_the_key", what_comes_on_standard_input),
-        case("replay::another_programs_word_for_the_mode_is_understood", another_programs_word),
-        case("replay::a_damaged_result_is_said_and_made_again", a_damaged_result_is_made_again),
-        case("replay::a_cache_that_cannot_be_used_stops_nothing", a_cache_that_cannot_be_used),
-        case("replay::what_is_stored_is_private", what_is_stored_is_private),
-        case("replay::the_second_example_of_the_reference", the_second_example),
-        case("replay::the_third_example_of_the_reference", the_third_example),
+        case(
+            "replay::a_command_that_changed_files_is_never_replayed",
+            a_command_that_changed_files,
+        ),
+        case(
+            "replay::output_may_go_to_a_file_of_the_repository",
+            output_to_the_repository,
+        ),
+        case(
+            "replay::what_git_does_not_look_at_counts_too",
+            what_git_does_not_look_at,
+        ),
+        case(
+            "replay::another_environment_is_a_miss",
+            another_environment_is_a_miss,
+        ),
+        case(
+            "replay::a_pipe_or_a_folder_in_the_place_of_a_result",
+            a_pipe_or_a_folder,
+        ),
+        case(
+            "replay::what_comes_on_standard_input_is_part_of_the_key",
+            what_comes_on_standard_input,
+        ),
+        case(
+            "replay::another_programs_word_for_the_mode_is_understood",
+            another_programs_word,
+        ),
+        case(
+            "replay::a_damaged_result_is_said_and_made_again",
+            a_damaged_result_is_made_again,
+        ),
+        case(
+            "replay::a_cache_that_cannot_be_used_stops_nothing",
+            a_cache_that_cannot_be_used,
+        ),
+        case(
+            "replay::what_is_stored_is_private",
+            what_is_stored_is_private,
+        ),
+        case(
+            "replay::the_second_example_of_the_reference",
+            the_second_example,
+        ),
+        case(
+            "replay::the_third_example_of_the_reference",
+            the_third_example,
+        ),
     ]
 }
 
@@ -50,7 +104,11 @@ fn require_run(world: &World, typed: &str, expected: bool) -> Result<Ran, Failed
     let has_run = runs(world) > before;
     let hits = markers(&ran.stderr, "CACHE_HIT").len();
     if has_run != expected || hits != usize::from(!expected) {
-        return fail(format!("{typed}: {} {}", if has_run { "ran" } else { "did not run" }, ran.stderr));
+        return fail(format!(
+            "{typed}: {} {}",
+            if has_run { "ran" } else { "did not run" },
+            ran.stderr
+        ));
     }
     Ok(ran)
 }
@@ -69,24 +127,44 @@ fn a_hit_is_replayed() -> Outcome {
     if first.stdout != second.stdout || runs(&world) != 1 {
         return fail(format!("{first:?}\n{second:?}"));
     }
-    require_words(&first.stderr, &[":::CACHE_MISS::: cache_key=a|build|k|s tool=check ts=", ":::TOOL_START:::"])?;
-    require_words(&second.stderr, &[":::CACHE_HIT::: cache_key=a|build|k|s tool=check ts=", "\nsaid\n"])?;
+    require_words(
+        &first.stderr,
+        &[
+            ":::CACHE_MISS::: cache_key=a|build|k|s tool=check ts=",
+            ":::TOOL_START:::",
+        ],
+    )?;
+    require_words(
+        &second.stderr,
+        &[
+            ":::CACHE_HIT::: cache_key=a|build|k|s tool=check ts=",
+            "\nsaid\n",
+        ],
+    )?;
     if second.stderr.contains("TOOL_") || second.stderr.contains("CACHE_MISS") {
         return fail(second.stderr);
     }
     let stats = world.types(&["cache", "stats", "--json"], 0)?.json()?;
-    let numbers =
-        ["/entries", "/hits", "/misses"].map(|name| at(&stats, name).ok().and_then(serde_json::Value::as_u64));
+    let numbers = ["/entries", "/hits", "/misses"]
+        .map(|name| at(&stats, name).ok().and_then(serde_json::Value::as_u64));
     if numbers != [Some(1), Some(1), Some(1)] {
         return fail(stats);
     }
-    require_words(&world.types(&["cache", "stats"], 0)?.stdout, &["1 results, ", "1 hits, 1 misses"])?;
+    require_words(
+        &world.types(&["cache", "stats"], 0)?.stdout,
+        &["1 results, ", "1 hits, 1 misses"],
+    )?;
     world.types(&["cache", "clear"], 0)?;
     bash(&world, &typed)?.exits(0)?;
-    if runs(&world) == 2 { Ok(()) } else { fail("what was cleared was replayed") }
+    if runs(&world) == 2 {
+        Ok(())
+    } else {
+        fail("what was cleared was replayed")
+    }
 }
 
-/// Bytes of a pipe or a file are part of the key, and the command gets them; an input that does not end is passed on.
+/// Bytes of a pipe or a file are part of the key, and the command gets them; an input that does not
+/// end is passed on.
 fn what_comes_on_standard_input() -> Outcome {
     let world = World::plain()?;
     let (command, input) = (counting(&world), world.write("input", "from a file\n")?);
@@ -97,12 +175,19 @@ fn what_comes_on_standard_input() -> Outcome {
         (format!("echo two | {call}"), true, "two\n"),
         (format!("{call} < {input}"), true, "from a file\n"),
         (format!("cat {input} | {call}"), false, "from a file\n"),
-        (format!("{{ read first; {call}; }} < <(printf 'one\\none\\n')"), false, "one\n"),
+        (
+            format!("{{ read first; {call}; }} < <(printf 'one\\none\\n')"),
+            false,
+            "one\n",
+        ),
     ];
     for (typed, expected, said) in table {
         let before = runs(&world);
         let ran = bash(&world, &typed)?.exits(0)?;
-        let (hits, misses) = (markers(&ran.stderr, "CACHE_HIT").len(), markers(&ran.stderr, "CACHE_MISS").len());
+        let (hits, misses) = (
+            markers(&ran.stderr, "CACHE_HIT").len(),
+            markers(&ran.stderr, "CACHE_MISS").len(),
+        );
         let has_run = runs(&world) > before;
         if ran.stdout != said
             || has_run != expected
@@ -117,15 +202,25 @@ fn what_comes_on_standard_input() -> Outcome {
         world.file("runs")
     );
     let ran = bash(&world, &endless)?.exits(0)?;
-    require_words(&ran.stderr, &["standard input is long or does not end, so the result is not stored"])?;
-    if ran.stdout == "begun\n" { Ok(()) } else { fail(format!("{ran:?}")) }
+    require_words(
+        &ran.stderr,
+        &["standard input is long or does not end, so the result is not stored"],
+    )?;
+    if ran.stdout == "begun\n" {
+        Ok(())
+    } else {
+        fail(format!("{ran:?}"))
+    }
 }
 
 fn another_programs_word() -> Outcome {
     let world = World::plain()?;
     for expected in [true, false] {
         let ran = require_run(&world, "CACHE_MODE=readwrite; --cache-key k", expected)?;
-        require_words(&ran.stderr, &["warning: CACHE_MODE=readwrite is read as `use`"])?;
+        require_words(
+            &ran.stderr,
+            &["warning: CACHE_MODE=readwrite is read as `use`"],
+        )?;
     }
     Ok(())
 }
@@ -145,25 +240,40 @@ fn a_replay_that_nobody_reads() -> Outcome {
 fn a_key_has_its_four_parts() -> Outcome {
     let world = World::plain()?;
     world.repository.write("prompt.txt", "Do it.\n")?;
-    let parts = bash(&world, "echo $(sha256sum prompt.txt | cut -c1-16)\\|$(git rev-parse --short HEAD)")?.stdout;
+    let parts = bash(
+        &world,
+        "echo $(sha256sum prompt.txt | cut -c1-16)\\|$(git rev-parse --short HEAD)",
+    )?
+    .stdout;
     let rest = parts.trim();
     let table = [
-        ("AGENT_NAME=RovoDev RUNNER=other", "--phase build", "rovodev|build|"),
+        (
+            "AGENT_NAME=RovoDev RUNNER=other",
+            "--phase build",
+            "rovodev|build|",
+        ),
         ("RUNNER=Other", "--phase plan --iter 3", "other|plan|"),
         ("RUNNER=Other", "--agent Mine --iter 4", "mine|build|"),
         ("AGENT_NAME=", "--id x", "local|build|"),
     ];
     for (variables, options, beginning) in table {
-        let typed = format!("{variables} orchestrate tool run {options} --prompt-file prompt.txt -- true");
+        let typed =
+            format!("{variables} orchestrate tool run {options} --prompt-file prompt.txt -- true");
         let ran = bash(&world, &typed)?.exits(0)?;
         if field(&ran.stderr, "TOOL_START", "cache_key")? != format!("{beginning}{rest}") {
             return fail(format!("{typed}: {}", ran.stderr));
         }
     }
-    let outside =
-        format!("orchestrate tool run --prompt-file {}/prompt.txt -- true", world.repository.path().display());
+    let outside = format!(
+        "orchestrate tool run --prompt-file {}/prompt.txt -- true",
+        world.repository.path().display()
+    );
     let ran = bash_in(&world, world.home.path(), &outside)?.exits(0)?;
-    if field(&ran.stderr, "TOOL_START", "cache_key")?.ends_with("|unknown") { Ok(()) } else { fail(ran.stderr) }
+    if field(&ran.stderr, "TOOL_START", "cache_key")?.ends_with("|unknown") {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }
 
 fn the_mode_comes_from_where_it_is_set() -> Outcome {
@@ -187,7 +297,10 @@ fn the_mode_comes_from_where_it_is_set() -> Outcome {
     for (typed, runs) in table {
         let ran = require_run(&world, typed, runs)?;
         if typed.starts_with("CACHE_MODE=use; --cache-key other") {
-            require_words(&ran.stderr, &[":::CACHE_CONFIG::: mode=use scope=build exported=1 ts="])?;
+            require_words(
+                &ran.stderr,
+                &[":::CACHE_CONFIG::: mode=use scope=build exported=1 ts="],
+            )?;
         }
     }
     Ok(())
@@ -200,7 +313,10 @@ fn open_tasks_guard_the_build_phase() -> Outcome {
     let key = "--cache use --cache-key k";
     require_run(&world, key, true)?;
     let guarded = require_run(&world, &typed, true)?;
-    require_words(&guarded.stderr, &[":::CACHE_GUARD::: iter=5 allowed=0 reason=pending_tasks phase=build ts="])?;
+    require_words(
+        &guarded.stderr,
+        &[":::CACHE_GUARD::: iter=5 allowed=0 reason=pending_tasks phase=build ts="],
+    )?;
     require_words(&guarded.stderr, &[":::TOOL_START:::", "result=PASS"])?;
     require_run(&world, &format!("{typed} --phase plan"), false)?;
     world.write("PLAN.md", "# Plan\n- [x] T1 Write it\n  - [ ] a detail\n")?;
@@ -212,7 +328,11 @@ fn only_what_passed_is_found() -> Outcome {
     let world = World::plain()?;
     let count = counting(&world);
     for _ in 0..2 {
-        bash(&world, &format!("orchestrate tool run --cache use --cache-key f -c '{count}; exit 1'"))?.exits(1)?;
+        bash(
+            &world,
+            &format!("orchestrate tool run --cache use --cache-key f -c '{count}; exit 1'"),
+        )?
+        .exits(1)?;
     }
     if runs(&world) != 2 {
         return fail("a failure was replayed");
@@ -233,7 +353,11 @@ fn the_lists_say_what_is_never_replayed() -> Outcome {
     let twice = |typed: &str| {
         let before = runs(&world);
         for _ in 0..2 {
-            bash(&world, &format!("orchestrate tool run --cache use {typed} < /dev/null"))?.exits(0)?;
+            bash(
+                &world,
+                &format!("orchestrate tool run --cache use {typed} < /dev/null"),
+            )?
+            .exits(0)?;
         }
         Ok::<usize, Failed>(runs(&world) - before)
     };
@@ -243,14 +367,25 @@ fn the_lists_say_what_is_never_replayed() -> Outcome {
         ("-- markdownlint .", 1),
         ("-- pre-commit run --all-files", 1),
         ("-- acli rovodev invoke --prompt-file p", 2),
-        ("--name rovodev --cache-key k -- acli rovodev invoke --prompt-file p", 1),
-        ("--cache-key g -c 'git push --dry-run . HEAD:refs/heads/x; COUNT'", 2),
-        ("--cache-key h -c 'git commit -q --allow-empty -m x; COUNT'", 2),
+        (
+            "--name rovodev --cache-key k -- acli rovodev invoke --prompt-file p",
+            1,
+        ),
+        (
+            "--cache-key g -c 'git push --dry-run . HEAD:refs/heads/x; COUNT'",
+            2,
+        ),
+        (
+            "--cache-key h -c 'git commit -q --allow-empty -m x; COUNT'",
+            2,
+        ),
         ("--name write_file --cache-key i -c COUNT", 2),
         ("--cache-key j -- deploy now", 1),
     ];
     for (typed, expected) in table {
-        let typed = typed.replace("COUNT'", &format!("{count}'")).replace("-c COUNT", &format!("-c '{count}'"));
+        let typed = typed
+            .replace("COUNT'", &format!("{count}'"))
+            .replace("-c COUNT", &format!("-c '{count}'"));
         let found = twice(&typed)?;
         if found != expected {
             return fail(format!("{typed} ran {found} times instead of {expected}"));
@@ -258,14 +393,31 @@ fn the_lists_say_what_is_never_replayed() -> Outcome {
     }
     // The user's list and the project's add to the shipped one; a project can make no exception.
     std::fs::create_dir_all(world.home.path().join("config/orchestrate"))?;
-    world.write("config/orchestrate/non_cacheable_tools.txt", "deploy # mine\n")?;
-    world.repository.write(".orchestrate/non_cacheable_tools.txt", "markdownlint\nkeyed: deploy\n")?;
-    let found = [twice("--cache-key j -- deploy now")?, twice("-- markdownlint .")?, twice("-- shellcheck b.sh")?];
+    world.write(
+        "config/orchestrate/non_cacheable_tools.txt",
+        "deploy # mine\n",
+    )?;
+    world.repository.write(
+        ".orchestrate/non_cacheable_tools.txt",
+        "markdownlint\nkeyed: deploy\n",
+    )?;
+    let found = [
+        twice("--cache-key j -- deploy now")?,
+        twice("-- markdownlint .")?,
+        twice("-- shellcheck b.sh")?,
+    ];
     if found != [2, 2, 1] {
         return fail(format!("{found:?}"));
     }
-    let said = bash(&world, "orchestrate tool run --cache use -- shellcheck b.sh < /dev/null")?.stderr;
-    require_words(&said, &["a project's list cannot make exceptions: keyed: deploy"])
+    let said = bash(
+        &world,
+        "orchestrate tool run --cache use -- shellcheck b.sh < /dev/null",
+    )?
+    .stderr;
+    require_words(
+        &said,
+        &["a project's list cannot make exceptions: keyed: deploy"],
+    )
 }
 
 fn a_changed_file_is_a_miss() -> Outcome {
@@ -285,9 +437,17 @@ fn a_changed_file_is_a_miss() -> Outcome {
     let count = counting(&world);
     let before = runs(&world);
     for _ in 0..2 {
-        bash(&world, &format!("echo input | orchestrate tool run --cache use -c 'cat; {count}'"))?.exits(0)?;
+        bash(
+            &world,
+            &format!("echo input | orchestrate tool run --cache use -c 'cat; {count}'"),
+        )?
+        .exits(0)?;
     }
-    if runs(&world) == before + 1 { Ok(()) } else { fail("a command that read the same input was not replayed") }
+    if runs(&world) == before + 1 {
+        Ok(())
+    } else {
+        fail("a command that read the same input was not replayed")
+    }
 }
 
 /// A replay would pretend that the work was done.
@@ -295,17 +455,34 @@ fn a_command_that_changed_files() -> Outcome {
     let world = World::plain()?;
     let file = world.repository.path().join("m.py");
     for options in ["", "--cache-key k"] {
-        for command in ["echo \"x = 1\" > m.py; echo formatted", "git update-index --add m.py; echo staged"] {
+        for command in [
+            "echo \"x = 1\" > m.py; echo formatted",
+            "git update-index --add m.py; echo staged",
+        ] {
             world.repository.write("m.py", "x=1\n")?;
-            world.repository.git(&["rm", "-q", "--cached", "--ignore-unmatch", "m.py"])?;
+            world
+                .repository
+                .git(&["rm", "-q", "--cached", "--ignore-unmatch", "m.py"])?;
             for _ in 0..2 {
-                let typed = format!("orchestrate tool run --cache use {options} -c '{command}' < /dev/null");
+                let typed = format!(
+                    "orchestrate tool run --cache use {options} -c '{command}' < /dev/null"
+                );
                 let ran = bash(&world, &typed)?.exits(0)?;
                 if !markers(&ran.stderr, "CACHE_HIT").is_empty() {
                     return fail(format!("{typed}: {ran:?}"));
                 }
-                require_words(&ran.stderr, &["files were changed while the command ran, so its result is not stored"])?;
-                world.repository.git(&["rm", "-q", "-f", "--cached", "--ignore-unmatch", "m.py"])?;
+                require_words(
+                    &ran.stderr,
+                    &["files were changed while the command ran, so its result is not stored"],
+                )?;
+                world.repository.git(&[
+                    "rm",
+                    "-q",
+                    "-f",
+                    "--cached",
+                    "--ignore-unmatch",
+                    "m.py",
+                ])?;
                 std::fs::write(&file, "x=1\n")?;
             }
         }
@@ -356,7 +533,9 @@ fn what_git_does_not_look_at() -> Outcome {
         }
     }
     for folder in ["nested", "sub"] {
-        let commit = format!("cd {folder} && git add new && git -c user.name=n -c user.email=e commit -q -m new");
+        let commit = format!(
+            "cd {folder} && git add new && git -c user.name=n -c user.email=e commit -q -m new"
+        );
         bash(&world, &commit)?.exits(0)?;
         require_run(&world, typed, true)?;
         require_run(&world, typed, false)?;
@@ -382,19 +561,44 @@ fn a_pipe_or_a_folder() -> Outcome {
     for make in ["mkfifo", "mkdir"] {
         bash(&world, &format!("rm {0}; {make} {0}", stored.display()))?.exits(0)?;
         let ran = require_run(&world, typed, true)?;
-        require_words(&ran.stderr, &["a stored result was damaged and has been removed: ", ":::CACHE_MISS:::"])?;
+        require_words(
+            &ran.stderr,
+            &[
+                "a stored result was damaged and has been removed: ",
+                ":::CACHE_MISS:::",
+            ],
+        )?;
         require_run(&world, typed, false)?;
     }
-    bash(&world, &format!("rm {0}; mkdir -p {0}/below", stored.display()))?.exits(0)?;
-    require_words(&world.types(&["cache", "stats"], 0)?.stdout, &["0 results, "])?;
-    require_words(&world.types(&["cache", "clear"], 0)?.stdout, &["removed 0 results, 0 bytes"])?;
-    if stored.exists() { fail("the folder is still there") } else { Ok(()) }
+    bash(
+        &world,
+        &format!("rm {0}; mkdir -p {0}/below", stored.display()),
+    )?
+    .exits(0)?;
+    require_words(
+        &world.types(&["cache", "stats"], 0)?.stdout,
+        &["0 results, "],
+    )?;
+    require_words(
+        &world.types(&["cache", "clear"], 0)?.stdout,
+        &["removed 0 results, 0 bytes"],
+    )?;
+    if stored.exists() {
+        fail("the folder is still there")
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the path of the only stored result.
 fn entry(world: &World) -> Result<std::path::PathBuf, Failed> {
-    let mut files = std::fs::read_dir(world.home.state().join("cache"))?.flatten().map(|file| file.path());
-    let found = files.find(|file| file.extension().is_some_and(|extension| extension == "entry"));
+    let mut files = std::fs::read_dir(world.home.state().join("cache"))?
+        .flatten()
+        .map(|file| file.path());
+    let found = files.find(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "entry")
+    });
     found.ok_or_else(|| Failed::from("nothing is stored"))
 }
 
@@ -408,7 +612,13 @@ fn a_damaged_result_is_made_again() -> Outcome {
     bytes[last] ^= 1;
     std::fs::write(&stored, bytes)?;
     let ran = require_run(&world, typed, true)?;
-    require_words(&ran.stderr, &["a stored result was damaged and has been removed: ", ":::CACHE_MISS:::"])?;
+    require_words(
+        &ran.stderr,
+        &[
+            "a stored result was damaged and has been removed: ",
+            ":::CACHE_MISS:::",
+        ],
+    )?;
     require_run(&world, typed, false)?;
     Ok(())
 }
@@ -418,14 +628,25 @@ fn a_cache_that_cannot_be_used() -> Outcome {
     std::fs::create_dir_all(world.home.state())?;
     world.write("state/orchestrate/cache", "no folder\n")?;
     let ran = require_run(&world, "--cache use --cache-key k", true)?;
-    require_words(&ran.stderr, &["warning: failed to create ", "the cache is not used", "result=PASS"])?;
+    require_words(
+        &ran.stderr,
+        &[
+            "warning: failed to create ",
+            "the cache is not used",
+            "result=PASS",
+        ],
+    )?;
     let stats = world.types(&["cache", "stats"], 1)?;
     require_words(&stats.stderr, &["failed to create "])
 }
 
 fn what_is_stored_is_private() -> Outcome {
     let world = World::plain()?;
-    bash(&world, "umask 0; orchestrate tool run --cache use --cache-key k -- echo secret")?.exits(0)?;
+    bash(
+        &world,
+        "umask 0; orchestrate tool run --cache use --cache-key k -- echo secret",
+    )?
+    .exits(0)?;
     let mut open = vec![world.home.state()];
     while let Some(path) = open.pop() {
         let found = path.symlink_metadata()?;
@@ -433,7 +654,11 @@ fn what_is_stored_is_private() -> Outcome {
             return fail(format!("{}: {:o}", path.display(), found.mode()));
         }
         if found.is_dir() {
-            open.extend(std::fs::read_dir(&path)?.flatten().map(|entry| entry.path()));
+            open.extend(
+                std::fs::read_dir(&path)?
+                    .flatten()
+                    .map(|entry| entry.path()),
+            );
         }
     }
     Ok(())
@@ -442,7 +667,11 @@ fn what_is_stored_is_private() -> Outcome {
 /// "Wrap LLM Call": looked up by the hash of the prompt, else run under the wrapper.
 fn the_second_example() -> Outcome {
     let world = World::plain()?;
-    with_program(&world.home, "acli", &format!("{}; printf 'answer' > \"$6\"; echo done", counting(&world)))?;
+    with_program(
+        &world.home,
+        "acli",
+        &format!("{}; printf 'answer' > \"$6\"; echo done", counting(&world)),
+    )?;
     world.write("prompt_with_mode.txt", "Build it.\n")?;
     let script = format!(
         r#"
@@ -459,12 +688,17 @@ fn the_second_example() -> Outcome {
     );
     let first = bash(&world, &script)?.exits(0)?;
     let second = bash(&world, &script)?.exits(0)?;
-    if runs(&world) != 1 || second.stdout != "done\n" || markers(&second.stderr, "CACHE_HIT").len() != 1 {
+    if runs(&world) != 1
+        || second.stdout != "done\n"
+        || markers(&second.stderr, "CACHE_HIT").len() != 1
+    {
         return fail(format!("{first:?}\n{second:?}"));
     }
     world.write("prompt_with_mode.txt", "Build something else.\n")?;
     let third = bash(&world, &script)?.exits(0)?;
-    if runs(&world) == 2 && field(&third.stderr, "TOOL_START", "cache_key")?.starts_with("rovodev|build|") {
+    if runs(&world) == 2
+        && field(&third.stderr, "TOOL_START", "cache_key")?.starts_with("rovodev|build|")
+    {
         Ok(())
     } else {
         fail(format!("{third:?}"))
@@ -484,7 +718,14 @@ fn the_third_example() -> Outcome {
     if ran.stderr.contains("CACHE_MISS") || ran.stderr.contains("CACHE_HIT") {
         return fail(ran.stderr);
     }
-    require_words(&ran.stderr, &["tool=git cache_key=git|commit|nocache|", "result=PASS"])?;
+    require_words(
+        &ran.stderr,
+        &["tool=git cache_key=git|commit|nocache|", "result=PASS"],
+    )?;
     let subject = world.repository.git(&["log", "-1", "--format=%s"])?;
-    if subject.trim() == "fix: resolve issue" { Ok(()) } else { fail(subject) }
+    if subject.trim() == "fix: resolve issue" {
+        Ok(())
+    } else {
+        fail(subject)
+    }
 }

@@ -7,19 +7,45 @@ use serde_json::{Value, json};
 
 use super::shell::markers;
 use crate::support::{
-    Case, Need, Outcome, Ran, Rule, Script, World, at, case, done, fail, lines, require_words, write,
+    Case, Need, Outcome, Ran, Rule, Script, World, at, case, done, fail, lines, require_words,
+    write,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("run_logs::a_run_prints_the_markers_that_its_log_has", a_run_prints_its_markers),
-        case("run_logs::every_call_is_in_the_audit_log", every_call_is_in_the_audit_log),
-        case("run_logs::a_changed_audit_log_is_found_out", a_changed_audit_log_is_found_out),
-        case("run_logs::the_audit_logs_of_all_runs_go_to_a_file_of_the_user", a_file_of_the_user),
-        case("run_logs::a_log_that_is_lost_is_written_again", a_log_that_is_lost_is_written_again),
-        case("run_logs::a_secret_in_an_argument_is_in_no_log", a_secret_in_an_argument_is_in_no_log),
-        case("run_logs::what_is_no_file_is_refused_before_the_run", what_is_no_file_is_refused),
-        case("run_logs::a_full_disk_below_the_audit_log_stops_no_run", a_full_disk_stops_no_run).needs(Need::MOUNTS),
+        case(
+            "run_logs::a_run_prints_the_markers_that_its_log_has",
+            a_run_prints_its_markers,
+        ),
+        case(
+            "run_logs::every_call_is_in_the_audit_log",
+            every_call_is_in_the_audit_log,
+        ),
+        case(
+            "run_logs::a_changed_audit_log_is_found_out",
+            a_changed_audit_log_is_found_out,
+        ),
+        case(
+            "run_logs::the_audit_logs_of_all_runs_go_to_a_file_of_the_user",
+            a_file_of_the_user,
+        ),
+        case(
+            "run_logs::a_log_that_is_lost_is_written_again",
+            a_log_that_is_lost_is_written_again,
+        ),
+        case(
+            "run_logs::a_secret_in_an_argument_is_in_no_log",
+            a_secret_in_an_argument_is_in_no_log,
+        ),
+        case(
+            "run_logs::what_is_no_file_is_refused_before_the_run",
+            what_is_no_file_is_refused,
+        ),
+        case(
+            "run_logs::a_full_disk_below_the_audit_log_stops_no_run",
+            a_full_disk_stops_no_run,
+        )
+        .needs(Need::MOUNTS),
     ]
 }
 
@@ -44,7 +70,14 @@ fn world() -> Result<(World, String), Failed> {
 }
 
 fn run(world: &World, model: &str, more: &[&str]) -> Result<Ran, Failed> {
-    world.types(&[&["run", "plan.md", "--model", model, "--no-verify-base"], more].concat(), 1)
+    world.types(
+        &[
+            &["run", "plan.md", "--model", model, "--no-verify-base"],
+            more,
+        ]
+        .concat(),
+        1,
+    )
 }
 
 /// Returns the only file of this name among the logs of runs.
@@ -63,7 +96,10 @@ fn log(world: &World, name: &str) -> Result<PathBuf, Failed> {
 
 /// Returns the sorted values of a field of all markers of this name.
 fn values<'t>(text: &'t str, name: &str, field: &str) -> Vec<&'t str> {
-    let value = |line: &'t str| line.split(' ').find_map(|part| part.strip_prefix(field)?.strip_prefix('='));
+    let value = |line: &'t str| {
+        line.split(' ')
+            .find_map(|part| part.strip_prefix(field)?.strip_prefix('='))
+    };
     let mut found: Vec<&str> = markers(text, name).into_iter().filter_map(value).collect();
     found.sort_unstable();
     found
@@ -80,7 +116,10 @@ fn a_run_prints_its_markers() -> Outcome {
         return fail(format!("the log is not what was printed:\n{printed}"));
     }
     // Every turn and every call begins and ends once.
-    for (start, end, field) in [("ITER_START", "ITER_END", "iter"), ("PHASE_START", "PHASE_END", "iter")] {
+    for (start, end, field) in [
+        ("ITER_START", "ITER_END", "iter"),
+        ("PHASE_START", "PHASE_END", "iter"),
+    ] {
         if values(printed, start, field) != values(printed, end, field) {
             return fail(printed);
         }
@@ -96,7 +135,14 @@ fn a_run_prints_its_markers() -> Outcome {
             return fail(format!("no {tool} in {tools:?}"));
         }
     }
-    require_words(printed, &[" result=FAIL rc=7 exit=7 ", " reason=exit_code_7 ", " phase=build status=ok "])
+    require_words(
+        printed,
+        &[
+            " result=FAIL rc=7 exit=7 ",
+            " reason=exit_code_7 ",
+            " phase=build status=ok ",
+        ],
+    )
 }
 
 fn every_call_is_in_the_audit_log() -> Outcome {
@@ -109,21 +155,33 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     }
     let entries = lines(&file)?;
     let of = |agent: &str, tool: &str| -> Vec<&Value> {
-        entries.iter().filter(|entry| entry["agent_id"] == agent && entry["tool_name"] == tool).collect()
+        entries
+            .iter()
+            .filter(|entry| entry["agent_id"] == agent && entry["tool_name"] == tool)
+            .collect()
     };
-    let [inside, outside] = of("T2", "read_file")[..] else { return fail(&file) };
+    let [inside, outside] = of("T2", "read_file")[..] else {
+        return fail(&file);
+    };
     if inside["success"] != true || inside["parameters"]["path"] != "README.md" {
         return fail(inside);
     }
     if outside["success"] != false || at(outside, "/decision/outcome")? != "denied" {
         return fail(outside);
     }
-    require_words(outside["error"].as_str().unwrap_or_default(), &["Security validation failed"])?;
-    let [written] = of("T1", "write_file")[..] else { return fail(&file) };
+    require_words(
+        outside["error"].as_str().unwrap_or_default(),
+        &["Security validation failed"],
+    )?;
+    let [written] = of("T1", "write_file")[..] else {
+        return fail(&file);
+    };
     if at(written, "/resource_usage/written_bytes")? != 2 {
         return fail(written);
     }
-    let [command] = of("T3", "run")[..] else { return fail(&file) };
+    let [command] = of("T3", "run")[..] else {
+        return fail(&file);
+    };
     if command["exit_code"] != 7 || command["error"] != "exit code 7" {
         return fail(command);
     }
@@ -131,25 +189,41 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     let text = world.types(&["audit", "show"], 0)?.stdout;
     require_words(
         &text,
-        &[" T1 write_file ", " T3 run ", "failed: exit code 7", "s of CPU time, ", " MiB, 1 process, "],
+        &[
+            " T1 write_file ",
+            " T3 run ",
+            "failed: exit code 7",
+            "s of CPU time, ",
+            " MiB, 1 process, ",
+        ],
     )?;
     let verified = world.types(&["audit", "verify", "--json"], 0)?.json()?;
-    if at(&verified, "/runs/0/calls")? == entries.len() && at(&verified, "/runs/0/compared")? == true {
+    if at(&verified, "/runs/0/calls")? == entries.len()
+        && at(&verified, "/runs/0/compared")? == true
+    {
         Ok(())
     } else {
         fail(verified)
     }
 }
 
-/// Requires that the entry of T3's command says what it used, and that the run's log shows the same.
+/// Requires that the entry of T3's command says what it used, and that the run's log shows the
+/// same.
 fn shows_what_it_used(world: &World, command: &Value) -> Outcome {
     let used = |field: &str| command["resource_usage"][field].as_u64().unwrap_or(0);
-    if used("processes") != 1 || used("peak_memory_bytes") == 0 || used("wall_ms") < used("cpu_ms") {
+    if used("processes") != 1 || used("peak_memory_bytes") == 0 || used("wall_ms") < used("cpu_ms")
+    {
         return fail(command);
     }
     let log = world.types(&["log", "T3", "--tools", "--json"], 0)?.stdout;
-    let shown = lines(&log)?.into_iter().find(|event| event["type"] == "tool.finished");
-    if shown.is_some_and(|event| event["resource_usage"] == command["resource_usage"]) { Ok(()) } else { fail(log) }
+    let shown = lines(&log)?
+        .into_iter()
+        .find(|event| event["type"] == "tool.finished");
+    if shown.is_some_and(|event| event["resource_usage"] == command["resource_usage"]) {
+        Ok(())
+    } else {
+        fail(log)
+    }
 }
 
 /// Verifies the log with this content, and requires these words.
@@ -165,27 +239,80 @@ fn a_changed_audit_log_is_found_out() -> Outcome {
     let path = log(&world, "audit.jsonl")?;
     let whole = std::fs::read_to_string(&path)?;
     let all: Vec<&str> = whole.lines().collect();
-    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    verify(&world, &path, &whole.replacen("README.md", "README.mx", 1), "its content does not match its hash")?;
-    verify(&world, &path, &joined(&[&all[..1], &all[2..]].concat()), "line 2: it does not follow the line before it")?;
-    let swapped: Vec<&str> = all[..1].iter().chain([&all[2], &all[1]]).chain(&all[3..]).copied().collect();
-    verify(&world, &path, &joined(&swapped), "line 2: it does not follow the line before it")?;
+    let joined = |lines: &[&str]| {
+        lines
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    verify(
+        &world,
+        &path,
+        &whole.replacen("README.md", "README.mx", 1),
+        "its content does not match its hash",
+    )?;
+    verify(
+        &world,
+        &path,
+        &joined(&[&all[..1], &all[2..]].concat()),
+        "line 2: it does not follow the line before it",
+    )?;
+    let swapped: Vec<&str> = all[..1]
+        .iter()
+        .chain([&all[2], &all[1]])
+        .chain(&all[3..])
+        .copied()
+        .collect();
+    verify(
+        &world,
+        &path,
+        &joined(&swapped),
+        "line 2: it does not follow the line before it",
+    )?;
     verify(
         &world,
         &path,
         whole.get(..whole.len() - 10).unwrap_or_default(),
         "it is incomplete, and nothing follows it",
     )?;
-    verify(&world, &path, &joined(&all[..all.len() - 1]), "its last line is missing")?;
-    verify(&world, &path, "", &format!("its last {} lines are missing", all.len()))?;
+    verify(
+        &world,
+        &path,
+        &joined(&all[..all.len() - 1]),
+        "its last line is missing",
+    )?;
+    verify(
+        &world,
+        &path,
+        "",
+        &format!("its last {} lines are missing", all.len()),
+    )?;
     let twice = [&all[..1], &all[..1], &all[1..]].concat();
-    verify(&world, &path, &joined(&twice), "line 2: it does not follow the line before it")?;
+    verify(
+        &world,
+        &path,
+        &joined(&twice),
+        "line 2: it does not follow the line before it",
+    )?;
     for after in ["foreign text\n", "\n", "{}\n", "\u{1b}[2J"] {
-        verify(&world, &path, &format!("{whole}{after}"), &format!("line {} is no record of run ", all.len() + 1))?;
+        verify(
+            &world,
+            &path,
+            &format!("{whole}{after}"),
+            &format!("line {} is no record of run ", all.len() + 1),
+        )?;
     }
     let shown = world.types(&["audit", "show"], 0)?.stdout;
-    let foreign = format!("foreign: line {} of the file is no record of the run: ", all.len() + 1);
-    if !shown.lines().last().is_some_and(|line| line.starts_with(&foreign)) || shown.contains('\u{1b}') {
+    let foreign = format!(
+        "foreign: line {} of the file is no record of the run: ",
+        all.len() + 1
+    );
+    if !shown
+        .lines()
+        .last()
+        .is_some_and(|line| line.starts_with(&foreign))
+        || shown.contains('\u{1b}')
+    {
         return fail(shown);
     }
     // The control: no fault is found in the log as it was written.
@@ -198,16 +325,27 @@ fn a_file_of_the_user() -> Outcome {
     let file = world.file("folder/audit.jsonl");
     let runs = |variable: &str| {
         let typed = ["run", "plan.md", "--model", &model, "--no-verify-base"];
-        world.orchestrate(&typed).env(variable, &file).run()?.exits(1)
+        world
+            .orchestrate(&typed)
+            .env(variable, &file)
+            .run()?
+            .exits(1)
     };
     for variable in ["RALPH_AUDIT_LOG_PATH", "ORCHESTRATE_AUDIT_LOG_PATH"] {
         runs(variable)?;
     }
-    let verified = world.types(&["audit", "verify", "--file", &file, "--json"], 0)?.json()?;
-    let counted =
-        ["/runs/0/compared", "/runs/1/compared"].iter().all(|place| verified.pointer(place) == Some(&json!(true)));
+    let verified = world
+        .types(&["audit", "verify", "--file", &file, "--json"], 0)?
+        .json()?;
+    let counted = ["/runs/0/compared", "/runs/1/compared"]
+        .iter()
+        .all(|place| verified.pointer(place) == Some(&json!(true)));
     // A file can be verified without the repository.
-    let elsewhere = world.home.orchestrate(world.home.path(), &["audit", "verify", "--file", &file]).run()?.exits(0)?;
+    let elsewhere = world
+        .home
+        .orchestrate(world.home.path(), &["audit", "verify", "--file", &file])
+        .run()?
+        .exits(0)?;
     if !counted || elsewhere.stdout.lines().count() != 2 {
         return fail(format!("{verified}\n{elsewhere:?}"));
     }
@@ -215,45 +353,82 @@ fn a_file_of_the_user() -> Outcome {
     let whole = std::fs::read(&file)?;
     std::fs::write(&file, whole.get(..whole.len() - 40).unwrap_or_default())?;
     runs("RALPH_AUDIT_LOG_PATH")?;
-    let verified = |code| world.orchestrate(&["audit", "verify"]).env("RALPH_AUDIT_LOG_PATH", &file).run()?.exits(code);
+    let verified = |code| {
+        world
+            .orchestrate(&["audit", "verify"])
+            .env("RALPH_AUDIT_LOG_PATH", &file)
+            .run()?
+            .exits(code)
+    };
     require_words(&verified(0)?.stdout, &["as the journal recorded them"])?;
     std::fs::write(&file, "")?;
-    require_words(&world.types(&["audit", "verify", "--file", &file], 0)?.stdout, &["no calls"])
+    require_words(
+        &world
+            .types(&["audit", "verify", "--file", &file], 0)?
+            .stdout,
+        &["no calls"],
+    )
 }
 
 fn a_log_that_is_lost_is_written_again() -> Outcome {
     let (world, model) = world()?;
     run(&world, &model, &[])?;
     let (audit, markers) = (log(&world, "audit.jsonl")?, log(&world, "markers.log")?);
-    let before = [std::fs::read_to_string(&audit)?, std::fs::read_to_string(&markers)?];
+    let before = [
+        std::fs::read_to_string(&audit)?,
+        std::fs::read_to_string(&markers)?,
+    ];
     std::fs::remove_file(&audit)?;
     // As a kill leaves it: within a line.
     let half = before[1].len() / 2;
     std::fs::write(&markers, before[1].get(..half).unwrap_or_default())?;
     world.types(&["retry", "T3"], 1)?;
-    let after = [std::fs::read_to_string(&audit)?, std::fs::read_to_string(&markers)?];
+    let after = [
+        std::fs::read_to_string(&audit)?,
+        std::fs::read_to_string(&markers)?,
+    ];
     world.types(&["audit", "verify"], 0)?;
-    let whole =
-        |(before, after): (&String, &String)| before.lines().all(|line| after.lines().any(|other| other == line));
-    if before.iter().zip(&after).all(whole) && after[0].starts_with(&before[0]) { Ok(()) } else { fail(&after[1]) }
+    let whole = |(before, after): (&String, &String)| {
+        before
+            .lines()
+            .all(|line| after.lines().any(|other| other == line))
+    };
+    if before.iter().zip(&after).all(whole) && after[0].starts_with(&before[0]) {
+        Ok(())
+    } else {
+        fail(&after[1])
+    }
 }
 
 fn a_secret_in_an_argument_is_in_no_log() -> Outcome {
     let secret = "sk-0123456789abcdefghijklmn";
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": format!("echo {secret}")})))
+        .rule(Rule::task("T1").turn(1).call(
+            "run_shell_command",
+            &json!({"command": format!("echo {secret}")}),
+        ))
         .rule(write("T1", "one.txt", "1\n").turn(2))
         .rule(done("T1"));
     let texts = |key: &str| -> Result<[String; 3], Failed> {
         let world = World::with_plan("- [ ] T1 write\n")?;
         let model = world.script(&script)?;
-        let typed = ["run", "plan.md", "--model", &model, "--output-format", "markers"];
+        let typed = [
+            "run",
+            "plan.md",
+            "--model",
+            &model,
+            "--output-format",
+            "markers",
+        ];
         let ran = world.orchestrate(&typed).env("OPENAI_API_KEY", key).run()?;
         let read = |name| Ok::<_, Failed>(std::fs::read_to_string(log(&world, name)?)?);
         Ok([read("audit.jsonl")?, read("markers.log")?, ran.stdout])
     };
     let [audit, markers, printed] = texts(secret)?;
-    if [&audit, &markers, &printed].iter().any(|text| text.contains(secret)) {
+    if [&audit, &markers, &printed]
+        .iter()
+        .any(|text| text.contains(secret))
+    {
         return fail(audit);
     }
     require_words(&audit, &["run_shell_command", "[redacted:"])?;
@@ -266,8 +441,15 @@ fn what_is_no_file_is_refused() -> Outcome {
     let (world, model) = world()?;
     let folder = world.home.path().display().to_string();
     let typed = ["run", "plan.md", "--model", &model];
-    let ran = world.orchestrate(&typed).env("RALPH_AUDIT_LOG_PATH", &folder).run()?.exits(2)?;
-    require_words(&ran.stderr, &["write the audit log", "it is not a regular file"])?;
+    let ran = world
+        .orchestrate(&typed)
+        .env("RALPH_AUDIT_LOG_PATH", &folder)
+        .run()?
+        .exits(2)?;
+    require_words(
+        &ran.stderr,
+        &["write the audit log", "it is not a regular file"],
+    )?;
     world.types(&["status"], 2).map(drop)
 }
 
@@ -275,10 +457,23 @@ fn a_full_disk_stops_no_run() -> Outcome {
     let (world, model) = world()?;
     let folder = world.home.path().join("small");
     std::fs::create_dir_all(&folder)?;
-    let (shown, file) = (folder.display(), folder.join("audit.jsonl").display().to_string());
-    let small = format!("mount -t tmpfs -o size=4k none '{shown}'; cat /dev/zero > '{shown}/full' || true");
+    let (shown, file) = (
+        folder.display(),
+        folder.join("audit.jsonl").display().to_string(),
+    );
+    let small =
+        format!("mount -t tmpfs -o size=4k none '{shown}'; cat /dev/zero > '{shown}/full' || true");
     let typed = ["run", "plan.md", "--model", &model, "--no-verify-base"];
-    let ran = world.home.remounted(&small, world.repository.path(), &typed);
+    let ran = world
+        .home
+        .remounted(&small, world.repository.path(), &typed);
     let ran = ran.env("RALPH_AUDIT_LOG_PATH", &file).run()?.exits(1)?;
-    require_words(&ran.stderr, &["warning: ", "audit.jsonl lacks lines: ", "No space left on device"])
+    require_words(
+        &ran.stderr,
+        &[
+            "warning: ",
+            "audit.jsonl lacks lines: ",
+            "No space left on device",
+        ],
+    )
 }

@@ -1,4 +1,5 @@
-//! The cache of agents' calls in runs: what is replayed, what is said of it, and what cannot go wrong.
+//! The cache of agents' calls in runs: what is replayed, what is said of it, and what cannot go
+//! wrong.
 
 use std::path::PathBuf;
 
@@ -10,20 +11,49 @@ use serde_json::{Value, json};
 
 use super::shell::markers;
 use crate::support::{
-    Case, Need, Outcome, Played, Ran, Rule, Script, World, at, case, done, fail, lines, require_words,
+    Case, Need, Outcome, Played, Ran, Rule, Script, World, at, case, done, fail, lines,
+    require_words,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("run_replay::a_second_run_replays_its_searches_byte_for_byte", a_second_run_replays),
-        case("run_replay::report_markers_and_audit_log_say_what_was_replayed", it_is_said_what_was_replayed),
-        case("run_replay::the_mode_comes_from_the_option_or_the_environment", the_mode_comes_from_where_it_is_set),
-        case("run_replay::what_is_listed_is_never_replayed", what_is_listed_is_never_replayed),
-        case("run_replay::parallel_agents_share_results", parallel_agents_share_results),
-        case("run_replay::an_agent_on_another_base_shares_results", an_agent_on_another_base_shares_results),
-        case("run_replay::damaged_results_are_said_once_and_made_again", damaged_results_are_made_again),
-        case("run_replay::a_cache_that_cannot_be_used_fails_no_call", a_cache_that_cannot_be_used),
-        case("run_replay::a_full_disk_below_the_cache_fails_no_call", a_full_disk_fails_no_call).needs(Need::MOUNTS),
+        case(
+            "run_replay::a_second_run_replays_its_searches_byte_for_byte",
+            a_second_run_replays,
+        ),
+        case(
+            "run_replay::report_markers_and_audit_log_say_what_was_replayed",
+            it_is_said_what_was_replayed,
+        ),
+        case(
+            "run_replay::the_mode_comes_from_the_option_or_the_environment",
+            the_mode_comes_from_where_it_is_set,
+        ),
+        case(
+            "run_replay::what_is_listed_is_never_replayed",
+            what_is_listed_is_never_replayed,
+        ),
+        case(
+            "run_replay::parallel_agents_share_results",
+            parallel_agents_share_results,
+        ),
+        case(
+            "run_replay::an_agent_on_another_base_shares_results",
+            an_agent_on_another_base_shares_results,
+        ),
+        case(
+            "run_replay::damaged_results_are_said_once_and_made_again",
+            damaged_results_are_made_again,
+        ),
+        case(
+            "run_replay::a_cache_that_cannot_be_used_fails_no_call",
+            a_cache_that_cannot_be_used,
+        ),
+        case(
+            "run_replay::a_full_disk_below_the_cache_fails_no_call",
+            a_full_disk_fails_no_call,
+        )
+        .needs(Need::MOUNTS),
     ]
 }
 
@@ -43,7 +73,10 @@ fn searches() -> Script {
                 .call("grep", &grep)
                 .call("search_files", &json!({"pattern": "*"})),
         )
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "new.txt", "content": "another needle\n"})))
+        .rule(Rule::task("T1").turn(2).call(
+            "write_file",
+            &json!({"path": "new.txt", "content": "another needle\n"}),
+        ))
         .rule(Rule::task("T1").turn(3).call("grep", &grep))
         .rule(done("T1"))
 }
@@ -55,7 +88,11 @@ const AGAIN: u64 = 4;
 
 fn world(plan: &str) -> Result<World, Failed> {
     let world = World::with_plan(plan)?;
-    for (path, text) in [("a.txt", "a needle\n"), ("sub/b.txt", "hay\nneedle\n"), ("c.txt", "hay\n")] {
+    for (path, text) in [
+        ("a.txt", "a needle\n"),
+        ("sub/b.txt", "hay\nneedle\n"),
+        ("c.txt", "hay\n"),
+    ] {
         world.repository.write(path, text)?;
     }
     world.repository.commit_all("Add files")?;
@@ -68,13 +105,20 @@ fn seen(played: &Played) -> Result<Vec<String>, Failed> {
         Event::ToolFinished { result, .. } => Some(result),
         _ => None,
     });
-    results.into_iter().map(|id| Ok(text_of_result(&played.coordinator.store().blob(id)?)?)).collect()
+    results
+        .into_iter()
+        .map(|id| Ok(text_of_result(&played.coordinator.store().blob(id)?)?))
+        .collect()
 }
 
 fn a_second_run_replays() -> Outcome {
     let world = world(PLAN)?;
     let play = |mode| world.play(PLAN, &searches(), |settings| settings.run.cache = mode);
-    let (without, first, second) = (play(CacheMode::Off)?, play(CacheMode::Use)?, play(CacheMode::Use)?);
+    let (without, first, second) = (
+        play(CacheMode::Off)?,
+        play(CacheMode::Use)?,
+        play(CacheMode::Use)?,
+    );
     let replayed = [&without, &first, &second].map(|played| played.report.replayed_calls);
     if replayed != [0, AT_FIRST, AGAIN] {
         return fail(format!("{replayed:?}\n{}", second.story()));
@@ -84,21 +128,29 @@ fn a_second_run_replays() -> Outcome {
         return fail(format!("{texts:?}"));
     }
     // Another commit with the same files is the same state; one with another file is another.
-    world.repository.git(&["commit", "--allow-empty", "-m", "Nothing"])?;
+    world
+        .repository
+        .git(&["commit", "--allow-empty", "-m", "Nothing"])?;
     let same = play(CacheMode::Use)?;
     world.repository.write("d.txt", "hay\n")?;
     world.repository.commit_all("Add a file")?;
     let other = play(CacheMode::Use)?;
     let replayed = [&same, &other].map(|played| played.report.replayed_calls);
-    if replayed == [AGAIN, AT_FIRST] { Ok(()) } else { fail(format!("{replayed:?}\n{}", other.story())) }
+    if replayed == [AGAIN, AT_FIRST] {
+        Ok(())
+    } else {
+        fail(format!("{replayed:?}\n{}", other.story()))
+    }
 }
 
 /// Returns the keys under which a task's searches were found or not found, and whether each was.
 fn keys(played: &Played, of: &str) -> Vec<(String, bool)> {
     played.pick(|event| match event {
-        Event::ToolStarted { task, cache: Some(lookup), .. } if task.as_str() == of => {
-            Some((lookup.key.clone(), lookup.hit))
-        }
+        Event::ToolStarted {
+            task,
+            cache: Some(lookup),
+            ..
+        } if task.as_str() == of => Some((lookup.key.clone(), lookup.hit)),
         _ => None,
     })
 }
@@ -107,12 +159,17 @@ fn agents_on_other_bases_share(world: &World, second: &str) -> Result<Played, Fa
     let search = json!({"pattern": "needle", "path": "sub"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("grep", &search))
-        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": second, "content": "another needle\n"})))
+        .rule(Rule::task("T1").turn(2).call(
+            "write_file",
+            &json!({"path": second, "content": "another needle\n"}),
+        ))
         .rule(Rule::task("T2").turn(1).call("grep", &search))
         .rule(done("T1"))
         .rule(done("T2"));
     let plan = "- [ ] T1 look and write\n- [ ] T2 look (depends: T1)\n";
-    world.play(plan, &script, |settings| settings.run.cache = CacheMode::Use)
+    world.play(plan, &script, |settings| {
+        settings.run.cache = CacheMode::Use
+    })
 }
 
 /// The second agent's base is the merge of the first one's work.
@@ -124,7 +181,10 @@ fn an_agent_on_another_base_shares_results() -> Outcome {
             return fail(format!("{first:?} {second:?}\n{}", played.story()));
         };
         // Each key names its own agent's commit; the hash before it decides.
-        let parts = |key: &str| key.rsplit_once('|').map(|(hash, commit)| (hash.to_owned(), commit.to_owned()));
+        let parts = |key: &str| {
+            key.rsplit_once('|')
+                .map(|(hash, commit)| (hash.to_owned(), commit.to_owned()))
+        };
         let (Some((first, at)), Some((second, later))) = (parts(first), parts(second)) else {
             return fail(format!("{first} {second}"));
         };
@@ -137,7 +197,14 @@ fn an_agent_on_another_base_shares_results() -> Outcome {
 
 fn typed(world: &World, more: &[&str]) -> Result<Ran, Failed> {
     let model = world.script(&searches())?;
-    world.types(&[&["run", "plan.md", "--model", &model, "--no-verify-base"], more].concat(), 0)
+    world.types(
+        &[
+            &["run", "plan.md", "--model", &model, "--no-verify-base"],
+            more,
+        ]
+        .concat(),
+        0,
+    )
 }
 
 fn replayed(ran: &Ran) -> Result<Option<u64>, Failed> {
@@ -147,7 +214,9 @@ fn replayed(ran: &Ran) -> Result<Option<u64>, Failed> {
 fn it_is_said_what_was_replayed() -> Outcome {
     let world = world(PLAN)?;
     let first = typed(&world, &["--cache", "use", "--output-format", "markers"])?.stdout;
-    let count = |text: &str| ["CACHE_HIT", "CACHE_MISS", "TOOL_START"].map(|name| markers(text, name).len());
+    let count = |text: &str| {
+        ["CACHE_HIT", "CACHE_MISS", "TOOL_START"].map(|name| markers(text, name).len())
+    };
     // The model is asked four times.
     if count(&first) != [1, 3, 8] {
         return fail(first);
@@ -157,10 +226,16 @@ fn it_is_said_what_was_replayed() -> Outcome {
         return fail(second);
     }
     let key = |text: &str, name: &str| {
-        let line = markers(text, name).first().map(|line| (*line).to_owned()).unwrap_or_default();
-        line.split(' ').find(|part| part.starts_with("cache_key=implementer|build|")).map(str::to_owned)
+        let line = markers(text, name)
+            .first()
+            .map(|line| (*line).to_owned())
+            .unwrap_or_default();
+        line.split(' ')
+            .find(|part| part.starts_with("cache_key=implementer|build|"))
+            .map(str::to_owned)
     };
-    if key(&first, "CACHE_MISS").is_none() || key(&first, "CACHE_MISS") != key(&second, "CACHE_HIT") {
+    if key(&first, "CACHE_MISS").is_none() || key(&first, "CACHE_MISS") != key(&second, "CACHE_HIT")
+    {
         return fail(format!("{first}\n{second}"));
     }
     let entries = lines(&world.types(&["audit", "show", "--json"], 0)?.stdout)?;
@@ -175,9 +250,16 @@ fn it_is_said_what_was_replayed() -> Outcome {
     world.types(&["audit", "verify"], 0)?;
     let text = typed(&world, &["--cache", "use", "--verbose"])?;
     require_words(&text.stdout, &["4 calls were answered from the cache\n"])?;
-    require_words(&text.stderr, &["T1: grep({\"pattern\":\"needle\"}), answered from the cache"])?;
+    require_words(
+        &text.stderr,
+        &["T1: grep({\"pattern\":\"needle\"}), answered from the cache"],
+    )?;
     let fresh = typed(&world, &[])?.stdout;
-    if fresh.contains("from the cache") { fail(fresh) } else { Ok(()) }
+    if fresh.contains("from the cache") {
+        fail(fresh)
+    } else {
+        Ok(())
+    }
 }
 
 fn the_mode_comes_from_where_it_is_set() -> Outcome {
@@ -190,11 +272,26 @@ fn the_mode_comes_from_where_it_is_set() -> Outcome {
         (&[("CACHE_SKIP", "true")], &[], AGAIN),
         (&[("CACHE_SKIP", "true")], &["--cache", "off"], 0),
         (&[("CACHE_MODE", "off")], &["--cache", "use"], AGAIN),
-        (&[("CACHE_MODE", "use"), ("ORCHESTRATE_CACHE", "off")], &[], 0),
+        (
+            &[("CACHE_MODE", "use"), ("ORCHESTRATE_CACHE", "off")],
+            &[],
+            0,
+        ),
         (&[], &["--cache", "read"], AGAIN),
     ];
     for (variables, options, expected) in table {
-        let options = [&["run", "plan.md", "--model", &model, "--no-verify-base", "--output-format", "json"], options];
+        let options = [
+            &[
+                "run",
+                "plan.md",
+                "--model",
+                &model,
+                "--no-verify-base",
+                "--output-format",
+                "json",
+            ],
+            options,
+        ];
         let mut run = world.orchestrate(&options.concat());
         for (name, value) in variables {
             run = run.env(name, value);
@@ -204,9 +301,15 @@ fn the_mode_comes_from_where_it_is_set() -> Outcome {
             return fail(format!("{variables:?} {options:?}: {found:?}"));
         }
     }
-    let wrong =
-        world.orchestrate(&["run", "plan.md", "--model", &model]).env("CACHE_SKIP", "perhaps").run()?.exits(2)?;
-    require_words(&wrong.stderr, &["CACHE_MODE and CACHE_SKIP: `perhaps` is not one of true, false"])
+    let wrong = world
+        .orchestrate(&["run", "plan.md", "--model", &model])
+        .env("CACHE_SKIP", "perhaps")
+        .run()?
+        .exits(2)?;
+    require_words(
+        &wrong.stderr,
+        &["CACHE_MODE and CACHE_SKIP: `perhaps` is not one of true, false"],
+    )
 }
 
 fn what_is_listed_is_never_replayed() -> Outcome {
@@ -217,41 +320,79 @@ fn what_is_listed_is_never_replayed() -> Outcome {
     let list = "config/orchestrate/non_cacheable_tools.txt";
     world.write(list, "search_files # mine\n")?;
     let of_user = replayed(&typed(&world, &json)?)?;
-    world.repository.write(".orchestrate/non_cacheable_tools.txt", "grep\nkeyed: search_files\n")?;
+    world.repository.write(
+        ".orchestrate/non_cacheable_tools.txt",
+        "grep\nkeyed: search_files\n",
+    )?;
     world.repository.commit_all("Never replay a grep")?;
-    let both = [replayed(&typed(&world, &json)?)?, replayed(&typed(&world, &json)?)?];
+    let both = [
+        replayed(&typed(&world, &json)?)?,
+        replayed(&typed(&world, &json)?)?,
+    ];
     world.write(list, "\n")?;
-    let of_project = [replayed(&typed(&world, &json)?)?, replayed(&typed(&world, &json)?)?];
+    let of_project = [
+        replayed(&typed(&world, &json)?)?,
+        replayed(&typed(&world, &json)?)?,
+    ];
     let found = [of_user, both[0], both[1], of_project[0], of_project[1]];
-    if found == [Some(3), Some(0), Some(0), Some(0), Some(1)] { Ok(()) } else { fail(format!("{found:?}")) }
+    if found == [Some(3), Some(0), Some(0), Some(0), Some(1)] {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
 }
 
 fn parallel_agents_share_results() -> Outcome {
     let tasks = ["T1", "T2", "T3", "T4", "T5", "T6"];
-    let plan: String = tasks.iter().map(|task| format!("- [ ] {task} look\n")).collect();
+    let plan: String = tasks
+        .iter()
+        .map(|task| format!("- [ ] {task} look\n"))
+        .collect();
     let world = world(&plan)?;
     let mut script = Script::default();
     for task in tasks {
         let name = json!({"path": format!("{task}.txt"), "content": "1\n"});
         script = script
-            .rule(Rule::task(task).turn(1).call("grep", &json!({"pattern": "needle"})))
+            .rule(
+                Rule::task(task)
+                    .turn(1)
+                    .call("grep", &json!({"pattern": "needle"})),
+            )
             .rule(Rule::task(task).turn(2).call("write_file", &name))
             .rule(done(task));
     }
     let plan = format!("---\nparallel: eager\n---\n{plan}");
-    let play = || world.play(&plan, &script, |settings| settings.run.cache = CacheMode::Use);
+    let play = || {
+        world.play(&plan, &script, |settings| {
+            settings.run.cache = CacheMode::Use
+        })
+    };
     let (first, second) = (play()?, play()?);
-    let texts = seen(&first)?.into_iter().chain(seen(&second)?).filter(|text| text.contains("needle"));
+    let texts = seen(&first)?
+        .into_iter()
+        .chain(seen(&second)?)
+        .filter(|text| text.contains("needle"));
     let texts: Vec<String> = texts.collect();
     let is_same = texts.iter().all(|text| *text == texts[0]) && texts.len() == 2 * tasks.len();
     let from_base = |played: &Played| played.report.replayed_calls;
-    if is_same && from_base(&second) == 6 && from_base(&first) < 6 { Ok(()) } else { fail(second.story()) }
+    if is_same && from_base(&second) == 6 && from_base(&first) < 6 {
+        Ok(())
+    } else {
+        fail(second.story())
+    }
 }
 
 /// Returns the stored results.
 fn entries(world: &World) -> Result<Vec<PathBuf>, Failed> {
-    let files = std::fs::read_dir(world.home.state().join("cache"))?.flatten().map(|file| file.path());
-    Ok(files.filter(|file| file.extension().is_some_and(|extension| extension == "entry")).collect())
+    let files = std::fs::read_dir(world.home.state().join("cache"))?
+        .flatten()
+        .map(|file| file.path());
+    Ok(files
+        .filter(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "entry")
+        })
+        .collect())
 }
 
 fn damaged_results_are_made_again() -> Outcome {
@@ -266,7 +407,10 @@ fn damaged_results_are_made_again() -> Outcome {
         std::fs::write(path, bytes)?;
     }
     let second = typed(&world, &json)?;
-    let said = second.stderr.matches("a stored result was damaged and has been removed").count();
+    let said = second
+        .stderr
+        .matches("a stored result was damaged and has been removed")
+        .count();
     if stored.len() != 3 || said != 1 || replayed(&second)? != replayed(&first)? {
         return fail(format!("{stored:?}\n{second:?}"));
     }
@@ -284,7 +428,11 @@ fn a_cache_that_cannot_be_used() -> Outcome {
     world.write("state/orchestrate/cache", "no folder\n")?;
     let ran = typed(&world, &["--cache", "use", "--output-format", "json"])?;
     let said = ran.stderr.matches("calls run without the cache").count();
-    if said == 1 && replayed(&ran)? == Some(0) { Ok(()) } else { fail(format!("{ran:?}")) }
+    if said == 1 && replayed(&ran)? == Some(0) {
+        Ok(())
+    } else {
+        fail(format!("{ran:?}"))
+    }
 }
 
 fn a_full_disk_fails_no_call() -> Outcome {
@@ -293,10 +441,32 @@ fn a_full_disk_fails_no_call() -> Outcome {
     let folder = world.home.state().join("cache");
     std::fs::create_dir_all(&folder)?;
     let shown = folder.display();
-    let small = format!("mount -t tmpfs -o size=4k none '{shown}'; cat /dev/zero > '{shown}/full' || true");
-    let typed = ["run", "plan.md", "--model", &model, "--no-verify-base", "--cache", "use", "--output-format", "json"];
-    let ran = world.home.remounted(&small, world.repository.path(), &typed).run()?.exits(0)?;
-    require_words(&ran.stderr, &["No space left on device", "calls run without the cache"])?;
+    let small =
+        format!("mount -t tmpfs -o size=4k none '{shown}'; cat /dev/zero > '{shown}/full' || true");
+    let typed = [
+        "run",
+        "plan.md",
+        "--model",
+        &model,
+        "--no-verify-base",
+        "--cache",
+        "use",
+        "--output-format",
+        "json",
+    ];
+    let ran = world
+        .home
+        .remounted(&small, world.repository.path(), &typed)
+        .run()?
+        .exits(0)?;
+    require_words(
+        &ran.stderr,
+        &["No space left on device", "calls run without the cache"],
+    )?;
     let said = ran.stderr.matches("calls run without the cache").count();
-    if said == 1 && replayed(&ran)? == Some(0) { Ok(()) } else { fail(format!("{ran:?}")) }
+    if said == 1 && replayed(&ran)? == Some(0) {
+        Ok(())
+    } else {
+        fail(format!("{ran:?}"))
+    }
 }

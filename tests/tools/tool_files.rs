@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Need, Outcome, Rule, Script, World, case, done, fail, lines, sandboxed, says};
+use crate::support::{
+    Case, Need, Outcome, Rule, Script, World, case, done, fail, lines, sandboxed, says,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -13,15 +15,43 @@ pub(crate) fn cases() -> Vec<Case> {
             "tool_files::a_projects_file_counts_once_its_content_is_trusted",
             a_projects_file_counts_once_its_content_is_trusted,
         ),
-        sandboxed("tool_files::a_file_is_asked_about_on_a_terminal", a_file_is_asked_about).needs(Need::TERMINAL),
-        sandboxed("tool_files::a_run_keeps_the_tools_that_it_started_with", a_run_keeps_its_tools),
-        sandboxed("tool_files::an_agent_file_of_that_ecosystem_does_its_work", an_agent_file_does_its_work),
-        sandboxed("tool_files::files_of_that_ecosystem_are_written_by_agents", files_are_written_by_agents),
-        case("tool_files::tools_are_listed_searched_and_shown", tools_are_listed),
-        case("tool_files::a_strangers_files_are_checked", a_strangers_files_are_checked),
-        case("tool_files::a_hostile_file_stops_no_command", hostile_files_stop_nothing),
-        case("tool_files::a_link_in_the_place_of_the_folder_is_named", a_linked_folder_is_named),
-        case("tool_files::rules_may_name_the_tools_of_files", rules_may_name_them),
+        sandboxed(
+            "tool_files::a_file_is_asked_about_on_a_terminal",
+            a_file_is_asked_about,
+        )
+        .needs(Need::TERMINAL),
+        sandboxed(
+            "tool_files::a_run_keeps_the_tools_that_it_started_with",
+            a_run_keeps_its_tools,
+        ),
+        sandboxed(
+            "tool_files::an_agent_file_of_that_ecosystem_does_its_work",
+            an_agent_file_does_its_work,
+        ),
+        sandboxed(
+            "tool_files::files_of_that_ecosystem_are_written_by_agents",
+            files_are_written_by_agents,
+        ),
+        case(
+            "tool_files::tools_are_listed_searched_and_shown",
+            tools_are_listed,
+        ),
+        case(
+            "tool_files::a_strangers_files_are_checked",
+            a_strangers_files_are_checked,
+        ),
+        case(
+            "tool_files::a_hostile_file_stops_no_command",
+            hostile_files_stop_nothing,
+        ),
+        case(
+            "tool_files::a_link_in_the_place_of_the_folder_is_named",
+            a_linked_folder_is_named,
+        ),
+        case(
+            "tool_files::rules_may_name_the_tools_of_files",
+            rules_may_name_them,
+        ),
     ]
 }
 
@@ -30,7 +60,8 @@ const FIND_VALA: &str = "Find files matching glob patterns using find.\n\n@title
     @name find_vala\n@wrapped run_command\n@command find {arguments} -type f\n\
     @param arguments {array<string>} [required] Array of strings that will be passed to the command\n";
 const FILE: &str = ".orchestrate/tools/find_vala.tool";
-const ROLE: &str = "---\nname: finder\ndescription: Finds files.\ntools: find_vala, Write\n---\nFind them.\n";
+const ROLE: &str =
+    "---\nname: finder\ndescription: Finds files.\ntools: find_vala, Write\n---\nFind them.\n";
 const PLAN: &str = "- [ ] T1 Find them (agent: finder)\n";
 const SKIPPED: &str = "warning: .orchestrate/tools/find_vala.tool defines a tool for agents and is skipped until you \
     trust it; `orchestrate config trust` shows it";
@@ -58,7 +89,12 @@ fn finder(world: &World) -> Result<String, Failed> {
     let found = |text: &str| json!({"path": "found.txt", "content": text});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("find_vala", &arguments))
-        .rule(Rule::task("T1").turn(2).last_contains("./src/a.vala").call("write_file", &found("yes\n")))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .last_contains("./src/a.vala")
+                .call("write_file", &found("yes\n")),
+        )
         .rule(Rule::task("T1").turn(2).call("write_file", &found("no\n")))
         .rule(done("T1"));
     world.script(&script)
@@ -82,14 +118,22 @@ fn a_projects_file_counts_once_its_content_is_trusted() -> Outcome {
         return fail(format!("not trusted: {is_found}: {said}"));
     }
     let trusted = world.types(&["config", "trust", "--yes"], 0)?;
-    says(&trusted, &["not consented: .orchestrate/tools/find_vala.tool\n", "@command find {arguments} -type f"])?;
+    says(
+        &trusted,
+        &[
+            "not consented: .orchestrate/tools/find_vala.tool\n",
+            "@command find {arguments} -type f",
+        ],
+    )?;
     // The control: the content that was consented to does its work.
     let (is_found, said) = runs(&world, &model)?;
     if !is_found || said.contains("find_vala.tool") {
         return fail(format!("trusted: {is_found}: {said}"));
     }
     // Another content needs another consent; what is not committed has no effect.
-    world.repository.write(FILE, &FIND_VALA.replace("-type f", "-type d"))?;
+    world
+        .repository
+        .write(FILE, &FIND_VALA.replace("-type f", "-type d"))?;
     if !runs(&world, &model)?.0 {
         return fail("a change that is not committed counts");
     }
@@ -108,7 +152,9 @@ fn a_file_is_asked_about() -> Outcome {
     world.repository.commit_all("Define a tool")?;
     let question = "Let agents use it in this repository from now on? [y/N] ";
     let answered = |keys: &str| {
-        let terminal = world.orchestrate(&["run", "plan.md", "--model", &model]).start_in_terminal()?;
+        let terminal = world
+            .orchestrate(&["run", "plan.md", "--model", &model])
+            .start_in_terminal()?;
         terminal.shows(question)?;
         terminal.types(keys)?;
         terminal.end()?.exits(0)
@@ -118,11 +164,21 @@ fn a_file_is_asked_about() -> Outcome {
         return fail(refused.stdout);
     }
     let allowed = answered("y\n")?;
-    if allowed.stdout.contains("is skipped") || !allowed.stdout.contains("@command find {arguments} -type f") {
+    if allowed.stdout.contains("is skipped")
+        || !allowed.stdout.contains("@command find {arguments} -type f")
+    {
         return fail(allowed.stdout);
     }
-    let again = world.orchestrate(&["run", "plan.md", "--model", &model]).start_in_terminal()?.end()?.exits(0)?;
-    if again.stdout.contains(question) { fail(again.stdout) } else { Ok(()) }
+    let again = world
+        .orchestrate(&["run", "plan.md", "--model", &model])
+        .start_in_terminal()?
+        .end()?
+        .exits(0)?;
+    if again.stdout.contains(question) {
+        fail(again.stdout)
+    } else {
+        Ok(())
+    }
 }
 
 fn a_run_keeps_its_tools() -> Outcome {
@@ -132,23 +188,55 @@ fn a_run_keeps_its_tools() -> Outcome {
     let found = json!({"path": "found.txt", "content": "yes\n"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).text("Nothing."))
-        .rule(Rule::task("T1").turn(2).call("find_vala", &json!({"arguments": ["src"]})))
-        .rule(Rule::task("T1").turn(3).last_contains("src/a.vala").call("write_file", &found))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("find_vala", &json!({"arguments": ["src"]})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(3)
+                .last_contains("src/a.vala")
+                .call("write_file", &found),
+        )
         .rule(done("T1"));
     let model = world.script(&script)?;
-    let ran = world.types(&["run", "plan.md", "--model", &model, "--output-format", "stream-json"], 1)?;
-    let started = lines(&ran.stdout)?.into_iter().find(|line| line["type"] == "run.started").unwrap_or_default();
+    let ran = world.types(
+        &[
+            "run",
+            "plan.md",
+            "--model",
+            &model,
+            "--output-format",
+            "stream-json",
+        ],
+        1,
+    )?;
+    let started = lines(&ran.stdout)?
+        .into_iter()
+        .find(|line| line["type"] == "run.started")
+        .unwrap_or_default();
     let settings = &started["settings"];
     let names = &settings["tools"];
-    let frozen = (&settings["tool_files"][0]["text"], &names["second_forms"], &names["aliases"]["run_command"]);
+    let frozen = (
+        &settings["tool_files"][0]["text"],
+        &names["second_forms"],
+        &names["aliases"]["run_command"],
+    );
     let forms = json!({"glob": "run_shell_command", "grep": "run_shell_command", "ls": "run_shell_command", "webfetch": "fetch_url"});
-    if frozen != (&json!(FIND_VALA), &forms, &json!("run_shell_command")) || names["tools"]["find_vala"].is_null() {
+    if frozen != (&json!(FIND_VALA), &forms, &json!("run_shell_command"))
+        || names["tools"]["find_vala"].is_null()
+    {
         return fail(started.to_string());
     }
     std::fs::remove_file(folder.join("find_vala.tool"))?;
     world.types(&["retry", "T1", "-m", "Go on"], 0)?;
     world.types(&["land"], 0)?;
-    if world.repository.read("found.txt")? == "yes\n" { Ok(()) } else { fail("the tool was lost") }
+    if world.repository.read("found.txt")? == "yes\n" {
+        Ok(())
+    } else {
+        fail("the tool was lost")
+    }
 }
 
 fn an_agent_file_does_its_work() -> Outcome {
@@ -157,7 +245,9 @@ fn an_agent_file_does_its_work() -> Outcome {
         Look.\n";
     world.repository.write("agents/looker.md", role)?;
     world.repository.write("src/a.vala", "// here\n")?;
-    world.repository.write("plan.md", "- [ ] T1 Look (agent: looker)\n")?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Look (agent: looker)\n")?;
     world.repository.commit_all("Add a role")?;
     let arguments = json!({"arguments": [".", "-name", "*.vala"]});
     let todo = json!({"items": [{"content": "Look", "status": "completed"}]});
@@ -170,12 +260,26 @@ fn an_agent_file_does_its_work() -> Outcome {
                 .last_contains("call `search_files` with `pattern` instead")
                 .call("Glob", &json!({"pattern": "**/*.vala"})),
         )
-        .rule(Rule::task("T1").turn(3).last_contains("src/a.vala").call("Read", &json!({"file_path": "src/a.vala"})))
-        .rule(Rule::task("T1").turn(4).last_contains("// here").call("task-tool", &todo))
+        .rule(
+            Rule::task("T1")
+                .turn(3)
+                .last_contains("src/a.vala")
+                .call("Read", &json!({"file_path": "src/a.vala"})),
+        )
+        .rule(
+            Rule::task("T1")
+                .turn(4)
+                .last_contains("// here")
+                .call("task-tool", &todo),
+        )
         .rule(Rule::task("T1").turn(5).text("It is in src/a.vala."));
     let model = world.script(&script)?;
     let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
-    if ran.stderr.contains("unknown tool `task") { fail(ran.stderr) } else { Ok(()) }
+    if ran.stderr.contains("unknown tool `task") {
+        fail(ran.stderr)
+    } else {
+        Ok(())
+    }
 }
 
 fn files_are_written_by_agents() -> Outcome {
@@ -188,17 +292,28 @@ fn files_are_written_by_agents() -> Outcome {
                 .call("write_file", &written("resources/wrapped-tools/Peek.tool"))
                 .call("write_file", &written(".orchestrate/tools/peek.tool")),
         )
-        .rule(Rule::task("T1").turn(2).last_contains("only the user may change").text("Done."));
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .last_contains("only the user may change")
+                .text("Done."),
+        );
     let model = world.script(&script)?;
     world.types(&["run", "plan.md", "--model", &model, "--land"], 0)?;
     let is_refused = !world.repository.path().join(".orchestrate/tools").exists();
-    if is_refused && world.repository.read("resources/wrapped-tools/Peek.tool")?.contains("@name peek") {
+    if is_refused
+        && world
+            .repository
+            .read("resources/wrapped-tools/Peek.tool")?
+            .contains("@name peek")
+    {
         Ok(())
     } else {
         fail("the wrong file was written")
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn tools_are_listed() -> Outcome {
     let world = World::plain()?;
     let folder = tools_folder(&world)?;
@@ -209,31 +324,64 @@ fn tools_are_listed() -> Outcome {
         "error: {}:1: the required field `@wrapped` is missing; the file is skipped",
         folder.join("broken.tool").display()
     );
-    says(&listed, &["find_vala              exec      Find files matching glob patterns", "read_file", &broken])?;
+    says(
+        &listed,
+        &[
+            "find_vala              exec      Find files matching glob patterns",
+            "read_file",
+            &broken,
+        ],
+    )?;
     let names = |ran: &Value| -> Vec<String> {
-        ran.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+        ran.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+            .collect()
     };
-    let files = names(&world.types(&["tools", "list", "--category", "exec", "--json"], 0)?.json()?);
+    let files = names(
+        &world
+            .types(&["tools", "list", "--category", "exec", "--json"], 0)?
+            .json()?,
+    );
     if !files.contains(&"find_vala".to_owned()) || files.contains(&"read_file".to_owned()) {
         return fail(format!("{files:?}"));
     }
-    says(&world.types(&["tools", "list", "--category", "fils"], 2)?, &["there is no category `fils`", "files"])?;
-    let found = names(&world.types(&["tools", "search", "GLOB PATTERN", "--json"], 0)?.json()?);
+    says(
+        &world.types(&["tools", "list", "--category", "fils"], 2)?,
+        &["there is no category `fils`", "files"],
+    )?;
+    let found = names(
+        &world
+            .types(&["tools", "search", "GLOB PATTERN", "--json"], 0)?
+            .json()?,
+    );
     if found != ["find_vala"] {
         return fail(format!("{found:?}"));
     }
     let all = world.types(&["tools", "list", "--json"], 0)?.json()?;
     let of = |name: &str| {
-        all.as_array().into_iter().flatten().find(|tool| tool["name"] == name).cloned().unwrap_or_default()
+        all.as_array()
+            .into_iter()
+            .flatten()
+            .find(|tool| tool["name"] == name)
+            .cloned()
+            .unwrap_or_default()
     };
     let unused = json!({"calls": 0, "success_rate": null, "p50_ms": 0, "p95_ms": 0});
-    if of("grep")["cacheable"] != true || of("write_file")["cacheable"] != false || of("grep")["use"] != unused {
+    if of("grep")["cacheable"] != true
+        || of("write_file")["cacheable"] != false
+        || of("grep")["use"] != unused
+    {
         return fail(of("grep"));
     }
-    if of("find_vala")["limits"]["max_timeout_seconds"] != 600 || of("read_file")["limits"]["file_bytes"] != 10 << 20 {
+    if of("find_vala")["limits"]["max_timeout_seconds"] != 600
+        || of("read_file")["limits"]["file_bytes"] != 10 << 20
+    {
         return fail(of("find_vala"));
     }
-    // A name that stands already, also by way of another one, is not worth a word; another meaning of it is.
+    // A name that stands already, also by way of another one, is not worth a word; another meaning
+    // of it is.
     std::fs::write(folder.join("Bash.tool"), "@name Bash\n@wrapped shell\n")?;
     let quiet = world.types(&["tools", "list"], 0)?;
     std::fs::write(folder.join("Bash.tool"), "@name Bash\n@wrapped grep\n")?;
@@ -242,7 +390,9 @@ fn tools_are_listed() -> Outcome {
         return fail(format!("{}\n{}", quiet.stderr, warned.stderr));
     }
     std::fs::remove_file(folder.join("Bash.tool"))?;
-    let shown = world.types(&["tools", "info", "find_vala", "--json"], 0)?.json()?;
+    let shown = world
+        .types(&["tools", "info", "find_vala", "--json"], 0)?
+        .json()?;
     let arguments = &shown["parameters"]["properties"]["arguments"];
     let expected = json!({
         "name": "find_vala", "title": "Glob Pattern Matching", "is_wrapped": true, "wrapped": "run_shell_command",
@@ -257,10 +407,20 @@ fn tools_are_listed() -> Outcome {
         return fail(shown.to_string());
     }
     // A name of another product's leads to our tool and its second form.
-    let glob = world.types(&["tools", "info", "Glob", "--json"], 0)?.json()?;
+    let glob = world
+        .types(&["tools", "info", "Glob", "--json"], 0)?
+        .json()?;
     let form = &glob["second_forms"][0];
-    let of_form = (&form["is_wrapped"], &form["command_template"], &form["title"]);
-    let expected = (&json!(true), &json!("find {arguments} -type f"), &json!("Glob Pattern Matching"));
+    let of_form = (
+        &form["is_wrapped"],
+        &form["command_template"],
+        &form["title"],
+    );
+    let expected = (
+        &json!(true),
+        &json!("find {arguments} -type f"),
+        &json!("Glob Pattern Matching"),
+    );
     if glob["name"] != "search_files" || glob["is_wrapped"] != false || of_form != expected {
         return fail(glob.to_string());
     }
@@ -271,7 +431,10 @@ fn tools_are_listed() -> Outcome {
         "wraps: run_shell_command",
     ];
     says(&world.types(&["tools", "info", "glob"], 0)?, &text)?;
-    says(&world.types(&["tools", "info", "reed_file"], 2)?, &["there is no tool `reed_file`", "read_file"])
+    says(
+        &world.types(&["tools", "info", "reed_file"], 2)?,
+        &["there is no tool `reed_file`", "read_file"],
+    )
 }
 
 fn a_strangers_files_are_checked() -> Outcome {
@@ -279,18 +442,37 @@ fn a_strangers_files_are_checked() -> Outcome {
     let write = |name: &str, text: &str| world.repository.write(name, text);
     write("good.tool", FIND_VALA)?;
     write("alias.tool", "@name peek\n@wrapped Read\n")?;
-    write("shell.tool", "Runs.\n\n@title Run\n@name run_it\n@wrapped Bash\n@command sh -c {ARGS}\n")?;
+    write(
+        "shell.tool",
+        "Runs.\n\n@title Run\n@name run_it\n@wrapped Bash\n@command sh -c {ARGS}\n",
+    )?;
     write("a.tool", "@name first\n@wrapped second\n")?;
     write("b.tool", "@name second\n@wrapped first\n")?;
     write("taken.tool", "@name Read\n@wrapped grep\n")?;
     write("large.tool", &" ".repeat(20 << 20))?;
     let pipe = world.repository.path().join("pipe.tool");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)?;
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )?;
     std::os::unix::fs::symlink("nowhere", world.repository.path().join("link.tool"))?;
-    says(&world.types(&["tools", "check", "good.tool", "alias.tool"], 0)?, &["good.tool: ok", "alias.tool: ok"])?;
-    says(&world.types(&["tools", "check", "taken.tool"], 0)?, &["warning: taken.tool:1: the name `Read` is taken"])?;
-    let all = ["shell", "a", "b", "large", "pipe", "link", "gone"].map(|name| format!("{name}.tool"));
-    let arguments: Vec<&str> = ["tools", "check"].into_iter().chain(all.iter().map(String::as_str)).collect();
+    says(
+        &world.types(&["tools", "check", "good.tool", "alias.tool"], 0)?,
+        &["good.tool: ok", "alias.tool: ok"],
+    )?;
+    says(
+        &world.types(&["tools", "check", "taken.tool"], 0)?,
+        &["warning: taken.tool:1: the name `Read` is taken"],
+    )?;
+    let all =
+        ["shell", "a", "b", "large", "pipe", "link", "gone"].map(|name| format!("{name}.tool"));
+    let arguments: Vec<&str> = ["tools", "check"]
+        .into_iter()
+        .chain(all.iter().map(String::as_str))
+        .collect();
     let expected = [
         "error: shell.tool:6: the template hides a shell",
         "error: a.tool:2: the aliases form a cycle: second → first → second",
@@ -301,8 +483,15 @@ fn a_strangers_files_are_checked() -> Outcome {
         "error: gone.tool: the file cannot be read: No such file or directory",
     ];
     says(&world.types(&arguments, 2)?, &expected)?;
-    let checked = world.types(&["tools", "check", "good.tool", "shell.tool", "--json"], 2)?.json()?;
-    let of = |number: usize| (checked[number]["file"].clone(), checked[number]["ok"].clone());
+    let checked = world
+        .types(&["tools", "check", "good.tool", "shell.tool", "--json"], 2)?
+        .json()?;
+    let of = |number: usize| {
+        (
+            checked[number]["file"].clone(),
+            checked[number]["ok"].clone(),
+        )
+    };
     let problem = &checked[1]["problems"][0];
     if of(0) == (json!("good.tool"), json!(true))
         && of(1) == (json!("shell.tool"), json!(false))
@@ -316,19 +505,28 @@ fn a_strangers_files_are_checked() -> Outcome {
 
 fn rules_may_name_them() -> Outcome {
     let world = world()?;
-    let check = |rule: &str| world.orchestrate(&["run", "plan.md", "--model", "script:none", "--deny", rule]).run();
+    let check = |rule: &str| {
+        world
+            .orchestrate(&["run", "plan.md", "--model", "script:none", "--deny", rule])
+            .run()
+    };
     let unknown = check("find_vala")?;
     says(&unknown, &["names `find_vala`, but there is no such tool"])?;
     world.repository.write(FILE, FIND_VALA)?;
     let known = check("find_vala")?;
-    if known.stderr.contains("no such tool") { fail(known.stderr) } else { Ok(()) }
+    if known.stderr.contains("no such tool") {
+        fail(known.stderr)
+    } else {
+        Ok(())
+    }
 }
 
 fn hostile_files_stop_nothing() -> Outcome {
     let world = world()?;
     let arrays = format!("{}string{}", "array<".repeat(5_000), ">".repeat(5_000));
     let deep = format!("@name deep\n@wrapped Bash\n@param command {{{arrays}}}\n");
-    let mut wide = "@name wide\n@wrapped Bash\n@type t0 {object}\n@property t0.a {string}\n".to_owned();
+    let mut wide =
+        "@name wide\n@wrapped Bash\n@type t0 {object}\n@property t0.a {string}\n".to_owned();
     for number in 1..30 {
         let before = number - 1;
         wide.push_str(&format!(
@@ -337,27 +535,41 @@ fn hostile_files_stop_nothing() -> Outcome {
     }
     wide.push_str("@param command {t29}\n");
     for (name, text) in [("deep", &deep), ("wide", &wide)] {
-        world.repository.write(&format!(".orchestrate/tools/{name}.tool"), text)?;
+        world
+            .repository
+            .write(&format!(".orchestrate/tools/{name}.tool"), text)?;
     }
     world.repository.commit_all("Define hostile tools")?;
-    for arguments in [&["config", "show"][..], &["check", "plan.md"], &["tools", "list"]] {
+    for arguments in [
+        &["config", "show"][..],
+        &["check", "plan.md"],
+        &["tools", "list"],
+    ] {
         world.types(arguments, 0)?;
     }
-    let files = [".orchestrate/tools/deep.tool", ".orchestrate/tools/wide.tool"];
+    let files = [
+        ".orchestrate/tools/deep.tool",
+        ".orchestrate/tools/wide.tool",
+    ];
     let expected = [
         "error: .orchestrate/tools/deep.tool:3: nested too deeply: at most 16 arrays and objects may contain each other",
         "error: .orchestrate/tools/wide.tool:37: too large: ",
     ];
-    says(&world.types(&["tools", "check", files[0], files[1]], 2)?, &expected)
+    says(
+        &world.types(&["tools", "check", files[0], files[1]], 2)?,
+        &expected,
+    )
 }
 
 fn a_linked_folder_is_named() -> Outcome {
     let world = world()?;
     world.repository.write("shared/find_vala.tool", FIND_VALA)?;
     std::fs::create_dir_all(world.repository.path().join(".orchestrate"))?;
-    std::os::unix::fs::symlink("../shared", world.repository.path().join(".orchestrate/tools"))?;
+    std::os::unix::fs::symlink(
+        "../shared",
+        world.repository.path().join(".orchestrate/tools"),
+    )?;
     world.repository.commit_all("Link the tools")?;
-    let named =
-        ".orchestrate/tools: only a folder is read here, and this is a link or a file, so this file has no effect";
+    let named = ".orchestrate/tools: only a folder is read here, and this is a link or a file, so this file has no effect";
     says(&world.types(&["check", "plan.md"], 0)?, &[named])
 }

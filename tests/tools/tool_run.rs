@@ -4,32 +4,99 @@ use std::collections::BTreeSet;
 
 use super::shell::{bash, bash_in, field, fields, log, markers, typed};
 use crate::support::{
-    Case, GRACE, Need, Outcome, World, at, case, fail, is_alive, require_gone, require_words, seconds, until,
+    Case, GRACE, Need, Outcome, World, at, case, fail, is_alive, require_gone, require_words,
+    seconds, until,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("tool_run::markers_surround_a_command", markers_surround_a_command),
-        case("tool_run::the_callers_values_stand_in_the_markers", the_callers_values_stand_in_the_markers),
-        case("tool_run::the_exit_code_is_the_commands", the_exit_code_is_the_commands),
-        case("tool_run::a_start_is_logged_before_the_command_runs", a_start_is_logged_first),
-        case("tool_run::int_and_term_end_a_command_with_all_its_processes", int_and_term_end_a_command),
-        case("tool_run::a_second_signal_kills_what_does_not_end", a_second_signal_kills),
-        case("tool_run::ctrl_c_ends_a_command_and_the_loop_around_it", ctrl_c_ends_the_loop).needs(Need::TERMINAL),
-        case("tool_run::a_command_can_ask_at_the_terminal", a_command_can_ask).needs(Need::TERMINAL),
-        case("tool_run::a_killed_call_leaves_no_process_and_is_ended_by_the_next", a_killed_call_is_ended),
-        case("tool_run::two_loops_never_share_an_id", two_loops_never_share_an_id),
-        case("tool_run::output_that_looks_like_a_marker_is_escaped", output_like_a_marker_is_escaped),
-        case("tool_run::large_output_passes_byte_for_byte", large_output_passes),
-        case("tool_run::what_a_command_has_passes_through", what_a_command_has_passes_through),
-        case("tool_run::a_reader_that_has_seen_enough_ends_a_command", a_reader_that_has_seen_enough),
-        case("tool_run::a_full_disk_hides_no_end", a_full_disk_hides_no_end).needs(Need::MOUNTS),
-        case("tool_run::output_that_is_lost_is_no_pass", output_that_is_lost),
-        case("tool_run::what_a_command_leaves_in_the_background_stays", what_is_left_in_the_background),
-        case("tool_run::it_works_outside_a_repository", it_works_outside_a_repository),
-        case("tool_run::wrong_usage_starts_nothing", wrong_usage_starts_nothing),
-        case("tool_run::the_first_example_of_the_reference", the_first_example),
-        case("tool_run::the_checks_of_the_reference", the_checks_of_the_reference),
+        case(
+            "tool_run::markers_surround_a_command",
+            markers_surround_a_command,
+        ),
+        case(
+            "tool_run::the_callers_values_stand_in_the_markers",
+            the_callers_values_stand_in_the_markers,
+        ),
+        case(
+            "tool_run::the_exit_code_is_the_commands",
+            the_exit_code_is_the_commands,
+        ),
+        case(
+            "tool_run::a_start_is_logged_before_the_command_runs",
+            a_start_is_logged_first,
+        ),
+        case(
+            "tool_run::int_and_term_end_a_command_with_all_its_processes",
+            int_and_term_end_a_command,
+        ),
+        case(
+            "tool_run::a_second_signal_kills_what_does_not_end",
+            a_second_signal_kills,
+        ),
+        case(
+            "tool_run::ctrl_c_ends_a_command_and_the_loop_around_it",
+            ctrl_c_ends_the_loop,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "tool_run::a_command_can_ask_at_the_terminal",
+            a_command_can_ask,
+        )
+        .needs(Need::TERMINAL),
+        case(
+            "tool_run::a_killed_call_leaves_no_process_and_is_ended_by_the_next",
+            a_killed_call_is_ended,
+        ),
+        case(
+            "tool_run::two_loops_never_share_an_id",
+            two_loops_never_share_an_id,
+        ),
+        case(
+            "tool_run::output_that_looks_like_a_marker_is_escaped",
+            output_like_a_marker_is_escaped,
+        ),
+        case(
+            "tool_run::large_output_passes_byte_for_byte",
+            large_output_passes,
+        ),
+        case(
+            "tool_run::what_a_command_has_passes_through",
+            what_a_command_has_passes_through,
+        ),
+        case(
+            "tool_run::a_reader_that_has_seen_enough_ends_a_command",
+            a_reader_that_has_seen_enough,
+        ),
+        case(
+            "tool_run::a_full_disk_hides_no_end",
+            a_full_disk_hides_no_end,
+        )
+        .needs(Need::MOUNTS),
+        case(
+            "tool_run::output_that_is_lost_is_no_pass",
+            output_that_is_lost,
+        ),
+        case(
+            "tool_run::what_a_command_leaves_in_the_background_stays",
+            what_is_left_in_the_background,
+        ),
+        case(
+            "tool_run::it_works_outside_a_repository",
+            it_works_outside_a_repository,
+        ),
+        case(
+            "tool_run::wrong_usage_starts_nothing",
+            wrong_usage_starts_nothing,
+        ),
+        case(
+            "tool_run::the_first_example_of_the_reference",
+            the_first_example,
+        ),
+        case(
+            "tool_run::the_checks_of_the_reference",
+            the_checks_of_the_reference,
+        ),
         case("tool_run::each_call_is_audited", each_call_is_audited),
     ]
 }
@@ -37,7 +104,9 @@ pub(crate) fn cases() -> Vec<Case> {
 fn markers_surround_a_command() -> Outcome {
     let world = World::plain()?;
     let ran = bash(&world, "orchestrate tool run -- echo hello")?.exits(0)?;
-    let [start, end] = ran.stderr.lines().collect::<Vec<_>>()[..] else { return fail(ran.stderr) };
+    let [start, end] = ran.stderr.lines().collect::<Vec<_>>()[..] else {
+        return fail(ran.stderr);
+    };
     if ran.stdout != "hello\n" || fields(start) != ["id", "tool", "cache_key", "git_sha", "ts"] {
         return fail(format!("{ran:?}"));
     }
@@ -58,14 +127,22 @@ fn markers_surround_a_command() -> Outcome {
             return fail(format!("{name} is not {value}: {}", ran.stderr));
         }
     }
-    let number = |marker, name| Ok::<u64, libtest_mimic::Failed>(field(&ran.stderr, marker, name)?.parse()?);
-    let (began, ended, took) =
-        (number("TOOL_START", "ts")?, number("TOOL_END", "ts")?, number("TOOL_END", "duration_ms")?);
+    let number =
+        |marker, name| Ok::<u64, libtest_mimic::Failed>(field(&ran.stderr, marker, name)?.parse()?);
+    let (began, ended, took) = (
+        number("TOOL_START", "ts")?,
+        number("TOOL_END", "ts")?,
+        number("TOOL_END", "duration_ms")?,
+    );
     // In milliseconds, so between the years 2001 and 2286.
     if began.to_string().len() != 13 || ended - began != took {
         return fail(ran.stderr);
     }
-    if log(&world)? == ran.stderr { Ok(()) } else { fail(log(&world)?) }
+    if log(&world)? == ran.stderr {
+        Ok(())
+    } else {
+        fail(log(&world)?)
+    }
 }
 
 fn the_callers_values_stand_in_the_markers() -> Outcome {
@@ -100,8 +177,15 @@ fn the_exit_code_is_the_commands() -> Outcome {
     world.repository.write("README.md", "no program\n")?;
     for (typed, code) in table {
         let ran = bash(&world, &format!("orchestrate tool run {typed}"))?.exits(code)?;
-        let reason = if code == 0 { String::new() } else { format!("reason=exit_code_{code} ") };
-        require_words(&ran.stderr, &[&format!("rc={code} exit={code} "), &format!("{reason}ts=")])?;
+        let reason = if code == 0 {
+            String::new()
+        } else {
+            format!("reason=exit_code_{code} ")
+        };
+        require_words(
+            &ran.stderr,
+            &[&format!("rc={code} exit={code} "), &format!("{reason}ts=")],
+        )?;
         if markers(&ran.stderr, "TOOL_END").len() != 1 {
             return fail(ran.stderr);
         }
@@ -118,13 +202,27 @@ fn a_start_is_logged_first() -> Outcome {
     )?
     .exits(0)?;
     // In its own output, a marker is escaped.
-    require_words(&ran.stdout, &["::\\:TOOL_END::: id=first ", "::\\:TOOL_START::: id=second "])?;
-    if ran.stdout.contains("TOOL_END::: id=second") { fail(ran.stdout) } else { Ok(()) }
+    require_words(
+        &ran.stdout,
+        &[
+            "::\\:TOOL_END::: id=first ",
+            "::\\:TOOL_START::: id=second ",
+        ],
+    )?;
+    if ran.stdout.contains("TOOL_END::: id=second") {
+        fail(ran.stdout)
+    } else {
+        Ok(())
+    }
 }
 
-/// Waits until a command runs, then sends signals to the wrapper in the background. A shell has such a command ignore
-/// INT; the wrapper does not.
-fn interrupted(world: &World, command: &str, signals: &str) -> Result<crate::support::Ran, libtest_mimic::Failed> {
+/// Waits until a command runs, then sends signals to the wrapper in the background. A shell has
+/// such a command ignore INT; the wrapper does not.
+fn interrupted(
+    world: &World,
+    command: &str,
+    signals: &str,
+) -> Result<crate::support::Ran, libtest_mimic::Failed> {
     bash(
         world,
         &format!(
@@ -141,7 +239,13 @@ fn int_and_term_end_a_command() -> Outcome {
         let command = format!("setsid sleep {one} & echo > gate; sleep {two}");
         let ran = interrupted(&world, &command, signal)?.exits(130)?;
         let ends = markers(&ran.stderr, "TOOL_END");
-        require_words(&ran.stderr, &["id=t result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+        require_words(
+            &ran.stderr,
+            &[
+                "id=t result=FAIL rc=130 exit=130 ",
+                " reason=interrupted ts=",
+            ],
+        )?;
         if ends.len() != 1 || markers(&log(&world)?, "TOOL_END") != ends {
             return fail(format!("{signal}: {}", ran.stderr));
         }
@@ -156,22 +260,36 @@ fn a_second_signal_kills() -> Outcome {
     let time = seconds(world.home.path(), 3);
     let command = format!("trap \"\" INT TERM; echo > gate; sleep {time}");
     let ran = interrupted(&world, &command, "INT TERM")?.exits(130)?;
-    require_words(&ran.stderr, &["result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+    require_words(
+        &ran.stderr,
+        &["result=FAIL rc=130 exit=130 ", " reason=interrupted ts="],
+    )?;
     require_gone(&time)
 }
 
 fn ctrl_c_ends_the_loop() -> Outcome {
     let world = World::plain()?;
     let time = seconds(world.home.path(), 6);
-    let script =
-        format!("for n in 1 2; do orchestrate tool run --id t$n -c 'echo begun; sleep {time}'; done; echo after");
+    let script = format!(
+        "for n in 1 2; do orchestrate tool run --id t$n -c 'echo begun; sleep {time}'; done; echo after"
+    );
     let terminal = typed(&world, world.repository.path(), &script).start_in_terminal()?;
     terminal.shows("begun")?;
     terminal.interrupts()?;
     let ran = terminal.end()?.exits(130)?;
-    require_words(&ran.stdout, &["id=t1 result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+    require_words(
+        &ran.stdout,
+        &[
+            "id=t1 result=FAIL rc=130 exit=130 ",
+            " reason=interrupted ts=",
+        ],
+    )?;
     require_gone(&time)?;
-    if ran.stdout.contains("after") || ran.stdout.contains("id=t2") { fail(ran.stdout) } else { Ok(()) }
+    if ran.stdout.contains("after") || ran.stdout.contains("id=t2") {
+        fail(ran.stdout)
+    } else {
+        Ok(())
+    }
 }
 
 fn a_command_can_ask() -> Outcome {
@@ -180,7 +298,10 @@ fn a_command_can_ask() -> Outcome {
     let terminal = typed(&world, world.repository.path(), script).start_in_terminal()?;
     terminal.shows("name? ")?;
     terminal.types("you\n")?;
-    require_words(&terminal.end()?.exits(0)?.stdout, &["hello you", "result=PASS"])
+    require_words(
+        &terminal.end()?.exits(0)?.stdout,
+        &["hello you", "result=PASS"],
+    )
 }
 
 fn a_killed_call_is_ended() -> Outcome {
@@ -191,16 +312,33 @@ fn a_killed_call_is_ended() -> Outcome {
     require_gone(&one)?;
     require_gone(&two)?;
     let ids = |text: &str, name: &str| -> Vec<String> {
-        markers(text, name).iter().filter_map(|line| Some(line.split(' ').nth(1)?.to_owned())).collect()
+        markers(text, name)
+            .iter()
+            .filter_map(|line| Some(line.split(' ').nth(1)?.to_owned()))
+            .collect()
     };
     let before = log(&world)?;
     if ids(&before, "TOOL_START") != ["id=t"] || !ids(&before, "TOOL_END").is_empty() {
         return fail(before);
     }
-    bash(&world, "orchestrate tool run -- true; orchestrate tool run -- true")?.exits(0)?;
+    bash(
+        &world,
+        "orchestrate tool run -- true; orchestrate tool run -- true",
+    )?
+    .exits(0)?;
     let after = log(&world)?;
-    require_words(&after, &[":::TOOL_END::: id=t result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
-    if ids(&after, "TOOL_END") == ["id=t", "id=tool_00001", "id=tool_00002"] { Ok(()) } else { fail(after) }
+    require_words(
+        &after,
+        &[
+            ":::TOOL_END::: id=t result=FAIL rc=130 exit=130 ",
+            " reason=interrupted ts=",
+        ],
+    )?;
+    if ids(&after, "TOOL_END") == ["id=t", "id=tool_00001", "id=tool_00002"] {
+        Ok(())
+    } else {
+        fail(after)
+    }
 }
 
 fn two_loops_never_share_an_id() -> Outcome {
@@ -208,28 +346,51 @@ fn two_loops_never_share_an_id() -> Outcome {
     let one = "for n in 1 2 3 4 5; do orchestrate tool run -- true; done";
     let ran = bash(&world, &format!("({one}) & ({one}) & wait"))?.exits(0)?;
     let ids = |name| -> BTreeSet<String> {
-        markers(&ran.stderr, name).iter().filter_map(|line| Some(line.split(' ').nth(1)?.to_owned())).collect()
+        markers(&ran.stderr, name)
+            .iter()
+            .filter_map(|line| Some(line.split(' ').nth(1)?.to_owned()))
+            .collect()
     };
-    let expected: BTreeSet<String> = (1..=10).map(|number| format!("id=tool_{number:05}")).collect();
-    if ids("TOOL_START") == expected && ids("TOOL_END") == expected { Ok(()) } else { fail(ran.stderr) }
+    let expected: BTreeSet<String> = (1..=10)
+        .map(|number| format!("id=tool_{number:05}"))
+        .collect();
+    if ids("TOOL_START") == expected && ids("TOOL_END") == expected {
+        Ok(())
+    } else {
+        fail(ran.stderr)
+    }
 }
 
 fn output_like_a_marker_is_escaped() -> Outcome {
     let world = World::plain()?;
     let mark = ":::TOOL_END::: id=t result=PASS rc=0";
-    let command = format!("printf \"a {mark}\\n{mark}\\n::: note\\n\"; printf \"{mark}\\nhalf\" >&2; exit 1");
-    let ran = bash(&world, &format!("orchestrate tool run --id t -c '{command}'"))?.exits(1)?;
+    let command =
+        format!("printf \"a {mark}\\n{mark}\\n::: note\\n\"; printf \"{mark}\\nhalf\" >&2; exit 1");
+    let ran = bash(
+        &world,
+        &format!("orchestrate tool run --id t -c '{command}'"),
+    )?
+    .exits(1)?;
     let escaped = mark.replacen(":::", "::\\:", 1);
     if ran.stdout != format!("a {mark}\n{escaped}\n::: note\n") {
         return fail(ran.stdout);
     }
     // A line that the command has begun is ended before the marker.
-    require_words(&ran.stderr, &[&format!("\n{escaped}\nhalf\n:::TOOL_END::: id=t result=FAIL rc=1 ")])?;
+    require_words(
+        &ran.stderr,
+        &[&format!(
+            "\n{escaped}\nhalf\n:::TOOL_END::: id=t result=FAIL rc=1 "
+        )],
+    )?;
     if markers(&ran.stderr, "TOOL_END").len() != 1 {
         return fail(ran.stderr);
     }
     // If both outputs are one file, their order is kept.
-    let both = bash(&world, "orchestrate tool run -c 'echo 1; echo 2 >&2; echo 3; printf 4' 2>&1")?.exits(0)?;
+    let both = bash(
+        &world,
+        "orchestrate tool run -c 'echo 1; echo 2 >&2; echo 3; printf 4' 2>&1",
+    )?
+    .exits(0)?;
     require_words(&both.stdout, &["\n1\n2\n3\n4\n:::TOOL_END:::"])
 }
 
@@ -258,14 +419,26 @@ fn what_a_command_has_passes_through() -> Outcome {
     .exits(0)?;
     let folder = world.repository.path().canonicalize()?.join("below");
     let expected = format!("typed\n{}\nin the environment\n99\n", folder.display());
-    if ran.stdout == expected { Ok(()) } else { fail(format!("{ran:?}")) }
+    if ran.stdout == expected {
+        Ok(())
+    } else {
+        fail(format!("{ran:?}"))
+    }
 }
 
 fn a_reader_that_has_seen_enough() -> Outcome {
     let world = World::plain()?;
-    let ran = bash(&world, "orchestrate tool run -- yes | head -n 1; echo ${PIPESTATUS[0]}")?.exits(0)?;
+    let ran = bash(
+        &world,
+        "orchestrate tool run -- yes | head -n 1; echo ${PIPESTATUS[0]}",
+    )?
+    .exits(0)?;
     // As without the wrapper: by SIGPIPE.
-    if ran.stdout == "y\n141\n" { Ok(()) } else { fail(format!("{ran:?}")) }
+    if ran.stdout == "y\n141\n" {
+        Ok(())
+    } else {
+        fail(format!("{ran:?}"))
+    }
 }
 
 fn a_full_disk_hides_no_end() -> Outcome {
@@ -274,9 +447,25 @@ fn a_full_disk_hides_no_end() -> Outcome {
     let small = "mount -t tmpfs -o size=256k none \"$XDG_STATE_HOME\"";
     let fill = "cat /dev/zero >> $(echo \"$XDG_STATE_HOME\"/orchestrate/tool-calls/*/log) 2> /dev/null; exit 7";
     let typed = ["tool", "run", "--id", "t", "-c", fill];
-    let ran = world.home.remounted(small, world.repository.path(), &typed).run()?.exits(7)?;
-    require_words(&ran.stderr, &[":::TOOL_START::: id=t ", ":::TOOL_END::: id=t result=FAIL rc=7 exit=7 "])?;
-    require_words(&ran.stderr, &["warning: failed to record the call in ", "No space left on device"])
+    let ran = world
+        .home
+        .remounted(small, world.repository.path(), &typed)
+        .run()?
+        .exits(7)?;
+    require_words(
+        &ran.stderr,
+        &[
+            ":::TOOL_START::: id=t ",
+            ":::TOOL_END::: id=t result=FAIL rc=7 exit=7 ",
+        ],
+    )?;
+    require_words(
+        &ran.stderr,
+        &[
+            "warning: failed to record the call in ",
+            "No space left on device",
+        ],
+    )
 }
 
 fn output_that_is_lost() -> Outcome {
@@ -284,10 +473,21 @@ fn output_that_is_lost() -> Outcome {
     let typed = "orchestrate tool run --id t --cache use --cache-key k -c 'echo hi' > /dev/full";
     for _ in 0..2 {
         let ran = bash(&world, typed)?.exits(1)?;
-        require_words(&ran.stderr, &["id=t result=FAIL rc=1 exit=1 ", "No space left on device", "CACHE_MISS"])?;
+        require_words(
+            &ran.stderr,
+            &[
+                "id=t result=FAIL rc=1 exit=1 ",
+                "No space left on device",
+                "CACHE_MISS",
+            ],
+        )?;
     }
     // The command's own failure comes first.
-    bash(&world, "orchestrate tool run -c 'echo hi; exit 7' > /dev/full")?.exits(7)?;
+    bash(
+        &world,
+        "orchestrate tool run -c 'echo hi; exit 7' > /dev/full",
+    )?
+    .exits(7)?;
     Ok(())
 }
 
@@ -295,22 +495,43 @@ fn output_that_is_lost() -> Outcome {
 fn what_is_left_in_the_background() -> Outcome {
     let world = World::plain()?;
     let time = seconds(world.home.path(), 7);
-    let ran = bash(&world, &format!("orchestrate tool run -c 'sleep {time} & echo $!'"))?.exits(0)?;
+    let ran = bash(
+        &world,
+        &format!("orchestrate tool run -c 'sleep {time} & echo $!'"),
+    )?
+    .exits(0)?;
     let stays = until(GRACE, || Ok(is_alive(&time)?.then_some(())));
     bash(&world, &format!("kill {}", ran.stdout))?;
-    if stays.is_ok() && ran.stderr.contains("result=PASS") { Ok(()) } else { fail(format!("{ran:?}")) }
+    if stays.is_ok() && ran.stderr.contains("result=PASS") {
+        Ok(())
+    } else {
+        fail(format!("{ran:?}"))
+    }
 }
 
 fn it_works_outside_a_repository() -> Outcome {
     let world = World::plain()?;
-    let ran = bash_in(&world, world.home.path(), "orchestrate tool run --phase plan -- true")?.exits(0)?;
+    let ran = bash_in(
+        &world,
+        world.home.path(),
+        "orchestrate tool run --phase plan -- true",
+    )?
+    .exits(0)?;
     let key = field(&ran.stderr, "TOOL_START", "cache_key")?;
     if field(&ran.stderr, "TOOL_START", "git_sha")? != "unknown" || !key.ends_with("|unknown") {
         return fail(ran.stderr);
     }
     // Before the first commit there is none, either.
-    let unborn = bash_in(&world, world.home.path(), "git init -q new && cd new && orchestrate tool run -- true")?;
-    if field(&unborn.stderr, "TOOL_START", "git_sha")? == "unknown" { Ok(()) } else { fail(unborn.stderr) }
+    let unborn = bash_in(
+        &world,
+        world.home.path(),
+        "git init -q new && cd new && orchestrate tool run -- true",
+    )?;
+    if field(&unborn.stderr, "TOOL_START", "git_sha")? == "unknown" {
+        Ok(())
+    } else {
+        fail(unborn.stderr)
+    }
 }
 
 fn wrong_usage_starts_nothing() -> Outcome {
@@ -319,9 +540,18 @@ fn wrong_usage_starts_nothing() -> Outcome {
         ("", "required"),
         ("--phase test -- touch made", "plan, build"),
         ("--cache all -- touch made", "off, read, write, use"),
-        ("--cache use --no-cache -- touch made", "cannot be used with"),
-        ("--prompt-file nowhere -- touch made", "failed to read the prompt nowhere"),
-        ("--cache use --plan nowhere --cache-key k -- true made", "failed to read the plan nowhere"),
+        (
+            "--cache use --no-cache -- touch made",
+            "cannot be used with",
+        ),
+        (
+            "--prompt-file nowhere -- touch made",
+            "failed to read the prompt nowhere",
+        ),
+        (
+            "--cache use --plan nowhere --cache-key k -- true made",
+            "failed to read the plan nowhere",
+        ),
         ("--id '' -- touch made", "empty"),
         ("-c 'touch made' -- touch made", "cannot be used with"),
     ];
@@ -330,14 +560,20 @@ fn wrong_usage_starts_nothing() -> Outcome {
         if !ran.stderr.contains(said) || ran.stderr.contains("TOOL_START") {
             return fail(format!("{typed}: {ran:?}"));
         }
-        let json = bash(&world, &format!("orchestrate tool run --json {typed}"))?.exits(2)?.json()?;
+        let json = bash(&world, &format!("orchestrate tool run --json {typed}"))?
+            .exits(2)?
+            .json()?;
         if at(&json, "/type")? != "error" || at(&json, "/exit_code")? != 2 {
             return fail(json);
         }
     }
     let wrong = bash(&world, "CACHE_MODE=all orchestrate tool run -- touch made")?.exits(2)?;
     require_words(&wrong.stderr, &["CACHE_MODE"])?;
-    if world.repository.path().join("made").exists() { fail("something was started") } else { Ok(()) }
+    if world.repository.path().join("made").exists() {
+        fail("something was started")
+    } else {
+        Ok(())
+    }
 }
 
 /// "Wrap a Shell Command", with the wrapper in the place of the function.
@@ -367,10 +603,17 @@ fn the_first_example() -> Outcome {
     if ran.stdout != expected {
         return fail(format!("{ran:?}"));
     }
-    require_words(&ran.stderr, &["id=tool_00042 tool=shellcheck cache_key=rovodev|build|abc123|", "result=PASS rc=0"])
+    require_words(
+        &ran.stderr,
+        &[
+            "id=tool_00042 tool=shellcheck cache_key=rovodev|build|abc123|",
+            "result=PASS rc=0",
+        ],
+    )
 }
 
-/// Each call has a line that `audit verify` accepts, a replayed one as well; the environment may name another file.
+/// Each call has a line that `audit verify` accepts, a replayed one as well; the environment may
+/// name another file.
 fn each_call_is_audited() -> Outcome {
     let world = World::plain()?;
     let elsewhere = world.file("audit.jsonl");
@@ -387,9 +630,22 @@ fn each_call_is_audited() -> Outcome {
     )?
     .exits(0)?;
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    let [one, two, three, replayed, verified, other] = lines[..] else { return fail(format!("{ran:?}")) };
-    require_words(one, &[r#""agent_id":"loop","tool_name":"true","parameters":{"command":["true"]},"success":true"#])?;
-    require_words(two, &[r#""error":"exit code 7","exit_code":7,"#, r#""turn":3,"call_id":"two","seq":2,"#])?;
+    let [one, two, three, replayed, verified, other] = lines[..] else {
+        return fail(format!("{ran:?}"));
+    };
+    require_words(
+        one,
+        &[
+            r#""agent_id":"loop","tool_name":"true","parameters":{"command":["true"]},"success":true"#,
+        ],
+    )?;
+    require_words(
+        two,
+        &[
+            r#""error":"exit code 7","exit_code":7,"#,
+            r#""turn":3,"call_id":"two","seq":2,"#,
+        ],
+    )?;
     require_words(three, &[r#""call_id":"three""#])?;
     require_words(replayed, &[r#""cached":true"#])?;
     require_words(verified, &[": 4 calls, unchanged among themselves"])?;
@@ -409,10 +665,19 @@ fn the_checks_of_the_reference() -> Outcome {
         "#,
     )?
     .exits(0)?;
-    let shown: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split(" ts=").next()).collect();
-    let start = ":::TOOL_START::: id=test_003 tool=echo cache_key=test|build|echo|abc git_sha=abc123";
+    let shown: Vec<&str> = ran
+        .stdout
+        .lines()
+        .filter_map(|line| line.split(" ts=").next())
+        .collect();
+    let start =
+        ":::TOOL_START::: id=test_003 tool=echo cache_key=test|build|echo|abc git_sha=abc123";
     match shown[..] {
-        ["Exit code: 1", first, second] if first == start && second.starts_with(":::TOOL_END::: id=test_003") => Ok(()),
+        ["Exit code: 1", first, second]
+            if first == start && second.starts_with(":::TOOL_END::: id=test_003") =>
+        {
+            Ok(())
+        }
         _ => fail(format!("{ran:?}")),
     }
 }

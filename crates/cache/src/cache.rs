@@ -73,7 +73,9 @@ impl Cache {
     /// # Errors
     /// As [`Cache::open`].
     pub fn with_limit(state: &Path, limit_bytes: u64) -> Result<Cache, CacheError> {
-        Ok(Cache { folder: Folder::open(state.join("cache"), limit_bytes)? })
+        Ok(Cache {
+            folder: Folder::open(state.join("cache"), limit_bytes)?,
+        })
     }
 
     /// Finds a result, and counts whether there is one.
@@ -90,7 +92,8 @@ impl Cache {
             found => found.map_err(CacheError::new("open", &path))?,
         };
         let entry = found.map_or(Ok(None), |file| {
-            // The time of its last use decides which entries are removed; a failure only makes this one older.
+            // The time of its last use decides which entries are removed; a failure only makes this
+            // one older.
             let _ = file.set_modified(SystemTime::now());
             Entry::open(file, identity)
         });
@@ -122,7 +125,10 @@ impl Cache {
     pub fn statistics(&self) -> Result<Statistics, CacheError> {
         let mut stored = self.folder.stored()?;
         stored.retain(|entry| entry.is_file);
-        let mut statistics = Statistics { limit_bytes: self.folder.limit_bytes(), ..Statistics::default() };
+        let mut statistics = Statistics {
+            limit_bytes: self.folder.limit_bytes(),
+            ..Statistics::default()
+        };
         self.count(|counts| (statistics.hits, statistics.misses) = *counts)?;
         statistics.entries = stored.len() as u64;
         statistics.bytes = stored.iter().map(|entry| entry.bytes).sum();
@@ -151,12 +157,17 @@ impl Cache {
         let changed = || {
             let mut file = orchestrate_files::open_or_create(&path)?;
             if !file.metadata()?.is_file() {
-                return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+                return Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    "it is not a regular file",
+                ));
             }
             let mut text = String::new();
             // Numbers that cannot be read begin anew.
             let _ = file.read_to_string(&mut text);
-            let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
+            let mut numbers = text
+                .split_whitespace()
+                .map(|number| number.parse().unwrap_or(0));
             let before = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
             let mut counts = before;
             change(&mut counts);
@@ -171,9 +182,11 @@ impl Cache {
     }
 }
 
-/// Opens a regular file; returns `None` if something else is there. Neither waits for a pipe nor follows a link.
+/// Opens a regular file; returns `None` if something else is there. Neither waits for a pipe nor
+/// follows a link.
 fn open_file(path: &Path) -> std::io::Result<Option<File>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         // The kernel's errors for a link, a socket, and a device without a driver.
         Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(None),

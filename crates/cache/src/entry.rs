@@ -13,7 +13,8 @@ use std::io::{BufReader, ErrorKind, Read, Result, Seek as _};
 use orchestrate_core::cache::CacheKey;
 use sha2::{Digest as _, Sha256};
 
-/// What every entry begins with: its format. The first one also had results of commands that had changed files.
+/// What every entry begins with: its format. The first one also had results of commands that had
+/// changed files.
 pub(crate) const MAGIC: &[u8] = b"orchestrate-cache 2\n";
 /// What stands before the hash.
 pub(crate) const END: u8 = 0;
@@ -35,7 +36,11 @@ pub struct Identity {
 
 impl Identity {
     pub(crate) fn parts(&self) -> [&[u8]; 3] {
-        [self.key.as_str().as_bytes(), self.commit.as_bytes(), self.agent.as_bytes()]
+        [
+            self.key.as_str().as_bytes(),
+            self.commit.as_bytes(),
+            self.agent.as_bytes(),
+        ]
     }
 }
 
@@ -57,7 +62,9 @@ impl Stream {
     }
 
     fn of_tag(tag: u8) -> Option<Stream> {
-        [Stream::Output, Stream::Errors].into_iter().find(|stream| stream.tag() == tag)
+        [Stream::Output, Stream::Errors]
+            .into_iter()
+            .find(|stream| stream.tag() == tag)
     }
 }
 
@@ -70,7 +77,9 @@ pub struct Entry {
 impl Entry {
     /// Opens an entry; returns `None` if it is damaged, or another one's.
     pub(crate) fn open(file: File, identity: &Identity) -> Result<Option<Entry>> {
-        let mut entry = Entry { file: BufReader::new(file) };
+        let mut entry = Entry {
+            file: BufReader::new(file),
+        };
         if !entry.is_whole()? {
             return Ok(None);
         }
@@ -81,13 +90,16 @@ impl Entry {
         }
     }
 
-    /// Replaces the content of `piece` by the next piece; returns which output it was written to, or `None` at the end.
+    /// Replaces the content of `piece` by the next piece; returns which output it was written to,
+    /// or `None` at the end.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> Result<Option<Stream>> {
         let [tag] = self.array()?;
-        let Some(stream) = Stream::of_tag(tag) else { return Ok(None) };
+        let Some(stream) = Stream::of_tag(tag) else {
+            return Ok(None);
+        };
         self.sized(piece)?;
         Ok(Some(stream))
     }
@@ -95,13 +107,19 @@ impl Entry {
     /// Reads all of the file, and compares its hash.
     fn is_whole(&mut self) -> Result<bool> {
         let length = self.file.get_ref().metadata()?.len();
-        let Some(hashed) = length.checked_sub(HASH_BYTES as u64) else { return Ok(false) };
+        let Some(hashed) = length.checked_sub(HASH_BYTES as u64) else {
+            return Ok(false);
+        };
         let mut hash = Sha256::new();
         let mut left = hashed;
         let mut buffer = vec![0; LONGEST_PIECE];
         while left > 0 {
-            let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-            let Some(room) = buffer.get_mut(..most) else { break };
+            let most = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .min(buffer.len());
+            let Some(room) = buffer.get_mut(..most) else {
+                break;
+            };
             self.file.read_exact(room)?;
             hash.update(room);
             left -= most as u64;

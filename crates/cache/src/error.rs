@@ -14,6 +14,10 @@ pub struct CacheError {
 
 impl CacheError {
     pub(crate) fn new(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CacheError {
-        move |source| CacheError { action, path: path.to_owned(), source }
+        move |source| CacheError {
+            action,
+            path: path.to_owned(),
+            source,
+        }
     }
 }

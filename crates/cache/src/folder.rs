@@ -16,10 +16,11 @@ use crate::error::CacheError;
 
 /// An entry may have this part of the limit, so that one does not push out most others.
 const ENTRY_PART: u64 = 8;
-/// After this part of the limit has been stored by one process, it looks whether the folder has become too large: to
-/// list a folder with many entries takes much longer than to store one.
+/// After this part of the limit has been stored by one process, it looks whether the folder has
+/// become too large: to list a folder with many entries takes much longer than to store one.
 const LOOK_PART: u64 = 64;
-/// The part of the limit that is left free, so that several processes that store between two looks stay within it.
+/// The part of the limit that is left free, so that several processes that store between two looks
+/// stay within it.
 const FREE_PART: u64 = 16;
 /// The part of the limit that is free after room was made.
 const ROOM_PART: u64 = 8;
@@ -54,7 +55,11 @@ impl Folder {
     /// Opens the folder; it is created if it is missing.
     pub(crate) fn open(path: PathBuf, limit_bytes: u64) -> Result<Folder, CacheError> {
         orchestrate_files::create_folder(&path).map_err(CacheError::new("create", &path))?;
-        Ok(Folder { path, limit_bytes, stored_since: Arc::new(AtomicU64::new(u64::MAX / 2)) })
+        Ok(Folder {
+            path,
+            limit_bytes,
+            stored_since: Arc::new(AtomicU64::new(u64::MAX / 2)),
+        })
     }
 
     /// Returns the folder's path.
@@ -72,9 +77,13 @@ impl Folder {
         self.limit_bytes / ENTRY_PART
     }
 
-    /// Notes that a result of this size was stored, and makes room once enough was stored since the last time.
+    /// Notes that a result of this size was stored, and makes room once enough was stored since the
+    /// last time.
     pub(crate) fn grown_by(&self, bytes: u64) -> Result<(), CacheError> {
-        let since = self.stored_since.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let since = self
+            .stored_since
+            .fetch_add(bytes, Ordering::Relaxed)
+            .saturating_add(bytes);
         if since < self.limit_bytes / LOOK_PART {
             return Ok(());
         }
@@ -82,7 +91,8 @@ impl Folder {
         self.evict()
     }
 
-    /// Removes what killed processes left and, if there is too little room, the results that were used least recently.
+    /// Removes what killed processes left and, if there is too little room, the results that were
+    /// used least recently.
     fn evict(&self) -> Result<(), CacheError> {
         let _locked = self.lock()?;
         self.remove_abandoned()?;
@@ -105,7 +115,8 @@ impl Folder {
     /// Returns the file of a result.
     pub(crate) fn place(&self, identity: &Identity) -> PathBuf {
         let mut hash = Sha256::new();
-        // Entries of another format have other names, so they are neither found nor taken for damaged.
+        // Entries of another format have other names, so they are neither found nor taken for
+        // damaged.
         hash.update(MAGIC);
         for part in identity.parts() {
             hash.update((part.len() as u64).to_be_bytes());
@@ -120,11 +131,18 @@ impl Folder {
         for entry in std::fs::read_dir(&self.path).map_err(CacheError::new("list", &self.path))? {
             let path = entry.map_err(CacheError::new("list", &self.path))?.path();
             // What another process has just removed is none.
-            let Ok(found) = path.symlink_metadata() else { continue };
+            let Ok(found) = path.symlink_metadata() else {
+                continue;
+            };
             if path.extension().is_some_and(|extension| extension == ENTRY) {
                 let used = found.modified().map_err(CacheError::new("read", &path))?;
                 let is_file = found.is_file();
-                stored.push(Stored { path, is_file, bytes: if is_file { found.len() } else { 0 }, used });
+                stored.push(Stored {
+                    path,
+                    is_file,
+                    bytes: if is_file { found.len() } else { 0 },
+                    used,
+                });
             }
         }
         Ok(stored)
@@ -132,8 +150,14 @@ impl Folder {
 
     fn remove_abandoned(&self) -> Result<(), CacheError> {
         let now = SystemTime::now();
-        let age = |path: &Path| now.duration_since(path.symlink_metadata().ok()?.modified().ok()?).ok();
-        for entry in std::fs::read_dir(&self.path).map_err(CacheError::new("list", &self.path))?.flatten() {
+        let age = |path: &Path| {
+            now.duration_since(path.symlink_metadata().ok()?.modified().ok()?)
+                .ok()
+        };
+        for entry in std::fs::read_dir(&self.path)
+            .map_err(CacheError::new("list", &self.path))?
+            .flatten()
+        {
             let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
             if is_unfinished && age(&entry.path()).is_some_and(|age| age > ABANDONED) {
                 remove(&entry.path())?;
@@ -154,10 +178,13 @@ impl Folder {
     }
 }
 
-/// Removes what another process may have removed; also a folder, which is no entry but in the place of one.
+/// Removes what another process may have removed; also a folder, which is no entry but in the place
+/// of one.
 pub(crate) fn remove(path: &Path) -> Result<(), CacheError> {
     match orchestrate_files::remove_folder(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(CacheError::new("remove", path)(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(CacheError::new("remove", path)(error))
+        }
         _ => Ok(()),
     }
 }

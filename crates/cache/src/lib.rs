@@ -1,9 +1,10 @@
 //! Where results are kept for replay, and how several processes share them.
 //!
-//! A [`Cache`] is a folder of the user's. Each entry is one file: whose result it is ([`Identity`]), then what was
-//! written, piece by piece and in order, then a hash over all of it. An entry is written under a temporary name and
-//! renamed when it is whole, so that no process ever reads half of one. Entries that were used least recently are
-//! removed once the folder is larger than its limit.
+//! A [`Cache`] is a folder of the user's. Each entry is one file: whose result it is
+//! ([`Identity`]), then what was written, piece by piece and in order, then a hash over all of it.
+//! An entry is written under a temporary name and renamed when it is whole, so that no process ever
+//! reads half of one. Entries that were used least recently are removed once the folder is larger
+//! than its limit.
 
 mod cache;
 mod entry;

@@ -12,7 +12,8 @@ use crate::entry::{END, Identity, LONGEST_PIECE, MAGIC, Stream};
 use crate::error::CacheError;
 use crate::folder::{Folder, UNFINISHED};
 
-/// A result that is being stored; it is found only after [`Recording::keep`], and is removed on drop.
+/// A result that is being stored; it is found only after [`Recording::keep`], and is removed on
+/// drop.
 #[derive(Debug)]
 pub struct Recording {
     folder: Folder,
@@ -26,7 +27,10 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub(crate) fn begin(folder: &Folder, identity: &Identity) -> std::result::Result<Self, CacheError> {
+    pub(crate) fn begin(
+        folder: &Folder,
+        identity: &Identity,
+    ) -> std::result::Result<Self, CacheError> {
         let path = folder.path();
         let file = tempfile::Builder::new()
             .prefix(UNFINISHED)
@@ -42,12 +46,14 @@ impl Recording {
             is_too_large: false,
             failed: None,
         };
-        recording.put_header().map_err(CacheError::new("write to", path))?;
+        recording
+            .put_header()
+            .map_err(CacheError::new("write to", path))?;
         Ok(recording)
     }
 
-    /// Adds what was written. What does not fit, and an error, are said by [`Recording::keep`]: storing must not
-    /// disturb what is stored.
+    /// Adds what was written. What does not fit, and an error, are said by [`Recording::keep`]:
+    /// storing must not disturb what is stored.
     pub fn add(&mut self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(LONGEST_PIECE) {
             self.is_too_large |= piece.len() as u64 > self.left;
@@ -55,13 +61,17 @@ impl Recording {
                 return;
             }
             self.left -= piece.len() as u64;
-            let written = self.put(&[stream.tag()]).and_then(|()| self.put_sized(piece));
-            self.failed = written.err().map(CacheError::new("write to", self.folder.path()));
+            let written = self
+                .put(&[stream.tag()])
+                .and_then(|()| self.put_sized(piece));
+            self.failed = written
+                .err()
+                .map(CacheError::new("write to", self.folder.path()));
         }
     }
 
-    /// Stores the result, and removes the results that were used least recently until the cache is within its limit.
-    /// Returns whether it was stored: what is too large is not.
+    /// Stores the result, and removes the results that were used least recently until the cache is
+    /// within its limit. Returns whether it was stored: what is too large is not.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -73,9 +83,13 @@ impl Recording {
             return Ok(false);
         }
         let place = self.place.clone();
-        self.put(&[END]).map_err(CacheError::new("write to", self.folder.path()))?;
-        let Recording { folder, file, hash, .. } = self;
-        let bytes = finish(file, &hash.finalize(), &place).map_err(CacheError::new("write", &place))?;
+        self.put(&[END])
+            .map_err(CacheError::new("write to", self.folder.path()))?;
+        let Recording {
+            folder, file, hash, ..
+        } = self;
+        let bytes =
+            finish(file, &hash.finalize(), &place).map_err(CacheError::new("write", &place))?;
         folder.grown_by(bytes)?;
         Ok(true)
     }
@@ -83,7 +97,10 @@ impl Recording {
     fn put_header(&mut self) -> Result<()> {
         self.put(MAGIC)?;
         let identity = self.identity.clone();
-        identity.parts().into_iter().try_for_each(|part| self.put_sized(part))
+        identity
+            .parts()
+            .into_iter()
+            .try_for_each(|part| self.put_sized(part))
     }
 
     fn put_sized(&mut self, bytes: &[u8]) -> Result<()> {
@@ -101,7 +118,9 @@ impl Recording {
 /// Makes a whole entry of a file, and returns its size.
 fn finish(mut file: BufWriter<NamedTempFile>, hash: &[u8], place: &Path) -> Result<u64> {
     file.write_all(hash)?;
-    let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    let file = file
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?;
     let opened = file.as_file();
     opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(PRIVATE_FILE))?;
     opened.set_modified(SystemTime::now())?;

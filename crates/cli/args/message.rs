@@ -10,8 +10,8 @@ use super::JsonArgs;
 /// `message`.
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// Whom it goes to: the id of a task, `role:NAME`, `children` (the agents of the plan's tasks, without those that
-    /// agents spawned), `all`, or `main_ralph_coordinator` (the agent of a goal)
+    /// Whom it goes to: the id of a task, `role:NAME`, `children` (the agents of the plan's tasks,
+    /// without those that agents spawned), `all`, or `main_ralph_coordinator` (the agent of a goal)
     pub(crate) to: String,
     /// The message
     pub(crate) text: String,

@@ -8,7 +8,8 @@ use super::switches::on;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Standard output: text, json, stream-json (one object per event) or markers (one line per turn and call)
+    /// Standard output: text, json, stream-json (one object per event) or markers (one line per
+    /// turn and call)
     #[arg(long, value_name = "FORMAT")]
     pub(super) output_format: Option<String>,
     /// The same as --output-format json
@@ -30,8 +31,15 @@ impl OutputArgs {
 
     /// Returns the name and text of every setting on the command line.
     pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
-        let format = if self.json { Some("json".to_owned()) } else { self.output_format.clone() };
+        let format = if self.json {
+            Some("json".to_owned())
+        } else {
+            self.output_format.clone()
+        };
         let format = format.map(|format| ("output_format", format));
-        format.into_iter().chain(on(&[("quiet", self.quiet), ("verbose", self.verbose)])).collect()
+        format
+            .into_iter()
+            .chain(on(&[("quiet", self.quiet), ("verbose", self.verbose)]))
+            .collect()
     }
 }

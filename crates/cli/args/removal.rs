@@ -16,7 +16,8 @@ pub(crate) struct CleanArgs {
     /// Also remove files that git ignores (build output, but possibly the only copy of a file)
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// Remove branches, worktrees and saved states of landed runs, except the newest `clean.keep_runs` runs
+    /// Remove branches, worktrees and saved states of landed runs, except the newest
+    /// `clean.keep_runs` runs
     #[arg(long, conflicts_with = "run")]
     pub(crate) landed: bool,
     #[command(flatten)]

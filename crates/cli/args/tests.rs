@@ -1,7 +1,10 @@
 use super::*;
 
 fn typed(text: &str) -> Vec<OsString> {
-    std::iter::once("orchestrate").chain(text.split_whitespace()).map(OsString::from).collect()
+    std::iter::once("orchestrate")
+        .chain(text.split_whitespace())
+        .map(OsString::from)
+        .collect()
 }
 
 #[test]
@@ -27,7 +30,11 @@ fn a_plan_alone_is_run() {
 fn the_format_is_found_where_it_is_typed() {
     let table = [
         ("run p --json", Some("json"), true),
-        ("run p --output-format stream-json", Some("stream-json"), true),
+        (
+            "run p --output-format stream-json",
+            Some("stream-json"),
+            true,
+        ),
         ("run p --output-format=json --bogus", Some("json"), true),
         ("run p --output-format text", Some("text"), true),
         ("land --output-format", None, true),
@@ -50,9 +57,18 @@ fn help_says_what_is_printed_as_json() {
     ];
     let command = Arguments::command();
     for (name, expected) in table {
-        let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
-        let helps = options.filter(|option| option.get_id() == "json").filter_map(clap::Arg::get_help);
-        assert_eq!(helps.map(ToString::to_string).collect::<Vec<_>>(), [expected], "{name}");
+        let options = command
+            .find_subcommand(name)
+            .into_iter()
+            .flat_map(clap::Command::get_arguments);
+        let helps = options
+            .filter(|option| option.get_id() == "json")
+            .filter_map(clap::Arg::get_help);
+        assert_eq!(
+            helps.map(ToString::to_string).collect::<Vec<_>>(),
+            [expected],
+            "{name}"
+        );
     }
 }
 
@@ -65,8 +81,17 @@ fn every_option_of_a_run_is_a_setting() {
     let Command::Run(run) = Arguments::try_parse_from(typed(text)).unwrap().command else {
         panic!("no run");
     };
-    let typed: Vec<&str> = run.settings.values().into_iter().chain(run.output.values()).map(|(name, _)| name).collect();
-    let known: Vec<&str> = orchestrate_settings::KEYS.iter().map(|key| key.name).collect();
+    let typed: Vec<&str> = run
+        .settings
+        .values()
+        .into_iter()
+        .chain(run.output.values())
+        .map(|(name, _)| name)
+        .collect();
+    let known: Vec<&str> = orchestrate_settings::KEYS
+        .iter()
+        .map(|key| key.name)
+        .collect();
     assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
     assert_eq!(typed.len(), 26);
 }

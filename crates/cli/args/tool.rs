@@ -51,8 +51,8 @@ pub(crate) struct ToolRunArgs {
     /// A file whose content stands for everything that the result depends on
     #[arg(long, value_name = "FILE", conflicts_with = "cache_key")]
     pub(crate) prompt_file: Option<PathBuf>,
-    /// Whether results are stored and replayed: off, read, write or use [default: $CACHE_MODE; use if $CACHE_SKIP is
-    /// true; else off]
+    /// Whether results are stored and replayed: off, read, write or use [default: $CACHE_MODE; use
+    /// if $CACHE_SKIP is true; else off]
     #[arg(long, value_name = "MODE")]
     pub(crate) cache: Option<CacheMode>,
     /// Run the command in any case, and store nothing
@@ -71,7 +71,11 @@ pub(crate) struct ToolRunArgs {
 
 /// Parses a value that must not be empty.
 fn word(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+    if text.trim().is_empty() {
+        Err("it is empty".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -17,8 +17,14 @@ pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, C
     let loaded = context.load(Vec::new(), Layer::default())?;
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
-    let roles = project.roles(loaded.resolved.text("base").as_deref(), Some(&directories.config))?;
-    roles.left_out().iter().for_each(|warning| output::warning(warning));
+    let roles = project.roles(
+        loaded.resolved.text("base").as_deref(),
+        Some(&directories.config),
+    )?;
+    roles
+        .left_out()
+        .iter()
+        .for_each(|warning| output::warning(warning));
     match &arguments.command {
         AgentsCommand::List(format) => list(&roles, format.json),
         AgentsCommand::Show { name, json } => show(&roles, name, json.json),
@@ -28,13 +34,19 @@ pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, C
 
 fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
     if as_json {
-        let all: Vec<Value> = roles.iter().map(|(name, found)| object(name, found)).collect();
+        let all: Vec<Value> = roles
+            .iter()
+            .map(|(name, found)| object(name, found))
+            .collect();
         return output::json(&all);
     }
     let mut text = String::new();
     for (name, found) in roles.iter() {
         let about = output::one_line(&found.role.description, 80);
-        text.push_str(&format!("{name:<14} {about}  ({})\n", output::one_line(&origin(found), 200)));
+        text.push_str(&format!(
+            "{name:<14} {about}  ({})\n",
+            output::one_line(&origin(found), 200)
+        ));
     }
     output::result(&text)
 }
@@ -44,16 +56,27 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     if as_json {
         return output::json(&object(name, found));
     }
-    roles.warnings_of([name]).iter().for_each(|warning| output::warning(warning));
+    roles
+        .warnings_of([name])
+        .iter()
+        .for_each(|warning| output::warning(warning));
     let list = |tools: &[String]| tools.join(", ");
-    let tools = found.role.tools.as_deref().map_or_else(|| "all default tools".to_owned(), list);
+    let tools = found
+        .role
+        .tools
+        .as_deref()
+        .map_or_else(|| "all default tools".to_owned(), list);
     output::result(&format!(
         "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\nmessages to: {}\n\n{}",
         found.role.description,
         origin(found),
         found.role.model.as_deref().unwrap_or("the run's model"),
         names(&found.role.granted()).join(", "),
-        found.role.channels.as_deref().map_or_else(|| "everybody".to_owned(), channels),
+        found
+            .role
+            .channels
+            .as_deref()
+            .map_or_else(|| "everybody".to_owned(), channels),
         output::quoted(found.role.prompt.trim_end())
     ))
 }
@@ -62,7 +85,11 @@ fn channels(allowed: &[Address]) -> String {
     if allowed.is_empty() {
         return "nobody".to_owned();
     }
-    allowed.iter().map(Address::to_string).collect::<Vec<_>>().join(", ")
+    allowed
+        .iter()
+        .map(Address::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Returns a role's origin, with the roles of the same name that it takes precedence over.

@@ -1,7 +1,9 @@
-//! `approve`: approves a task's work to be merged, or a parked tool call to run, exactly as it was shown.
+//! `approve`: approves a task's work to be merged, or a parked tool call to run, exactly as it was
+//! shown.
 //!
-//! A task's work is identified by its tree, a call by the hash that is printed below the whole of it. On a
-//! terminal, a call is shown in full before the question; for work that was never shown, the question says so.
+//! A task's work is identified by its tree, a call by the hash that is printed below the whole of
+//! it. On a terminal, a call is shown in full before the question; for work that was never shown,
+//! the question says so.
 
 use orchestrate_core::request::{Adoption, Part, Request};
 use orchestrate_core::review::OwnChanges;
@@ -27,24 +29,39 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
     let state = store.state(&run)?;
     let command = match subject_of(&state, &arguments.what)? {
         Subject::Call(_) if arguments.tree.is_some() => {
-            return Err(CommandError::usage("--tree applies to a task's work; use --hash for a call"));
+            return Err(CommandError::usage(
+                "--tree applies to a task's work; use --hash for a call",
+            ));
         }
         Subject::Task(_) if arguments.hash.is_some() => {
-            return Err(CommandError::usage("--hash applies to a call; use --tree for a task's work"));
+            return Err(CommandError::usage(
+                "--hash applies to a call; use --tree for a task's work",
+            ));
         }
         Subject::Call(_) if !arguments.only.is_empty() => {
-            return Err(CommandError::usage("--only applies to a task's work, not to a call"));
+            return Err(CommandError::usage(
+                "--only applies to a task's work, not to a call",
+            ));
         }
         Subject::Call(call) => {
             require_shown(context, (&store, &state), &call, arguments)?;
-            Request::Decide { call, allowed: true, message: None }
+            Request::Decide {
+                call,
+                allowed: true,
+                message: None,
+            }
         }
-        Subject::Task(task) if !arguments.only.is_empty() => part(context, (&run, &state), task, arguments)?,
+        Subject::Task(task) if !arguments.only.is_empty() => {
+            part(context, (&run, &state), task, arguments)?
+        }
         Subject::Task(task) => {
             if arguments.tree.is_none() {
                 require_no_own_changes(context, (&run, &state), &task)?;
             }
-            Request::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task }
+            Request::Approve {
+                tree: tree(context, (&run, &state), &task, arguments)?,
+                task,
+            }
         }
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
@@ -58,9 +75,15 @@ fn require_shown(
     arguments: &ApproveArgs,
 ) -> Result<(), CommandError> {
     let Some((_, approval)) = state.open_approvals().find(|(open, _)| *open == call) else {
-        return Err(CommandError::usage(format!("call {call} has been answered already")));
+        return Err(CommandError::usage(format!(
+            "call {call} has been answered already"
+        )));
     };
-    let (short, hash, named) = (short(call.as_str()), shown_hash(call, approval), Named::new(store, &state.run_id)?);
+    let (short, hash, named) = (
+        short(call.as_str()),
+        shown_hash(call, approval),
+        Named::new(store, &state.run_id)?,
+    );
     if !parked_call::is_whole(approval) {
         let message = format!(
             "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
@@ -71,22 +94,36 @@ fn require_shown(
             "`{reject}` lets its agent ask again; tell it that the call must contain neither a secret nor `[redacted:…]`"
         )));
     }
-    let whole = || format!("{}\ncall {short}, hash {hash}", parked_call::whole(approval));
+    let whole = || {
+        format!(
+            "{}\ncall {short}, hash {hash}",
+            parked_call::whole(approval)
+        )
+    };
     let by_hash = named.within(format!("approve {short} --hash {hash}"));
     match &arguments.hash {
         Some(typed) if typed.len() >= MIN_HASH_DIGITS && hash.starts_with(typed.as_str()) => Ok(()),
         Some(typed) => {
-            let message = format!("--hash {typed} is not the hash of call {short}; nothing was decided");
-            Err(CommandError::usage(message).hint(format!("`{}` shows it", named.within(format!("approve {short}")))))
+            let message =
+                format!("--hash {typed} is not the hash of call {short}; nothing was decided");
+            Err(CommandError::usage(message).hint(format!(
+                "`{}` shows it",
+                named.within(format!("approve {short}"))
+            )))
         }
         None if context.terminal.can_ask => {
             let is_seen = parked_call::show(&whole())?;
             if is_seen && output::confirm("Let it run? [y/N] ") {
                 return Ok(());
             }
-            let message = format!("call {short} still waits for your decision; nothing was decided");
-            Err(CommandError::new(ErrorKind::NeedsPerson, message)
-                .hint(format!("`{}` denies it", named.within(format!("reject {short} -m TEXT")))))
+            let message =
+                format!("call {short} still waits for your decision; nothing was decided");
+            Err(
+                CommandError::new(ErrorKind::NeedsPerson, message).hint(format!(
+                    "`{}` denies it",
+                    named.within(format!("reject {short} -m TEXT"))
+                )),
+            )
         }
         None => {
             if !arguments.output.is_json() {
@@ -109,40 +146,71 @@ fn part(
 ) -> Result<Request, CommandError> {
     let record = state.task(&task);
     let of_work = record.and_then(|record| record.tip().cloned().zip(record.tree().cloned()));
-    let (tip, tree) =
-        of_work.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
+    let (tip, tree) = of_work.ok_or_else(|| {
+        CommandError::usage(format!("task {task} has no finished work to approve"))
+    })?;
     // What would be refused commits nothing; the process that works on the run says why.
-    let nothing = Part { taken: Vec::new(), left: Vec::new(), admitted: Vec::new(), message: None };
-    let whole = Adoption { task: task.clone(), commit: tip.clone(), tree: tree.clone(), tip, part: Some(nothing) };
+    let nothing = Part {
+        taken: Vec::new(),
+        left: Vec::new(),
+        admitted: Vec::new(),
+        message: None,
+    };
+    let whole = Adoption {
+        task: task.clone(),
+        commit: tip.clone(),
+        tree: tree.clone(),
+        tip,
+        part: Some(nothing),
+    };
     let whole = Request::Adopt(whole);
     if state.decide(&whole).is_err() {
         return Ok(whole);
     }
     let named = (arguments.only.as_slice(), arguments.message.as_deref());
     let taken = context.runs()?.take_part(run, &task, named)?;
-    let goes_back = taken.as_ref().and_then(|taken| taken.part.as_ref()).is_some_and(|part| !part.left.is_empty());
+    let goes_back = taken
+        .as_ref()
+        .and_then(|taken| taken.part.as_ref())
+        .is_some_and(|part| !part.left.is_empty());
     if arguments.message.is_some() && !goes_back {
-        output::warning(&format!("all of the work of {task} is approved, so that nobody is left to read your message"));
+        output::warning(&format!(
+            "all of the work of {task} is approved, so that nobody is left to read your message"
+        ));
     }
     Ok(taken.map_or(Request::Approve { task, tree }, Request::Adopt))
 }
 
-/// Requires that the user has changed nothing that is not in the work: once that is merged, it cannot be adopted.
+/// Requires that the user has changed nothing that is not in the work: once that is merged, it
+/// cannot be adopted.
 fn require_no_own_changes(
     context: &Context,
     (run, state): (&RunId, &RunState),
     task: &TaskId,
 ) -> Result<(), CommandError> {
-    let Some(record) = state.task(task) else { return Ok(()) };
-    let Some(own) = context.runs()?.own_changes(state, record)?.filter(OwnChanges::is_any) else { return Ok(()) };
+    let Some(record) = state.task(task) else {
+        return Ok(());
+    };
+    let Some(own) = context
+        .runs()?
+        .own_changes(state, record)?
+        .filter(OwnChanges::is_any)
+    else {
+        return Ok(());
+    };
     let tree = record.tree().map_or("TREE", |tree| short(tree.as_str()));
     let message = format!("{task} still waits for approval, because {own}; nothing was decided");
     Err(CommandError::new(ErrorKind::NeedsPerson, message)
-        .hint(format!("`orchestrate adopt {task} --run {run}` makes them part of the work"))
-        .hint(format!("`orchestrate approve {task} --tree {tree} --run {run}` approves the work without them")))
+        .hint(format!(
+            "`orchestrate adopt {task} --run {run}` makes them part of the work"
+        ))
+        .hint(format!(
+            "`orchestrate approve {task} --tree {tree} --run {run}` approves the work without them"
+        )))
 }
 
-/// Returns the tree to approve: the one given by `--tree`, else the one shown last, else the current one, unseen.
+/// Returns the tree to approve: the one given by `--tree`, else the one shown last, else the
+/// current one, unseen.
 fn tree(
     context: &Context,
     (run, state): (&RunId, &RunState),
@@ -150,20 +218,33 @@ fn tree(
     arguments: &ApproveArgs,
 ) -> Result<Oid, CommandError> {
     let tree = state.task(task).and_then(|record| record.tree().cloned());
-    let tree = tree.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
+    let tree = tree.ok_or_else(|| {
+        CommandError::usage(format!("task {task} has no finished work to approve"))
+    })?;
     if let Some(typed) = &arguments.tree {
-        return Ok(if tree.as_str().starts_with(typed.as_str()) { tree } else { Oid::from(typed.as_str()) });
+        return Ok(if tree.as_str().starts_with(typed.as_str()) {
+            tree
+        } else {
+            Oid::from(typed.as_str())
+        });
     }
     if let Some(shown) = context.runs()?.shown(run, task)? {
         return Ok(shown);
     }
-    let question = format!("you have not reviewed the work of {task} yet. Approve it unseen? [y/N] ");
+    let question =
+        format!("you have not reviewed the work of {task} yet. Approve it unseen? [y/N] ");
     if context.terminal.can_ask && !output::confirm(&question) {
-        return Err(CommandError::new(ErrorKind::NeedsPerson, format!("the work of {task} still waits for approval"))
-            .hint(format!("`orchestrate review {task} --run {run}` shows it")));
+        return Err(CommandError::new(
+            ErrorKind::NeedsPerson,
+            format!("the work of {task} still waits for approval"),
+        )
+        .hint(format!("`orchestrate review {task} --run {run}` shows it")));
     }
     // A script may approve work that was not shown; its output then tells what that was.
-    let request = Request::Approve { task: task.clone(), tree: tree.clone() };
+    let request = Request::Approve {
+        task: task.clone(),
+        tree: tree.clone(),
+    };
     if !context.terminal.can_ask && state.decide(&request).is_ok() {
         output::warning(&format!(
             "the work of {task} is approved unseen, as tree {tree}; `orchestrate diff {task} --run \

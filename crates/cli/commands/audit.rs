@@ -1,4 +1,5 @@
-//! `audit`: prints the audit log of a run's tool calls, and compares its file with the run's journal.
+//! `audit`: prints the audit log of a run's tool calls, and compares its file with the run's
+//! journal.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +24,9 @@ const MOST_BYTES: u64 = 4 << 30;
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, CommandError> {
     match &arguments.command {
-        AuditCommand::Show(arguments) => show(context, arguments.run.as_deref(), arguments.json.json),
+        AuditCommand::Show(arguments) => {
+            show(context, arguments.run.as_deref(), arguments.json.json)
+        }
         AuditCommand::Verify(arguments) => verify(context, arguments),
     }
     .map(|()| 0)
@@ -31,7 +34,13 @@ pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, Co
 
 fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), CommandError> {
     let (store, run) = context.find_run(run)?;
-    for_each_line(&store, &run, |line| if as_json { output::line(line) } else { output::line(&in_words(line)) })?;
+    for_each_line(&store, &run, |line| {
+        if as_json {
+            output::line(line)
+        } else {
+            output::line(&in_words(line))
+        }
+    })?;
     // What the file has beside that was not written by the run.
     let runs = context.runs()?;
     let text = read(&runs.audit_log(&run), true)?;
@@ -39,7 +48,10 @@ fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), Comma
         if as_json {
             output::json(&json!({"type": "foreign", "line": line, "text": text}))?;
         } else {
-            output::line(&format!("foreign: line {line} of the file is no record of the run: {}", shown(text)))?;
+            output::line(&format!(
+                "foreign: line {line} of the file is no record of the run: {}",
+                shown(text)
+            ))?;
         }
     }
     Ok(())
@@ -50,7 +62,8 @@ fn shown(text: &str) -> String {
     output::one_line(text, 200)
 }
 
-/// Calls a function with each line of a run's audit log, as the journal gives it; returns the log's end.
+/// Calls a function with each line of a run's audit log, as the journal gives it; returns the log's
+/// end.
 fn for_each_line(
     store: &Store,
     run: &RunId,
@@ -67,40 +80,76 @@ fn for_each_line(
             }
         }
         if facts.len() < EVENTS_AT_ONCE {
-            return Ok(Chain { lines, head: log.head().to_owned() });
+            return Ok(Chain {
+                lines,
+                head: log.head().to_owned(),
+            });
         }
     }
 }
 
-/// Returns a line of the log for people: when, who, what, how it ended, what it used, and who decided.
+/// Returns a line of the log for people: when, who, what, how it ended, what it used, and who
+/// decided.
 fn in_words(line: &str) -> String {
     let entry: Value = serde_json::from_str(line).unwrap_or_default();
-    let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let parameters = entry.get("parameters").map(Value::to_string).unwrap_or_default();
+    let text = |pointer: &str| {
+        entry
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let parameters = entry
+        .get("parameters")
+        .map(Value::to_string)
+        .unwrap_or_default();
     let end = match entry.get("success").and_then(Value::as_bool) {
         Some(true) => "ok".to_owned(),
         _ => format!("failed: {}", text("/error")),
     };
-    let seconds = entry.get("execution_time").map(Value::to_string).unwrap_or_default();
+    let seconds = entry
+        .get("execution_time")
+        .map(Value::to_string)
+        .unwrap_or_default();
     let call = output::one_line(&format!("{} {parameters}", text("/tool_name")), 120);
     let (decision, rule) = (text("/decision/outcome"), text("/decision/rule"));
     let approver = entry.pointer("/decision/by").and_then(Value::as_str);
-    let approver = approver.map(|name| format!(" by {}", output::one_line(name, 60))).unwrap_or_default();
-    let by = if rule.is_empty() { decision } else { format!("{decision}{approver} by {rule}") };
+    let approver = approver
+        .map(|name| format!(" by {}", output::one_line(name, 60)))
+        .unwrap_or_default();
+    let by = if rule.is_empty() {
+        decision
+    } else {
+        format!("{decision}{approver} by {rule}")
+    };
     let end = output::one_line(&end, 120);
-    let used = entry.get("resource_usage").map(of_commands).unwrap_or_default();
-    format!("{} {} {call} {end} ({seconds}s, {used}{by})", text("/timestamp"), text("/agent_id"))
+    let used = entry
+        .get("resource_usage")
+        .map(of_commands)
+        .unwrap_or_default();
+    format!(
+        "{} {} {call} {end} ({seconds}s, {used}{by})",
+        text("/timestamp"),
+        text("/agent_id")
+    )
 }
 
 /// Returns what the commands of a call used; empty if it ran none.
 fn of_commands(usage: &Value) -> String {
     let number = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
-    let (processes, mib) = (number("processes"), number("peak_memory_bytes").div_ceil(1 << 20));
+    let (processes, mib) = (
+        number("processes"),
+        number("peak_memory_bytes").div_ceil(1 << 20),
+    );
     if processes == 0 {
         return String::new();
     }
     let seconds = std::time::Duration::from_millis(number("cpu_ms")).as_secs_f64();
-    let noun = if processes == 1 { "process" } else { "processes" };
+    let noun = if processes == 1 {
+        "process"
+    } else {
+        "processes"
+    };
     format!("{seconds}s of CPU time, {mib} MiB, {processes} {noun}, ")
 }
 
@@ -129,7 +178,9 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
             (context.runs()?.audit_log(&run), Some(run))
         }
     };
-    let failed = |reason: String| CommandError::new(ErrorKind::Failed, format!("{}: {reason}", path.display()));
+    let failed = |reason: String| {
+        CommandError::new(ErrorKind::Failed, format!("{}: {reason}", path.display()))
+    };
     let text = read(&path, run.is_some())?;
     let at_line = |broken: Broken| failed(format!("line {}: {}", broken.line, broken.fault));
     let (chains, unreadable, beside) = match run {
@@ -144,20 +195,35 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
     let store = context.store().ok();
     let mut checked = Vec::new();
     for (run, found) in chains {
-        let recorded = store.as_ref().map_or(Ok(Recorded::Unknown), |store| recorded(store, &run))?;
+        let recorded = store
+            .as_ref()
+            .map_or(Ok(Recorded::Unknown), |store| recorded(store, &run))?;
         if let Recorded::Whole(whole) = &recorded
             && let Some(difference) = found.difference(whole)
         {
-            let error = unreadable.map_or_else(|| failed(format!("run {run}: {difference}")), at_line);
-            return Err(
-                error.hint(format!("`orchestrate audit show {run} --json` prints the log as the journal gives it"))
-            );
+            let error =
+                unreadable.map_or_else(|| failed(format!("run {run}: {difference}")), at_line);
+            return Err(error.hint(format!(
+                "`orchestrate audit show {run} --json` prints the log as the journal gives it"
+            )));
         }
-        if let Some(Foreign { line, text }) = beside.first().filter(|_| !matches!(recorded, Recorded::Growing)) {
-            let error = failed(format!("line {line} is no record of run {run}: {}", shown(text)));
-            return Err(error.hint(format!("`orchestrate audit show {run}` shows all such lines as foreign")));
+        if let Some(Foreign { line, text }) = beside
+            .first()
+            .filter(|_| !matches!(recorded, Recorded::Growing))
+        {
+            let error = failed(format!(
+                "line {line} is no record of run {run}: {}",
+                shown(text)
+            ));
+            return Err(error.hint(format!(
+                "`orchestrate audit show {run}` shows all such lines as foreign"
+            )));
         }
-        checked.push(Checked { run, found, recorded });
+        checked.push(Checked {
+            run,
+            found,
+            recorded,
+        });
     }
     print(&path, &checked, arguments.json.json)
 }
@@ -182,11 +248,17 @@ fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandE
         return output::json(&json!({"file": path, "runs": runs}));
     }
     let in_words = |checked: &Checked| {
-        let Checked { run, found, recorded } = checked;
+        let Checked {
+            run,
+            found,
+            recorded,
+        } = checked;
         let more = match recorded {
             Recorded::Whole(_) => "as the journal recorded them",
             Recorded::Growing => "so far: the run continues",
-            Recorded::Unknown => "unchanged among themselves; this repository's journal does not have the run",
+            Recorded::Unknown => {
+                "unchanged among themselves; this repository's journal does not have the run"
+            }
         };
         format!("run {run}: {} calls, {more}\n", found.lines)
     };
@@ -200,7 +272,12 @@ fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandE
 fn read(path: &Path, may_be_missing: bool) -> Result<String, CommandError> {
     match read_plain(path, Links::Anywhere, MOST_BYTES) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => Ok(String::new()),
-        Err(error) => Err(CommandError::usage(format!("failed to read {}: {error}", path.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => {
+            Ok(String::new())
+        }
+        Err(error) => Err(CommandError::usage(format!(
+            "failed to read {}: {error}",
+            path.display()
+        ))),
     }
 }

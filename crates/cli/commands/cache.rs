@@ -40,7 +40,10 @@ fn clear(cache: &Cache, as_json: bool) -> Result<(), CommandError> {
     if as_json {
         return output::json(&json!({"entries": cleared.entries, "bytes": cleared.bytes}));
     }
-    output::result(&format!("removed {} results, {} bytes\n", cleared.entries, cleared.bytes))
+    output::result(&format!(
+        "removed {} results, {} bytes\n",
+        cleared.entries, cleared.bytes
+    ))
 }
 
 impl From<CacheError> for CommandError {

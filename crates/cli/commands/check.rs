@@ -1,8 +1,8 @@
 //! `check`: shows what a plan would run, without spending a token.
 
 use orchestrate_coordinator::{
-    CoordinatorError, NoMap, Project, SearchService, UnaskedVendor, makes_maps, may_find, require_confinement,
-    settings_of, vendors_of,
+    CoordinatorError, NoMap, Project, SearchService, UnaskedVendor, makes_maps, may_find,
+    require_confinement, settings_of, vendors_of,
 };
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::similar::nearest;
@@ -18,9 +18,15 @@ use crate::show::output;
 use crate::show::tool_files;
 
 /// Runs the command.
+#[expect(
+    clippy::too_many_lines,
+    reason = "the parts of a report in their order"
+)]
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
-    // A plan can be checked outside of any repository, and in one in which no run would start; the report says so.
-    let (project, refused) = match Project::open(&context.directory, &context.directories()?.state) {
+    // A plan can be checked outside of any repository, and in one in which no run would start; the
+    // report says so.
+    let (project, refused) = match Project::open(&context.directory, &context.directories()?.state)
+    {
         Ok(found) => {
             let in_the_way = |project: &Project| {
                 project.require_ready().err().or_else(|| {
@@ -33,24 +39,44 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         }
         Err(refused) => (None, Some(refused)),
     };
-    let typed = arguments.skip_optional.then(|| ("skip_optional", "true".to_owned())).into_iter().collect();
+    let typed = arguments
+        .skip_optional
+        .then(|| ("skip_optional", "true".to_owned()))
+        .into_iter()
+        .collect();
     let file = plan_file::open(context, &arguments.plan, typed, project.as_ref())?;
-    file.roles.left_out().iter().for_each(|warning| output::warning(warning));
+    file.roles
+        .left_out()
+        .iter()
+        .for_each(|warning| output::warning(warning));
     if let Some(task) = &arguments.map {
-        return map(context, &file, (project.as_ref(), refused), task, arguments.json.json);
+        return map(
+            context,
+            &file,
+            (project.as_ref(), refused),
+            task,
+            arguments.json.json,
+        );
     }
     let mut report = file.check(&|first| match first {
         FirstWord::Program(name) => may_find(name),
-        FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
+        FirstWord::File(path) => project
+            .as_ref()
+            .is_none_or(|project| file.may_have(project, path)),
     })?;
     let base = file.loaded.resolved.text("base");
-    let looked_at = project.as_ref().filter(|project| base.as_deref().is_none_or(|rev| project.has_revision(rev)));
+    let looked_at = project
+        .as_ref()
+        .filter(|project| base.as_deref().is_none_or(|rev| project.has_revision(rev)));
     let of_user = context.directories()?.config;
     let tasks = file.plan().map(|plan| plan.tasks).unwrap_or_default();
-    let without_effect = |project: &Project| project.without_effect(base.as_deref(), Some(&of_user), &tasks);
+    let without_effect =
+        |project: &Project| project.without_effect(base.as_deref(), Some(&of_user), &tasks);
     match looked_at.map_or(Ok(Vec::new()), without_effect) {
         Ok(without_effect) => {
-            without_effect.iter().for_each(|warning| output::warning(warning));
+            without_effect
+                .iter()
+                .for_each(|warning| output::warning(warning));
             if let Some(project) = looked_at {
                 tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
             }
@@ -59,23 +85,43 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         Err(error) if refused.is_none() => report.errors.insert(0, would_be_refused(&error)),
         Err(_) => {}
     }
-    let of_base = || project.as_ref()?.require_startable(file.loaded.resolved.text("base").as_deref()).err();
-    report.errors.splice(0..0, refused.or_else(of_base).as_ref().map(would_be_refused));
+    let of_base = || {
+        project
+            .as_ref()?
+            .require_startable(file.loaded.resolved.text("base").as_deref())
+            .err()
+    };
+    report.errors.splice(
+        0..0,
+        refused.or_else(of_base).as_ref().map(would_be_refused),
+    );
     if file.loaded.switches.strict_sandbox {
         let tier = require_confinement(&settings_of(&file.loaded, &context.directories()?)).err();
-        let finding = |error| Finding { code: FindingCode::SandboxRefused, ..would_be_refused(&error) };
+        let finding = |error| Finding {
+            code: FindingCode::SandboxRefused,
+            ..would_be_refused(&error)
+        };
         report.errors.splice(0..0, tier.map(finding));
     }
     let open = report.tasks.iter().filter(|task| task.status.runs());
     let used: Vec<&str> = open.filter_map(|task| task.agent.as_deref()).collect();
-    file.roles.warnings_of(used.iter().copied()).iter().for_each(|warning| output::warning(warning));
-    file.roles.taint_warnings_of(used, &file.loaded.run).iter().for_each(|warning| output::warning(warning));
+    file.roles
+        .warnings_of(used.iter().copied())
+        .iter()
+        .for_each(|warning| output::warning(warning));
+    file.roles
+        .taint_warnings_of(used, &file.loaded.run)
+        .iter()
+        .for_each(|warning| output::warning(warning));
     if let Ok(plan) = file.plan() {
         searches(&file, &plan);
         warn_of_vendors(context, &file, &plan)?;
     }
     if !makes_maps() && file.loaded.run.map_tokens > 0 {
-        output::warning(&format!("agents get no map of the repository: {}", NoMap::NotBuilt));
+        output::warning(&format!(
+            "agents get no map of the repository: {}",
+            NoMap::NotBuilt
+        ));
     }
     if arguments.json.json {
         output::json(&report)?;
@@ -85,7 +131,11 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
             output::note("`run --plan-only` makes a plan of it first, for you to review");
         }
     }
-    Ok(if report.errors.is_empty() { EXIT_OK } else { EXIT_USAGE })
+    Ok(if report.errors.is_empty() {
+        EXIT_OK
+    } else {
+        EXIT_USAGE
+    })
 }
 
 /// Says which services the agents of a plan search the web with.
@@ -107,7 +157,12 @@ fn warn_of_vendors(context: &Context, file: &PlanFile, plan: &Plan) -> Result<()
             return Ok(());
         }
     };
-    for UnaskedVendor { vendor, model, place } in context.without_consent(&vendors)? {
+    for UnaskedVendor {
+        vendor,
+        model,
+        place,
+    } in context.without_consent(&vendors)?
+    {
         output::warning(&format!(
             "{place} chooses {model}, whose provider `{name}` (at {}) needs your consent; `orchestrate config trust \
              --provider {name}` gives it in this repository",
@@ -140,17 +195,32 @@ fn map(
         });
     };
     let Work::Agent(role) = &task.work else {
-        return Err(CommandError::usage(format!("{} is a command, which gets no map", task.id)));
+        return Err(CommandError::usage(format!(
+            "{} is a command, which gets no map",
+            task.id
+        )));
     };
-    let role = file.roles.role(role.as_deref().unwrap_or(&file.loaded.run.agent))?;
-    let (base, of_user) = (file.loaded.resolved.text("base"), context.directories()?.config);
-    match project.map(base.as_deref(), Some(&of_user), &file.loaded.run, (task, role))? {
+    let role = file
+        .roles
+        .role(role.as_deref().unwrap_or(&file.loaded.run.agent))?;
+    let (base, of_user) = (
+        file.loaded.resolved.text("base"),
+        context.directories()?.config,
+    );
+    match project.map(
+        base.as_deref(),
+        Some(&of_user),
+        &file.loaded.run,
+        (task, role),
+    )? {
         Ok(map) if is_json => output::json(&map)?,
         Ok(map) => {
             output::result(&map.map)?;
             output::note(&format!("{} tokens", map.tokens));
         }
-        Err(none) if is_json => output::json(&json!({"tokens": 0, "map": null, "reason": none.to_string()}))?,
+        Err(none) if is_json => {
+            output::json(&json!({"tokens": 0, "map": null, "reason": none.to_string()}))?
+        }
         Err(none) => output::note(&format!("{} gets no map: {none}", task.id)),
     }
     Ok(EXIT_OK)

@@ -1,4 +1,5 @@
-//! `config`: shows every setting with its source, changes the user's own, and lists and records consents.
+//! `config`: shows every setting with its source, changes the user's own, and lists and records
+//! consents.
 
 use std::path::Path;
 
@@ -6,7 +7,8 @@ use orchestrate_coordinator::vendor_named;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_settings::{
-    KEYS, Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems, switches_not_given,
+    KEYS, Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems,
+    switches_not_given,
 };
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
@@ -23,7 +25,10 @@ pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, C
     match &arguments.command {
         ConfigCommand::Show(format) => show(context, *format),
         ConfigCommand::Set { key, value } => set(context, key, value),
-        ConfigCommand::Trust { provider: Some(name), .. } => trust_provider(context, name),
+        ConfigCommand::Trust {
+            provider: Some(name),
+            ..
+        } => trust_provider(context, name),
         ConfigCommand::Trust { yes, json, .. } => trust(context, *yes, *json),
     }
     .map(|()| 0)
@@ -40,22 +45,35 @@ fn shown_keys() -> impl Iterator<Item = &'static Key> {
 }
 
 fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
-    let Loaded { resolved, environment, switches_given, .. } = context.load(Vec::new(), Layer::default())?;
+    let Loaded {
+        resolved,
+        environment,
+        switches_given,
+        ..
+    } = context.load(Vec::new(), Layer::default())?;
     let source = |place: Option<&orchestrate_settings::Location>| {
         place.map_or_else(|| "default".to_owned(), ToString::to_string)
     };
     let rules = |decision| {
-        let of_decision = resolved.rules.iter().filter(move |rule| rule.decision == decision);
-        of_decision.map(|rule| json!({"rule": rule.rule, "source": rule.source})).collect::<Vec<_>>()
+        let of_decision = resolved
+            .rules
+            .iter()
+            .filter(move |rule| rule.decision == decision);
+        of_decision
+            .map(|rule| json!({"rule": rule.rule, "source": rule.source}))
+            .collect::<Vec<_>>()
     };
     use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
     if format.json {
         let entry = |key: &Key| match resolved.chosen.get(key.name) {
-            Some(chosen) => json!({"value": chosen.value.to_string(), "source": source(chosen.place.as_ref())}),
+            Some(chosen) => {
+                json!({"value": chosen.value.to_string(), "source": source(chosen.place.as_ref())})
+            }
             None => json!({"value": null, "source": source(None)}),
         };
-        let settings: serde_json::Map<String, serde_json::Value> =
-            shown_keys().map(|key| (key.name.to_owned(), entry(key))).collect();
+        let settings: serde_json::Map<String, serde_json::Value> = shown_keys()
+            .map(|key| (key.name.to_owned(), entry(key)))
+            .collect();
         return output::json(&json!({
             "settings": settings,
             "rules": {"allow": rules(Allow), "ask": rules(Ask), "deny": rules(Deny)},
@@ -74,7 +92,11 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     }
     for rule in &resolved.rules {
         let decision = format!("{:?}", rule.decision).to_lowercase();
-        text.push_str(&format!("{decision:<24} {:<20} {}\n", output::one_line(&rule.rule, 60), rule.source));
+        text.push_str(&format!(
+            "{decision:<24} {:<20} {}\n",
+            output::one_line(&rule.rule, 60),
+            rule.source
+        ));
     }
     for (name, value) in &switches_given {
         text.push_str(&format!("{name:<24} {value:<20} environment\n"));
@@ -83,9 +105,15 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         text.push_str(&format!("{name:<24} {NOT_SET:<20} default\n"));
     }
     for name in environment.keys() {
-        text.push_str(&format!("{name:<24} {:<20} environment or your configuration\n", "(set)"));
+        text.push_str(&format!(
+            "{name:<24} {:<20} environment or your configuration\n",
+            "(set)"
+        ));
     }
-    resolved.warnings.iter().for_each(|warning| output::warning(warning));
+    resolved
+        .warnings
+        .iter()
+        .for_each(|warning| output::warning(warning));
     output::result(&text)
 }
 
@@ -102,9 +130,12 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let shown = path.display().to_string();
     let before = read(&path)?;
     let Some((after, now)) = edited(&before, key, value) else {
-        // A file that cannot be edited cannot be parsed either, and the parser's error names the line.
+        // A file that cannot be edited cannot be parsed either, and the parser's error names the
+        // line.
         parse(&before, Source::User, &shown)?;
-        return Err(CommandError::internal(format!("{shown} can be read but not edited")));
+        return Err(CommandError::internal(format!(
+            "{shown} can be read but not edited"
+        )));
     };
     // The new text is parsed before it is written, so that an invalid value never reaches the file.
     let file = parse(&after, Source::User, &shown)?;
@@ -118,11 +149,15 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
 /// Fails if a rule could not be parsed at the next run.
 fn require_rules(context: &Context, layer: Layer) -> Result<(), CommandError> {
     let problems = rule_problems(&Resolved::of(&[layer]).rules, &context.tool_names()?);
-    if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems.into())
+    }
 }
 
-/// Sets a key, or adds items to its list, leaving every other byte unchanged; returns the text and the new value.
-/// `None` if the text is not TOML, or has something else at that place.
+/// Sets a key, or adds items to its list, leaving every other byte unchanged; returns the text and
+/// the new value. `None` if the text is not TOML, or has something else at that place.
 fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let mut file: DocumentMut = before.parse().ok()?;
     let name = match key.name {
@@ -140,9 +175,12 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
             with_items(place, items(key.kind, given))?.into()
         }
         // Anything else becomes a string, for which the parser's error names the key.
-        Kind::Number { .. } | Kind::Switch | Kind::Duration | Kind::Limits | Kind::Dollars | Kind::Prices => {
-            given.trim().parse().unwrap_or_else(|_| given.into())
-        }
+        Kind::Number { .. }
+        | Kind::Switch
+        | Kind::Duration
+        | Kind::Limits
+        | Kind::Dollars
+        | Kind::Prices => given.trim().parse().unwrap_or_else(|_| given.into()),
         Kind::Text | Kind::Message | Kind::Merge | Kind::OneOf(_) => given.into(),
     };
     let now = in_one_line(&value);
@@ -154,25 +192,43 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     *place = Item::Value(value);
     let after = file.to_string();
     // `toml_edit` ends every line with a line feed alone.
-    let after = if before.contains("\r\n") { after.replace("\r\n", "\n").replace('\n', "\r\n") } else { after };
+    let after = if before.contains("\r\n") {
+        after.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        after
+    };
     Some((after, now))
 }
 
-/// Returns the table that a name with dots leads to, created where it is missing, and the last part of the name.
-fn inner_table<'t, 'n>(table: &'t mut dyn TableLike, name: &'n str) -> Option<(&'t mut dyn TableLike, &'n str)> {
-    let Some((outer, rest)) = name.split_once('.') else { return Some((table, name)) };
+/// Returns the table that a name with dots leads to, created where it is missing, and the last part
+/// of the name.
+fn inner_table<'t, 'n>(
+    table: &'t mut dyn TableLike,
+    name: &'n str,
+) -> Option<(&'t mut dyn TableLike, &'n str)> {
+    let Some((outer, rest)) = name.split_once('.') else {
+        return Some((table, name));
+    };
     let new = || {
         let mut table = toml_edit::Table::new();
         // Its header is written only if it has keys of its own.
         table.set_implicit(rest.contains('.'));
         Item::Table(table)
     };
-    inner_table(table.entry(outer).or_insert_with(new).as_table_like_mut()?, rest)
+    inner_table(
+        table.entry(outer).or_insert_with(new).as_table_like_mut()?,
+        rest,
+    )
 }
 
-/// Returns the table `[land]`; a key `land = true` becomes `auto = true` in it, since TOML has no room for both.
+/// Returns the table `[land]`; a key `land = true` becomes `auto = true` in it, since TOML has no
+/// room for both.
 fn land_table(file: &mut DocumentMut) -> Option<&mut dyn TableLike> {
-    let value = file.get(LAND).and_then(Item::as_value).filter(|value| !value.is_inline_table()).cloned();
+    let value = file
+        .get(LAND)
+        .and_then(Item::as_value)
+        .filter(|value| !value.is_inline_table())
+        .cloned();
     if let Some(mut auto) = value {
         file.remove(LAND);
         auto.decor_mut().clear();
@@ -180,11 +236,13 @@ fn land_table(file: &mut DocumentMut) -> Option<&mut dyn TableLike> {
         table.insert("auto", Item::Value(auto));
         file.insert(LAND, Item::Table(table));
     }
-    file.entry(LAND).or_insert_with(toml_edit::table).as_table_like_mut()
+    file.entry(LAND)
+        .or_insert_with(toml_edit::table)
+        .as_table_like_mut()
 }
 
-/// Returns the items of a list that was typed as a file has it, or as options and variables have it. A rule may contain
-/// commas, and so may a path unless a path follows each of them.
+/// Returns the items of a list that was typed as a file has it, or as options and variables have
+/// it. A rule may contain commas, and so may a path unless a path follows each of them.
 fn items(kind: Kind, given: &str) -> Vec<Value> {
     let given = given.trim();
     if let Ok(Value::Array(list)) = given.parse::<Value>() {
@@ -197,7 +255,11 @@ fn items(kind: Kind, given: &str) -> Vec<Value> {
         Kind::Variables | Kind::Models | Kind::Names(_) => true,
         _ => false,
     };
-    if is_list { parts.into_iter().map(Value::from).collect() } else { vec![given.into()] }
+    if is_list {
+        parts.into_iter().map(Value::from).collect()
+    } else {
+        vec![given.into()]
+    }
 }
 
 /// Returns an item without what stands around it in its list.
@@ -210,9 +272,14 @@ fn plain(item: &Value) -> Value {
     item
 }
 
-/// Returns the list at a place with the items that it lacks, or `None` if the place has something else.
+/// Returns the list at a place with the items that it lacks, or `None` if the place has something
+/// else.
 fn with_items(place: &Item, new: Vec<Value>) -> Option<Array> {
-    let mut list = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
+    let mut list = if place.is_none() {
+        Array::new()
+    } else {
+        place.as_array()?.clone()
+    };
     for item in new {
         let is_same = |there: &Value| match (there.as_str(), item.as_str()) {
             (None, None) => in_one_line(there) == in_one_line(&item),
@@ -242,7 +309,9 @@ const LAND: &str = "land";
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 fn read(path: &Path) -> Result<String, CommandError> {
-    let failed = |reason: String| CommandError::usage(format!("failed to read {}: {reason}", path.display()));
+    let failed = |reason: String| {
+        CommandError::usage(format!("failed to read {}: {reason}", path.display()))
+    };
     match read_plain(path, Links::Anywhere, MAX_CONFIG_BYTES) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|error| failed(error.to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -250,9 +319,12 @@ fn read(path: &Path) -> Result<String, CommandError> {
     }
 }
 
-/// Replaces the file atomically. Since it may contain keys, it keeps its mode, and only its owner can read a new one.
+/// Replaces the file atomically. Since it may contain keys, it keeps its mode, and only its owner
+/// can read a new one.
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| CommandError::usage(format!("failed to write {}: {error}", path.display()));
+    let failed = |error: std::io::Error| {
+        CommandError::usage(format!("failed to write {}: {error}", path.display()))
+    };
     // A link stays a link: its target is replaced.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(path);
@@ -268,20 +340,39 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
         commands.extend(project.tools(base.as_deref(), Some(&of_user))?.of_project);
     }
-    let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let mut consents =
+        Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     // Each is shown in full before the user consents, even if the JSON list follows.
     for command in &commands {
-        let state = if consents.covers(command) { "consented" } else { "not consented" };
-        let network = if command.network.is_some() { ", which may use the network" } else { "" };
+        let state = if consents.covers(command) {
+            "consented"
+        } else {
+            "not consented"
+        };
+        let network = if command.network.is_some() {
+            ", which may use the network"
+        } else {
+            ""
+        };
         let text = project_command::render(command);
         let (key, place) = (&command.key, &command.place);
-        let what = if command.is_file() { place.clone() } else { format!("{key} of {place}") };
+        let what = if command.is_file() {
+            place.clone()
+        } else {
+            format!("{key} of {place}")
+        };
         let shown = format!("{state}: {what}{network}\n{text}");
-        if format.json { output::note(shown.trim_end()) } else { output::result(&shown)? }
+        if format.json {
+            output::note(shown.trim_end())
+        } else {
+            output::result(&shown)?
+        }
     }
     for command in &commands {
         if !consents.covers(command) && wanted(context, command, yes) {
-            consents.give(command.clone()).map_err(|error| of_consents(&error))?;
+            consents
+                .give(command.clone())
+                .map_err(|error| of_consents(&error))?;
         }
     }
     if format.json {
@@ -298,10 +389,15 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     if commands.is_empty() {
         return output::line("this project's files define no commands");
     }
-    let open = commands.iter().filter(|command| !consents.covers(command)).count();
+    let open = commands
+        .iter()
+        .filter(|command| !consents.covers(command))
+        .count();
     match open {
         0 => output::line("all commands defined by this project's files have your consent"),
-        _ => output::line(&format!("{open} without consent; `orchestrate config trust --yes` consents to all")),
+        _ => output::line(&format!(
+            "{open} without consent; `orchestrate config trust --yes` consents to all"
+        )),
     }
 }
 
@@ -311,10 +407,16 @@ fn trust_provider(context: &Context, name: &str) -> Result<(), CommandError> {
     let Some(vendor) = vendor_named(&loaded, name)? else {
         return output::line(&format!("{name} is on this machine and needs no consent"));
     };
-    let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let mut consents =
+        Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     let consent = context.provider_consent(&vendor, "config trust");
-    consents.give(consent).map_err(|error| of_consents(&error))?;
-    output::line(&format!("{} at {} may be chosen in this repository", vendor.provider, vendor.endpoint))
+    consents
+        .give(consent)
+        .map_err(|error| of_consents(&error))?;
+    output::line(&format!(
+        "{} at {} may be chosen in this repository",
+        vendor.provider, vendor.endpoint
+    ))
 }
 
 /// Reports whether the user consents: by `--yes`, or by an answer on the terminal.
@@ -326,12 +428,22 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
         return false;
     }
     // The whole command was printed above.
-    let network = if command.network.is_some() { ", with the network" } else { "" };
+    let network = if command.network.is_some() {
+        ", with the network"
+    } else {
+        ""
+    };
     if command.is_file() {
-        return output::confirm(&format!("let agents use the tool of {}? [y/N] ", command.key));
+        return output::confirm(&format!(
+            "let agents use the tool of {}? [y/N] ",
+            command.key
+        ));
     }
     let line = parked_call::line(&command.command, 200);
-    output::confirm(&format!("consent to {} = {line}{network}? [y/N] ", command.key))
+    output::confirm(&format!(
+        "consent to {} = {line}{network}? [y/N] ",
+        command.key
+    ))
 }
 
 #[cfg(test)]
@@ -343,17 +455,54 @@ mod tests {
     #[test]
     fn a_list_is_added_as_a_file_or_an_option_has_it() {
         let table = [
-            ("", "sandbox.read", "[\"~/tools\", \"/srv/data\"]", "[sandbox]\nread = [\"~/tools\", \"/srv/data\"]\n"),
-            ("", "sandbox.read", "~/tools, /srv/data", "[sandbox]\nread = [\"~/tools\", \"/srv/data\"]\n"),
-            ("", "sandbox.read", "/srv/a, b", "[sandbox]\nread = [\"/srv/a, b\"]\n"),
-            ("", "sandbox.env", "CI, LANG", "[sandbox]\nenv = [\"CI\", \"LANG\"]\n"),
-            ("", "fallback_models", "a/b,c/d", "fallback_models = [\"a/b\", \"c/d\"]\n"),
+            (
+                "",
+                "sandbox.read",
+                "[\"~/tools\", \"/srv/data\"]",
+                "[sandbox]\nread = [\"~/tools\", \"/srv/data\"]\n",
+            ),
+            (
+                "",
+                "sandbox.read",
+                "~/tools, /srv/data",
+                "[sandbox]\nread = [\"~/tools\", \"/srv/data\"]\n",
+            ),
+            (
+                "",
+                "sandbox.read",
+                "/srv/a, b",
+                "[sandbox]\nread = [\"/srv/a, b\"]\n",
+            ),
+            (
+                "",
+                "sandbox.env",
+                "CI, LANG",
+                "[sandbox]\nenv = [\"CI\", \"LANG\"]\n",
+            ),
+            (
+                "",
+                "fallback_models",
+                "a/b,c/d",
+                "fallback_models = [\"a/b\", \"c/d\"]\n",
+            ),
             ("", "deny", "Bash(ls a,b)", "deny = [\"Bash(ls a,b)\"]\n"),
-            ("deny = ['Read'] # mine\n", "deny", "['Read', 'Grep']", "deny = ['Read', \"Grep\"] # mine\n"),
-            ("", "deny", "[{ rule = 'Read', match = ['a'] }]", "deny = [{ rule = 'Read', match = ['a'] }]\n"),
+            (
+                "deny = ['Read'] # mine\n",
+                "deny",
+                "['Read', 'Grep']",
+                "deny = ['Read', \"Grep\"] # mine\n",
+            ),
+            (
+                "",
+                "deny",
+                "[{ rule = 'Read', match = ['a'] }]",
+                "deny = [{ rule = 'Read', match = ['a'] }]\n",
+            ),
         ];
         for (before, name, given, expected) in table {
-            let after = named(name).and_then(|key| edited(before, key, given)).map(|(after, _)| after);
+            let after = named(name)
+                .and_then(|key| edited(before, key, given))
+                .map(|(after, _)| after);
             assert_eq!(after.as_deref(), Some(expected), "{name} = {given}");
         }
     }
@@ -364,11 +513,22 @@ mod tests {
         let is_list = |key: &&Key| kinds.contains(&key.kind) || matches!(key.kind, Kind::Names(_));
         for key in KEYS.iter().filter(is_list) {
             let suggested = Expected(key.kind).to_string();
-            let list = suggested.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(list, _)| list);
+            let list = suggested
+                .split_once('[')
+                .and_then(|(_, rest)| rest.split_once(']'))
+                .map(|(list, _)| list);
             let given = format!("[{}]", list.unwrap());
             let (after, _) = edited("", key, &given).unwrap();
-            assert!(parse(&after, Source::User, "config.toml").is_ok(), "{}: {after}", key.name);
-            assert!(after.ends_with(&format!(" = {given}\n")), "{}: {after}", key.name);
+            assert!(
+                parse(&after, Source::User, "config.toml").is_ok(),
+                "{}: {after}",
+                key.name
+            );
+            assert!(
+                after.ends_with(&format!(" = {given}\n")),
+                "{}: {after}",
+                key.name
+            );
         }
     }
 }

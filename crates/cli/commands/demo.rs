@@ -1,6 +1,8 @@
-//! `demo`: runs the real engine on a sample project with scripted replies, without a key or a network.
+//! `demo`: runs the real engine on a sample project with scripted replies, without a key or a
+//! network.
 //!
-//! Nothing is faked: the run takes the path of every run, and the folder that it leaves can be run again.
+//! Nothing is faked: the run takes the path of every run, and the folder that it leaves can be run
+//! again.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -9,8 +11,8 @@ use std::time::Duration;
 
 use clap::Args;
 use orchestrate_coordinator::{
-    Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings, confinement_of, lay_out_sample,
-    require_confinement,
+    Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings,
+    confinement_of, lay_out_sample, require_confinement,
 };
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::{RunState, shell_word};
@@ -26,12 +28,30 @@ use crate::show::output;
 
 /// The sample project, its plan and the model's replies.
 const FILES: [(&str, &str); 6] = [
-    ("README.md", include_str!("../../../examples/quickstart/README.md")),
-    ("check.sh", include_str!("../../../examples/quickstart/check.sh")),
-    ("lib/upper.sh", include_str!("../../../examples/quickstart/lib/upper.sh")),
-    ("tests/upper.sh", include_str!("../../../examples/quickstart/tests/upper.sh")),
-    ("plan.md", include_str!("../../../examples/quickstart/plan.md")),
-    ("script.jsonl", include_str!("../../../examples/quickstart/script.jsonl")),
+    (
+        "README.md",
+        include_str!("../../../examples/quickstart/README.md"),
+    ),
+    (
+        "check.sh",
+        include_str!("../../../examples/quickstart/check.sh"),
+    ),
+    (
+        "lib/upper.sh",
+        include_str!("../../../examples/quickstart/lib/upper.sh"),
+    ),
+    (
+        "tests/upper.sh",
+        include_str!("../../../examples/quickstart/tests/upper.sh"),
+    ),
+    (
+        "plan.md",
+        include_str!("../../../examples/quickstart/plan.md"),
+    ),
+    (
+        "script.jsonl",
+        include_str!("../../../examples/quickstart/script.jsonl"),
+    ),
 ];
 
 /// How long the scripted model takes for a reply, so that the agents are seen to work in parallel.
@@ -47,21 +67,32 @@ pub(crate) struct DemoArgs {
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, CommandError> {
     if !cfg!(target_os = "linux") {
-        return Err(CommandError::not_available("running commands on this platform (only Linux can confine them)"));
+        return Err(CommandError::not_available(
+            "running commands on this platform (only Linux can confine them)",
+        ));
     }
-    // Only the user's variables count: files around the current directory have nothing to do with the sample.
+    // Only the user's variables count: files around the current directory have nothing to do with
+    // the sample.
     let confinement = confinement_of(&Switches::of(&context.variables)?);
     let directories = context.directories()?;
     let demanded_by = SandboxDemand::of(&context.variables).map(|demand| demand.by);
-    let mut settings = Settings { confinement, demanded_by, ..Settings::new(&directories.state) };
+    let mut settings = Settings {
+        confinement,
+        demanded_by,
+        ..Settings::new(&directories.state)
+    };
     if confinement != ConfinementChoice::Strongest {
-        // A confinement that the user requires is never given up, and a sample that cannot be run is of no use.
+        // A confinement that the user requires is never given up, and a sample that cannot be run
+        // is of no use.
         require_confinement(&settings)?;
     }
     let folder = lay_out(context, arguments.dir.as_deref())?;
     settings.run.model = Some(format!("script:{}", folder.join("script.jsonl").display()));
     settings.script_pace = PACE;
-    let text = FILES.iter().find(|(name, _)| *name == "plan.md").map_or("", |(_, text)| *text);
+    let text = FILES
+        .iter()
+        .find(|(name, _)| *name == "plan.md")
+        .map_or("", |(_, text)| *text);
     let plan = Plan::parse(text, &KnownNames::roles(["implementer"]))
         .map_err(|_| CommandError::internal("the sample plan cannot be read"))?;
     settings.run.verify.clone_from(&plan.front_matter.verify);
@@ -71,8 +102,16 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
         title: plan.title.clone(),
         tasks: plan.tasks,
     };
-    output::note(&format!("the sample project, its plan and the scripted replies are in {}", folder.display()));
-    let style = Style { format: Format::Text, quiet: false, verbose: false, terminal: context.terminal };
+    output::note(&format!(
+        "the sample project, its plan and the scripted replies are in {}",
+        folder.display()
+    ));
+    let style = Style {
+        format: Format::Text,
+        quiet: false,
+        verbose: false,
+        terminal: context.terminal,
+    };
     let runtime = run::runtime()?;
     let ended = runtime.block_on(async {
         let coordinator = open(&folder, settings)?;
@@ -87,8 +126,8 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     ended
 }
 
-/// Opens the sample. Without a working sandbox its own scripted commands, which are part of this program, run
-/// unconfined.
+/// Opens the sample. Without a working sandbox its own scripted commands, which are part of this
+/// program, run unconfined.
 fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> {
     let unconfined = Settings {
         run: settings.run.clone(),
@@ -111,21 +150,29 @@ fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> 
 
 /// Writes the sample into a new folder and creates a repository there.
 fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let failed = |error: std::io::Error| CommandError::usage(format!("failed to create the sample project: {error}"));
+    let failed = |error: std::io::Error| {
+        CommandError::usage(format!("failed to create the sample project: {error}"))
+    };
     let folder = match wanted {
         Some(wanted) => context.directory.join(wanted),
         None => {
             let place = std::env::temp_dir();
             new_folder(&place).map_err(|error| {
-                CommandError::usage(format!("failed to create a folder in {}: {error}", place.display()))
-                    .hint("set TMPDIR to a writable folder")
+                CommandError::usage(format!(
+                    "failed to create a folder in {}: {error}",
+                    place.display()
+                ))
+                .hint("set TMPDIR to a writable folder")
             })?
         }
     };
     let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
-        return Err(CommandError::usage(format!("{} is not empty; nothing was written", folder.display()))
-            .hint("name a new folder: `orchestrate demo DIR`"));
+        return Err(CommandError::usage(format!(
+            "{} is not empty; nothing was written",
+            folder.display()
+        ))
+        .hint("name a new folder: `orchestrate demo DIR`"));
     }
     let is_new = !folder.exists();
     orchestrate_files::create_folder(&folder).map_err(failed)?;
@@ -149,7 +196,9 @@ fn new_folder(parent: &Path) -> std::io::Result<PathBuf> {
             made => return made.map(|()| folder),
         }
     }
-    Err(std::io::Error::other("every name for a demo folder is taken"))
+    Err(std::io::Error::other(
+        "every name for a demo folder is taken",
+    ))
 }
 
 /// Prints what happened, from the recorded events, and what can be tried in the folder.
@@ -160,19 +209,38 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
     for fact in &facts {
         match &fact.event {
             Event::AgentSpawned { agent: Some(_), .. } => agents += 1,
-            Event::TaskReturned { task, cause: ReturnCause::Conflict, .. } => {
+            Event::TaskReturned {
+                task,
+                cause: ReturnCause::Conflict,
+                ..
+            } => {
                 lines.push(format!("  {task} conflicted with merged work; its agent got the conflict and resolved it"));
             }
-            Event::TaskReturned { task, cause: ReturnCause::TaskCheck, .. } => {
-                lines.push(format!("  {task}'s check failed; its agent got the output and fixed the cause"));
+            Event::TaskReturned {
+                task,
+                cause: ReturnCause::TaskCheck,
+                ..
+            } => {
+                lines.push(format!(
+                    "  {task}'s check failed; its agent got the output and fixed the cause"
+                ));
             }
-            Event::TaskReturned { task, cause: ReturnCause::RunCheck, .. } => {
-                lines.push(format!("  {task} failed the check of the merged tree; its agent got the output"));
+            Event::TaskReturned {
+                task,
+                cause: ReturnCause::RunCheck,
+                ..
+            } => {
+                lines.push(format!(
+                    "  {task} failed the check of the merged tree; its agent got the output"
+                ));
             }
             _ => {}
         }
     }
-    let checks = facts.iter().filter(|fact| matches!(fact.event, Event::VerifyFinished { .. })).count();
+    let checks = facts
+        .iter()
+        .filter(|fact| matches!(fact.event, Event::VerifyFinished { .. }))
+        .count();
     lines.push(format!(
         "  {agents} agents, {checks} checks; {} holds the merged result",
         state.run_id.integration_branch()
@@ -185,7 +253,10 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
         "orchestrate review            # all branches: state, checks, size, risk".to_owned(),
         "orchestrate review T1         # one branch, with its diff".to_owned(),
         "orchestrate log T2            # what an agent did".to_owned(),
-        format!("git log --graph --oneline {}", state.run_id.integration_branch()),
+        format!(
+            "git log --graph --oneline {}",
+            state.run_id.integration_branch()
+        ),
         "orchestrate land              # merge the result into main".to_owned(),
         "orchestrate land --undo       # undo that".to_owned(),
         "orchestrate run plan.md --model script:script.jsonl   # run it again".to_owned(),

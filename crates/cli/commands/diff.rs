@@ -23,7 +23,9 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     };
     let (store, run) = context.find_run(arguments.run.as_deref().or(what.filter(|_| is_run)))?;
     let state = store.state(&run)?;
-    let Some(task) = what.filter(|_| !is_run) else { return whole(context, &state, arguments.json.json) };
+    let Some(task) = what.filter(|_| !is_run) else {
+        return whole(context, &state, arguments.json.json);
+    };
     let task = task_of(&state, task)?;
     let runs = context.runs()?;
     let diff = runs.task_diff(&run, &task)?;
@@ -33,9 +35,14 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
         return output::json_exactly(&object((&run, &state), &task, &entries, &diff)).map(|()| 0);
     }
     if diff.is_empty() {
-        let has_kept = state.task(&task).is_some_and(|record| record.snapshot().is_some());
+        let has_kept = state
+            .task(&task)
+            .is_some_and(|record| record.snapshot().is_some());
         let kept = format!("; `orchestrate recover {run}` lists its snapshots");
-        output::note(&format!("{task} has no committed changes{}", if has_kept { kept.as_str() } else { "" }));
+        output::note(&format!(
+            "{task} has no committed changes{}",
+            if has_kept { kept.as_str() } else { "" }
+        ));
     }
     print(context, &diff).map(|()| 0)
 }
@@ -69,7 +76,12 @@ fn print(context: &Context, diff: &str) -> Result<(), CommandError> {
 }
 
 /// Returns the JSON object; a task without a branch has no changes.
-fn object((run, state): (&RunId, &RunState), task: &TaskId, entries: &[ReviewEntry], diff: &str) -> Value {
+fn object(
+    (run, state): (&RunId, &RunState),
+    task: &TaskId,
+    entries: &[ReviewEntry],
+    diff: &str,
+) -> Value {
     let entry = entries.iter().find(|entry| entry.task == *task);
     let record = state.task(task);
     json!({

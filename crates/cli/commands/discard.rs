@@ -23,26 +23,46 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
     let is_json = arguments.json.json;
     if arguments.dry_run {
         let found = runs.would_discard(&run)?;
-        let text = if is_json { String::new() } else { described(&run, &found) };
-        return if is_json { output::json(&object(&run, true, &found)) } else { output::result(&text) }
-            .map(|()| EXIT_OK);
+        let text = if is_json {
+            String::new()
+        } else {
+            described(&run, &found)
+        };
+        return if is_json {
+            output::json(&object(&run, true, &found))
+        } else {
+            output::result(&text)
+        }
+        .map(|()| EXIT_OK);
     }
     if !arguments.yes {
         let found = runs.would_discard(&run)?;
         if !context.terminal.can_ask {
             let message = format!("discarding run {run} removes all of it; nothing was removed");
             return Err(CommandError::usage(message)
-                .hint(format!("`orchestrate discard {run} --dry-run` says what would be lost"))
+                .hint(format!(
+                    "`orchestrate discard {run} --dry-run` says what would be lost"
+                ))
                 .hint(format!("`orchestrate discard {run} --yes` removes it")));
         }
         output::note(&described(&run, &found));
         if !output::confirm(&format!("Remove all of run {run} for good? [y/N] ")) {
-            return Err(CommandError::new(ErrorKind::NeedsPerson, format!("run {run} was not discarded")));
+            return Err(CommandError::new(
+                ErrorKind::NeedsPerson,
+                format!("run {run} was not discarded"),
+            ));
         }
     }
     let discarded = runs.discard(&run)?;
-    discarded.undeleted.iter().for_each(|undeleted| output::warning(&format!("failed to {undeleted}")));
-    let code = if discarded.undeleted.is_empty() { EXIT_OK } else { EXIT_FAILED };
+    discarded
+        .undeleted
+        .iter()
+        .for_each(|undeleted| output::warning(&format!("failed to {undeleted}")));
+    let code = if discarded.undeleted.is_empty() {
+        EXIT_OK
+    } else {
+        EXIT_FAILED
+    };
     if is_json {
         return output::json(&object(&run, false, &discarded)).map(|()| code);
     }
@@ -53,11 +73,20 @@ pub(crate) fn execute(context: &Context, arguments: &DiscardArgs) -> Result<u8, 
 fn described(run: &RunId, found: &Discarded) -> String {
     let mut text = format!("discarding run {run} removes {}\n", counted(found));
     for path in &found.edited {
-        text.push_str(&format!("lost: files in {} that are in no commit\n", path.display()));
+        text.push_str(&format!(
+            "lost: files in {} that are in no commit\n",
+            path.display()
+        ));
     }
     for lost in found.lost.iter().take(MOST_NAMED) {
-        let (commit, subject) = (short(lost.commit.as_str()), output::one_line(&lost.subject, SUBJECT_CHARS));
-        text.push_str(&format!("lost: {commit} {subject} ({})\n", output::one_line(&lost.name, 100)));
+        let (commit, subject) = (
+            short(lost.commit.as_str()),
+            output::one_line(&lost.subject, SUBJECT_CHARS),
+        );
+        text.push_str(&format!(
+            "lost: {commit} {subject} ({})\n",
+            output::one_line(&lost.name, 100)
+        ));
     }
     let more = found.lost.len().saturating_sub(MOST_NAMED);
     if more > 0 {
@@ -71,22 +100,37 @@ fn described(run: &RunId, found: &Discarded) -> String {
 
 /// Describes what was removed.
 fn described_removal(run: &RunId, removed: &Discarded) -> String {
-    let goes_on = if removed.goes_on { "its files are being deleted in the background\n" } else { "" };
-    format!("run {run} is gone: removed {}\n{goes_on}{}", counted(removed), kept(removed))
+    let goes_on = if removed.goes_on {
+        "its files are being deleted in the background\n"
+    } else {
+        ""
+    };
+    format!(
+        "run {run} is gone: removed {}\n{goes_on}{}",
+        counted(removed),
+        kept(removed)
+    )
 }
 
 fn counted(found: &Discarded) -> String {
     let (worktrees, refs, events) = (found.worktrees.len(), found.refs.len(), found.events);
-    format!("{worktrees} worktrees, {refs} branches and other refs, and {events} events with what they record")
+    format!(
+        "{worktrees} worktrees, {refs} branches and other refs, and {events} events with what they record"
+    )
 }
 
 fn kept(found: &Discarded) -> String {
-    found.kept_refs.iter().map(|name| format!("kept {name}, which is checked out\n")).collect()
+    found
+        .kept_refs
+        .iter()
+        .map(|name| format!("kept {name}, which is checked out\n"))
+        .collect()
 }
 
 fn object(run: &RunId, dry_run: bool, found: &Discarded) -> Value {
     let lost = found.lost.iter();
-    let lost = lost.map(|lost| json!({"ref": lost.name, "commit": lost.commit, "subject": lost.subject}));
+    let lost =
+        lost.map(|lost| json!({"ref": lost.name, "commit": lost.commit, "subject": lost.subject}));
     json!({
         "run_id": run,
         "dry_run": dry_run,

@@ -34,16 +34,31 @@ fn render(diagnosis: &Diagnosis) -> String {
         text.push_str(&format!("{status}  {:<16}  {}\n", check.name, check.found));
         if let Some(fix) = &check.fix {
             // One alternative per line.
-            for (at, way) in fix.split("; ").flat_map(|part| part.split(", or ")).enumerate() {
+            for (at, way) in fix
+                .split("; ")
+                .flat_map(|part| part.split(", or "))
+                .enumerate()
+            {
                 let lead = if at == 0 { "fix:" } else { " or:" };
                 text.push_str(&format!("         {:<16}  {lead} {way}\n", ""));
             }
         }
     }
-    for program in diagnosis.programs.iter().filter(|program| program.reason.is_none()) {
-        text.push_str(&format!("ok       {:<16}  {}\n", "program", program.found()));
+    for program in diagnosis
+        .programs
+        .iter()
+        .filter(|program| program.reason.is_none())
+    {
+        text.push_str(&format!(
+            "ok       {:<16}  {}\n",
+            "program",
+            program.found()
+        ));
     }
-    let has_model = diagnosis.checks.iter().any(|check| check.name == "model" && check.status == CheckStatus::Ok);
+    let has_model = diagnosis
+        .checks
+        .iter()
+        .any(|check| check.name == "model" && check.status == CheckStatus::Ok);
     text.push_str(if diagnosis.ok && !has_model {
         "\nready for plans of `run:` tasks; agents need a model; next: `orchestrate check PLAN`\n"
     } else if diagnosis.ok {

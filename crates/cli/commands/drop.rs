@@ -22,9 +22,20 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     let loaded = context.load(Vec::new(), Layer::default())?;
     let attention = Attention::listen()?;
     let runs = Archive::open(&context.directory, context.settings(&loaded)?)?.telling(output::note);
-    let dropped = runtime()?.block_on(runs.drop_task(&run, &task, arguments.with_dependents, &attention.cancel));
-    let Dropped { run, tasks, result, is_rebuilt, unreviewed, goes_on } =
-        dropped.map_err(|error| interruptible(error, &attention))?;
+    let dropped = runtime()?.block_on(runs.drop_task(
+        &run,
+        &task,
+        arguments.with_dependents,
+        &attention.cancel,
+    ));
+    let Dropped {
+        run,
+        tasks,
+        result,
+        is_rebuilt,
+        unreviewed,
+        goes_on,
+    } = dropped.map_err(|error| interruptible(error, &attention))?;
     if arguments.json.json {
         let object = json!({
             "run_id": run,
@@ -38,19 +49,36 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     }
     let (names, it) = (named(&tasks), if tasks.len() == 1 { "it" } else { "them" });
     let mut text = match is_rebuilt {
-        true => format!("{names} dropped: the result of run {run} is {} without {it}\n", short(result.as_str())),
+        true => format!(
+            "{names} dropped: the result of run {run} is {} without {it}\n",
+            short(result.as_str())
+        ),
         false => format!("{names} dropped: the result of run {run} did not contain {it}\n"),
     };
     text.push_str("branches and snapshots are kept\n");
     if !unreviewed.is_empty() {
-        text.push_str(&format!("without a review now, and merged by the next resume: {}\n", named(&unreviewed)));
+        text.push_str(&format!(
+            "without a review now, and merged by the next resume: {}\n",
+            named(&unreviewed)
+        ));
     }
-    let step = if goes_on || !unreviewed.is_empty() { "resume" } else { "land" };
-    let next = [format!("orchestrate review {run}"), format!("orchestrate {step} {run}")];
+    let step = if goes_on || !unreviewed.is_empty() {
+        "resume"
+    } else {
+        "land"
+    };
+    let next = [
+        format!("orchestrate review {run}"),
+        format!("orchestrate {step} {run}"),
+    ];
     text.push_str(&next::render(&next));
     output::result(&text).map(|()| 0)
 }
 
 fn named(tasks: &[TaskId]) -> String {
-    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+    tasks
+        .iter()
+        .map(TaskId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -1,7 +1,8 @@
-//! `init`: writes a configuration file in which everything is explained, and sets what the project's files suggest if
-//! the user agrees.
+//! `init`: writes a configuration file in which everything is explained, and sets what the
+//! project's files suggest if the user agrees.
 //!
-//! The agreement is also the consent to the commands that were shown: they are the user's choice from then on.
+//! The agreement is also the consent to the commands that were shown: they are the user's choice
+//! from then on.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -12,7 +13,9 @@ use orchestrate_coordinator::may_find;
 use orchestrate_core::setup_hosts::PUBLIC_REGISTRIES;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::Consents;
-use orchestrate_settings::{Class, KEYS, Key, Layer, PROJECT_FILES, Suggestion, named, project_root};
+use orchestrate_settings::{
+    Class, KEYS, Key, Layer, PROJECT_FILES, Suggestion, named, project_root,
+};
 use toml_edit::Value;
 
 use crate::args::InitArgs;
@@ -43,10 +46,15 @@ struct Agreed {
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, CommandError> {
     let root = project_root(&context.directory).unwrap_or_else(|| context.directory.clone());
-    let other = PROJECT_FILES.iter().skip(1).map(|name| root.join(name)).find(|path| path.exists());
+    let other = PROJECT_FILES
+        .iter()
+        .skip(1)
+        .map(|name| root.join(name))
+        .find(|path| path.exists());
     if let Some(other) = other {
         return Err(
-            CommandError::usage(format!("{} exists already", other.display())).hint("edit it, or delete it first")
+            CommandError::usage(format!("{} exists already", other.display()))
+                .hint("edit it, or delete it first"),
         );
     }
     let path = root.join(PROJECT_FILES[0]);
@@ -60,7 +68,11 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
     if !agreed.include.is_empty() {
         let include = root.join(INCLUDE_FILE);
         add_lines(&include, &root, &agreed.include)?;
-        output::line(&format!("wrote {}: {}", include.display(), agreed.include.join(", ")))?;
+        output::line(&format!(
+            "wrote {}: {}",
+            include.display(),
+            agreed.include.join(", ")
+        ))?;
     }
     consent(context, &agreed)?;
     say_what_is_next(&suggestion, &agreed);
@@ -76,18 +88,29 @@ fn ignored(context: &Context) -> Result<BTreeSet<String>, CommandError> {
 }
 
 /// Shows what the project's files suggest, and returns the part that the user agrees to.
-fn agree(context: &Context, arguments: &InitArgs, found: &Suggestion) -> Result<Agreed, CommandError> {
+fn agree(
+    context: &Context,
+    arguments: &InitArgs,
+    found: &Suggestion,
+) -> Result<Agreed, CommandError> {
     if found.found.is_empty() {
         return Ok(Agreed::default());
     }
     output::result(&render(found, &time_limit(context)))?;
     let is_wanted = arguments.yes || context.terminal.can_ask && output::confirm(QUESTION);
-    let mut agreed = if is_wanted { agreed_to(found) } else { Agreed::default() };
+    let mut agreed = if is_wanted {
+        agreed_to(found)
+    } else {
+        Agreed::default()
+    };
     for secret in &found.secrets {
-        let question =
-            format!("Copy {secret} into every worktree, where agents and their commands can read it? [y/N] ");
+        let question = format!(
+            "Copy {secret} into every worktree, where agents and their commands can read it? [y/N] "
+        );
         if arguments.yes || !context.terminal.can_ask || !output::confirm(&question) {
-            output::note(&format!("{secret} stays out of worktrees; a line `{secret}` in {INCLUDE_FILE} brings it"));
+            output::note(&format!(
+                "{secret} stays out of worktrees; a line `{secret}` in {INCLUDE_FILE} brings it"
+            ));
         } else {
             agreed.include.push(secret.clone());
         }
@@ -95,63 +118,104 @@ fn agree(context: &Context, arguments: &InitArgs, found: &Suggestion) -> Result<
     Ok(agreed)
 }
 
-const QUESTION: &str = "Write this, and let these commands run in the sandbox in this repository from now on? [y/N] ";
+const QUESTION: &str =
+    "Write this, and let these commands run in the sandbox in this repository from now on? [y/N] ";
 
 fn agreed_to(found: &Suggestion) -> Agreed {
-    let mut agreed = Agreed { settings: Vec::new(), include: found.include.clone() };
+    let mut agreed = Agreed {
+        settings: Vec::new(),
+        include: found.include.clone(),
+    };
     if let Some(verify) = &found.verify {
         agreed.settings.push(("verify", verify.as_str().into()));
     }
     if let Some(setup) = &found.setup {
-        agreed.settings.push(("worktree.setup", setup.as_str().into()));
-        agreed.settings.push(("worktree.setup_network", true.into()));
+        agreed
+            .settings
+            .push(("worktree.setup", setup.as_str().into()));
+        agreed
+            .settings
+            .push(("worktree.setup_network", true.into()));
     }
     agreed
 }
 
 /// Describes what was found, and what would be set.
 fn render(found: &Suggestion, time_limit: &str) -> String {
-    let names: Vec<String> = found.found.iter().map(|one| format!("{} ({})", one.name, one.by)).collect();
+    let names: Vec<String> = found
+        .found
+        .iter()
+        .map(|one| format!("{} ({})", one.name, one.by))
+        .collect();
     let mut text = format!("found {}\n", output::one_line(&names.join(", "), 200));
     let mut add = |name: &str, value: &str| text.push_str(&format!("  {name:<18} {value}\n"));
     match &found.verify {
         Some(verify) => add("verify", &format!("{verify}   (at most {time_limit})")),
-        None => add("verify", "(no command that runs tests was found: set `verify` yourself)"),
+        None => add(
+            "verify",
+            "(no command that runs tests was found: set `verify` yourself)",
+        ),
     }
     if let Some(setup) = &found.setup {
-        add("worktree.setup", &format!("{setup}   (with the network, on the commit that a run starts from)"));
+        add(
+            "worktree.setup",
+            &format!("{setup}   (with the network, on the commit that a run starts from)"),
+        );
         let registries = PUBLIC_REGISTRIES.join(", ");
-        add("", &format!("it runs files of the project, and reaches {registries} and what your own settings name"));
+        add(
+            "",
+            &format!(
+                "it runs files of the project, and reaches {registries} and what your own settings name"
+            ),
+        );
     }
     if !found.include.is_empty() {
         add(INCLUDE_FILE, &found.include.join(", "));
     }
-    text + &found.notes.iter().map(|note| format!("  note: {note}\n")).collect::<String>()
+    text + &found
+        .notes
+        .iter()
+        .map(|note| format!("  note: {note}\n"))
+        .collect::<String>()
 }
 
-/// Returns the time limit of checks, as people read it; the default if the settings cannot be read, since `init` may be
-/// about to replace them.
+/// Returns the time limit of checks, as people read it; the default if the settings cannot be read,
+/// since `init` may be about to replace them.
 fn time_limit(context: &Context) -> String {
     let loaded = context.load(Vec::new(), Layer::default()).ok();
-    let chosen = loaded.and_then(|loaded| Some(loaded.resolved.chosen.get(TIME_LIMIT)?.value.clone()));
-    let shown = named(TIME_LIMIT).and_then(|key| Some(key.show(&chosen.or_else(|| key.default_value())?)));
-    format!("{}, the limit of `{TIME_LIMIT}`", shown.as_deref().unwrap_or("the time"))
+    let chosen =
+        loaded.and_then(|loaded| Some(loaded.resolved.chosen.get(TIME_LIMIT)?.value.clone()));
+    let shown =
+        named(TIME_LIMIT).and_then(|key| Some(key.show(&chosen.or_else(|| key.default_value())?)));
+    format!(
+        "{}, the limit of `{TIME_LIMIT}`",
+        shown.as_deref().unwrap_or("the time")
+    )
 }
 
 fn exists(path: &Path) -> CommandError {
-    CommandError::usage(format!("{} exists already and was left unchanged", path.display()))
-        .hint("`orchestrate init --force` replaces it")
+    CommandError::usage(format!(
+        "{} exists already and was left unchanged",
+        path.display()
+    ))
+    .hint("`orchestrate init --force` replaces it")
 }
 
 fn write_settings(path: &Path, agreed: &Agreed, force: bool) -> Result<(), CommandError> {
-    let failed = |error| CommandError::usage(format!("failed to write {}: {error}", path.display()));
+    let failed =
+        |error| CommandError::usage(format!("failed to write {}: {error}", path.display()));
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).create_new(!force);
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .create_new(!force);
     let mut file = options.open(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => failed(error),
     })?;
-    file.write_all(text(&agreed.settings).as_bytes()).map_err(failed)
+    file.write_all(text(&agreed.settings).as_bytes())
+        .map_err(failed)
 }
 
 /// Adds lines that a file of the project does not have yet, and keeps the others.
@@ -159,10 +223,18 @@ fn add_lines(path: &Path, root: &Path, lines: &[String]) -> Result<(), CommandEr
     let before = match read_plain(path, Links::Below(root), MAX_INCLUDE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(CommandError::usage(format!("failed to read {}: {error}", path.display()))),
+        Err(error) => {
+            return Err(CommandError::usage(format!(
+                "failed to read {}: {error}",
+                path.display()
+            )));
+        }
     };
     let text = String::from_utf8_lossy(&before);
-    let has = |line: &str| text.lines().any(|known| known.trim().trim_end_matches('/') == line.trim_end_matches('/'));
+    let has = |line: &str| {
+        text.lines()
+            .any(|known| known.trim().trim_end_matches('/') == line.trim_end_matches('/'))
+    };
     let mut added = String::new();
     if !text.is_empty() && !text.ends_with('\n') {
         added.push('\n');
@@ -173,25 +245,34 @@ fn add_lines(path: &Path, root: &Path, lines: &[String]) -> Result<(), CommandEr
     }
     let opened = OpenOptions::new().append(true).create(true).open(path);
     let written = opened.and_then(|mut file| file.write_all(added.as_bytes()));
-    written.map_err(|error| CommandError::usage(format!("failed to write {}: {error}", path.display())))
+    written.map_err(|error| {
+        CommandError::usage(format!("failed to write {}: {error}", path.display()))
+    })
 }
 
-/// Records the user's consent to the commands that were written, since they were shown and agreed to.
+/// Records the user's consent to the commands that were written, since they were shown and agreed
+/// to.
 fn consent(context: &Context, agreed: &Agreed) -> Result<(), CommandError> {
     if agreed.settings.is_empty() {
         return Ok(());
     }
     let loaded = context.load(Vec::new(), Layer::default())?;
     let Ok(commands) = context.commands(&loaded) else {
-        output::note("a run asks for your consent to the commands: this repository has no commit yet");
+        output::note(
+            "a run asks for your consent to the commands: this repository has no commit yet",
+        );
         return Ok(());
     };
-    let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
+    let mut consents =
+        Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     for command in commands {
-        let is_agreed =
-            |(name, value): &(&str, Value)| command.key == *name && value.as_str() == Some(command.command.as_str());
+        let is_agreed = |(name, value): &(&str, Value)| {
+            command.key == *name && value.as_str() == Some(command.command.as_str())
+        };
         if agreed.settings.iter().any(is_agreed) {
-            consents.give(command).map_err(|error| of_consents(&error))?;
+            consents
+                .give(command)
+                .map_err(|error| of_consents(&error))?;
         }
     }
     Ok(())
@@ -208,17 +289,23 @@ fn say_what_is_next(found: &Suggestion, agreed: &Agreed) {
     );
 }
 
-/// Returns the text of the file: every key that a project may set, with its meaning and its default, or with the value
-/// that is set.
+/// Returns the text of the file: every key that a project may set, with its meaning and its
+/// default, or with the value that is set.
 fn text(set: &[(&str, Value)]) -> String {
     let (mut top, mut tables, mut last) = (String::new(), String::new(), "");
     for key in KEYS.iter().filter(|key| {
-        matches!(key.class, Class::Preference | Class::Limit | Class::PlanLimit | Class::Lists | Class::Rules)
+        matches!(
+            key.class,
+            Class::Preference | Class::Limit | Class::PlanLimit | Class::Lists | Class::Rules
+        )
     }) {
         if key.name == "allow" {
             continue;
         }
-        let value = set.iter().find(|(name, _)| *name == key.name).map(|(_, value)| value);
+        let value = set
+            .iter()
+            .find(|(name, _)| *name == key.name)
+            .map(|(_, value)| value);
         match key.name.rsplit_once('.') {
             None => top.push_str(&entry(key, key.name, value)),
             Some((table, name)) => {
@@ -236,7 +323,9 @@ fn text(set: &[(&str, Value)]) -> String {
 fn entry(key: &Key, name: &str, value: Option<&Value>) -> String {
     match value {
         Some(value) => format!("\n# {}\n{name} = {value}\n", key.about),
-        None if key.default.is_empty() => format!("\n# {}\n# {name} = {}\n", key.about, key.kind.example()),
+        None if key.default.is_empty() => {
+            format!("\n# {}\n# {name} = {}\n", key.about, key.kind.example())
+        }
         None => format!("\n# {}\n# {name} = {}\n", key.about, key.default),
     }
 }
@@ -258,7 +347,13 @@ mod tests {
             .collect();
         let file = parse(&uncommented, Source::Project, "orchestrate.toml").unwrap();
         assert!(file.layer.given.len() > 10);
-        assert!(parse(&text(&[]), Source::Project, "orchestrate.toml").unwrap().layer.given.is_empty());
+        assert!(
+            parse(&text(&[]), Source::Project, "orchestrate.toml")
+                .unwrap()
+                .layer
+                .given
+                .is_empty()
+        );
     }
 
     #[test]
@@ -270,9 +365,17 @@ mod tests {
         };
         let text = text(&agreed_to(&found).settings);
         let file = parse(&text, Source::Project, "orchestrate.toml").unwrap();
-        let given: Vec<String> =
-            file.layer.given.iter().map(|given| format!("{} = {}", given.key.name, given.value)).collect();
-        let expected = ["verify = test \"a\" = 'b'", "worktree.setup = npm ci", "worktree.setup_network = true"];
+        let given: Vec<String> = file
+            .layer
+            .given
+            .iter()
+            .map(|given| format!("{} = {}", given.key.name, given.value))
+            .collect();
+        let expected = [
+            "verify = test \"a\" = 'b'",
+            "worktree.setup = npm ci",
+            "worktree.setup_network = true",
+        ];
         assert_eq!(given, expected);
     }
 }

@@ -16,7 +16,8 @@ use crate::follow::run;
 use crate::show::next;
 use crate::show::output;
 
-/// More events than a landing records: at most the outcome of an older one, its own beginning, and its end.
+/// More events than a landing records: at most the outcome of an older one, its own beginning, and
+/// its end.
 const FACTS: usize = 8;
 
 /// Runs the command.
@@ -25,7 +26,12 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     if arguments.no_write_back {
         typed.push(("no_write_back", "true".to_owned()));
     }
-    typed.extend(arguments.message.clone().map(|message| ("land.message", message)));
+    typed.extend(
+        arguments
+            .message
+            .clone()
+            .map(|message| ("land.message", message)),
+    );
     let loaded = context.load(typed, Layer::default())?;
     let style = run::style(&loaded.resolved, context.terminal);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
@@ -34,16 +40,31 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     }
     let begun = store.state(&run)?.seq;
     let landed = if arguments.undo {
-        until_signalled(context, &loaded, async |runs, options| runs.unland(&run, &options).await)?
+        until_signalled(context, &loaded, async |runs, options| {
+            runs.unland(&run, &options).await
+        })?
     } else {
         let (style, hooks) = (arguments.style(), arguments.hooks);
-        let land = async |runs: &Archive, options| runs.land(&run, &LandOptions { style, hooks, ..options }).await;
+        let land = async |runs: &Archive, options| {
+            runs.land(
+                &run,
+                &LandOptions {
+                    style,
+                    hooks,
+                    ..options
+                },
+            )
+            .await
+        };
         until_signalled(context, &loaded, land)?
     };
     if arguments.message.is_some() && landed.brought == Brought::FastForward {
         output::warning("the message was not used, since a fast-forward makes no commit");
     }
-    landed.warnings.iter().for_each(|warning| output::warning(warning));
+    landed
+        .warnings
+        .iter()
+        .for_each(|warning| output::warning(warning));
     let in_words = matches!(style.format, Format::Text | Format::Markers);
     if !arguments.undo && in_words {
         offer_pruning(context, &loaded);
@@ -64,26 +85,45 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
 fn offer_pruning(context: &Context, loaded: &Loaded) {
     let keep_runs = loaded.resolved.keep_runs();
     let settings = context.settings(loaded);
-    let found = settings.and_then(|settings| Ok(Archive::open(&context.directory, settings)?.has_prunable(keep_runs)?));
+    let found = settings.and_then(|settings| {
+        Ok(Archive::open(&context.directory, settings)?.has_prunable(keep_runs)?)
+    });
     match found {
         Ok(true) => output::note(&format!(
             "landed runs older than the newest {keep_runs} still have branches: `orchestrate clean --landed` removes them"
         )),
         Ok(false) => {}
         // The result has landed whatever is wrong with older runs.
-        Err(error) => {
-            output::warning(&format!("older runs that have landed cannot be listed: {}", error.in_one_line()))
-        }
+        Err(error) => output::warning(&format!(
+            "older runs that have landed cannot be listed: {}",
+            error.in_one_line()
+        )),
     }
 }
 
 /// Pushes the result and opens a pull request; if that fails, prints why and how to do it by hand.
-fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
+fn propose(
+    context: &Context,
+    loaded: &Loaded,
+    run: &RunId,
+    format: Format,
+) -> Result<u8, CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
     let proposed = run::runtime()?.block_on(runs.propose(run, message(loaded)?.as_ref()))?;
-    let Proposed { run, remote, head, base, opened, failure, commands, skipped_hooks, warnings } = proposed;
+    let Proposed {
+        run,
+        remote,
+        head,
+        base,
+        opened,
+        failure,
+        commands,
+        skipped_hooks,
+        warnings,
+    } = proposed;
     warnings.iter().for_each(|warning| output::warning(warning));
-    let failure = failure.map(|failure| CommandError::new(ErrorKind::Failed, format!("failed to {failure}")));
+    let failure =
+        failure.map(|failure| CommandError::new(ErrorKind::Failed, format!("failed to {failure}")));
     let exit_code = failure.as_ref().map_or(EXIT_OK, CommandError::exit_code);
     if matches!(format, Format::Json | Format::StreamJson) {
         let failure = failure.map(|failure| failure.in_one_line());
@@ -96,13 +136,20 @@ fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> R
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
     if !skipped_hooks.is_empty() {
-        let (hooks, remote, head) = (skipped_hooks.join(", "), shell_word(&remote), shell_word(&head));
+        let (hooks, remote, head) = (
+            skipped_hooks.join(", "),
+            shell_word(&remote),
+            shell_word(&head),
+        );
         let way = format!("`git push {remote} {head}`, typed before `land --pr`, has it run");
         text.push_str(&format!("hooks not run: {hooks} ({way})\n"));
     }
     match opened {
         Some(opened) if opened.was_open => {
-            text.push_str(&format!("the pull request was open already, and is updated: {}\n", opened.said));
+            text.push_str(&format!(
+                "the pull request was open already, and is updated: {}\n",
+                opened.said
+            ));
         }
         Some(opened) => text.push_str(&format!("{}\n", opened.said)),
         None => text.push_str(&next::render(&commands)),
@@ -127,7 +174,8 @@ impl LandArgs {
     }
 }
 
-/// Prints the events that a landing has recorded; the object replaces the last, as the report does at a run's end.
+/// Prints the events that a landing has recorded; the object replaces the last, as the report does
+/// at a run's end.
 fn stream((store, run): (&Store, &RunId), begun: u64, object: &Value) -> Result<(), CommandError> {
     let state = store.state(run)?;
     let facts = store.events(run, begun, FACTS)?;

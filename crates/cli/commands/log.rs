@@ -29,12 +29,24 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         (Some(task), Ok(state)) => Some(task_of(state, task)?),
         (Some(_), Err(error)) => return Err(error.clone().into()),
     };
-    let (mut seen, mut reader) = (0, Reader { store: store.clone(), letters: BTreeMap::new() });
+    let (mut seen, mut reader) = (
+        0,
+        Reader {
+            store: store.clone(),
+            letters: BTreeMap::new(),
+        },
+    );
     loop {
-        let ReadableEvents { events: facts, unreadable } = match &task {
+        let ReadableEvents {
+            events: facts,
+            unreadable,
+        } = match &task {
             Some(task) => {
                 let events = store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?;
-                ReadableEvents { events, unreadable: None }
+                ReadableEvents {
+                    events,
+                    unreadable: None,
+                }
             }
             None => store.readable_events(&run, seen, FACTS_AT_ONCE)?,
         };
@@ -55,7 +67,10 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
     }
     let state = state?;
     if arguments.messages && !arguments.json {
-        let unread = state.unread().filter(|message| task.as_ref().is_none_or(|task| message.to.agent() == Some(task)));
+        let unread = state.unread().filter(|message| {
+            task.as_ref()
+                .is_none_or(|task| message.to.agent() == Some(task))
+        });
         output::result(&table::unread(unread))?;
     }
     Ok(0)
@@ -64,22 +79,36 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
 /// Prints events in order, with the content that they only refer to.
 struct Reader {
     store: Store,
-    /// The messages sent so far, by receiver, sender and number: the event of a delivery only names one.
+    /// The messages sent so far, by receiver, sender and number: the event of a delivery only names
+    /// one.
     letters: BTreeMap<(Receiver, Sender, u64), Envelope>,
 }
 
 impl Reader {
     fn note(&mut self, event: &Event) {
         if let Event::MessageSent { envelope } = event {
-            let Envelope { to, from, sequence, .. } = envelope;
-            self.letters.insert((to.clone(), from.clone(), *sequence), envelope.clone());
+            let Envelope {
+                to, from, sequence, ..
+            } = envelope;
+            self.letters
+                .insert((to.clone(), from.clone(), *sequence), envelope.clone());
         }
     }
 
     /// Returns a message as its agent received it, or `None` if it expired before.
     fn delivered(&self, event: &Event) -> Option<String> {
-        let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
-        self.letters.get(&(to.clone().into(), from.clone(), *sequence)).map(Envelope::render)
+        let Event::MessageDelivered {
+            to,
+            from,
+            sequence,
+            expired: false,
+        } = event
+        else {
+            return None;
+        };
+        self.letters
+            .get(&(to.clone().into(), from.clone(), *sequence))
+            .map(Envelope::render)
     }
 
     fn print(&self, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
@@ -97,15 +126,22 @@ impl Reader {
         let text = progress::line(fact, true).unwrap_or_else(|| kind(fact));
         output::line(&format!("{:>5} {time} {text}", fact.seq))?;
         match &fact.event {
-            Event::ToolStarted { arguments: given, .. } | Event::ApprovalRequested { arguments: given, .. }
-                if arguments.tools && !given.is_null() =>
-            {
+            Event::ToolStarted {
+                arguments: given, ..
+            }
+            | Event::ApprovalRequested {
+                arguments: given, ..
+            } if arguments.tools && !given.is_null() => {
                 output::result(&parked_call::arguments(given))
             }
             Event::MessageSent { envelope } if arguments.messages => {
                 let body = envelope.body.to_text();
                 // A short one is in the line already.
-                if text.ends_with(body.as_str()) { Ok(()) } else { output::result(&output::quoted(&body)) }
+                if text.ends_with(body.as_str()) {
+                    Ok(())
+                } else {
+                    output::result(&output::quoted(&body))
+                }
             }
             // The output of a failed check is shown even without `--tools`.
             Event::VerifyFinished { passed, .. } | Event::BaseVerified { passed, .. }
@@ -141,40 +177,58 @@ impl Reader {
     fn printed_by(&self, event: &Event) -> Result<Option<String>, CommandError> {
         Ok(match event {
             Event::ToolFinished { result, .. } => Some(text_of_result(&self.store.blob(result)?)?),
-            Event::VerifyFinished { output, .. } | Event::BaseVerified { output: Some(output), .. } => {
-                Some(String::from_utf8_lossy(&self.store.blob(output)?).into_owned())
+            Event::VerifyFinished { output, .. }
+            | Event::BaseVerified {
+                output: Some(output),
+                ..
+            } => Some(String::from_utf8_lossy(&self.store.blob(output)?).into_owned()),
+            Event::TaskReturned { text, .. } => {
+                Some(String::from_utf8_lossy(&self.store.blob(text)?).into_owned())
             }
-            Event::TaskReturned { text, .. } => Some(String::from_utf8_lossy(&self.store.blob(text)?).into_owned()),
             _ => None,
         })
     }
 
     fn reply_of(&self, reply: &BlobId) -> Result<ModelReply, CommandError> {
-        serde_json::from_slice(&self.store.blob(reply)?)
-            .map_err(|error| CommandError::internal(format!("failed to read a recorded reply: {error}")))
+        serde_json::from_slice(&self.store.blob(reply)?).map_err(|error| {
+            CommandError::internal(format!("failed to read a recorded reply: {error}"))
+        })
     }
 
     /// Prints a reply of the model, or what the model received.
     fn transcript(&self, event: &Event) -> Result<(), CommandError> {
         match event {
-            Event::ModelReplied { task, turn, reply, .. } => {
+            Event::ModelReplied {
+                task, turn, reply, ..
+            } => {
                 let reply = self.reply_of(reply)?;
                 let calls = reply.tool_calls.iter().map(|call| {
-                    let call = output::one_line(&format!("{}({})", call.name, call.arguments), usize::MAX);
+                    let call =
+                        output::one_line(&format!("{}({})", call.name, call.arguments), usize::MAX);
                     format!("> {call}\n")
                 });
                 let calls: String = calls.collect();
-                output::result(&format!("--- {task}, turn {turn}\n{}{calls}", output::quoted(&reply.text)))
+                output::result(&format!(
+                    "--- {task}, turn {turn}\n{}{calls}",
+                    output::quoted(&reply.text)
+                ))
             }
             event => {
                 let head = match event {
                     Event::ToolFinished { tool, outcome, .. } => {
-                        format!("< {}: {}", output::one_line(tool, usize::MAX), progress::outcome_words(*outcome))
+                        format!(
+                            "< {}: {}",
+                            output::one_line(tool, usize::MAX),
+                            progress::outcome_words(*outcome)
+                        )
                     }
                     Event::MessageDelivered { .. } => "< message:".to_owned(),
                     _ => "< returned:".to_owned(),
                 };
-                let text = self.printed_by(event)?.or_else(|| self.delivered(event)).unwrap_or_default();
+                let text = self
+                    .printed_by(event)?
+                    .or_else(|| self.delivered(event))
+                    .unwrap_or_default();
                 output::result(&format!("{head}\n{}", output::quoted(&text)))
             }
         }
@@ -182,7 +236,10 @@ impl Reader {
 }
 
 /// Splits `[RUN] [TASK]` into run and task.
-fn subject<'a>(context: &Context, what: &'a [String]) -> Result<(Option<&'a str>, Option<&'a str>), CommandError> {
+fn subject<'a>(
+    context: &Context,
+    what: &'a [String],
+) -> Result<(Option<&'a str>, Option<&'a str>), CommandError> {
     match what {
         [] => Ok((None, None)),
         [one] if context.is_run(one)? => Ok((Some(one), None)),
@@ -227,5 +284,9 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
 
 fn kind(fact: &Recorded) -> String {
     let object = fact.stream_json();
-    object.get("type").and_then(|kind| kind.as_str()).unwrap_or("?").to_owned()
+    object
+        .get("type")
+        .and_then(|kind| kind.as_str())
+        .unwrap_or("?")
+        .to_owned()
 }

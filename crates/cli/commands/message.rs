@@ -1,4 +1,5 @@
-//! `message`: sends a message to agents, which read it between two turns, or answers the question of one.
+//! `message`: sends a message to agents, which read it between two turns, or answers the question
+//! of one.
 
 use orchestrate_core::request::Request;
 use orchestrate_core::similar::nearest;
@@ -13,29 +14,45 @@ use crate::show::hints::{addresses, next_step};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
-    let MessageArgs { kind, reply_to, deadline, .. } = *arguments;
+    let MessageArgs {
+        kind,
+        reply_to,
+        deadline,
+        ..
+    } = *arguments;
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let state = store.state(&run)?;
     let (to, body) = (address(&state, &arguments.to)?, body(arguments)?);
-    let request = Request::Message { to, body, kind, reply_to, deadline_seconds: deadline };
+    let request = Request::Message {
+        to,
+        body,
+        kind,
+        reply_to,
+        deadline_seconds: deadline,
+    };
     // The same answer as the coordinator's, without taking over a run in vain.
-    state
-        .decide(&request)
-        .map_err(|refused| CommandError::usage(refused.to_string()).hint(next_step(&run, &refused)))?;
-    let format = if arguments.json.json { vec![("output_format", "json".to_owned())] } else { Vec::new() };
+    state.decide(&request).map_err(|refused| {
+        CommandError::usage(refused.to_string()).hint(next_step(&run, &refused))
+    })?;
+    let format = if arguments.json.json {
+        vec![("output_format", "json".to_owned())]
+    } else {
+        Vec::new()
+    };
     inbox::ask_or_take_over(context, (&store, &run), &request, format)
 }
 
 /// Returns the typed address, if it can be one of the user's.
 fn address(state: &RunState, typed: &str) -> Result<Address, CommandError> {
-    let refused = |message: String| Err(CommandError::usage(message).hint(addresses(&state.run_id)));
+    let refused =
+        |message: String| Err(CommandError::usage(message).hint(addresses(&state.run_id)));
     match Address::from(typed) {
         Address::Agent(agent) => agent_of(state, agent).map(Address::Agent),
         Address::Role(role) => role_of(state, role).map(Address::Role),
         Address::User => refused("`user` is you: agents write to you at this address".to_owned()),
-        Address::Parent | Address::Siblings => {
-            refused(format!("`{typed}` is an address for agents: nobody is above or beside you"))
-        }
+        Address::Parent | Address::Siblings => refused(format!(
+            "`{typed}` is an address for agents: nobody is above or beside you"
+        )),
         several @ (Address::Children | Address::All) => Ok(several),
     }
 }
@@ -47,7 +64,8 @@ fn agent_of(state: &RunState, agent: AgentId) -> Result<AgentId, CommandError> {
         Ok(task) => Ok(task),
         // It fits several tasks.
         Err(error) if !agent.as_str().is_empty() && state.tasks().any(begins) => Err(error),
-        // What fits no task may be the name of the root; otherwise it is refused later, with what to do.
+        // What fits no task may be the name of the root; otherwise it is refused later, with what
+        // to do.
         Err(_) => Ok(agent),
     }
 }
@@ -58,7 +76,10 @@ fn role_of(state: &RunState, role: String) -> Result<String, CommandError> {
     if roles.contains(role.as_str()) {
         return Ok(role);
     }
-    let error = CommandError::usage(format!("no agent of run {} has the role '{role}'", state.run_id));
+    let error = CommandError::usage(format!(
+        "no agent of run {} has the role '{role}'",
+        state.run_id
+    ));
     Err(match nearest(&role, roles.iter().copied()) {
         Some(nearest) => error.hint(format!("did you mean `role:{nearest}`?")),
         None if roles.is_empty() => error.hint(addresses(&state.run_id)),
@@ -99,19 +120,37 @@ mod tests {
         let addresses = "write to a task by its id (`orchestrate status r-abcdef` lists them), or to `role:NAME`, `children` \
                          or `all`";
         let no_role = |role: &str| format!("no agent of run r-abcdef has the role '{role}'");
-        let no_relative = |word: &str| format!("`{word}` is an address for agents: nobody is above or beside you");
+        let no_relative = |word: &str| {
+            format!("`{word}` is an address for agents: nobody is above or beside you")
+        };
         let table = [
-            ("user", "`user` is you: agents write to you at this address".to_owned(), addresses),
+            (
+                "user",
+                "`user` is you: agents write to you at this address".to_owned(),
+                addresses,
+            ),
             ("parent", no_relative("parent"), addresses),
             ("siblings", no_relative("siblings"), addresses),
-            ("role:nobody", no_role("nobody"), "the roles of its agents are: implementer"),
-            ("role:implementor", no_role("implementor"), "did you mean `role:implementer`?"),
+            (
+                "role:nobody",
+                no_role("nobody"),
+                "the roles of its agents are: implementer",
+            ),
+            (
+                "role:implementor",
+                no_role("implementor"),
+                "did you mean `role:implementer`?",
+            ),
         ];
         let state = asking_run();
         for (typed, message, hint) in table {
             let refused = address(&state, typed).err().map(|error| error.json());
             let errors = json!([{"message": message, "suggestion": null, "hints": [hint]}]);
-            assert_eq!(refused.map(|error| error["errors"].clone()), Some(errors), "{typed}");
+            assert_eq!(
+                refused.map(|error| error["errors"].clone()),
+                Some(errors),
+                "{typed}"
+            );
         }
         for typed in ["role:implementer", "children", "all", "T1"] {
             assert_eq!(address(&state, typed).ok(), Some(Address::from(typed)));

@@ -10,45 +10,71 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::output;
 
-/// The exit code for a call that a person decides about, as that of a run that waits for one, or that is known only
-/// when it runs.
+/// The exit code for a call that a person decides about, as that of a run that waits for one, or
+/// that is known only when it runs.
 const ASKS: u8 = 3;
 /// The exit code for a call that is denied, as that of a run that failed by one.
 const DENIED: u8 = 5;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<u8, CommandError> {
-    let PermissionsCommand::Check { agent, tool, words, json } = &arguments.command;
+    let PermissionsCommand::Check {
+        agent,
+        tool,
+        words,
+        json,
+    } = &arguments.command;
     let loaded = context.load(Vec::new(), Layer::default())?;
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
     let base = loaded.resolved.text("base");
     let roles = project.roles(base.as_deref(), Some(&directories.config))?;
-    let tools = project.tools(base.as_deref(), Some(&directories.config))?.registry;
+    let tools = project
+        .tools(base.as_deref(), Some(&directories.config))?
+        .registry;
     let role = &found(&roles, agent)?.role;
-    let permissions = AgentPermissions::of(role, &loaded.run, tools, project.workdir()).map_err(of_permissions)?;
-    let answered = permissions.decide(tool, words).map_err(|error| of_call(context, error))?;
+    let permissions = AgentPermissions::of(role, &loaded.run, tools, project.workdir())
+        .map_err(of_permissions)?;
+    let answered = permissions
+        .decide(tool, words)
+        .map_err(|error| of_call(context, error))?;
     let (word, rule, reason, code) = match &answered {
-        Answered::Decided(decision @ Decision::Allow { .. }) => ("allow", Some(decision.rule()), None, 0),
-        Answered::Decided(decision @ Decision::Ask { .. }) => ("ask", Some(decision.rule()), None, ASKS),
-        Answered::Decided(Decision::Deny { rule, reason }) => ("deny", Some(rule.as_str()), Some(reason), DENIED),
+        Answered::Decided(decision @ Decision::Allow { .. }) => {
+            ("allow", Some(decision.rule()), None, 0)
+        }
+        Answered::Decided(decision @ Decision::Ask { .. }) => {
+            ("ask", Some(decision.rule()), None, ASKS)
+        }
+        Answered::Decided(Decision::Deny { rule, reason }) => {
+            ("deny", Some(rule.as_str()), Some(reason), DENIED)
+        }
         Answered::Refused { reason } => ("deny", None, Some(reason), DENIED),
         Answered::Unknown { reason } => ("unknown", None, Some(reason), ASKS),
     };
     if json.json {
-        let answer = json!({"agent": agent, "tool": tool, "decision": word, "rule": rule, "reason": reason});
+        let answer =
+            json!({"agent": agent, "tool": tool, "decision": word, "rule": rule, "reason": reason});
         output::json(&answer)?;
     } else {
-        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let by_tool = matches!(answered, Answered::Refused { .. }).then(|| " by the tool itself".to_owned());
-        let by = rule.map(|rule| format!(" by {rule}")).or(by_tool).unwrap_or_default();
+        let reason = reason
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
+        let by_tool =
+            matches!(answered, Answered::Refused { .. }).then(|| " by the tool itself".to_owned());
+        let by = rule
+            .map(|rule| format!(" by {rule}"))
+            .or(by_tool)
+            .unwrap_or_default();
         output::line(&format!("{word}{by}{reason}"))?;
     }
     Ok(code)
 }
 
 /// Returns the role of a name.
-pub(super) fn found<'r>(roles: &'r Roles, name: &str) -> Result<&'r orchestrate_coordinator::FoundRole, CommandError> {
+pub(super) fn found<'r>(
+    roles: &'r Roles,
+    name: &str,
+) -> Result<&'r orchestrate_coordinator::FoundRole, CommandError> {
     let found = roles.iter().find(|(known, _)| *known == name);
     found.map(|(_, found)| found).ok_or_else(|| {
         let error = CommandError::usage(format!("there is no role `{name}`"));
@@ -59,21 +85,32 @@ pub(super) fn found<'r>(roles: &'r Roles, name: &str) -> Result<&'r orchestrate_
     })
 }
 
-/// Returns the error of a call that cannot be decided. A tool's file that the user does not trust defines no tool.
+/// Returns the error of a call that cannot be decided. A tool's file that the user does not trust
+/// defines no tool.
 fn of_call(context: &Context, error: PermissionError) -> CommandError {
-    let PermissionError::UnknownTool { tool, .. } = &error else { return of_permissions(error) };
-    let is_defined = context.tool_names().is_ok_and(|names| names.tool(&names.canonical(tool)).is_some());
+    let PermissionError::UnknownTool { tool, .. } = &error else {
+        return of_permissions(error);
+    };
+    let is_defined = context
+        .tool_names()
+        .is_ok_and(|names| names.tool(&names.canonical(tool)).is_some());
     if !is_defined {
         return of_permissions(error);
     }
-    let message = format!("no run has the tool `{tool}`: its file in the project is not trusted, or not committed");
-    CommandError::usage(message).hint("`orchestrate config trust` shows the files and asks about them")
+    let message = format!(
+        "no run has the tool `{tool}`: its file in the project is not trusted, or not committed"
+    );
+    CommandError::usage(message)
+        .hint("`orchestrate config trust` shows the files and asks about them")
 }
 
 fn of_permissions(error: PermissionError) -> CommandError {
     let usage = CommandError::usage(format!("failed to {error}"));
     match error {
-        PermissionError::UnknownTool { nearest: Some(nearest), .. } => usage.hint(format!("did you mean `{nearest}`?")),
+        PermissionError::UnknownTool {
+            nearest: Some(nearest),
+            ..
+        } => usage.hint(format!("did you mean `{nearest}`?")),
         _ => usage,
     }
 }

@@ -1,4 +1,5 @@
-//! `recover`: lists a run's stored commits (snapshots, attempts, merges), and restores one of them as a branch.
+//! `recover`: lists a run's stored commits (snapshots, attempts, merges), and restores one of them
+//! as a branch.
 
 use orchestrate_core::event::rfc3339;
 use serde_json::{Value, json};
@@ -22,7 +23,9 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
         return if arguments.json.json {
             output::json(&json!({"run_id": run, "name": name, "branch": branch}))
         } else {
-            output::line(&format!("{name} is now the branch {branch}; nothing was checked out"))
+            output::line(&format!(
+                "{name} is now the branch {branch}; nothing was checked out"
+            ))
         }
         .map(|()| 0);
     }
@@ -48,8 +51,16 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(kept.iter().map(|kept| {
-        let (commit, subject) = (short(kept.commit.as_str()).to_owned(), output::one_line(&kept.subject, 60));
-        [output::one_line(&kept.name, 80), commit, time(kept.time_unix), subject]
+        let (commit, subject) = (
+            short(kept.commit.as_str()).to_owned(),
+            output::one_line(&kept.subject, 60),
+        );
+        [
+            output::one_line(&kept.name, 80),
+            commit,
+            time(kept.time_unix),
+            subject,
+        ]
     }));
     let next = next::render(&[format!("orchestrate recover {run} --restore NAME")]);
     output::result(&format!("{}{next}", aligned(&rows))).map(|()| 0)

@@ -1,4 +1,5 @@
-//! `reject`: returns a task's work to its agent with a comment, even after a merge; or denies a parked call.
+//! `reject`: returns a task's work to its agent with a comment, even after a merge; or denies a
+//! parked call.
 
 use orchestrate_core::request::Request;
 
@@ -16,12 +17,22 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
             if let Some(FileLine { file, line }) = at {
                 context.runs()?.require_place(&run, &task, (file, *line))?;
             }
-            Request::Reject { task, message, at: at.map(ToString::to_string) }
+            Request::Reject {
+                task,
+                message,
+                at: at.map(ToString::to_string),
+            }
         }
         Subject::Call(_) if at.is_some() => {
-            return Err(CommandError::usage("--at applies to a task's work, not to a call"));
+            return Err(CommandError::usage(
+                "--at applies to a task's work, not to a call",
+            ));
         }
-        Subject::Call(call) => Request::Decide { call, allowed: false, message: Some(message) },
+        Subject::Call(call) => Request::Decide {
+            call,
+            allowed: false,
+            message: Some(message),
+        },
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
 }

@@ -17,14 +17,29 @@ use crate::show::output;
 pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
     let mut typed = arguments.output.values();
     typed.extend(arguments.timeout.clone().map(|time| ("timeout", time)));
-    typed.extend(arguments.budget_tokens.clone().map(|tokens| ("budget_tokens", tokens)));
+    typed.extend(
+        arguments
+            .budget_tokens
+            .clone()
+            .map(|tokens| ("budget_tokens", tokens)),
+    );
     typed.extend(arguments.budget_usd.clone().map(|usd| ("budget_usd", usd)));
     let mut loaded = context.load(typed, Layer::default())?;
     // As for a new run, the user's own files set the maximum.
     let allowance = Allowance {
-        time: arguments.timeout.as_ref().and(loaded.run.timeout_ms).map(Duration::from_millis),
-        tokens: arguments.budget_tokens.as_ref().and(loaded.run.budget_tokens),
-        micro_usd: arguments.budget_usd.as_ref().and(loaded.run.budget_micro_usd),
+        time: arguments
+            .timeout
+            .as_ref()
+            .and(loaded.run.timeout_ms)
+            .map(Duration::from_millis),
+        tokens: arguments
+            .budget_tokens
+            .as_ref()
+            .and(loaded.run.budget_tokens),
+        micro_usd: arguments
+            .budget_usd
+            .as_ref()
+            .and(loaded.run.budget_micro_usd),
     };
     let style = run::style(&loaded.resolved, context.terminal);
     run::log(style);

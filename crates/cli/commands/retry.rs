@@ -12,7 +12,10 @@ pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, Co
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let message = arguments.message.clone();
     let command = match &arguments.task {
-        Some(task) => Request::Retry { task: task_of(&store.state(&run)?, task)?, message },
+        Some(task) => Request::Retry {
+            task: task_of(&store.state(&run)?, task)?,
+            message,
+        },
         None => Request::RetryFailed { message },
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())

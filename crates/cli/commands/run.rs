@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use orchestrate_coordinator::{
-    Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files, vendors_of,
+    Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files,
+    vendors_of,
 };
 use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
@@ -23,7 +24,12 @@ use crate::show::tool_files;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
-    let typed: Vec<_> = arguments.settings.values().into_iter().chain(arguments.output.values()).collect();
+    let typed: Vec<_> = arguments
+        .settings
+        .values()
+        .into_iter()
+        .chain(arguments.output.values())
+        .collect();
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?.fetching(tell_fetch);
     project.require_ready()?;
@@ -37,35 +43,54 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         plan = to_be_planned(plan)?;
         file.loaded.run.plan_file = Some(planned::choose(context, named.as_deref())?);
     }
-    let vendors = vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
+    let vendors =
+        vendors_of(&file.loaded, &file.roles, &plan.tasks).map_err(CommandError::at_start)?;
     file.loaded.run.allowed_providers = Some(context.require_vendors(&vendors)?);
     let (loaded, roles) = (&file.loaded, &file.roles);
-    // Even if no open task has the default role: a role that is asked for and does not exist is always an error.
+    // Even if no open task has the default role: a role that is asked for and does not exist is
+    // always an error.
     roles.role(&loaded.run.agent)?;
     let style = run::style(&loaded.resolved, context.terminal);
     run::log(style);
     warn(context, &file, &plan, &project)?;
     if nothing_to_do::is_idle(&plan) {
-        return nothing_to_do::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
+        return nothing_to_do::say(
+            &plan,
+            project.base_commit(loaded.resolved.text("base").as_deref())?,
+            style,
+        );
     }
     context.require_consent(&context.commands(loaded)?)?;
-    let place = || place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
+    let place =
+        || place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
     // The text of a typed goal is that of its task.
-    let (path, text) = if file.is_typed { (None, String::new()) } else { (Some(place()), file.text.clone()) };
+    let (path, text) = if file.is_typed {
+        (None, String::new())
+    } else {
+        (Some(place()), file.text.clone())
+    };
     let coordinator_settings = context.settings(loaded)?;
     // Before the runtime, which panics if no file descriptor is left.
     require_open_files(loaded.run.max_agents).map_err(CommandError::at_start)?;
     let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         require_model(loaded, roles, &plan.tasks).await?;
-        let coordinator =
-            Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
+        let coordinator = Coordinator::open(&context.directory, coordinator_settings)
+            .map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&run::tier(&coordinator, &loaded.switches_given));
         }
         require_programs(&coordinator, &file, &plan, style).await?;
-        let input = PlanInput { path, text, title: plan.title, tasks: plan.tasks };
-        let run = coordinator.start(input).await.map_err(CommandError::at_start)?;
+        let input = PlanInput {
+            path,
+            text,
+            title: plan.title,
+            tasks: plan.tasks,
+        };
+        let run = coordinator
+            .start(input)
+            .await
+            .map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }
@@ -79,7 +104,11 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
 
 /// Says that what a partial clone lacks is fetched, which may take a while.
 fn tell_fetch(files: usize) {
-    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    let files = if files == 1 {
+        "1 file".to_owned()
+    } else {
+        format!("{files} files")
+    };
     output::note(&format!("fetching {files} that this partial clone lacks"));
 }
 
@@ -88,11 +117,13 @@ fn to_be_planned(plan: Plan) -> Result<Plan, CommandError> {
     if plan.is_goal() {
         return Ok(plan.for_planning());
     }
-    let error = CommandError::usage("it has tasks already, so it is a plan and there is none to make");
+    let error =
+        CommandError::usage("it has tasks already, so it is a plan and there is none to make");
     Err(error.hint("`orchestrate check` shows what would run"))
 }
 
-/// Fails if a check can only fail because its program is missing; otherwise an agent would be paid to find that out.
+/// Fails if a check can only fail because its program is missing; otherwise an agent would be paid
+/// to find that out.
 async fn require_programs(
     coordinator: &Coordinator,
     file: &PlanFile,
@@ -104,11 +135,15 @@ async fn require_programs(
     for finding in missing.warnings.iter().filter(|_| !style.quiet) {
         output::warning(&format!("{}: {finding}", file.place(finding)));
     }
-    if missing.errors.is_empty() { Ok(()) } else { Err(file.refuse(missing.errors).hint("nothing was run")) }
+    if missing.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(file.refuse(missing.errors).hint("nothing was run"))
+    }
 }
 
-/// Returns the plan's path from the top of the checkout, or an absolute one if it is elsewhere, so that landing finds
-/// its boxes from any directory; `None` if it is not a regular file.
+/// Returns the plan's path from the top of the checkout, or an absolute one if it is elsewhere, so
+/// that landing finds its boxes from any directory; `None` if it is not a regular file.
 fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String> {
     let real = context.directory.join(plan).canonicalize().ok()?;
     let place = real.strip_prefix(project.workdir()).unwrap_or(&real);
@@ -116,26 +151,55 @@ fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String>
 }
 
 /// Prints the warnings that the user should see before the run begins.
-fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> Result<(), CommandError> {
+fn warn(
+    context: &Context,
+    file: &PlanFile,
+    plan: &Plan,
+    project: &Project,
+) -> Result<(), CommandError> {
     let PlanFile { loaded, roles, .. } = file;
     if run::style(&loaded.resolved, context.terminal).quiet {
         return Ok(());
     }
-    loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
-    plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
+    loaded
+        .resolved
+        .warnings
+        .iter()
+        .for_each(|warning| output::warning(warning));
+    plan.warnings
+        .iter()
+        .for_each(|warning| output::warning(&warning.to_string()));
     plan.not_run().iter().for_each(|said| output::note(said));
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
-    project.warnings(base.as_deref())?.iter().for_each(|warning| output::warning(warning));
+    project
+        .warnings(base.as_deref())?
+        .iter()
+        .for_each(|warning| output::warning(warning));
     let without_effect = project.without_effect(base.as_deref(), Some(&of_user), &plan.tasks);
     let without_effect = without_effect.map_err(CommandError::at_start)?;
-    without_effect.iter().for_each(|warning| output::warning(warning));
+    without_effect
+        .iter()
+        .for_each(|warning| output::warning(warning));
     tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
-    roles.left_out().iter().for_each(|warning| output::warning(warning));
-    let used = plan.tasks.iter().filter(|task| task.status.runs()).filter_map(|task| match &task.work {
-        Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
-        Work::Run(_) => None,
-    });
-    roles.warnings_of(used.clone()).iter().for_each(|warning| output::warning(warning));
-    roles.taint_warnings_of(used, &loaded.run).iter().for_each(|warning| output::warning(warning));
+    roles
+        .left_out()
+        .iter()
+        .for_each(|warning| output::warning(warning));
+    let used = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status.runs())
+        .filter_map(|task| match &task.work {
+            Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
+            Work::Run(_) => None,
+        });
+    roles
+        .warnings_of(used.clone())
+        .iter()
+        .for_each(|warning| output::warning(warning));
+    roles
+        .taint_warnings_of(used, &loaded.run)
+        .iter()
+        .for_each(|warning| output::warning(warning));
     Ok(())
 }

@@ -33,7 +33,11 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
 }
 
 /// Shows the state of a run.
-pub(crate) fn show(context: &Context, (store, run): (&Store, &RunId), as_json: bool) -> Result<(), CommandError> {
+pub(crate) fn show(
+    context: &Context,
+    (store, run): (&Store, &RunId),
+    as_json: bool,
+) -> Result<(), CommandError> {
     let standing = store.standing(run)?;
     let (mut report, state) = (standing.report(), standing.state);
     let project = context.project()?;
@@ -52,22 +56,33 @@ pub(crate) fn show(context: &Context, (store, run): (&Store, &RunId), as_json: b
         return output::json(&with_what_waits(&report, &state, &worktrees));
     }
     let is_pruned = state.is_landed() && !project.has_result_branch(run)?;
-    let render = if is_pruned { table::render_pruned } else { table::render };
+    let render = if is_pruned {
+        table::render_pruned
+    } else {
+        table::render
+    };
     let mut text = render(&report, context.terminal.branches);
     text.push_str(&red_base(&state));
     // The table names the endpoints that tasks wait for.
     let has_line = |record: &&TaskRecord| record.rejecting_endpoint().is_none();
-    working(&report, &state).filter(has_line).for_each(|record| text.push_str(&activity(record)));
+    working(&report, &state)
+        .filter(has_line)
+        .for_each(|record| text.push_str(&activity(record)));
     text.push_str(&table::calls(state.open_approvals()));
     text.push_str(&table::questions(state.questions_to_user()));
     text.push_str(&table::messages_to_user(state.messages_to_user()));
     text.push_str(&worktrees::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
-    text.push_str(&next::render(&next::commands(Named::new(store, run)?, run, &report.actions(&state))));
+    text.push_str(&next::render(&next::commands(
+        Named::new(store, run)?,
+        run,
+        &report.actions(&state),
+    )));
     output::result(&text)
 }
 
-/// Warns if the integration branch was moved from outside the run, so that it is not the run's result.
+/// Warns if the integration branch was moved from outside the run, so that it is not the run's
+/// result.
 fn warn_of_strange_tip(project: &Project, state: &RunState) {
     match project.strange_tip(state) {
         Ok(None) => {}
@@ -82,7 +97,9 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
 
 /// Says why no task of the run was started, if its base has not passed the check.
 fn red_base(state: &RunState) -> String {
-    let Some(red) = state.red_base() else { return String::new() };
+    let Some(red) = state.red_base() else {
+        return String::new();
+    };
     let (run, command) = (&state.run_id, output::one_line(&red.command, 60));
     format!(
         "no task was started: on the base, `{command}` ended with {}; `orchestrate log {run}` shows its \
@@ -94,7 +111,9 @@ fn red_base(state: &RunState) -> String {
 /// Returns the tasks that are under way; none if no process works on the run.
 fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s TaskRecord> {
     let is_live = report.status == RUNNING;
-    state.tasks().filter(move |record| is_live && is_under_way(record))
+    state
+        .tasks()
+        .filter(move |record| is_live && is_under_way(record))
 }
 
 /// Describes what a task's agent, command or check is doing.
@@ -108,7 +127,11 @@ fn activity(record: &TaskRecord) -> String {
         );
     }
     if let Some(wait) = record.wait().filter(|wait| !wait.is_for_person()) {
-        return format!("{task} waits in turn {} for {}\n", record.turns(), waited_for(wait));
+        return format!(
+            "{task} waits in turn {} for {}\n",
+            record.turns(),
+            waited_for(wait)
+        );
     }
     let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
     match (record.next_work(), tool) {
@@ -120,7 +143,8 @@ fn activity(record: &TaskRecord) -> String {
     }
 }
 
-/// Returns the report with the calls that wait for the user, the tasks under way, unread messages and worktrees.
+/// Returns the report with the calls that wait for the user, the tasks under way, unread messages
+/// and worktrees.
 fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     let calls: Vec<Value> = state
@@ -140,9 +164,24 @@ fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]
         });
         object.insert("working".to_owned(), working.collect());
         object.insert("worktrees".to_owned(), json!(worktrees));
-        object.insert("questions".to_owned(), state.questions_to_user().map(|(_, question)| json!(question)).collect());
-        object.insert("messages_to_user".to_owned(), state.messages_to_user().map(|message| json!(message)).collect());
-        object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());
+        object.insert(
+            "questions".to_owned(),
+            state
+                .questions_to_user()
+                .map(|(_, question)| json!(question))
+                .collect(),
+        );
+        object.insert(
+            "messages_to_user".to_owned(),
+            state
+                .messages_to_user()
+                .map(|message| json!(message))
+                .collect(),
+        );
+        object.insert(
+            "unread_messages".to_owned(),
+            state.unread().map(|message| json!(message)).collect(),
+        );
     }
     value
 }
@@ -175,10 +214,22 @@ fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
     let lines: String = rows
         .iter()
         .map(|(run, status)| {
-            let unreadable = if run.is_damaged { "(its record is damaged)" } else { "-" };
-            let title = run.title.as_deref().or(run.plan.as_deref()).unwrap_or(unreadable);
+            let unreadable = if run.is_damaged {
+                "(its record is damaged)"
+            } else {
+                "-"
+            };
+            let title = run
+                .title
+                .as_deref()
+                .or(run.plan.as_deref())
+                .unwrap_or(unreadable);
             let started = orchestrate_core::event::rfc3339(run.started_ms);
-            format!("{}  {status:<12} {started}  {}\n", run.run_id, output::one_line(title, 60))
+            format!(
+                "{}  {status:<12} {started}  {}\n",
+                run.run_id,
+                output::one_line(title, 60)
+            )
         })
         .collect();
     output::result(&lines)

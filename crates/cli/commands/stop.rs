@@ -15,13 +15,22 @@ use crate::show::output;
 pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let holder = store.lease(&run)?;
-    if let Some(Holder { pid, purpose: Purpose::Land, .. }) = holder {
+    if let Some(Holder {
+        pid,
+        purpose: Purpose::Land,
+        ..
+    }) = holder
+    {
         return Err(is_landing(&run, pid));
     }
     if holder.is_none() {
         let said = match store.state(&run)?.status {
-            RunStatus::Running => format!("no process works on it; `orchestrate resume {run}` continues it"),
-            RunStatus::Interrupted => format!("it is stopped already; `orchestrate resume {run}` continues it"),
+            RunStatus::Running => {
+                format!("no process works on it; `orchestrate resume {run}` continues it")
+            }
+            RunStatus::Interrupted => {
+                format!("it is stopped already; `orchestrate resume {run}` continues it")
+            }
             _ => "it has ended".to_owned(),
         };
         return if arguments.json.json {
@@ -36,7 +45,12 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
         (_, true) => StopLevel::Kill,
         _ => StopLevel::Stop,
     };
-    inbox::ask(&store, &run, &Request::Stop { level, holder }, arguments.json.json)
+    inbox::ask(
+        &store,
+        &run,
+        &Request::Stop { level, holder },
+        arguments.json.json,
+    )
 }
 
 /// Returns the error of a run that is landing, which takes no requests, with how to stop that.

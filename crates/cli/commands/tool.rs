@@ -1,7 +1,8 @@
 //! `tool run`: runs a command of the user's own with the records that a run keeps of its tools.
 //!
-//! Markers go to standard error and to the log of the repository's calls. A start is written before the command has
-//! any effect, and each start gets exactly one end: where this process was killed, the next call writes it.
+//! Markers go to standard error and to the log of the repository's calls. A start is written before
+//! the command has any effect, and each start gets exactly one end: where this process was killed,
+//! the next call writes it.
 
 mod call;
 mod call_audit;
@@ -34,7 +35,8 @@ use crate::show::output;
 const NOT_EXECUTABLE: u8 = 126;
 /// The exit code of shells for a command that is not found.
 const NOT_FOUND: u8 = 127;
-/// The exit code of a command that passed, but whose output was lost: that of a program that cannot write it.
+/// The exit code of a command that passed, but whose output was lost: that of a program that cannot
+/// write it.
 const OUTPUT_LOST: u8 = 1;
 /// What shells add to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
@@ -49,36 +51,63 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
     let state = context.directories()?.state;
     let surroundings = Surroundings::at(&context.directory, &state)?;
     if let Some(error) = surroundings.unreadable() {
-        output::warning(&format!("failed to {error}; the command runs as outside a repository"));
+        output::warning(&format!(
+            "failed to {error}; the command runs as outside a repository"
+        ));
     }
     // Before signals are held back: whoever waits for the end of an input can be interrupted.
     let mut call = Call::of(context, arguments, &surroundings)?;
     let interrupts = Interrupts::hold()?;
     let log = CallLog::open(surroundings.calls())?;
     let audit = CallAudit::of(context, surroundings.calls());
-    call.configuration(now()).map_or(Ok(()), |marker| emit(&log, &marker))?;
-    let cache = call.stores_or_replays().then(|| usable(Cache::open(&state))).flatten();
+    call.configuration(now())
+        .map_or(Ok(()), |marker| emit(&log, &marker))?;
+    let cache = call
+        .stores_or_replays()
+        .then(|| usable(Cache::open(&state)))
+        .flatten();
     if let Some(cache) = &cache
         && replayed(&call, cache, &log, &interrupts)?
     {
         // Nothing started, so the call has no number of its own.
-        let id = arguments.id.clone().unwrap_or_else(|| call.identity.key.as_str().to_owned());
-        audit.note(CommandEnd { cached: true, ..call.ended(&id, (0, None), (0, now())) });
+        let id = arguments
+            .id
+            .clone()
+            .unwrap_or_else(|| call.identity.key.as_str().to_owned());
+        audit.note(CommandEnd {
+            cached: true,
+            ..call.ended(&id, (0, None), (0, now()))
+        });
         return Ok(0);
     }
     let given = call.given.take().map_or(Ok(()), Given::start);
-    given
-        .map_err(|error| CommandError::new(ErrorKind::Failed, format!("failed to pass standard input on: {error}")))?;
+    given.map_err(|error| {
+        CommandError::new(
+            ErrorKind::Failed,
+            format!("failed to pass standard input on: {error}"),
+        )
+    })?;
     let id = arguments.id.clone().map_or_else(|| log.next_id(), Ok)?;
     let passage = Passage::new(cache.filter(|_| call.stores()).as_ref(), &call.identity);
-    let rc = start_to_end(&Started { call: &call, id, at: now(), audit: &audit }, &log, &interrupts, &passage)?;
+    let rc = start_to_end(
+        &Started {
+            call: &call,
+            id,
+            at: now(),
+            audit: &audit,
+        },
+        &log,
+        &interrupts,
+        &passage,
+    )?;
     if rc == 0 {
         store(&call, &surroundings, &passage);
     }
     Ok(rc)
 }
 
-/// Stores the result of a command that passed, if it has changed no file: a replay would pretend that it has.
+/// Stores the result of a command that passed, if it has changed no file: a replay would pretend
+/// that it has.
 fn store(call: &Call, surroundings: &Surroundings, passage: &Passage) {
     if !passage.is_recorded() {
         return;
@@ -93,11 +122,18 @@ fn store(call: &Call, surroundings: &Surroundings, passage: &Passage) {
 
 /// Returns what the cache gave. A cache that cannot be used keeps no command from running.
 fn usable<T>(given: Result<T, CacheError>) -> Option<T> {
-    given.map_err(|error| output::warning(&format!("failed to {error}; the cache is not used"))).ok()
+    given
+        .map_err(|error| output::warning(&format!("failed to {error}; the cache is not used")))
+        .ok()
 }
 
 /// Replays a stored result, if there is one and it may be replayed.
-fn replayed(call: &Call, cache: &Cache, log: &CallLog, interrupts: &Interrupts) -> Result<bool, CommandError> {
+fn replayed(
+    call: &Call,
+    cache: &Cache,
+    log: &CallLog,
+    interrupts: &Interrupts,
+) -> Result<bool, CommandError> {
     if !call.mode.reads() {
         return Ok(false);
     }
@@ -108,10 +144,21 @@ fn replayed(call: &Call, cache: &Cache, log: &CallLog, interrupts: &Interrupts) 
     let (cache_key, tool) = (call.identity.key.as_str().to_owned(), call.tool.clone());
     match usable(cache.look_up(&call.identity)) {
         Some(Lookup::Hit(mut entry)) => {
-            emit(log, &Marker::CacheHit { cache_key, tool, ts: now() })?;
+            emit(
+                log,
+                &Marker::CacheHit {
+                    cache_key,
+                    tool,
+                    ts: now(),
+                },
+            )?;
             interrupts.release();
-            let unreadable =
-                |error| CommandError::new(ErrorKind::Failed, format!("failed to read the stored result: {error}"));
+            let unreadable = |error| {
+                CommandError::new(
+                    ErrorKind::Failed,
+                    format!("failed to read the stored result: {error}"),
+                )
+            };
             let mut piece = Vec::new();
             while let Some(stream) = entry.next(&mut piece).map_err(unreadable)? {
                 let passed = match stream {
@@ -123,11 +170,21 @@ fn replayed(call: &Call, cache: &Cache, log: &CallLog, interrupts: &Interrupts) 
             return Ok(true);
         }
         Some(Lookup::Damaged(path)) => {
-            output::warning(&format!("a stored result was damaged and has been removed: {}", path.display()));
+            output::warning(&format!(
+                "a stored result was damaged and has been removed: {}",
+                path.display()
+            ));
         }
         Some(Lookup::Miss) | None => {}
     }
-    emit(log, &Marker::CacheMiss { cache_key, tool, ts: now() })?;
+    emit(
+        log,
+        &Marker::CacheMiss {
+            cache_key,
+            tool,
+            ts: now(),
+        },
+    )?;
     Ok(false)
 }
 
@@ -145,7 +202,12 @@ fn start_to_end(
     interrupts: &Interrupts,
     passage: &Passage,
 ) -> Result<u8, CommandError> {
-    let Started { call, id, at, audit } = started;
+    let Started {
+        call,
+        id,
+        at,
+        audit,
+    } = started;
     let open = log.begin(id, *at)?;
     emit(
         log,
@@ -158,8 +220,12 @@ fn start_to_end(
         },
     )?;
     let (to_output, to_errors) = passage.sinks();
-    let passed =
-        pass_through(&call.command, interrupts, Box::new(to_output), to_errors.map(|sink| Box::new(sink) as _));
+    let passed = pass_through(
+        &call.command,
+        interrupts,
+        Box::new(to_output),
+        to_errors.map(|sink| Box::new(sink) as _),
+    );
     let ended = now();
     let lost = passage.lost();
     let (rc, reason) = match outcome(&passed) {
@@ -171,10 +237,16 @@ fn start_to_end(
     audit.note(call.ended(id, (rc, reason), (duration_ms, ended)));
     let end = match reason {
         None => Marker::ended(id, rc.into(), duration_ms, ended),
-        reason => Marker::ToolEnd { id: id.clone(), rc: rc.into(), duration_ms, reason, ts: ended },
+        reason => Marker::ToolEnd {
+            id: id.clone(),
+            rc: rc.into(),
+            duration_ms,
+            reason,
+            ts: ended,
+        },
     };
-    // Whatever becomes of the log, the caller learns how the command ended. An end that is missing there is written
-    // by the next call.
+    // Whatever becomes of the log, the caller learns how the command ended. An end that is missing
+    // there is written by the next call.
     let line = output::redacted(&end.to_string());
     let logged = log.append(&line).and_then(|()| open.end());
     output::note(&line);
@@ -190,8 +262,14 @@ fn start_to_end(
     match passed {
         Ok(Passed::Interrupted { by_key: true }) => interrupts.end_process(),
         Ok(Passed::NotStarted(error)) => {
-            let program = call.command.first().map(|program| program.to_string_lossy().into_owned());
-            output::note(&format!("error: failed to start {}: {error}", program.unwrap_or_default()));
+            let program = call
+                .command
+                .first()
+                .map(|program| program.to_string_lossy().into_owned());
+            output::note(&format!(
+                "error: failed to start {}: {error}",
+                program.unwrap_or_default()
+            ));
         }
         Err(error) => output::note(&format!("error: failed to {error}")),
         Ok(_) => {}
@@ -204,7 +282,9 @@ fn outcome(passed: &Result<Passed, SandboxError>) -> (u8, Option<Reason>) {
     match passed {
         Ok(Passed::Ended(status)) => (code_of(*status), None),
         Ok(Passed::Interrupted { .. }) => (EXIT_INTERRUPTED, Some(Reason::Interrupted)),
-        Ok(Passed::NotStarted(error)) if error.kind() == std::io::ErrorKind::NotFound => (NOT_FOUND, None),
+        Ok(Passed::NotStarted(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            (NOT_FOUND, None)
+        }
         Ok(_) | Err(_) => (NOT_EXECUTABLE, None),
     }
 }
@@ -213,7 +293,8 @@ fn outcome(passed: &Result<Passed, SandboxError>) -> (u8, Option<Reason>) {
 fn code_of(status: ExitStatus) -> u8 {
     let by_signal = || status.signal().map(|signal| SIGNALLED + signal);
     let code = status.code().or_else(by_signal);
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_EXECUTABLE)
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(NOT_EXECUTABLE)
 }
 
 /// Writes a marker to the log, and then to standard error.

@@ -1,11 +1,13 @@
-//! `tools`: lists the tools that agents can be given, shows one, writes their reference, and checks `.tool` files.
+//! `tools`: lists the tools that agents can be given, shows one, writes their reference, and checks
+//! `.tool` files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{
-    CallLimits, Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, limits_of, tools_reference,
+    CallLimits, Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, limits_of,
+    tools_reference,
 };
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::{ToolCalls, ToolMetrics};
@@ -20,7 +22,8 @@ use crate::show::tool_files;
 
 /// How wide the names and the categories of a list are.
 const WIDTHS: (usize, usize) = (22, 9);
-/// The number of newest runs in which calls are counted: reading all of a long history would take a while.
+/// The number of newest runs in which calls are counted: reading all of a long history would take a
+/// while.
 const COUNTED_RUNS: usize = 20;
 /// How many events are read at once.
 const EVENTS_AT_ONCE: usize = 512;
@@ -33,22 +36,33 @@ pub(crate) fn execute(context: &Context, arguments: &ToolsArgs) -> Result<u8, Co
         ToolsCommand::List { category, json } => {
             let (found, facts) = with_facts(context, json.json)?;
             let registry = &found.registry;
-            let category = category.as_deref().map(|name| category_of(registry, name)).transpose()?;
+            let category = category
+                .as_deref()
+                .map(|name| category_of(registry, name))
+                .transpose()?;
             list(registry, &registry.tools(category.as_ref()), facts.as_ref())?;
         }
         ToolsCommand::Search { word, json } => {
             let (found, facts) = with_facts(context, json.json)?;
-            list(&found.registry, &found.registry.search(word), facts.as_ref())?;
+            list(
+                &found.registry,
+                &found.registry.search(word),
+                facts.as_ref(),
+            )?;
         }
         ToolsCommand::Info { name, json } => {
             let (found, facts) = with_facts(context, json.json)?;
             info(&found.registry, name, facts.as_ref())?;
         }
         ToolsCommand::Check { files, json } => return check(context, files, json.json),
-        ToolsCommand::Docs { format: DocsFormat::Md } => {
+        ToolsCommand::Docs {
+            format: DocsFormat::Md,
+        } => {
             output::result(&tools_reference(&tools(context)?.registry))?;
         }
-        ToolsCommand::Docs { format: DocsFormat::Json } => {
+        ToolsCommand::Docs {
+            format: DocsFormat::Json,
+        } => {
             let (found, facts) = with_facts(context, true)?;
             list(&found.registry, &found.registry.tools(None), facts.as_ref())?;
         }
@@ -65,31 +79,57 @@ struct Facts {
 }
 
 impl Facts {
-    /// Returns how often a tool ran in this repository's newest runs, how often with success, and how long it took.
+    /// Returns how often a tool ran in this repository's newest runs, how often with success, and
+    /// how long it took.
     fn use_of(&self, tool: &str) -> Value {
-        let ToolMetrics { usage_count, success_rate, p50, p95 } = self.calls.get(tool).cloned().unwrap_or_default();
+        let ToolMetrics {
+            usage_count,
+            success_rate,
+            p50,
+            p95,
+        } = self.calls.get(tool).cloned().unwrap_or_default();
         let rate = (usage_count > 0).then_some(success_rate);
         json!({"calls": usage_count, "success_rate": rate, "p50_ms": p50.as_millis(), "p95_ms": p95.as_millis()})
     }
 }
 
 /// Returns the tools that a run here would have, with what is said of them as JSON.
-fn with_facts(context: &Context, as_json: bool) -> Result<(FoundTools, Option<Facts>), CommandError> {
+fn with_facts(
+    context: &Context,
+    as_json: bool,
+) -> Result<(FoundTools, Option<Facts>), CommandError> {
     let found = tools(context)?;
     if !as_json {
         return Ok((found, None));
     }
     let loaded = context.load(Vec::new(), Layer::default())?;
-    let (never_replayed, limits) = (found.never_replayed.clone(), CallLimits::of(&loaded.run.tool_settings));
-    Ok((found, Some(Facts { never_replayed, limits, calls: calls(context)? })))
+    let (never_replayed, limits) = (
+        found.never_replayed.clone(),
+        CallLimits::of(&loaded.run.tool_settings),
+    );
+    Ok((
+        found,
+        Some(Facts {
+            never_replayed,
+            limits,
+            calls: calls(context)?,
+        }),
+    ))
 }
 
-/// Returns how the tools were used in this repository's newest runs; outside a repository, and before the first run,
-/// not at all.
+/// Returns how the tools were used in this repository's newest runs; outside a repository, and
+/// before the first run, not at all.
 fn calls(context: &Context) -> Result<BTreeMap<String, ToolMetrics>, CommandError> {
     let mut calls = ToolCalls::default();
-    let store = context.project().ok().map(|project| project.store()).transpose()?.flatten();
-    let Some(store) = store else { return Ok(calls.metrics()) };
+    let store = context
+        .project()
+        .ok()
+        .map(|project| project.store())
+        .transpose()?
+        .flatten();
+    let Some(store) = store else {
+        return Ok(calls.metrics());
+    };
     for run in store.runs()?.into_iter().take(COUNTED_RUNS) {
         let mut seen = 0;
         loop {
@@ -120,7 +160,11 @@ fn found(context: &Context) -> Result<FoundTools, CommandError> {
 }
 
 fn category_of(registry: &ToolRegistry, name: &str) -> Result<Category, CommandError> {
-    let mut known: Vec<String> = registry.tools(None).iter().map(|tool| tool.category().to_string()).collect();
+    let mut known: Vec<String> = registry
+        .tools(None)
+        .iter()
+        .map(|tool| tool.category().to_string())
+        .collect();
     known.sort_unstable();
     known.dedup();
     if known.iter().any(|category| category == name) {
@@ -131,9 +175,16 @@ fn category_of(registry: &ToolRegistry, name: &str) -> Result<Category, CommandE
 }
 
 /// Prints tools, as JSON with these facts.
-fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], facts: Option<&Facts>) -> Result<(), CommandError> {
+fn list(
+    registry: &ToolRegistry,
+    tools: &[&Arc<dyn Tool>],
+    facts: Option<&Facts>,
+) -> Result<(), CommandError> {
     if let Some(facts) = facts {
-        let all: Vec<Value> = tools.iter().map(|tool| object(registry, tool.as_ref(), facts)).collect();
+        let all: Vec<Value> = tools
+            .iter()
+            .map(|tool| object(registry, tool.as_ref(), facts))
+            .collect();
         return output::json(&all);
     }
     let mut text = String::new();
@@ -141,15 +192,24 @@ fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], facts: Option<&Facts>
     for tool in tools {
         let (name, category) = (tool.name(), tool.category());
         let about = output::one_line(tool.description(), SHOWN);
-        text.push_str(&format!("{name:<names$} {category:<categories$} {about}\n", category = category.as_str()));
+        text.push_str(&format!(
+            "{name:<names$} {category:<categories$} {about}\n",
+            category = category.as_str()
+        ));
     }
     output::result(&text)
 }
 
 fn info(registry: &ToolRegistry, name: &str, facts: Option<&Facts>) -> Result<(), CommandError> {
     let Some(tool) = registry.resolve(name) else {
-        let error = CommandError::usage(format!("there is no tool `{}`", output::one_line(name, SHOWN)));
-        return Err(error.hint(format!("similar tools: {}", registry.nearest(name).join(", "))));
+        let error = CommandError::usage(format!(
+            "there is no tool `{}`",
+            output::one_line(name, SHOWN)
+        ));
+        return Err(error.hint(format!(
+            "similar tools: {}",
+            registry.nearest(name).join(", ")
+        )));
     };
     if let Some(facts) = facts {
         return output::json(&object(registry, tool.as_ref(), facts));
@@ -173,31 +233,50 @@ fn described(tool: &dyn Tool) -> String {
     let parameters = serde_json::to_string_pretty(tool.schema()).unwrap_or_default();
     let mut text = format!("{}:\n{}", tool.name(), output::quoted(tool.description()));
     if tool.title() != tool.name() {
-        text.push_str(&format!("title: {}\n", output::one_line(tool.title(), SHOWN)));
+        text.push_str(&format!(
+            "title: {}\n",
+            output::one_line(tool.title(), SHOWN)
+        ));
     }
     if let Some(wrapping) = tool.wrapping() {
         text.push_str(&format!("wraps: {}\n", wrapping.tool));
-        let command =
-            wrapping.template.map(|template| format!("command: {}\n", output::one_line(template.as_str(), 200)));
+        let command = wrapping
+            .template
+            .map(|template| format!("command: {}\n", output::one_line(template.as_str(), 200)));
         text.push_str(&command.unwrap_or_default());
     }
     let (category, permission) = (tool.category(), tool.permission());
-    text.push_str(&format!("category: {category}\npermission: {permission}\nparameters: {parameters}\n"));
+    text.push_str(&format!(
+        "category: {category}\npermission: {permission}\nparameters: {parameters}\n"
+    ));
     text
 }
 
 /// Returns the second forms of a tool's names.
-fn second_forms<'a>(registry: &'a ToolRegistry, tool: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
-    registry.second_forms().filter(move |form| registry.names().canonical(form.name()) == tool)
+fn second_forms<'a>(
+    registry: &'a ToolRegistry,
+    tool: &'a str,
+) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
+    registry
+        .second_forms()
+        .filter(move |form| registry.names().canonical(form.name()) == tool)
 }
 
 fn object(registry: &ToolRegistry, tool: &dyn Tool, facts: &Facts) -> Value {
-    let forms: Vec<Value> = second_forms(registry, tool.name()).map(|form| of_tool(form.as_ref())).collect();
+    let forms: Vec<Value> = second_forms(registry, tool.name())
+        .map(|form| of_tool(form.as_ref()))
+        .collect();
     let mut object = of_tool(tool);
     if let Some(object) = object.as_object_mut() {
-        object.insert("aliases".to_owned(), registry.names().aliases_of(tool.name()).collect());
+        object.insert(
+            "aliases".to_owned(),
+            registry.names().aliases_of(tool.name()).collect(),
+        );
         object.insert("second_forms".to_owned(), json!(forms));
-        object.insert("cacheable".to_owned(), json!(!facts.never_replayed.iter().any(|name| name == tool.name())));
+        object.insert(
+            "cacheable".to_owned(),
+            json!(!facts.never_replayed.iter().any(|name| name == tool.name())),
+        );
         object.insert("limits".to_owned(), limits_of(tool, &facts.limits));
         object.insert("use".to_owned(), facts.use_of(tool.name()));
     }
@@ -221,16 +300,28 @@ fn of_tool(tool: &dyn Tool) -> Value {
 }
 
 fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, CommandError> {
-    let paths: Vec<PathBuf> = files.iter().map(|file| context.directory.join(file)).collect();
-    let top = context.project().ok().map(|project| project.workdir().to_owned());
+    let paths: Vec<PathBuf> = files
+        .iter()
+        .map(|file| context.directory.join(file))
+        .collect();
+    let top = context
+        .project()
+        .ok()
+        .map(|project| project.workdir().to_owned());
     let problems = found(context)?.check(&paths, top.as_deref())?;
     // As typed, so that a file can be opened from here.
     let of_file = |file: &PathBuf| {
         let shown = orchestrate_core::git_path::shown_path(&context.directory.join(file));
         let of_it = problems.iter().filter(move |problem| problem.file == shown);
-        of_it.map(|problem| ToolFileProblem { file: file.display().to_string(), ..problem.clone() }).collect::<Vec<_>>()
+        of_it
+            .map(|problem| ToolFileProblem {
+                file: file.display().to_string(),
+                ..problem.clone()
+            })
+            .collect::<Vec<_>>()
     };
-    let checked: Vec<(&PathBuf, Vec<ToolFileProblem>)> = files.iter().map(|file| (file, of_file(file))).collect();
+    let checked: Vec<(&PathBuf, Vec<ToolFileProblem>)> =
+        files.iter().map(|file| (file, of_file(file))).collect();
     if as_json {
         let all: Vec<Value> = checked
             .iter()
@@ -245,10 +336,14 @@ fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, Comm
             let name = file.display().to_string();
             match problems.is_empty() {
                 true => output::line(&format!("{}: ok", output::one_line(&name, 200)))?,
-                false => problems.iter().try_for_each(|problem| output::line(&tool_files::line(problem)))?,
+                false => problems
+                    .iter()
+                    .try_for_each(|problem| output::line(&tool_files::line(problem)))?,
             }
         }
     }
-    let is_wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
+    let is_wrong = problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Error);
     Ok(if is_wrong { EXIT_USAGE } else { EXIT_OK })
 }

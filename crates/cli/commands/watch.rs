@@ -1,4 +1,5 @@
-//! `watch`: shows live what another process does on a run, until it no longer works on it, and then the run's state.
+//! `watch`: shows live what another process does on a run, until it no longer works on it, and then
+//! the run's state.
 
 use orchestrate_coordinator::Archive;
 use orchestrate_core::request::{Holder, Purpose};
@@ -31,35 +32,57 @@ enum Watched {
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let format = if arguments.json.json { Format::StreamJson } else { Format::Text };
-    let style = Style { format, quiet: false, verbose: arguments.verbose, terminal: context.terminal };
+    let format = if arguments.json.json {
+        Format::StreamJson
+    } else {
+        Format::Text
+    };
+    let style = Style {
+        format,
+        quiet: false,
+        verbose: arguments.verbose,
+        terminal: context.terminal,
+    };
     // Before anything that takes time: what is recorded from now on is shown.
     let state = store.state(&run)?;
     let runs = context.runs()?;
     let watched = run::runtime()?.block_on(watch(&runs, &store, state, style))?;
     match (watched, format) {
         (Watched::Left(exit_code), _) => {
-            output::note(&format!("run {run} goes on; `orchestrate stop {run}` stops it"));
+            output::note(&format!(
+                "run {run} goes on; `orchestrate stop {run}` stops it"
+            ));
             Ok(exit_code)
         }
         (Watched::ToItsEnd(false), _) => Ok(0),
         (Watched::ToItsEnd(true), Format::StreamJson) => {
             let standing = store.standing(&run)?;
-            let last = run::last_line(&standing.report(), standing.state.updated_ms, standing.state.seq);
+            let last = run::last_line(
+                &standing.report(),
+                standing.state.updated_ms,
+                standing.state.seq,
+            );
             output::json(&last).map(|()| 0)
         }
         (Watched::ToItsEnd(true), _) => status::show(context, (&store, &run), false).map(|()| 0),
     }
 }
 
-/// Shows what waits for the user already, and the events that are recorded from now on, while a process works on the
-/// run.
-async fn watch(runs: &Archive, store: &Store, mut state: RunState, style: Style) -> Result<Watched, CommandError> {
+/// Shows what waits for the user already, and the events that are recorded from now on, while a
+/// process works on the run.
+async fn watch(
+    runs: &Archive,
+    store: &Store,
+    mut state: RunState,
+    style: Style,
+) -> Result<Watched, CommandError> {
     let run = &state.run_id.clone();
     let mut signals = Signals::listen()?;
     let mut display = Display::new(style);
     if worker(store, run)?.is_some() {
-        progress::waiting_for_user(&state).iter().for_each(|line| display.note(line));
+        progress::waiting_for_user(&state)
+            .iter()
+            .for_each(|line| display.note(line));
     }
     let mut looks = tokio::time::interval(TICK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -89,14 +112,18 @@ async fn watch(runs: &Archive, store: &Store, mut state: RunState, style: Style)
 
 /// Returns the process that works on the run's tasks.
 fn worker(store: &Store, run: &RunId) -> Result<Option<Holder>, CommandError> {
-    Ok(store.lease(run)?.filter(|holder| holder.purpose == Purpose::Run))
+    Ok(store
+        .lease(run)?
+        .filter(|holder| holder.purpose == Purpose::Run))
 }
 
 /// Reads the next events and applies them to the state.
 fn catch_up(store: &Store, state: &mut RunState) -> Result<Vec<Recorded>, CommandError> {
     let facts = store.events(&state.run_id, state.seq, FACTS_AT_ONCE)?;
     for fact in &facts {
-        state.apply(fact).map_err(|error| CommandError::internal(error.to_string()))?;
+        state
+            .apply(fact)
+            .map_err(|error| CommandError::internal(error.to_string()))?;
     }
     Ok(facts)
 }

@@ -1,4 +1,5 @@
-//! Shows a run in progress: live lines on a terminal, plain lines elsewhere, events as JSON on standard output.
+//! Shows a run in progress: live lines on a terminal, plain lines elsewhere, events as JSON on
+//! standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -49,7 +50,8 @@ pub(crate) struct Display {
     style: Style,
     live: Option<Live>,
     markers: RunMarkers,
-    /// The agents of the events that were shown, each with the number of its newest, until the state contains that.
+    /// The agents of the events that were shown, each with the number of its newest, until the
+    /// state contains that.
     news: BTreeMap<TaskId, u64>,
     /// The agents that the user has been told to be flagged.
     flagged: BTreeSet<TaskId>,
@@ -62,12 +64,22 @@ pub(crate) struct Display {
 impl Display {
     /// Starts to show a run.
     pub(crate) fn new(style: Style) -> Display {
-        let live = (style.terminal.live && !style.quiet && !style.verbose).then(|| Live::new(style.terminal.branches));
+        let live = (style.terminal.live && !style.quiet && !style.verbose)
+            .then(|| Live::new(style.terminal.branches));
         let (markers, news, flagged) = (RunMarkers::default(), BTreeMap::new(), BTreeSet::new());
-        Display { style, live, markers, news, flagged, deaf: false, lost: None }
+        Display {
+            style,
+            live,
+            markers,
+            news,
+            flagged,
+            deaf: false,
+            lost: None,
+        }
     }
 
-    /// Shows events that have become durable. A failed write does not stop the run; its error is kept for the end.
+    /// Shows events that have become durable. A failed write does not stop the run; its error is
+    /// kept for the end.
     pub(crate) fn facts(&mut self, facts: &[Recorded]) {
         for fact in facts {
             if let Some(task) = fact.event.task() {
@@ -105,7 +117,9 @@ impl Display {
             Format::StreamJson if !is_last(&fact.event) => output::json(&fact.stream_json()),
             Format::Markers => {
                 let lines = self.markers.apply(fact);
-                lines.iter().try_for_each(|marker| output::line(&marker.to_string()))
+                lines
+                    .iter()
+                    .try_for_each(|marker| output::line(&marker.to_string()))
             }
             Format::StreamJson | Format::Text | Format::Json => Ok(()),
         }
@@ -114,7 +128,10 @@ impl Display {
     /// Shows the state of the run, and says of agents that they are flagged since the last time.
     pub(crate) fn state(&mut self, state: &RunState) {
         let lines = self.newly_flagged(state);
-        lines.iter().filter(|_| !self.style.quiet).for_each(|line| output::note(line));
+        lines
+            .iter()
+            .filter(|_| !self.style.quiet)
+            .for_each(|line| output::note(line));
         if let Some(live) = &mut self.live {
             live.show(state);
         }
@@ -122,9 +139,14 @@ impl Display {
 
     /// Returns a line for each agent with news that is flagged, and was not before.
     fn newly_flagged(&mut self, state: &RunState) -> Vec<String> {
-        let line = |agent: &TaskId| table::flagged(agent, state.taint(agent).as_ref()).trim_end().to_owned();
+        let line = |agent: &TaskId| {
+            table::flagged(agent, state.taint(agent).as_ref())
+                .trim_end()
+                .to_owned()
+        };
         let of_agents = self.news.keys().map(|agent| (agent, line(agent)));
-        let new = of_agents.filter(|(agent, line)| !line.is_empty() && self.flagged.insert((*agent).clone()));
+        let new = of_agents
+            .filter(|(agent, line)| !line.is_empty() && self.flagged.insert((*agent).clone()));
         let lines = new.map(|(_, line)| line).collect();
         self.news.retain(|_, seq| *seq > state.seq);
         lines
@@ -151,12 +173,15 @@ impl Display {
         ticks
     }
 
-    /// Shows the last line of each check that runs: animated, or where that is not possible if it runs for long.
+    /// Shows the last line of each check that runs: animated, or where that is not possible if it
+    /// runs for long.
     pub(crate) fn checks(&mut self, running: &[RunningCheck]) {
         if let Some(live) = &mut self.live {
             return live.tick(running);
         }
-        let long = running.iter().filter(|check| check.elapsed >= STILL_RUNNING && !self.style.quiet);
+        let long = running
+            .iter()
+            .filter(|check| check.elapsed >= STILL_RUNNING && !self.style.quiet);
         for line in long.map(progress::still_running_line).collect::<Vec<_>>() {
             self.note(&line);
         }
@@ -167,7 +192,8 @@ impl Display {
         output::note(line);
     }
 
-    /// Removes the live lines; returns whether standard output is still read, or the error of a failed write.
+    /// Removes the live lines; returns whether standard output is still read, or the error of a
+    /// failed write.
     pub(crate) fn end(self) -> Result<bool, CommandError> {
         if let Some(mut live) = self.live {
             live.clear();
@@ -175,13 +201,15 @@ impl Display {
         self.lost.map_or(Ok(!self.deaf), Err)
     }
 
-    /// Records that the terminal is gone; a result that does not go to the terminal is still written.
+    /// Records that the terminal is gone; a result that does not go to the terminal is still
+    /// written.
     pub(crate) fn hang_up(&mut self) {
         self.deaf |= self.style.terminal.shows_results;
     }
 }
 
-/// Reports whether the event ends the run: the caller prints the whole report instead, as the last line.
+/// Reports whether the event ends the run: the caller prints the whole report instead, as the last
+/// line.
 fn is_last(event: &Event) -> bool {
     matches!(event, Event::RunFinished { .. })
 }
@@ -190,14 +218,23 @@ fn is_last(event: &Event) -> bool {
 fn annotation(event: &Event) -> Option<String> {
     let (level, task, what, message) = match event {
         Event::TaskFailed { task, message, .. } => ("error", task, " failed", message.as_str()),
-        Event::TaskConflicted { task, cause: ReturnCause::Conflict, message } => {
-            ("error", task, " conflicts", message.as_str())
+        Event::TaskConflicted {
+            task,
+            cause: ReturnCause::Conflict,
+            message,
+        } => ("error", task, " conflicts", message.as_str()),
+        Event::TaskConflicted { task, message, .. } => {
+            ("error", task, " is not merged", message.as_str())
         }
-        Event::TaskConflicted { task, message, .. } => ("error", task, " is not merged", message.as_str()),
-        Event::ModelRejected { task, error, .. } => ("error", task, " waits for another key", error.as_str()),
+        Event::ModelRejected { task, error, .. } => {
+            ("error", task, " waits for another key", error.as_str())
+        }
         Event::ReviewRequested { task } => ("notice", task, "", "waits for review"),
         _ => return None,
     };
     let title = output::workflow_property(&format!("task {task}{what}"));
-    Some(format!("::{level} title={title}::{}", output::workflow_data(message)))
+    Some(format!(
+        "::{level} title={title}::{}",
+        output::workflow_data(message)
+    ))
 }

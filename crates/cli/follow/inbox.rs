@@ -1,7 +1,7 @@
 //! Sends a request to the coordinator of a run, or takes the run over if it has none.
 //!
-//! A request is carried out once, whichever process does it: a request that was sent keeps its number when the run is
-//! taken over.
+//! A request is carried out once, whichever process does it: a request that was sent keeps its
+//! number when the run is taken over.
 
 use std::time::Duration;
 
@@ -22,13 +22,15 @@ use crate::follow::run::Followed;
 use crate::show::hints::next_step;
 use crate::show::output;
 
-/// How long a live coordinator may take to answer: it is woken at once, and answers between two events.
+/// How long a live coordinator may take to answer: it is woken at once, and answers between two
+/// events.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often to check that the coordinator is still alive.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often a request follows a run to another process, because that process took the run first, or has ended.
+/// How often a request follows a run to another process, because that process took the run first,
+/// or has ended.
 const HANDS: usize = 8;
 
 /// A request to a run, with its number once it has been sent.
@@ -40,7 +42,12 @@ struct Asked<'a> {
 }
 
 /// Sends a request to a live coordinator and prints its answer, or that the run has ended.
-pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) -> Result<u8, CommandError> {
+pub(crate) fn ask(
+    store: &Store,
+    run: &RunId,
+    request: &Request,
+    as_json: bool,
+) -> Result<u8, CommandError> {
     let id = send(store, run, request)?;
     match answer(store, run, id)? {
         Some(answer) => say(answer, run, as_json),
@@ -51,8 +58,8 @@ pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) 
 
 /// Sends a request; without a live coordinator, takes the run over and returns the run's exit code.
 ///
-/// The process that works on the run may change at any moment: the request goes to the newest one, and is carried out
-/// here if that one ends without an answer.
+/// The process that works on the run may change at any moment: the request goes to the newest one,
+/// and is carried out here if that one ends without an answer.
 pub(crate) fn ask_or_take_over(
     context: &Context,
     (store, run): (&Store, &RunId),
@@ -62,29 +69,54 @@ pub(crate) fn ask_or_take_over(
     let mut sent = None;
     for _ in 0..HANDS {
         if store.lease(run)?.is_some() {
-            let id = if let Some(id) = sent { id } else { *sent.insert(send(store, run, request)?) };
+            let id = if let Some(id) = sent {
+                id
+            } else {
+                *sent.insert(send(store, run, request)?)
+            };
             if let Some(answer) = answer(store, run, id)? {
-                let format = typed.into_iter().find(|(name, _)| *name == "output_format").map(|(_, format)| format);
+                let format = typed
+                    .into_iter()
+                    .find(|(name, _)| *name == "output_format")
+                    .map(|(_, format)| format);
                 let format = format.or_else(|| context.output_format());
-                return say(answer, run, matches!(format.as_deref(), Some("json" | "stream-json")));
+                return say(
+                    answer,
+                    run,
+                    matches!(format.as_deref(), Some("json" | "stream-json")),
+                );
             }
             if store.lease(run)?.is_some() {
                 return Err(unanswered(run));
             }
         }
-        if let Some(code) = take_over(context, &Asked { store, run, request, sent }, typed.clone())? {
+        if let Some(code) = take_over(
+            context,
+            &Asked {
+                store,
+                run,
+                request,
+                sent,
+            },
+            typed.clone(),
+        )? {
             return Ok(code);
         }
     }
     let message = format!("run {run} is changing coordinators, and none of them has answered");
-    Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows its state")))
+    Err(CommandError::new(ErrorKind::Failed, message)
+        .hint(format!("`orchestrate status {run}` shows its state")))
 }
 
-/// Records a request for the process that works on the run; fails if that process has another purpose, such as
-/// landing.
+/// Records a request for the process that works on the run; fails if that process has another
+/// purpose, such as landing.
 fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, CommandError> {
     match store.lease(run)? {
-        Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held { run: run.clone(), holder }.into()),
+        Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held {
+            run: run.clone(),
+            holder,
+        }
+        .into()),
         _ => Ok(store.send(run, request)?),
     }
 }
@@ -103,11 +135,14 @@ fn answer(store: &Store, run: &RunId, id: InboxId) -> Result<Option<Reply>, Comm
 }
 
 fn unanswered(run: &RunId) -> CommandError {
-    let message = format!("run {run} has not answered yet; the request is recorded and will be carried out");
-    CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
+    let message =
+        format!("run {run} has not answered yet; the request is recorded and will be carried out");
+    CommandError::new(ErrorKind::Failed, message)
+        .hint(format!("`orchestrate status {run}` shows it"))
 }
 
-/// Takes the run over for a request; `None` if another process was quicker, or has answered it before it ended.
+/// Takes the run over for a request; `None` if another process was quicker, or has answered it
+/// before it ended.
 fn take_over(
     context: &Context,
     asked: &Asked<'_>,
@@ -125,12 +160,16 @@ fn take_over(
     let tier = run::tier(&coordinator, &loaded.switches_given);
     let ended = runtime.block_on(carry_out(&coordinator, asked, (style, &tier), state.seq));
     runtime.shutdown_background();
-    ended?.map(|followed| landing::finish(context, &loaded, followed)).transpose()
+    ended?
+        .map(|followed| landing::finish(context, &loaded, followed))
+        .transpose()
 }
 
 async fn carry_out(
     coordinator: &Coordinator,
-    Asked { run, request, sent, .. }: &Asked<'_>,
+    Asked {
+        run, request, sent, ..
+    }: &Asked<'_>,
     (style, tier): (Style, &str),
     begun: u64,
 ) -> Result<Option<Followed>, CommandError> {
@@ -140,7 +179,11 @@ async fn carry_out(
         Some(id) => coordinator.resume_with_sent(run, *id, request).await,
     };
     match taken {
-        Err(CoordinatorError::Journal(JournalError::Held { holder, .. })) if holder.purpose == Purpose::Run => Ok(None),
+        Err(CoordinatorError::Journal(JournalError::Held { holder, .. }))
+            if holder.purpose == Purpose::Run =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error.into()),
         Ok(Takeover::Answered) => Ok(None),
         Ok(Takeover::Refused(why)) => Err(refusal(run, &why)),

@@ -1,7 +1,9 @@
-//! What follows a run if its settings ask for it: landing, also for the command `land`, and the file of its plan.
+//! What follows a run if its settings ask for it: landing, also for the command `land`, and the
+//! file of its plan.
 
 use orchestrate_coordinator::{
-    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, ResultRefusal, RunningChecks,
+    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed,
+    ResultRefusal, RunningChecks,
 };
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::report::{outcome_if_not_landed, status_name};
@@ -21,9 +23,13 @@ use crate::show::progress::short;
 /// The hooks that look at the files of a commit before it is made.
 const BEFORE_COMMIT: [&str; 2] = ["pre-commit", "pre-merge-commit"];
 
-/// Lands a run that has ended and writes the plan that it has made, if its settings ask for it; prints its report, and
-/// returns the exit code.
-pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed) -> Result<u8, CommandError> {
+/// Lands a run that has ended and writes the plan that it has made, if its settings ask for it;
+/// prints its report, and returns the exit code.
+pub(crate) fn finish(
+    context: &Context,
+    loaded: &Loaded,
+    mut followed: Followed,
+) -> Result<u8, CommandError> {
     let state = followed.state()?;
     let planned = planned::write_due(&state);
     if let Ok(Some(path)) = &planned {
@@ -31,7 +37,12 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
         followed.report.plan_file = Some(shown.display().to_string());
     }
     let landed = bring_due(context, loaded, &state);
-    for error in planned.as_ref().err().into_iter().chain(landed.as_ref().err()) {
+    for error in planned
+        .as_ref()
+        .err()
+        .into_iter()
+        .chain(landed.as_ref().err())
+    {
         not_landed(&mut followed.report, error);
     }
     let printed = followed.print();
@@ -40,17 +51,26 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
     }
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {
-            landed.warnings.iter().for_each(|warning| output::warning(warning));
+            landed
+                .warnings
+                .iter()
+                .for_each(|warning| output::warning(warning));
             output::note(words(landed, false, false).trim_end());
         }),
-        // The report has the exit code already, and stays the only JSON object: the error goes to standard error.
+        // The report has the exit code already, and stays the only JSON object: the error goes to
+        // standard error.
         Err(error) => output::drawn(&error.render(context.terminal)),
     }
     printed
 }
 
-/// Lands a run if its settings ask for it, it has succeeded, and there is nothing in it that a person should look at.
-fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Option<Landed>, CommandError> {
+/// Lands a run if its settings ask for it, it has succeeded, and there is nothing in it that a
+/// person should look at.
+fn bring_due(
+    context: &Context,
+    loaded: &Loaded,
+    state: &RunState,
+) -> Result<Option<Landed>, CommandError> {
     if !state.is_to_be_landed() {
         return Ok(None);
     }
@@ -62,15 +82,22 @@ fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Opt
     bring(context, loaded, &state.run_id).map(Some)
 }
 
-/// Sets the status and exit code of a report to those of the failed landing of its run, which succeeded.
+/// Sets the status and exit code of a report to those of the failed landing of its run, which
+/// succeeded.
 fn not_landed(report: &mut Report, error: &CommandError) {
     let (status, code) = outcome_if_not_landed(error.exit_code());
     (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
 }
 
 /// Lands a run.
-pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
-    until_signalled(context, loaded, async |runs, options| runs.land(run, &options).await)
+pub(crate) fn bring(
+    context: &Context,
+    loaded: &Loaded,
+    run: &RunId,
+) -> Result<Landed, CommandError> {
+    until_signalled(context, loaded, async |runs, options| {
+        runs.land(run, &options).await
+    })
 }
 
 /// Lands, or undoes a landing, unless a signal asks to stop before anything has moved.
@@ -81,14 +108,26 @@ pub(crate) fn until_signalled(
 ) -> Result<Landed, CommandError> {
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
-    let options = LandOptions { cancel: attention.cancel.clone(), ..options };
-    let (style, running) = (style(&loaded.resolved, context.terminal), runs.running_checks());
+    let options = LandOptions {
+        cancel: attention.cancel.clone(),
+        ..options
+    };
+    let (style, running) = (
+        style(&loaded.resolved, context.terminal),
+        runs.running_checks(),
+    );
     let shown = async { showing(style, &running, act(&runs, options)).await };
-    runtime()?.block_on(shown).map_err(|error| interruptible(error, &attention))
+    runtime()?
+        .block_on(shown)
+        .map_err(|error| interruptible(error, &attention))
 }
 
 /// Waits for an operation, and shows meanwhile the last line of each check that it runs.
-async fn showing<T>(style: Style, running: &RunningChecks, operation: impl Future<Output = T>) -> T {
+async fn showing<T>(
+    style: Style,
+    running: &RunningChecks,
+    operation: impl Future<Output = T>,
+) -> T {
     tokio::pin!(operation);
     let mut display = Display::new(style);
     let mut ticks = display.ticks();
@@ -96,7 +135,8 @@ async fn showing<T>(style: Style, running: &RunningChecks, operation: impl Futur
         tokio::select! {
             biased;
             ended = &mut operation => {
-                // What is said of the landing is written afterwards, and fails then if nobody reads it.
+                // What is said of the landing is written afterwards, and fails then if nobody reads
+                // it.
                 let _ = display.end();
                 return ended;
             }
@@ -118,11 +158,25 @@ pub(crate) fn interruptible(error: CoordinatorError, attention: &Attention) -> C
 
 fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?;
-    let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
+    let runs = if loaded.resolved.is_on("quiet") {
+        runs
+    } else {
+        runs.telling(output::note)
+    };
     let write_back = !loaded.resolved.is_on("no_write_back");
     let (directory, style, cancel) = (context.directory.clone(), LandStyle::Merge, Cancel::new());
     let message = message(loaded)?;
-    Ok((runs, LandOptions { directory, write_back, style, message, hooks: false, cancel }))
+    Ok((
+        runs,
+        LandOptions {
+            directory,
+            write_back,
+            style,
+            message,
+            hooks: false,
+            cancel,
+        },
+    ))
 }
 
 /// Returns the template of the landing's message.
@@ -132,9 +186,16 @@ pub(crate) fn message(loaded: &Loaded) -> Result<Option<MessageTemplate>, Comman
     parsed.map_err(|unknown| CommandError::usage(format!("failed to {unknown}")))
 }
 
-/// Describes the result of landing, or of undoing it, for people; `hooks` says whether hooks were asked for.
+/// Describes the result of landing, or of undoing it, for people; `hooks` says whether hooks were
+/// asked for.
 pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
-    let Landed { run, branch, from, to, .. } = landed;
+    let Landed {
+        run,
+        branch,
+        from,
+        to,
+        ..
+    } = landed;
     let (from, to) = (short(from.as_str()), short(to.as_str()));
     let moved = format!("run {run} has landed: {branch} went from {from} to {to}");
     let mut text = match landed.brought {
@@ -161,16 +222,25 @@ pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
     }
     match &landed.boxes {
         Boxes::Written(path) => {
-            let done = if undone { "are as before" } else { "were ticked; the edit is not committed" };
+            let done = if undone {
+                "are as before"
+            } else {
+                "were ticked; the edit is not committed"
+            };
             text.push_str(&format!("the boxes in {} {done}\n", path.display()));
         }
-        Boxes::Left { plan, reason } => text.push_str(&format!("the boxes in {plan} were left unchanged: {reason}\n")),
+        Boxes::Left { plan, reason } => text.push_str(&format!(
+            "the boxes in {plan} were left unchanged: {reason}\n"
+        )),
         Boxes::Nothing => {}
     }
     let next = match (undone, from == to) {
         (true, _) => vec![format!("orchestrate land {run}")],
         (false, true) => Vec::new(),
-        (false, false) => vec![format!("orchestrate land --undo {run}"), format!("orchestrate clean {run}")],
+        (false, false) => vec![
+            format!("orchestrate land --undo {run}"),
+            format!("orchestrate clean {run}"),
+        ],
     };
     text.push_str(&next::render(&next));
     text
@@ -178,10 +248,16 @@ pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
 
 /// Names the hooks that were not run, and says why, or how to have them run.
 fn not_run(hooks: &[&str], were_asked_for: bool) -> String {
-    let (before, others): (Vec<&str>, Vec<&str>) = hooks.iter().copied().partition(|hook| BEFORE_COMMIT.contains(hook));
+    let (before, others): (Vec<&str>, Vec<&str>) = hooks
+        .iter()
+        .copied()
+        .partition(|hook| BEFORE_COMMIT.contains(hook));
     let mut reasons = Vec::new();
     if !before.is_empty() {
-        reasons.push(format!("{} would not find the merged files, so no landing runs it", before.join(", ")));
+        reasons.push(format!(
+            "{} would not find the merged files, so no landing runs it",
+            before.join(", ")
+        ));
     }
     if !others.is_empty() {
         let others = others.join(", ");
@@ -190,7 +266,11 @@ fn not_run(hooks: &[&str], were_asked_for: bool) -> String {
             false => format!("`--hooks` runs {others}"),
         });
     }
-    format!("hooks not run: {} ({})\n", hooks.join(", "), reasons.join("; "))
+    format!(
+        "hooks not run: {} ({})\n",
+        hooks.join(", "),
+        reasons.join("; ")
+    )
 }
 
 #[cfg(test)]
@@ -217,7 +297,10 @@ mod tests {
             ),
         ];
         for (hooks, were_asked_for, expected) in table {
-            assert_eq!(not_run(hooks, were_asked_for), format!("hooks not run: {expected}\n"));
+            assert_eq!(
+                not_run(hooks, were_asked_for),
+                format!("hooks not run: {expected}\n")
+            );
         }
     }
 }

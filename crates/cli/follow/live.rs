@@ -1,7 +1,9 @@
-//! The lines of a run that are redrawn on a terminal: one for each agent that works or waits, and the total.
+//! The lines of a run that are redrawn on a terminal: one for each agent that works or waits, and
+//! the total.
 //!
-//! Their times are those of the journal, so that they are the same for all who watch a run, whenever they have begun.
-//! They always fit the rows and columns of the screen, so that [`output`] can erase them at any time.
+//! Their times are those of the journal, so that they are the same for all who watch a run,
+//! whenever they have begun. They always fit the rows and columns of the screen, so that [`output`]
+//! can erase them at any time.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -50,7 +52,13 @@ struct Line {
 impl Live {
     /// Creates the lines, with none on the screen yet.
     pub(crate) fn new(branches: Branches) -> Live {
-        Live { branches, ticks: 0, newest: None, lines: Vec::new(), checks: Vec::new() }
+        Live {
+            branches,
+            ticks: 0,
+            newest: None,
+            lines: Vec::new(),
+            checks: Vec::new(),
+        }
     }
 
     /// Shows the state of the run.
@@ -69,7 +77,9 @@ impl Live {
     /// Draws the next frame of the animation, with the last lines of the checks that run.
     pub(crate) fn tick(&mut self, running: &[RunningCheck]) {
         let (height, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
-        let room = height.saturating_sub(self.lines.len() + RESERVED_ROWS).min(MOST_CHECKS);
+        let room = height
+            .saturating_sub(self.lines.len() + RESERVED_ROWS)
+            .min(MOST_CHECKS);
         self.checks = running.iter().take(room).map(line_of_check).collect();
         self.ticks += 1;
         self.draw(columns);
@@ -83,28 +93,52 @@ impl Live {
     }
 
     fn draw(&self, columns: usize) {
-        let spinner = SPINNER.get(self.ticks % SPINNER.len()).copied().unwrap_or(' ');
-        let since = self.newest.map_or(Duration::ZERO, |(_, recorded)| recorded.elapsed());
-        let fitted = |Line { text, worked, goes_on }: &Line| {
-            fitted_line(spinner, text, if *goes_on { *worked + since } else { *worked }, columns)
+        let spinner = SPINNER
+            .get(self.ticks % SPINNER.len())
+            .copied()
+            .unwrap_or(' ');
+        let since = self
+            .newest
+            .map_or(Duration::ZERO, |(_, recorded)| recorded.elapsed());
+        let fitted = |Line {
+                          text,
+                          worked,
+                          goes_on,
+                      }: &Line| {
+            fitted_line(
+                spinner,
+                text,
+                if *goes_on { *worked + since } else { *worked },
+                columns,
+            )
         };
         // The time of a check is its own, since nothing is recorded of it until it ends.
-        let of_check = |Line { text, worked, .. }: &Line| fitted_line(spinner, text, *worked, columns);
+        let of_check =
+            |Line { text, worked, .. }: &Line| fitted_line(spinner, text, *worked, columns);
         let (agents, total) = self.lines.split_at(self.lines.len().saturating_sub(1));
-        let shown = agents.iter().map(fitted).chain(self.checks.iter().map(of_check));
+        let shown = agents
+            .iter()
+            .map(fitted)
+            .chain(self.checks.iter().map(of_check));
         output::live(shown.chain(total.iter().map(fitted)).collect());
     }
 }
 
 /// Returns the line of a check that runs.
 fn line_of_check(check: &RunningCheck) -> Line {
-    Line { text: progress::running_line(check), worked: check.elapsed, goes_on: false }
+    Line {
+        text: progress::running_line(check),
+        worked: check.elapsed,
+        goes_on: false,
+    }
 }
 
-/// Returns the moment of a date, as far as the machine's clock has not been changed since; now if it is too long ago.
+/// Returns the moment of a date, as far as the machine's clock has not been changed since; now if
+/// it is too long ago.
 fn moment(date_ms: u64) -> Instant {
     let now = Instant::now();
-    now.checked_sub(Duration::from_millis(unix_ms().saturating_sub(date_ms))).unwrap_or(now)
+    now.checked_sub(Duration::from_millis(unix_ms().saturating_sub(date_ms)))
+        .unwrap_or(now)
 }
 
 /// Returns the lines that fit into `height` rows.
@@ -112,15 +146,23 @@ fn lines_of(state: &RunState, branches: Branches, height: usize) -> Vec<Line> {
     let rows = rows_of(state, branches);
     let (shown, hidden) = rows.split_at(height.saturating_sub(RESERVED_ROWS).min(rows.len()));
     let is_tree = tree::has_children(&rows);
-    let agents = shown.iter().map(|Row { branches, item: record }| Line {
-        text: match is_tree {
-            true => progress::tree_line(branches, record, &state.liveness(record, true)),
-            false => progress::agent_line(record),
+    let agents = shown.iter().map(
+        |Row {
+             branches,
+             item: record,
+         }| Line {
+            text: match is_tree {
+                true => progress::tree_line(branches, record, &state.liveness(record, true)),
+                false => progress::agent_line(record),
+            },
+            worked: Duration::from_millis(state.worked_ms_on(record)),
+            goes_on: record.is_at_work(),
         },
-        worked: Duration::from_millis(state.worked_ms_on(record)),
-        goes_on: record.is_at_work(),
-    });
-    let hidden = hidden.iter().filter(|row| progress::is_under_way(row.item)).count();
+    );
+    let hidden = hidden
+        .iter()
+        .filter(|row| progress::is_under_way(row.item))
+        .count();
     let total = Line {
         text: progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden)),
         worked: Duration::from_millis(state.worked_ms()),
@@ -129,19 +171,31 @@ fn lines_of(state: &RunState, branches: Branches, height: usize) -> Vec<Line> {
     agents.chain([total]).collect()
 }
 
-/// Returns what has a line: the agents that work or wait, the children that have not ended, and the agents above them.
+/// Returns what has a line: the agents that work or wait, the children that have not ended, and the
+/// agents above them.
 fn rows_of(state: &RunState, branches: Branches) -> Vec<Row<&TaskRecord>> {
-    let is_open = |record: &TaskRecord| record.parent.is_some() && state.liveness(record, true) != Liveness::IdleDone;
+    let is_open = |record: &TaskRecord| {
+        record.parent.is_some() && state.liveness(record, true) != Liveness::IdleDone
+    };
     let mut shown: BTreeSet<&TaskId> = BTreeSet::new();
-    for record in state.tasks().filter(|record| progress::is_under_way(record) || is_open(record)) {
+    for record in state
+        .tasks()
+        .filter(|record| progress::is_under_way(record) || is_open(record))
+    {
         let mut at = Some(record);
         // What is above an agent that is shown already is shown, too.
         while let Some(record) = at.filter(|record| shown.insert(&record.task.id)) {
             at = record.parent.as_ref().and_then(|parent| state.task(parent));
         }
     }
-    let shown = state.tasks().filter(|record| shown.contains(&record.task.id));
-    let nodes = shown.map(|record| Node { id: &record.task.id, parent: record.parent.as_ref(), item: record });
+    let shown = state
+        .tasks()
+        .filter(|record| shown.contains(&record.task.id));
+    let nodes = shown.map(|record| Node {
+        id: &record.task.id,
+        parent: record.parent.as_ref(),
+        item: record,
+    });
     tree::rows(&nodes.collect::<Vec<_>>(), branches)
 }
 
@@ -149,14 +203,22 @@ fn columns() -> usize {
     terminal::size().map_or(usize::MAX, |(_, columns)| columns)
 }
 
-/// Fits a line, with its time at the end, to the screen; the last column stays free, since terminals treat it
-/// differently.
+/// Fits a line, with its time at the end, to the screen; the last column stays free, since
+/// terminals treat it differently.
 fn fitted_line(spinner: char, text: &str, time: Duration, columns: usize) -> String {
     let time = clock(time.as_secs());
     let text = output::plain(text);
     let room = columns.saturating_sub(1).saturating_sub(3 + time.len());
-    let kept = if room == 0 { "" } else { columns::split(&text, room).0 };
-    let gap = if columns == usize::MAX { 0 } else { room.saturating_sub(columns::width(kept)) };
+    let kept = if room == 0 {
+        ""
+    } else {
+        columns::split(&text, room).0
+    };
+    let gap = if columns == usize::MAX {
+        0
+    } else {
+        room.saturating_sub(columns::width(kept))
+    };
     format!("{spinner} {kept}{} {time}", " ".repeat(gap))
 }
 
@@ -176,7 +238,10 @@ mod tests {
     #[test]
     fn the_times_are_those_of_the_journal() {
         let lines = lines_of(&asking_run(), Branches::Lines, usize::MAX);
-        let times: Vec<(u64, bool)> = lines.iter().map(|line| (line.worked.as_secs(), line.goes_on)).collect();
+        let times: Vec<(u64, bool)> = lines
+            .iter()
+            .map(|line| (line.worked.as_secs(), line.goes_on))
+            .collect();
         assert_eq!(times, [(120, true), (60, false), (180, true)]);
         let total = "0 of 2 merged, 1 at work, 1 waiting, 0 tokens, cost -";
         assert_eq!(lines.last().map(|line| line.text.as_str()), Some(total));
@@ -186,13 +251,19 @@ mod tests {
     fn a_line_is_never_wider_than_the_screen() {
         let table = [
             ("T1 running", 24, "⠋ T1 running        1m05s".to_owned(), 23),
-            ("a line that is too long", 20, "⠋ a line that 1m05s".to_owned(), 19),
+            (
+                "a line that is too long",
+                20,
+                "⠋ a line that 1m05s".to_owned(),
+                19,
+            ),
             ("日本語 running", 14, "⠋ 日本  1m05s".to_owned(), 13),
         ];
         for (text, columns, expected, wide) in table {
             let line = fitted_line('⠋', text, Duration::from_secs(65), columns);
             assert!(
-                columns::width(&line) <= wide && line.starts_with(expected.split("  ").next().unwrap()),
+                columns::width(&line) <= wide
+                    && line.starts_with(expected.split("  ").next().unwrap()),
                 "{line:?}"
             );
             assert!(line.ends_with("1m05s"), "{line:?}");

@@ -1,4 +1,5 @@
-//! Follows a run to its end: events to the display, signals to the run, the report to standard output.
+//! Follows a run to its end: events to the display, signals to the run, the report to standard
+//! output.
 //!
 //! Used by `run`, `resume` and every command that takes a run over.
 
@@ -28,8 +29,8 @@ use crate::show::terminal::Terminal;
 
 /// How many events are read at once: enough for any burst, but few enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
-/// How long a killed run may take to record its end, even on a busy disk; its processes die at once, or together with
-/// this one.
+/// How long a killed run may take to record its end, even on a busy disk; its processes die at
+/// once, or together with this one.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The status of a run that was killed before it could record its end.
@@ -49,10 +50,15 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 /// Fails if the run was started without a sandbox, but one is required now.
 pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
     match SandboxDemand::of(&loaded.switches_given) {
-        Some(SandboxDemand { by, is_strict: true }) if loaded.run.no_sandbox => {
-            let message =
-                format!("run {run} was started with --no-sandbox, but {by} demands the full tier of the sandbox");
-            Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"))
+        Some(SandboxDemand {
+            by,
+            is_strict: true,
+        }) if loaded.run.no_sandbox => {
+            let message = format!(
+                "run {run} was started with --no-sandbox, but {by} demands the full tier of the sandbox"
+            );
+            Err(CommandError::usage(message)
+                .hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"))
         }
         _ => Ok(()),
     }
@@ -66,11 +72,16 @@ pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
         Some("markers") => Format::Markers,
         _ => Format::Text,
     };
-    Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
+    Style {
+        format,
+        quiet: resolved.is_on("quiet"),
+        verbose: resolved.is_on("verbose"),
+        terminal,
+    }
 }
 
-/// Follows a run to its end, and warns meanwhile of the project's programs that its commands start otherwise than the
-/// user's shell: asking them takes longer than a run may be delayed.
+/// Follows a run to its end, and warns meanwhile of the project's programs that its commands start
+/// otherwise than the user's shell: asking them takes longer than a run may be delayed.
 pub(crate) async fn warning_of_programs<T>(
     coordinator: &Coordinator,
     loaded: &Loaded,
@@ -94,7 +105,10 @@ pub(crate) async fn warning_of_programs<T>(
 /// Writes the libraries' log to standard error if the style is verbose.
 pub(crate) fn log(style: Style) {
     if style.verbose {
-        let logger = tracing_subscriber::fmt().with_env_filter(LOGGED).with_ansi(false).with_writer(|| output::Log);
+        let logger = tracing_subscriber::fmt()
+            .with_env_filter(LOGGED)
+            .with_ansi(false)
+            .with_writer(|| output::Log);
         // It fails only if a logger is installed already, which serves as well.
         let _ = logger.try_init();
     }
@@ -103,11 +117,22 @@ pub(crate) fn log(style: Style) {
 /// Describes how commands are confined, and which of the user's variables demands that.
 pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, String>) -> String {
     let demand = SandboxDemand::of(variables).filter(|demand| demand.is_strict);
-    let demanded = demand.map(|demand| format!(", as {} demands", demand.by)).unwrap_or_default();
-    let groups = if kernel_limits().is_ok() { ", each command in a control group" } else { "" };
-    let forbids =
-        coordinator.sandbox_forbids().map(|forbidden| format!("\nin this tier, {forbidden}")).unwrap_or_default();
-    format!("sandbox tier: {}{groups}{demanded}{forbids}", coordinator.confinement())
+    let demanded = demand
+        .map(|demand| format!(", as {} demands", demand.by))
+        .unwrap_or_default();
+    let groups = if kernel_limits().is_ok() {
+        ", each command in a control group"
+    } else {
+        ""
+    };
+    let forbids = coordinator
+        .sandbox_forbids()
+        .map(|forbidden| format!("\nin this tier, {forbidden}"))
+        .unwrap_or_default();
+    format!(
+        "sandbox tier: {}{groups}{demanded}{forbids}",
+        coordinator.confinement()
+    )
 }
 
 /// A run that has ended, with its report.
@@ -121,11 +146,19 @@ pub(crate) struct Followed {
     is_heard: Result<bool, CommandError>,
 }
 
-/// Follows a run to its end, handling signals, and leaves printing the report to the caller. Events up to the number
-/// `begun` are not shown.
-pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Followed, CommandError> {
+/// Follows a run to its end, handling signals, and leaves printing the report to the caller. Events
+/// up to the number `begun` are not shown.
+pub(crate) async fn to_its_end(
+    run: Run,
+    style: Style,
+    begun: u64,
+) -> Result<Followed, CommandError> {
     let (id, store) = (run.id().clone(), run.store().clone());
-    let mut news = News { store: store.clone(), run: id.clone(), seen: begun };
+    let mut news = News {
+        store: store.clone(),
+        run: id.clone(),
+        seen: begun,
+    };
     let mut display = Display::new(style);
     // Later markers refer to what was recorded before.
     display.pass_over(&store.events(&id, 0, usize::try_from(begun).unwrap_or(usize::MAX))?);
@@ -142,14 +175,24 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
         Ok(ended) => ended.map_err(|error| of_end(error, &id))?,
         Err(Killed(code)) => killed(store.state(&id)?, code),
     };
-    Ok(Followed { report, store, style, seq: news.seen, is_heard })
+    Ok(Followed {
+        report,
+        store,
+        style,
+        seq: news.seen,
+        is_heard,
+    })
 }
 
 /// Returns the error of a run that could not continue.
 fn of_end(error: CoordinatorError, run: &RunId) -> CommandError {
     let has_begun = !matches!(error, CoordinatorError::RedBase(_));
     let error = CommandError::from(error);
-    if has_begun { error.hint(kept(run)) } else { error }
+    if has_begun {
+        error.hint(kept(run))
+    } else {
+        error
+    }
 }
 
 fn kept(run: &RunId) -> String {
@@ -164,12 +207,27 @@ struct Killed(u8);
 
 /// Returns the report of a killed run, whose status must not be `running`.
 fn killed(state: RunState, exit_code: u8) -> Report {
-    let (standing, status) = (Standing { state: Arc::new(state), is_live: false }, INTERRUPTED.to_owned());
-    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..standing.report() }
+    let (standing, status) = (
+        Standing {
+            state: Arc::new(state),
+            is_live: false,
+        },
+        INTERRUPTED.to_owned(),
+    );
+    Report {
+        r#type: "run.finished",
+        status,
+        exit_code: Some(exit_code),
+        ..standing.report()
+    }
 }
 
 /// Waits for the run to end, showing its events and passing on signals.
-async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
+async fn attend(
+    run: Run,
+    display: &mut Display,
+    news: &mut News,
+) -> Result<Result<Ended, Killed>, CommandError> {
     let mut signals = Signals::listen()?;
     let (mut state, mut retries) = (run.watch(), run.retries());
     let running = run.running_checks();
@@ -180,7 +238,8 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     let mut ticks = display.ticks();
     loop {
         if std::mem::replace(&mut is_news, true) {
-            // The state first: an event that is recorded while others are shown is then another change.
+            // The state first: an event that is recorded while others are shown is then another
+            // change.
             let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
             news.show(display, &newest);
         }
@@ -222,7 +281,8 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     }
 }
 
-/// Prints that another process requested the stop, if one did; a limit of the run is reported elsewhere.
+/// Prints that another process requested the stop, if one did; a limit of the run is reported
+/// elsewhere.
 fn tell_of_stop(shutdown: &Shutdown, display: &mut Display) {
     if shutdown.asked_exit_code().is_some() {
         display.note("stopping, as `orchestrate stop` requested; recorded work is kept");
@@ -239,7 +299,8 @@ struct News {
 impl News {
     /// Shows the events, and then a state that is no newer.
     fn show(&mut self, display: &mut Display, state: &RunState) {
-        // Events that cannot be read now are read after the next change; at the run's end this is an error.
+        // Events that cannot be read now are read after the next change; at the run's end this is
+        // an error.
         let _ = self.pass_on(display);
         display.state(state);
     }
@@ -247,7 +308,9 @@ impl News {
     fn pass_on(&mut self, display: &mut Display) -> Result<(), CommandError> {
         loop {
             let facts = self.store.events(&self.run, self.seen, FACTS_AT_ONCE)?;
-            let Some(last) = facts.last() else { return Ok(()) };
+            let Some(last) = facts.last() else {
+                return Ok(());
+            };
             self.seen = last.seq;
             display.facts(&facts);
             if facts.len() < FACTS_AT_ONCE {
@@ -265,8 +328,14 @@ impl Followed {
 
     /// Prints the report in the requested format, and returns its exit code.
     pub(crate) fn print(self) -> Result<u8, CommandError> {
-        let (report, state, branches) = (&self.report, &self.state()?, self.style.terminal.branches);
-        let ended = || format!("`orchestrate status {}` shows how the run ended", state.run_id);
+        let (report, state, branches) =
+            (&self.report, &self.state()?, self.style.terminal.branches);
+        let ended = || {
+            format!(
+                "`orchestrate status {}` shows how the run ended",
+                state.run_id
+            )
+        };
         let is_heard = self.is_heard.map_err(|error| error.hint(ended()))?;
         match self.style.format {
             _ if !is_heard => {}
@@ -274,15 +343,20 @@ impl Followed {
                 let named = Named::new(&self.store, &state.run_id)?;
                 let mut next = next::commands(named, &state.run_id, &report.actions(state));
                 if let Some(plan) = &report.plan_file {
-                    next =
-                        ["check", "run"].map(|command| format!("orchestrate {command} {}", shell_word(plan))).to_vec();
+                    next = ["check", "run"]
+                        .map(|command| format!("orchestrate {command} {}", shell_word(plan)))
+                        .to_vec();
                 }
                 output::result(
-                    &(table::render(report, branches) + &table::unread(state.unread()) + &next::render(&next)),
+                    &(table::render(report, branches)
+                        + &table::unread(state.unread())
+                        + &next::render(&next)),
                 )?;
             }
             // Standard output has markers only.
-            Format::Markers if !self.style.quiet => output::note(table::render(report, branches).trim_end()),
+            Format::Markers if !self.style.quiet => {
+                output::note(table::render(report, branches).trim_end())
+            }
             Format::Markers => {}
             Format::Json => output::json(report)?,
             Format::StreamJson => output::json(&last_line(report, state.updated_ms, self.seq))?,
@@ -291,15 +365,21 @@ impl Followed {
     }
 }
 
-/// Returns the last line of a stream: the object that the JSON format prints alone, with the fields that every line
-/// of a stream has.
+/// Returns the last line of a stream: the object that the JSON format prints alone, with the fields
+/// that every line of a stream has.
 pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
     let mut object = serde_json::Map::new();
     if let Ok(Value::Object(fields)) = serde_json::to_value(result) {
         object.extend(fields);
     }
-    object.insert("ts".to_owned(), Value::from(orchestrate_core::event::rfc3339(updated_ms)));
+    object.insert(
+        "ts".to_owned(),
+        Value::from(orchestrate_core::event::rfc3339(updated_ms)),
+    );
     object.insert("seq".to_owned(), Value::from(seq));
-    object.insert("v".to_owned(), Value::from(orchestrate_core::event::VERSION));
+    object.insert(
+        "v".to_owned(),
+        Value::from(orchestrate_core::event::VERSION),
+    );
     Value::Object(object)
 }

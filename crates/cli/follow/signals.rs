@@ -1,4 +1,5 @@
-//! Translates signals into requests to a run: the first Ctrl-C drains, the second stops, the third kills.
+//! Translates signals into requests to a run: the first Ctrl-C drains, the second stops, the third
+//! kills.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -34,7 +35,9 @@ impl Signals {
     /// Starts to handle the signals.
     pub(crate) fn listen() -> Result<Signals, CommandError> {
         let listen = |kind| {
-            signal(kind).map_err(|error| CommandError::internal(format!("failed to listen to signals: {error}")))
+            signal(kind).map_err(|error| {
+                CommandError::internal(format!("failed to listen to signals: {error}"))
+            })
         };
         Ok(Signals {
             interrupt: listen(SignalKind::interrupt())?,
@@ -63,7 +66,8 @@ impl Signals {
     }
 }
 
-/// Handles signals for a short operation that must not stop half-way: a signal only keeps it from starting.
+/// Handles signals for a short operation that must not stop half-way: a signal only keeps it from
+/// starting.
 pub(crate) struct Attention {
     /// Raised by the first signal.
     pub(crate) cancel: Cancel,
@@ -73,13 +77,20 @@ pub(crate) struct Attention {
 impl Attention {
     /// Starts to handle the signals, until this process ends.
     pub(crate) fn listen() -> Result<Attention, CommandError> {
-        let failed = |error| CommandError::internal(format!("failed to listen to signals: {error}"));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let failed =
+            |error| CommandError::internal(format!("failed to listen to signals: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
         let mut signals = {
             let _entered = runtime.enter();
             Signals::listen()?
         };
-        let attention = Attention { cancel: Cancel::new(), exit_code: Arc::default() };
+        let attention = Attention {
+            cancel: Cancel::new(),
+            exit_code: Arc::default(),
+        };
         let (cancel, exit_code) = (attention.cancel.clone(), Arc::clone(&attention.exit_code));
         let listen = move || {
             let request = runtime.block_on(signals.next());
@@ -88,7 +99,10 @@ impl Attention {
             // The signals are handled as long as the runtime exists.
             runtime.block_on(std::future::pending::<()>());
         };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(failed)?;
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(listen)
+            .map_err(failed)?;
         Ok(attention)
     }
 
@@ -100,11 +114,25 @@ impl Attention {
 
 fn interrupted(times: u32) -> Request {
     let (level, words) = match times {
-        1 => (ShutdownLevel::Drain, "finishing current turns, starting nothing new; Ctrl-C again stops now"),
-        2 => (ShutdownLevel::Stop, "stopping; the state is kept; Ctrl-C again kills every process"),
-        _ => (ShutdownLevel::Kill, "killing every process; recorded work is kept"),
+        1 => (
+            ShutdownLevel::Drain,
+            "finishing current turns, starting nothing new; Ctrl-C again stops now",
+        ),
+        2 => (
+            ShutdownLevel::Stop,
+            "stopping; the state is kept; Ctrl-C again kills every process",
+        ),
+        _ => (
+            ShutdownLevel::Kill,
+            "killing every process; recorded work is kept",
+        ),
     };
-    Request { level, words, exit_code: EXIT_INTERRUPTED, hung_up: false }
+    Request {
+        level,
+        words,
+        exit_code: EXIT_INTERRUPTED,
+        hung_up: false,
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Counts the columns of a terminal that text takes, the same way wherever text has to fit or to be aligned.
+//! Counts the columns of a terminal that text takes, the same way wherever text has to fit or to be
+//! aligned.
 //!
-//! Text is made safe first ([`crate::show::output::plain`]), so it contains no control characters. A sequence that
-//! some terminals draw narrower is counted at its widest, so that no line is wider than counted.
+//! Text is made safe first ([`crate::show::output::plain`]), so it contains no control characters.
+//! A sequence that some terminals draw narrower is counted at its widest, so that no line is wider
+//! than counted.
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -13,7 +15,8 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(of).sum()
 }
 
-/// Splits a text after the part that fits into `columns`: at least one character, so that repeated splitting ends.
+/// Splits a text after the part that fits into `columns`: at least one character, so that repeated
+/// splitting ends.
 pub(crate) fn split(text: &str, columns: usize) -> (&str, &str) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -31,7 +34,11 @@ pub(crate) fn padded(text: &str, columns: usize) -> String {
 }
 
 fn of(c: char) -> usize {
-    if c == WIDE_FORM { 1 } else { c.width().unwrap_or_default() }
+    if c == WIDE_FORM {
+        1
+    } else {
+        c.width().unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -40,7 +47,14 @@ mod tests {
 
     #[test]
     fn wide_letters_take_two_columns_and_marks_none() {
-        let table = [("abc", 3), ("日本語", 6), ("e\u{301}", 1), ("⚠\u{fe0f}", 2), ("ｗ", 2), ("", 0)];
+        let table = [
+            ("abc", 3),
+            ("日本語", 6),
+            ("e\u{301}", 1),
+            ("⚠\u{fe0f}", 2),
+            ("ｗ", 2),
+            ("", 0),
+        ];
         for (text, columns) in table {
             assert_eq!(width(text), columns, "{text}");
         }

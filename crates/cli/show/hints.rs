@@ -1,5 +1,5 @@
-//! Hints after a refusal or an error: what to type next, for text and JSON alike. No message of the crates below the
-//! terminal names a command line.
+//! Hints after a refusal or an error: what to type next, for text and JSON alike. No message of the
+//! crates below the terminal names a command line.
 
 use std::path::Path;
 
@@ -52,24 +52,40 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
 
 fn of_journal(error: &JournalError) -> Option<String> {
     Some(match error {
-        JournalError::NoSuchRun(_) => "`orchestrate status --all` lists the runs of this repository".to_owned(),
-        JournalError::Held { run, holder: Holder { purpose: Purpose::Run, .. } } => {
+        JournalError::NoSuchRun(_) => {
+            "`orchestrate status --all` lists the runs of this repository".to_owned()
+        }
+        JournalError::Held {
+            run,
+            holder: Holder {
+                purpose: Purpose::Run,
+                ..
+            },
+        } => {
             format!("`orchestrate stop {run}` stops it")
         }
         JournalError::DiskFull { .. } => {
             "free some space, then resume the run or repeat the command; nothing is lost".to_owned()
         }
-        JournalError::ReadOnly { .. } => "make it writable or set XDG_STATE_HOME to another folder".to_owned(),
+        JournalError::ReadOnly { .. } => {
+            "make it writable or set XDG_STATE_HOME to another folder".to_owned()
+        }
         JournalError::Unusable { .. } => "set XDG_STATE_HOME to another folder".to_owned(),
-        JournalError::ForeignFileSystem { .. } => "set XDG_STATE_HOME to a folder on a local disk".to_owned(),
-        JournalError::Corrupt { path, .. } => format!("restore it from a backup, or {}", moved_away(path)),
+        JournalError::ForeignFileSystem { .. } => {
+            "set XDG_STATE_HOME to a folder on a local disk".to_owned()
+        }
+        JournalError::Corrupt { path, .. } => {
+            format!("restore it from a backup, or {}", moved_away(path))
+        }
         JournalError::Undecodable { run, .. } => format!(
             "`orchestrate log {run}` shows what was recorded before it, and `orchestrate recover {run}` the work that is \
              kept; what it has merged is on the branch {}; `orchestrate run PLAN` continues with what is left of the \
              plan, and `orchestrate discard {run}` removes this run",
             run.integration_branch()
         ),
-        JournalError::OtherFormat { found, known, .. } if found > known => "use that version".to_owned(),
+        JournalError::OtherFormat { found, known, .. } if found > known => {
+            "use that version".to_owned()
+        }
         JournalError::OtherFormat { path, .. } => {
             format!("finish its runs with that version, or {}", moved_away(path))
         }
@@ -89,26 +105,43 @@ fn red_base(run: &RunId, fix: Option<&str>) -> String {
         "no agent was started; fix the base and run again, choose another check with `--verify`, or skip this check with \
          `--no-verify-base` if it is red until the work is done; `orchestrate log {run}` shows the run"
     );
-    fix.map_or_else(|| ways.clone(), |fix| format!("{fix}; `orchestrate resume {run}` then checks again ({ways})"))
+    fix.map_or_else(
+        || ways.clone(),
+        |fix| format!("{fix}; `orchestrate resume {run}` then checks again ({ways})"),
+    )
 }
 
 fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
     Some(match refusal {
         ResultRefusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
         ResultRefusal::LandingOpen { run } => {
-            format!("`orchestrate land {run}` completes it; then `orchestrate land --undo {run}` can undo it")
+            format!(
+                "`orchestrate land {run}` completes it; then `orchestrate land --undo {run}` can undo it"
+            )
         }
         ResultRefusal::Rejected { run, tasks, drops } => undecided(run, tasks, drops),
-        ResultRefusal::Entangled { run, task, .. } | ResultRefusal::RedWithout { run, task, .. } => {
+        ResultRefusal::Entangled { run, task, .. }
+        | ResultRefusal::RedWithout { run, task, .. } => {
             format!("`orchestrate retry {task} -m TEXT --run {run}` replaces its work instead")
         }
-        ResultRefusal::NotDropped { run, why: RequestRefused::HasDependents { task, .. } } => {
+        ResultRefusal::NotDropped {
+            run,
+            why: RequestRefused::HasDependents { task, .. },
+        } => {
             format!("`orchestrate drop {task} --with-dependents --run {run}` drops them too")
         }
-        ResultRefusal::NotDropped { run, why: RequestRefused::WithinParent { parent, .. } } => {
-            format!("`orchestrate drop {parent} --run {run}` drops {parent} with the agents below it")
+        ResultRefusal::NotDropped {
+            run,
+            why: RequestRefused::WithinParent { parent, .. },
+        } => {
+            format!(
+                "`orchestrate drop {parent} --run {run}` drops {parent} with the agents below it"
+            )
         }
-        ResultRefusal::NotDropped { run, why: RequestRefused::Landed { .. } } => {
+        ResultRefusal::NotDropped {
+            run,
+            why: RequestRefused::Landed { .. },
+        } => {
             format!("`orchestrate land --undo {run}` undoes the landing first")
         }
         ResultRefusal::NotDropped { run, why } => next_step(run, why),
@@ -116,36 +149,59 @@ fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
             format!("`orchestrate review {run}` shows it; `orchestrate land {run}` lands it")
         }
         ResultRefusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
-        ResultRefusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into the current branch"),
+        ResultRefusal::DetachedHead { result, .. } => {
+            format!("`git merge {result}` merges it into the current branch")
+        }
         ResultRefusal::BaseLost { result, .. }
         | ResultRefusal::Conflict { result, .. }
         | ResultRefusal::RedCheck { result, .. } => {
             format!("`git merge {result}` merges it by hand")
         }
-        ResultRefusal::NotLanded { other: Some(other), .. } => {
+        ResultRefusal::NotLanded {
+            other: Some(other), ..
+        } => {
             format!("`orchestrate land --undo {other}` undoes run {other}")
         }
-        ResultRefusal::NotLanded { run, other: None } => format!("`orchestrate land {run}` lands it"),
+        ResultRefusal::NotLanded { run, other: None } => {
+            format!("`orchestrate land {run}` lands it")
+        }
         ResultRefusal::MovedSince { .. } => "`git revert` undoes single commits".to_owned(),
-        ResultRefusal::NoSnapshot { run, .. } => format!("`orchestrate recover {run}` lists its snapshots"),
+        ResultRefusal::NoSnapshot { run, .. } => {
+            format!("`orchestrate recover {run}` lists its snapshots")
+        }
         ResultRefusal::BranchTaken { .. } => "choose another name with `--branch`".to_owned(),
         _ => return None,
     })
 }
 
-/// Describes how to decide about rejected work that is part of a result: dropping it, with what contains it, or having
-/// it done again.
+/// Describes how to decide about rejected work that is part of a result: dropping it, with what
+/// contains it, or having it done again.
 fn undecided(run: &RunId, tasks: &[TaskId], drops: &[TaskId]) -> String {
     let drop = |task: &TaskId| {
-        let what = if tasks.contains(task) { "it" } else { "it, with the agents below it," };
+        let what = if tasks.contains(task) {
+            "it"
+        } else {
+            "it, with the agents below it,"
+        };
         format!("`orchestrate drop {task} --run {run}` takes {what} out of the result")
     };
-    let retry = |task: &TaskId| format!("`orchestrate retry {task} -m TEXT --run {run}` has it done again");
-    drops.iter().map(drop).chain(tasks.iter().map(retry)).collect::<Vec<_>>().join("; ")
+    let retry =
+        |task: &TaskId| format!("`orchestrate retry {task} -m TEXT --run {run}` has it done again");
+    drops
+        .iter()
+        .map(drop)
+        .chain(tasks.iter().map(retry))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Describes how to move a branch of a run back, keeping what was added to it.
-fn move_back(run: &RunId, branch: &str, (expected, found): (&str, &str), checkout: Option<&Path>) -> String {
+fn move_back(
+    run: &RunId,
+    branch: &str,
+    (expected, found): (&str, &str),
+    checkout: Option<&Path>,
+) -> String {
     let leave = checkout.map(|path| {
         let path = shell_word(path.display().to_string());
         format!("switch {path} to another branch (after `git stash -u` there if your changes are in the way), ")
@@ -169,11 +225,17 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             resuming(run)
         ),
         RequestRefused::NothingToReturn { task, state } => reopen(run, task, state.reopening()),
-        RequestRefused::ParentEnded { task, first: Some(first), .. } => format!(
+        RequestRefused::ParentEnded {
+            task,
+            first: Some(first),
+            ..
+        } => format!(
             "`orchestrate retry {first} -m TEXT --run {run}` continues {first} first; \
              `orchestrate recover {run}` lists what is kept of {task}"
         ),
-        RequestRefused::ParentEnded { task, first: None, .. } => format!(
+        RequestRefused::ParentEnded {
+            task, first: None, ..
+        } => format!(
             "`orchestrate recover {run}` lists what is kept of {task}, for you to merge; a plan with the task gives it to a \
              new agent"
         ),
@@ -182,10 +244,20 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
              agent"
         ),
         RequestRefused::OutOfTime { .. } => {
-            format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
+            format!(
+                "`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped"
+            )
         }
-        RequestRefused::StillOutOfTime { more_tokens, more_money, .. } => {
-            let tokens = if *more_tokens { " --budget-tokens N" } else { "" };
+        RequestRefused::StillOutOfTime {
+            more_tokens,
+            more_money,
+            ..
+        } => {
+            let tokens = if *more_tokens {
+                " --budget-tokens N"
+            } else {
+                ""
+            };
             let money = if *more_money { " --budget-usd N" } else { "" };
             format!("`orchestrate resume {run}{tokens}{money} --timeout TIME` raises the limits")
         }
@@ -206,7 +278,9 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
             None => format!("`orchestrate status {run}` shows what each of them does"),
         },
         MessageRefused::NobodyThere { .. } => addresses(run),
-        MessageRefused::NoAgent { to } => format!("`orchestrate log {run} {to}` shows what it does"),
+        MessageRefused::NoAgent { to } => {
+            format!("`orchestrate log {run} {to}` shows what it does")
+        }
         MessageRefused::BeingMerged { .. } => resuming(run),
         MessageRefused::ReadsNoMore { to, state } => reopen(run, to, state.reopening()),
         MessageRefused::ByAll { .. } => format!(
@@ -217,26 +291,40 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
             format!("type the text after the address: `orchestrate message TASK TEXT --run {run}`")
         }
         MessageRefused::TooLong { .. } => "divide it among several messages".to_owned(),
-        MessageRefused::MailboxFull { .. } => format!("`orchestrate status {run}` shows what it has not read"),
-        MessageRefused::NoSuchQuestion { .. } => {
-            format!("`orchestrate status {run}` shows the open questions; without `--reply-to` it is a message")
+        MessageRefused::MailboxFull { .. } => {
+            format!("`orchestrate status {run}` shows what it has not read")
         }
-        MessageRefused::NoAnswer => "omit `--kind`, which an answer does not need, or `--reply-to`".to_owned(),
+        MessageRefused::NoSuchQuestion { .. } => {
+            format!(
+                "`orchestrate status {run}` shows the open questions; without `--reply-to` it is a message"
+            )
+        }
+        MessageRefused::NoAnswer => {
+            "omit `--kind`, which an answer does not need, or `--reply-to`".to_owned()
+        }
         _ => format!("`orchestrate status {run}` shows its state"),
     }
 }
 
 /// Describes to whom the user can write.
 pub(crate) fn addresses(run: &RunId) -> String {
-    format!("write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, `children` or `all`")
+    format!(
+        "write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, `children` or `all`"
+    )
 }
 
 /// Describes how to return a task's work to its agent with a message.
 fn reopen(run: &RunId, task: &TaskId, reopening: Reopening) -> String {
     match reopening {
-        Reopening::Reject => format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work with a message"),
-        Reopening::Retry => format!("`orchestrate retry {task} -m TEXT --run {run}` retries it with a message"),
-        Reopening::RetryDependency => "retry the task that it depends on; it then becomes pending again".to_owned(),
+        Reopening::Reject => format!(
+            "`orchestrate reject {task} -m TEXT --run {run}` returns its work with a message"
+        ),
+        Reopening::Retry => {
+            format!("`orchestrate retry {task} -m TEXT --run {run}` retries it with a message")
+        }
+        Reopening::RetryDependency => {
+            "retry the task that it depends on; it then becomes pending again".to_owned()
+        }
         Reopening::Resume => resuming(run),
     }
 }
@@ -253,21 +341,42 @@ mod tests {
 
     #[test]
     fn a_message_that_is_not_sent_is_refused_with_what_to_do() {
-        let unknown = |to: &str| MessageRefused::UnknownRecipient { to: to.to_owned(), known: "T1, lead".to_owned() };
-        let of_state = |state| MessageRefused::ReadsNoMore { to: "T1".into(), state };
+        let unknown = |to: &str| MessageRefused::UnknownRecipient {
+            to: to.to_owned(),
+            known: "T1, lead".to_owned(),
+        };
+        let of_state = |state| MessageRefused::ReadsNoMore {
+            to: "T1".into(),
+            state,
+        };
         let table = [
             (unknown("laed"), "did you mean `lead`?"),
-            (unknown("nobody"), "`orchestrate status r-abcdef` shows what each of them does"),
+            (
+                unknown("nobody"),
+                "`orchestrate status r-abcdef` shows what each of them does",
+            ),
             (
                 of_state(TaskState::Merged),
                 "`orchestrate reject T1 -m TEXT --run r-abcdef` returns its work with a message",
             ),
-            (of_state(TaskState::Failed), "`orchestrate retry T1 -m TEXT --run r-abcdef` retries it with a message"),
-            (MessageRefused::Empty, "type the text after the address: `orchestrate message TASK TEXT --run r-abcdef`"),
-            (MessageRefused::NoAgent { to: "T1".into() }, "`orchestrate log r-abcdef T1` shows what it does"),
+            (
+                of_state(TaskState::Failed),
+                "`orchestrate retry T1 -m TEXT --run r-abcdef` retries it with a message",
+            ),
+            (
+                MessageRefused::Empty,
+                "type the text after the address: `orchestrate message TASK TEXT --run r-abcdef`",
+            ),
+            (
+                MessageRefused::NoAgent { to: "T1".into() },
+                "`orchestrate log r-abcdef T1` shows what it does",
+            ),
         ];
         for (refused, hint) in table {
-            assert_eq!(next_step(&"r-abcdef".into(), &RequestRefused::Message(refused)), hint);
+            assert_eq!(
+                next_step(&"r-abcdef".into(), &RequestRefused::Message(refused)),
+                hint
+            );
         }
     }
 
@@ -297,30 +406,64 @@ mod tests {
 
     #[test]
     fn a_task_that_has_not_ended_is_refused_with_what_to_do() {
-        let resume = "`orchestrate resume r-abcdef` continues the run if no process is working on it";
-        let message = "`orchestrate message T1 TEXT --run r-abcdef` writes to its agent, if it has one; ";
-        let table = [(TaskState::Running, message), (TaskState::Waiting, message), (TaskState::Committed, "")];
+        let resume =
+            "`orchestrate resume r-abcdef` continues the run if no process is working on it";
+        let message =
+            "`orchestrate message T1 TEXT --run r-abcdef` writes to its agent, if it has one; ";
+        let table = [
+            (TaskState::Running, message),
+            (TaskState::Waiting, message),
+            (TaskState::Committed, ""),
+        ];
         for (state, first) in table {
-            let refused = RequestRefused::NothingToReturn { task: "T1".into(), state };
-            assert_eq!(refused.to_string(), "T1 has not ended: there is nothing to retry or to reject yet");
-            assert_eq!(next_step(&"r-abcdef".into(), &refused), format!("{first}{resume}"));
+            let refused = RequestRefused::NothingToReturn {
+                task: "T1".into(),
+                state,
+            };
+            assert_eq!(
+                refused.to_string(),
+                "T1 has not ended: there is nothing to retry or to reject yet"
+            );
+            assert_eq!(
+                next_step(&"r-abcdef".into(), &refused),
+                format!("{first}{resume}")
+            );
         }
     }
 
     #[test]
     fn a_journal_that_cannot_be_used_is_refused_with_what_to_do() {
         let path = Path::new("/s/my journals/journal.db").to_owned();
-        let format = |found| JournalError::OtherFormat { path: path.clone(), found, known: 5 };
+        let format = |found| JournalError::OtherFormat {
+            path: path.clone(),
+            found,
+            known: 5,
+        };
         let away = "move the folder '/s/my journals' away to start over: branches and snapshots are safe in git";
         let table = [
-            (JournalError::Corrupt { path: path.clone(), reason: "cut".to_owned() }, "restore it from a backup, or "),
+            (
+                JournalError::Corrupt {
+                    path: path.clone(),
+                    reason: "cut".to_owned(),
+                },
+                "restore it from a backup, or ",
+            ),
             (format(1), "finish its runs with that version, or "),
         ];
         for (error, first) in table {
             assert_eq!(of_error(&error.into()), Some(format!("{first}{away}")));
         }
-        assert_eq!(of_error(&format(9).into()), Some("use that version".to_owned()));
-        let unusable = JournalError::Unusable { path: path.clone(), reason: "it is a file".to_owned() };
-        assert_eq!(of_error(&unusable.into()), Some("set XDG_STATE_HOME to another folder".to_owned()));
+        assert_eq!(
+            of_error(&format(9).into()),
+            Some("use that version".to_owned())
+        );
+        let unusable = JournalError::Unusable {
+            path: path.clone(),
+            reason: "it is a file".to_owned(),
+        };
+        assert_eq!(
+            of_error(&unusable.into()),
+            Some("set XDG_STATE_HOME to another folder".to_owned())
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A plan with nothing to do: this is reported without recording a run, so that the previous run stays the newest.
+//! A plan with nothing to do: this is reported without recording a run, so that the previous run
+//! stays the newest.
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::report::{EXIT_OK, Standing};
@@ -28,7 +29,11 @@ pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandErr
             };
             let said = format!("there was nothing to do: {why}");
             // Standard output has markers only.
-            if style.format == Format::Markers { output::note(&said) } else { output::line(&said)? }
+            if style.format == Format::Markers {
+                output::note(&said)
+            } else {
+                output::line(&said)?
+            }
         }
         Format::Json => output::json(&object(plan, base)?)?,
         Format::StreamJson => output::json(&run::last_line(&object(plan, base)?, 0, 0))?,
@@ -52,12 +57,21 @@ fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
         facts.push(fact(facts.len(), event));
     }
     let unfit = |error: orchestrate_core::IllegalEvent| CommandError::internal(error.to_string());
-    let skipped = RunState::replay(&facts).map_err(unfit)?.map(|state| state.due_facts()).unwrap_or_default();
+    let skipped = RunState::replay(&facts)
+        .map_err(unfit)?
+        .map(|state| state.due_facts())
+        .unwrap_or_default();
     for event in skipped {
         facts.push(fact(facts.len(), event));
     }
-    let Some(state) = RunState::replay(&facts).map_err(unfit)? else { return Ok(Value::Null) };
-    let report = Standing { state: state.into(), is_live: true }.report();
+    let Some(state) = RunState::replay(&facts).map_err(unfit)? else {
+        return Ok(Value::Null);
+    };
+    let report = Standing {
+        state: state.into(),
+        is_live: true,
+    }
+    .report();
     let mut object = serde_json::to_value(report).unwrap_or_default();
     let fields = [
         ("type", Value::from("run.finished")),
@@ -67,11 +81,20 @@ fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
         ("integration_branch", Value::Null),
     ];
     for (name, value) in fields {
-        object.as_object_mut().into_iter().for_each(|object| drop(object.insert(name.to_owned(), value.clone())));
+        object
+            .as_object_mut()
+            .into_iter()
+            .for_each(|object| drop(object.insert(name.to_owned(), value.clone())));
     }
     Ok(object)
 }
 
 fn fact(before: usize, event: Event) -> Recorded {
-    Recorded { run_id: RunId::new("r-none"), seq: before as u64 + 1, ts_ms: 0, v: VERSION, event }
+    Recorded {
+        run_id: RunId::new("r-none"),
+        seq: before as u64 + 1,
+        ts_ms: 0,
+        v: VERSION,
+        event,
+    }
 }

@@ -1,14 +1,15 @@
 //! The only functions that write to standard output and standard error.
 //!
-//! Standard output carries the result and standard error the progress. If the reader has closed the output, a listing
-//! ends quietly ([`CommandError::is_silent`]), while a run continues; progress that is not read is dropped.
+//! Standard output carries the result and standard error the progress. If the reader has closed the
+//! output, a listing ends quietly ([`CommandError::is_silent`]), while a run continues; progress
+//! that is not read is dropped.
 //!
-//! Each function makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are
-//! external text, and callers need not remember that. Functions that do not are named accordingly, and only a patch
-//! may pass with a secret in it.
+//! Each function makes what it writes [`plain`]: plans, models, agents, file names and the output
+//! of checks are external text, and callers need not remember that. Functions that do not are named
+//! accordingly, and only a patch may pass with a secret in it.
 //!
-//! Live lines stay below all other output, of whichever thread: each function erases them, writes, and draws them
-//! again, so that none of them remains among the permanent lines.
+//! Live lines stay below all other output, of whichever thread: each function erases them, writes,
+//! and draws them again, so that none of them remains among the permanent lines.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -20,7 +21,9 @@ use serde::Serialize;
 use crate::error::CommandError;
 use crate::show::columns;
 use crate::show::plain::ascii_controls;
-pub(crate) use crate::show::plain::{names, one_line, plain, quoted, workflow_data, workflow_property};
+pub(crate) use crate::show::plain::{
+    names, one_line, plain, quoted, workflow_data, workflow_property,
+};
 use crate::show::terminal;
 
 /// The secrets that are redacted from all output.
@@ -90,8 +93,8 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
     result(&format!("{text}\n"))
 }
 
-/// Writes one JSON value as one line to standard output; the characters that [`plain`] escapes get JSON's own
-/// escapes.
+/// Writes one JSON value as one line to standard output; the characters that [`plain`] escapes get
+/// JSON's own escapes.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
     bytes(&json_line(value)?)
 }
@@ -102,7 +105,8 @@ pub(crate) fn json_exactly(value: &impl Serialize) -> Result<(), CommandError> {
 }
 
 fn json_line(value: &impl Serialize) -> Result<String, CommandError> {
-    let text = serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
+    let text =
+        serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
     Ok(format!("{}\n", ascii_controls(&text)))
 }
 
@@ -111,15 +115,17 @@ pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
     exactly(&shown(text))
 }
 
-/// Writes a patch for programs byte by byte, without redaction: it has to apply, and its reader can read the files
-/// anyway.
+/// Writes a patch for programs byte by byte, without redaction: it has to apply, and its reader can
+/// read the files anyway.
 pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
     let live = Some(standing()).filter(|live| !live.is_empty() && io::stdout().is_terminal());
     if let Some(live) = &live {
         let _ = to_stderr(&erased(live, columns_now()));
     }
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
     if let Some(live) = &live {
         let _ = to_stderr(&live.join("\n"));
     }
@@ -136,16 +142,25 @@ pub(crate) fn warning(text: &str) {
     note(&format!("warning: {text}"));
 }
 
-/// Writes text with our own colours to standard error; external text in it has to be [`plain`] already.
+/// Writes text with our own colours to standard error; external text in it has to be [`plain`]
+/// already.
 pub(crate) fn drawn(text: &str) {
     let _ = beside(&format!("{}\n", shown(text)), &standing());
 }
 
-/// Replaces the live lines; external text in them has to be [`plain`] already, and each has to fit the screen.
+/// Replaces the live lines; external text in them has to be [`plain`] already, and each has to fit
+/// the screen.
 pub(crate) fn live(lines: Vec<String>) {
     let mut standing = standing();
-    let lines: Vec<String> = lines.into_iter().map(|line| shown(&line).into_owned()).collect();
-    let _ = to_stderr(&format!("{}{}", erased(&standing, columns_now()), lines.join("\n")));
+    let lines: Vec<String> = lines
+        .into_iter()
+        .map(|line| shown(&line).into_owned())
+        .collect();
+    let _ = to_stderr(&format!(
+        "{}{}",
+        erased(&standing, columns_now()),
+        lines.join("\n")
+    ));
     *standing = lines;
 }
 
@@ -155,22 +170,31 @@ fn standing() -> MutexGuard<'static, Vec<String>> {
 
 /// Writes whole lines to standard error, above the live lines.
 fn beside(text: &str, live: &[String]) -> io::Result<()> {
-    to_stderr(&format!("{}{text}{}", erased(live, columns_now()), live.join("\n")))
+    to_stderr(&format!(
+        "{}{text}{}",
+        erased(live, columns_now()),
+        live.join("\n")
+    ))
 }
 
 fn to_stderr(text: &str) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
-    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush())
+    stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush())
 }
 
 fn columns_now() -> usize {
     terminal::size().map_or(usize::MAX, |(_, columns)| columns)
 }
 
-/// Returns the control sequence that erases these lines, with the cursor at the end of the last. A terminal that has
-/// become narrower shows a line on several rows.
+/// Returns the control sequence that erases these lines, with the cursor at the end of the last. A
+/// terminal that has become narrower shows a line on several rows.
 fn erased(lines: &[String], columns: usize) -> String {
-    let rows: usize = lines.iter().map(|line| columns::width(line).div_ceil(columns.max(1)).max(1)).sum();
+    let rows: usize = lines
+        .iter()
+        .map(|line| columns::width(line).div_ceil(columns.max(1)).max(1))
+        .sum();
     match rows {
         0 => String::new(),
         1 => "\r\u{1b}[J".to_owned(),
@@ -184,10 +208,13 @@ pub(crate) fn confirm(question: &str) -> bool {
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks a question on standard error, and returns the line of the answer; `None` at the end of the input.
+/// Asks a question on standard error, and returns the line of the answer; `None` at the end of the
+/// input.
 pub(crate) fn ask(question: &str) -> Option<String> {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(shown(&plain(question)).as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr
+        .write_all(shown(&plain(question)).as_bytes())
+        .and_then(|()| stderr.flush());
     let mut answer = String::new();
     match io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => None,

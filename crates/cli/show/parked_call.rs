@@ -1,7 +1,7 @@
 //! Shows a tool call that waits for approval: in full before it is approved, in one line elsewhere.
 //!
-//! No part of a call can hide: a character that a terminal would not show is escaped, and so is one that only looks
-//! like a letter or a blank. Everything here except [`show`] is a pure function.
+//! No part of a call can hide: a character that a terminal would not show is escaped, and so is one
+//! that only looks like a letter or a blank. Everything here except [`show`] is a pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -21,21 +21,32 @@ use crate::show::terminal;
 const QUOTE: &str = "  | ";
 /// The maximum length, in characters, of an argument on the line of its name.
 const SHORT: usize = 60;
-/// The maximum number of letters of a script that are named one by one: an alphabet in both cases, so that none of
-/// its letters hides.
+/// The maximum number of letters of a script that are named one by one: an alphabet in both cases,
+/// so that none of its letters hides.
 const MAX_NAMED_LETTERS: usize = 128;
 /// Rows of the screen that a page leaves to the question.
 const RESERVED_ROWS: usize = 2;
 
 /// Returns the whole call, in several lines.
 pub(crate) fn whole(approval: &Approval) -> String {
-    let Approval { task, tool, rule, arguments, .. } = approval;
-    let mut text =
-        format!("task {task} requests {}; the rule {} requires your approval\n", written(tool), written(rule));
+    let Approval {
+        task,
+        tool,
+        rule,
+        arguments,
+        ..
+    } = approval;
+    let mut text = format!(
+        "task {task} requests {}; the rule {} requires your approval\n",
+        written(tool),
+        written(rule)
+    );
     match arguments {
         Value::Null => text.push_str(&argument("call", &approval.summary)),
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| text.push_str(&argument(&written(name), &text_of(value))));
+            fields.iter().for_each(|(name, value)| {
+                text.push_str(&argument(&written(name), &text_of(value)))
+            });
         }
         other => text.push_str(&argument("arguments", &text_of(other))),
     }
@@ -45,7 +56,11 @@ pub(crate) fn whole(approval: &Approval) -> String {
 
 /// Reports whether all of a call is recorded, and none of it would be redacted when it is shown.
 pub(crate) fn is_whole(approval: &Approval) -> bool {
-    let parts = [&approval.tool, &approval.summary, &approval.arguments.to_string()];
+    let parts = [
+        &approval.tool,
+        &approval.summary,
+        &approval.arguments.to_string(),
+    ];
     orchestrate_core::is_whole(approval) && !parts.iter().any(|part| output::hides_in(part))
 }
 
@@ -57,7 +72,10 @@ pub(crate) fn line(text: &str, width: usize) -> String {
 /// Returns the whole arguments of a call that has run, for a log.
 pub(crate) fn arguments(arguments: &Value) -> String {
     match arguments {
-        Value::Object(fields) => fields.iter().map(|(name, value)| argument(&written(name), &text_of(value))).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| argument(&written(name), &text_of(value)))
+            .collect(),
         other => argument("arguments", &text_of(other)),
     }
 }
@@ -107,20 +125,26 @@ fn rows_of(line: &str, columns: usize) -> Vec<&str> {
     rows
 }
 
-/// Returns one argument, or a project's command, in full, with characters that would not show escaped.
+/// Returns one argument, or a project's command, in full, with characters that would not show
+/// escaped.
 pub(crate) fn argument(name: &str, text: &str) -> String {
     if !text.contains('\n') && text.chars().count() <= SHORT {
         return format!("{name}: {}\n", written(text));
     }
     let (lines, characters) = (text.split('\n').count(), text.chars().count());
-    let mut block =
-        format!("{name} ({lines} {}, {characters} characters):\n", if lines == 1 { "line" } else { "lines" });
-    text.split('\n').for_each(|line| _ = writeln!(block, "{QUOTE}{}", written(line)));
+    let mut block = format!(
+        "{name} ({lines} {}, {characters} characters):\n",
+        if lines == 1 { "line" } else { "lines" }
+    );
+    text.split('\n')
+        .for_each(|line| _ = writeln!(block, "{QUOTE}{}", written(line)));
     block
 }
 
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Escapes every character that is not a letter, digit, ASCII punctuation or blank within a line.
@@ -139,21 +163,31 @@ fn written(line: &str) -> String {
     safe
 }
 
-/// Names the non-ASCII letters, script by script, since some look like ASCII letters. An alphabet is named letter by
-/// letter; of a larger script, the first letters and the number of the others.
+/// Names the non-ASCII letters, script by script, since some look like ASCII letters. An alphabet
+/// is named letter by letter; of a larger script, the first letters and the number of the others.
 fn letters(text: &str) -> String {
     let mut scripts: BTreeMap<&str, BTreeSet<char>> = BTreeMap::new();
-    for c in text.chars().filter(|c| !c.is_ascii() && c.is_alphanumeric()) {
+    for c in text
+        .chars()
+        .filter(|c| !c.is_ascii() && c.is_alphanumeric())
+    {
         scripts.entry(script_of(c)).or_default().insert(c);
     }
     let mut lines = String::new();
     for (script, found) in scripts {
-        let named: Vec<String> = found.iter().take(MAX_NAMED_LETTERS).map(|c| named(*c)).collect();
+        let named: Vec<String> = found
+            .iter()
+            .take(MAX_NAMED_LETTERS)
+            .map(|c| named(*c))
+            .collect();
         let more = match found.len() - named.len() {
             0 => String::new(),
             more => format!(", and {more} more"),
         };
-        lines.push_str(&format!("non-ASCII letters, {script}: {}{more}\n", named.join(", ")));
+        lines.push_str(&format!(
+            "non-ASCII letters, {script}: {}{more}\n",
+            named.join(", ")
+        ));
     }
     lines
 }
@@ -162,7 +196,8 @@ fn named(c: char) -> String {
     format!("{} is U+{:04X}", written(&c.to_string()), u32::from(c))
 }
 
-/// Returns the name of a letter's script; letters of several scripts, such as mathematical ones, have none.
+/// Returns the name of a letter's script; letters of several scripts, such as mathematical ones,
+/// have none.
 fn script_of(c: char) -> &'static str {
     match c.script() {
         Script::Common | Script::Inherited | Script::Unknown => "of no script",
@@ -178,12 +213,22 @@ mod tests {
 
     fn asked(arguments: Value) -> Approval {
         let (tool, rule) = ("run_shell_command".to_owned(), "ask:Bash(rm *)".to_owned());
-        Approval { task: "T1".into(), tool, summary: String::new(), arguments, rule, decision: None }
+        Approval {
+            task: "T1".into(),
+            tool,
+            summary: String::new(),
+            arguments,
+            rule,
+            decision: None,
+        }
     }
 
     #[test]
     fn nothing_of_a_call_hides() {
-        let command = format!("echo {}\n\u{1b}[2J\u{202e}rm\u{3164} -rf\u{a0}src \n\tg\u{456}t", "a".repeat(5_000));
+        let command = format!(
+            "echo {}\n\u{1b}[2J\u{202e}rm\u{3164} -rf\u{a0}src \n\tg\u{456}t",
+            "a".repeat(5_000)
+        );
         let shown = whole(&asked(json!({"command": command, "timeout": 5})));
         let expected = format!(
             "task T1 requests run_shell_command; the rule ask:Bash(rm *) requires your approval\n\
@@ -206,7 +251,10 @@ mod tests {
     #[test]
     fn no_letter_hides_behind_others() {
         let cyrillic: String = ('\u{430}'..='\u{44f}').collect();
-        let command = format!("echo {cyrillic} {} \u{3bf}k \u{1d41a} \u{ff41}", "日本語".repeat(50));
+        let command = format!(
+            "echo {cyrillic} {} \u{3bf}k \u{1d41a} \u{ff41}",
+            "日本語".repeat(50)
+        );
         let shown = letters(&command);
         for named in [
             "Cyrillic: \u{430} is U+0430, ",
@@ -225,7 +273,10 @@ mod tests {
     #[test]
     fn every_row_is_on_a_page() {
         assert_eq!(pages("日本語\n", 2, 4), ["日本\n語"]);
-        assert_eq!(pages("one\n\nthree\nfour", 2, 4), ["one\n", "thre\ne", "four"]);
+        assert_eq!(
+            pages("one\n\nthree\nfour", 2, 4),
+            ["one\n", "thre\ne", "four"]
+        );
         assert_eq!(pages("one", 5, 80), ["one"]);
     }
 }

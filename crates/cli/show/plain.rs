@@ -4,12 +4,13 @@
 
 use orchestrate_core::invisible::{hidden, is_invisible, shown};
 
-/// The prefix of each line of external text, so that none of it can be mistaken for our own text, or for a command
-/// to a program that reads a build's log.
+/// The prefix of each line of external text, so that none of it can be mistaken for our own text,
+/// or for a command to a program that reads a build's log.
 const QUOTE: &str = "  | ";
 
-/// Makes external text safe for a terminal: control characters, hidden characters and those that change the reading
-/// direction are escaped, so that no model and no file name moves the cursor or hides a word.
+/// Makes external text safe for a terminal: control characters, hidden characters and those that
+/// change the reading direction are escaped, so that no model and no file name moves the cursor or
+/// hides a word.
 pub(crate) fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut hiding = hidden(text).map(|(at, _)| at).peekable();
@@ -35,8 +36,8 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Returns file names in one line of about `width` characters. Each is escaped but never cut, so that no two look
-/// alike; those that do not fit are counted.
+/// Returns file names in one line of about `width` characters. Each is escaped but never cut, so
+/// that no two look alike; those that do not fit are counted.
 pub(crate) fn names(names: &[String], width: usize) -> String {
     let mut line = String::new();
     for (at, name) in names.iter().enumerate() {
@@ -52,12 +53,18 @@ pub(crate) fn names(names: &[String], width: usize) -> String {
 
 /// Marks external text of several lines, to tell it from our own.
 pub(crate) fn quoted(text: &str) -> String {
-    plain(text).lines().map(|line| format!("{}\n", format!("{QUOTE}{line}").trim_end())).collect()
+    plain(text)
+        .lines()
+        .map(|line| format!("{}\n", format!("{QUOTE}{line}").trim_end()))
+        .collect()
 }
 
 /// Makes text safe for a line of a workflow command of GitHub Actions.
 pub(crate) fn workflow_data(text: &str) -> String {
-    plain(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    plain(text)
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// Makes text safe for a property of such a command.
@@ -65,13 +72,18 @@ pub(crate) fn workflow_property(text: &str) -> String {
     workflow_data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Escapes the characters that [`plain`] escapes as JSON does; JSON has none of them outside its strings.
+/// Escapes the characters that [`plain`] escapes as JSON does; JSON has none of them outside its
+/// strings.
 pub(crate) fn ascii_controls(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_control() || is_invisible(c) {
             let mut units = [0; 2];
-            safe.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+            safe.extend(
+                c.encode_utf16(&mut units)
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}")),
+            );
         } else {
             safe.push(c);
         }
@@ -103,15 +115,29 @@ mod tests {
 
     #[test]
     fn names_are_whole_and_no_two_look_alike() {
-        let listed = |files: &[&str]| names(&files.iter().map(|file| (*file).to_owned()).collect::<Vec<_>>(), 12);
+        let listed = |files: &[&str]| {
+            names(
+                &files
+                    .iter()
+                    .map(|file| (*file).to_owned())
+                    .collect::<Vec<_>>(),
+                12,
+            )
+        };
         assert_eq!(listed(&["a\nb", "a\rb"]), "a\\nb, a\\rb");
-        assert_eq!(listed(&["a  b", "a b", "long/name", "c"]), "a  b, a b and 2 more");
+        assert_eq!(
+            listed(&["a  b", "a b", "long/name", "c"]),
+            "a  b, a b and 2 more"
+        );
         assert_eq!(listed(&["a/very/long/name"]), "a/very/long/name");
     }
 
     #[test]
     fn others_cannot_speak_for_us() {
-        assert_eq!(quoted("::error::x\n\u{1b}[A"), "  | ::error::x\n  | \\u{1b}[A\n");
+        assert_eq!(
+            quoted("::error::x\n\u{1b}[A"),
+            "  | ::error::x\n  | \\u{1b}[A\n"
+        );
         assert_eq!(workflow_property("a:b,c\n%"), "a%3Ab%2Cc%0A%25");
     }
 

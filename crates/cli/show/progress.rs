@@ -1,4 +1,5 @@
-//! Describes events: one line for each that matters to a waiting user, and one line for each working agent.
+//! Describes events: one line for each that matters to a waiting user, and one line for each
+//! working agent.
 //!
 //! Everything here is a pure function; `display` prints the lines.
 
@@ -8,14 +9,18 @@ use std::time::Duration;
 use orchestrate_coordinator::{Retry, RunningCheck};
 use orchestrate_core::egress::{EgressDecided, EgressDecision};
 use orchestrate_core::event::{
-    AdoptedWork, FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
+    AdoptedWork, FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding,
+    VerifyScope, rfc3339,
 };
-use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
+use orchestrate_core::message::{
+    Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion,
+};
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId,
-    RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
+    CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven,
+    RequestedChange, RunId, RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven,
+    VerdictKind, Wait, split_hint,
 };
 
 use crate::show::aside;
@@ -37,32 +42,64 @@ const COMMAND_WIDTH: usize = 40;
 /// Returns the line of an event, if it has one; with `verbose`, nearly every event has one.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
     let Recorded { run_id, event, .. } = fact;
-    let closer = || if verbose { detail(event).or_else(|| landing(event)) } else { None };
-    milestone(event).or_else(|| question(run_id, event)).or_else(closer)
+    let closer = || {
+        if verbose {
+            detail(event).or_else(|| landing(event))
+        } else {
+            None
+        }
+    };
+    milestone(event)
+        .or_else(|| question(run_id, event))
+        .or_else(closer)
 }
 
-/// Returns the line of a request that waits to be sent again, or `None` for a wait too short to notice.
+/// Returns the line of a request that waits to be sent again, or `None` for a wait too short to
+/// notice.
 pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
-    let Retry { task, error, wait, waited, patience, .. } = retry;
+    let Retry {
+        task,
+        error,
+        wait,
+        waited,
+        patience,
+        ..
+    } = retry;
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
     let waiting = match patience {
         Some(patience) if *waited >= NOTICED => {
-            format!("; waiting for {} of at most {}", duration(*waited), duration(*patience))
+            format!(
+                "; waiting for {} of at most {}",
+                duration(*waited),
+                duration(*patience)
+            )
         }
         _ => String::new(),
     };
-    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s"))
+    (*wait >= NOTICED)
+        .then(|| format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s"))
 }
 
 /// Returns the line of a check that runs, with the last line that it has written.
 pub(crate) fn running_line(check: &RunningCheck) -> String {
-    let last = check.last_line.as_deref().map(|line| format!(": {}", one_line(line, WIDTH)));
-    format!("{}{}", one_line(&check.command, COMMAND_WIDTH), last.unwrap_or_else(|| ": no output yet".to_owned()))
+    let last = check
+        .last_line
+        .as_deref()
+        .map(|line| format!(": {}", one_line(line, WIDTH)));
+    format!(
+        "{}{}",
+        one_line(&check.command, COMMAND_WIDTH),
+        last.unwrap_or_else(|| ": no output yet".to_owned())
+    )
 }
 
 /// Returns the same with the time since its start, for where lines are not redrawn.
 pub(crate) fn still_running_line(check: &RunningCheck) -> String {
-    format!("still running after {}: {}", duration(check.elapsed), running_line(check))
+    format!(
+        "still running after {}: {}",
+        duration(check.elapsed),
+        running_line(check)
+    )
 }
 
 /// Formats a duration in whole seconds, for people.
@@ -71,36 +108,90 @@ fn duration(time: Duration) -> humantime::FormattedDuration {
 }
 
 /// Describes an event that matters to a waiting user.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn milestone(event: &Event) -> Option<String> {
     Some(match event {
-        Event::AgentSpawned { task, attempt, agent, model, .. } => {
-            let who = agent.as_deref().map_or_else(|| "command".to_owned(), |agent| format!("@{agent}"));
-            let by = model.as_deref().map(|model| format!(" with {}", one_line(model, WIDTH))).unwrap_or_default();
-            let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+        Event::AgentSpawned {
+            task,
+            attempt,
+            agent,
+            model,
+            ..
+        } => {
+            let who = agent
+                .as_deref()
+                .map_or_else(|| "command".to_owned(), |agent| format!("@{agent}"));
+            let by = model
+                .as_deref()
+                .map(|model| format!(" with {}", one_line(model, WIDTH)))
+                .unwrap_or_default();
+            let again = if *attempt > 1 {
+                format!(" (attempt {attempt})")
+            } else {
+                String::new()
+            };
             format!("{task}: started {who}{by}{again}")
         }
-        Event::ModelSwitched { task, turn, from, to, error } => {
+        Event::ModelSwitched {
+            task,
+            turn,
+            from,
+            to,
+            error,
+        } => {
             let [from, to] = [from, to].map(|model| one_line(model, WIDTH));
-            format!("{task}: {to} takes over from {from} in turn {turn}: failed to {}", one_line(error, 2 * WIDTH))
+            format!(
+                "{task}: {to} takes over from {from} in turn {turn}: failed to {}",
+                one_line(error, 2 * WIDTH)
+            )
         }
         Event::ModelRejected { task, error, .. } => {
-            format!("{task}: waits until the run is resumed: failed to {}", one_line(error, 2 * WIDTH))
+            format!(
+                "{task}: waits until the run is resumed: failed to {}",
+                one_line(error, 2 * WIDTH)
+            )
         }
-        Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
-        Event::SnapshotTaken { task, on_branch: true, left_out, aside: left, .. }
-            if !left_out.is_empty() || !left.is_empty() =>
-        {
-            let unstorable = format!("{task}: git cannot store {}; left out of its commit\n", names(left_out, WIDTH));
-            let unstorable = if left_out.is_empty() { String::new() } else { unstorable };
-            format!("{unstorable}{}", aside::lines(task, left)).trim_end().to_owned()
+        Event::TaskCommitted { task, commit, .. } => {
+            format!("{task}: committed {}", short(commit.as_str()))
         }
-        Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
+        Event::SnapshotTaken {
+            task,
+            on_branch: true,
+            left_out,
+            aside: left,
+            ..
+        } if !left_out.is_empty() || !left.is_empty() => {
+            let unstorable = format!(
+                "{task}: git cannot store {}; left out of its commit\n",
+                names(left_out, WIDTH)
+            );
+            let unstorable = if left_out.is_empty() {
+                String::new()
+            } else {
+                unstorable
+            };
+            format!("{unstorable}{}", aside::lines(task, left))
+                .trim_end()
+                .to_owned()
+        }
+        Event::VerifyFinished {
+            task,
+            scope,
+            command,
+            passed,
+            exit,
+            ..
+        } => {
             let what = match scope {
                 VerifyScope::Task => "check",
                 VerifyScope::Run => "check of the merged tree",
                 VerifyScope::Target => "check of the tree without its work",
             };
-            let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
+            let how = if *passed {
+                "passed".to_owned()
+            } else {
+                format!("FAILED ({exit})")
+            };
             format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
         }
         Event::CheckFlaky(flaky) => flaky_check(flaky),
@@ -108,32 +199,82 @@ fn milestone(event: &Event) -> Option<String> {
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", names(files, WIDTH))
         }
-        Event::TaskReturned { task, cause, .. } => format!("{task}: returned: {}", cause_words(*cause)),
-        Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
-        Event::TaskMerged { task, commit: None, summary, .. } => {
-            match summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+        Event::TaskReturned { task, cause, .. } => {
+            format!("{task}: returned: {}", cause_words(*cause))
+        }
+        Event::TaskMerged {
+            task,
+            commit: Some(commit),
+            ..
+        } => format!("{task}: merged as {}", short(commit.as_str())),
+        Event::TaskMerged {
+            task,
+            commit: None,
+            summary,
+            ..
+        } => {
+            match summary
+                .as_deref()
+                .filter(|summary| !summary.trim().is_empty())
+            {
                 Some(summary) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
                 None => format!("{task}: done, nothing to merge"),
             }
         }
         Event::NothingToDo { task, .. } => format!("{task}: nothing to do"),
-        Event::ReviewVerdict(VerdictGiven { task, verdict, changes, comment }) => {
-            let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, WIDTH))).unwrap_or_default();
-            format!("{task}: verdict: {}{comment}", verdict_words(*verdict, changes))
+        Event::ReviewVerdict(VerdictGiven {
+            task,
+            verdict,
+            changes,
+            comment,
+        }) => {
+            let comment = comment
+                .as_deref()
+                .map(|text| format!(": {}", one_line(text, WIDTH)))
+                .unwrap_or_default();
+            format!(
+                "{task}: verdict: {}{comment}",
+                verdict_words(*verdict, changes)
+            )
         }
         Event::ReportDue(ReportDue { task, limit }) => {
-            format!("{task}: out of {}: it makes its last report", limit.used_up().unwrap_or("what it needs"))
+            format!(
+                "{task}: out of {}: it makes its last report",
+                limit.used_up().unwrap_or("what it needs")
+            )
         }
-        Event::ReportGiven(ReportGiven { task, summary }) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
-        Event::TaskAdded { task, parent: Some(parent), .. } => {
-            format!("{}: spawned by {parent}: {}", task.id, one_line(&task.title, WIDTH))
+        Event::ReportGiven(ReportGiven { task, summary }) => {
+            format!("{task}: reported: {}", one_line(summary, WIDTH))
         }
-        Event::StopRequested(StopRequest { task, by: Some(by) }) => format!("{task}: to be stopped, by {by}"),
+        Event::TaskAdded {
+            task,
+            parent: Some(parent),
+            ..
+        } => {
+            format!(
+                "{}: spawned by {parent}: {}",
+                task.id,
+                one_line(&task.title, WIDTH)
+            )
+        }
+        Event::StopRequested(StopRequest { task, by: Some(by) }) => {
+            format!("{task}: to be stopped, by {by}")
+        }
         Event::StopRequested(StopRequest { task, by: None }) => format!("{task}: to be stopped"),
-        Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
-        Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
-        Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),
-        Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
+        Event::TaskFailed {
+            task,
+            cause,
+            message,
+        } => with_lines(&format!("{task}: FAILED ({cause})"), message),
+        Event::TaskConflicted { task, message, .. } => {
+            with_lines(&format!("{task}: NOT MERGED"), message)
+        }
+        Event::TaskSkipped { task, because } => {
+            format!("{task}: skipped because {because} did not succeed")
+        }
+        Event::TaskCancelled { task, message } => {
+            format!("{task}: cancelled: {}", one_line(message, WIDTH))
+        }
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::IntegrationHeld(HeldIntegration { checkout, commit }) => format!(
             "the integration branch is checked out at {checkout} and was not moved; `git merge --ff-only {}` there \
@@ -145,8 +286,18 @@ fn milestone(event: &Event) -> Option<String> {
 }
 
 /// Describes a check that has failed and passed on one tree.
-pub(crate) fn flaky_check(FlakyCheck { task, command, tree, exit, .. }: &FlakyCheck) -> String {
-    let of = task.as_ref().map_or_else(|| "base".to_owned(), ToString::to_string);
+pub(crate) fn flaky_check(
+    FlakyCheck {
+        task,
+        command,
+        tree,
+        exit,
+        ..
+    }: &FlakyCheck,
+) -> String {
+    let of = task
+        .as_ref()
+        .map_or_else(|| "base".to_owned(), ToString::to_string);
     let (command, tree) = (one_line(command, WIDTH), short(tree.as_str()));
     format!("{of}: flaky check: `{command}` has failed ({exit}) and passed on the same tree {tree}")
 }
@@ -154,15 +305,32 @@ pub(crate) fn flaky_check(FlakyCheck { task, command, tree, exit, .. }: &FlakyCh
 /// Describes an event of the check of the base.
 fn of_base(event: &Event) -> Option<String> {
     Some(match event {
-        Event::BaseVerifying { command, .. } => format!("verifying the base: {}", one_line(command, WIDTH)),
-        Event::BaseVerified { command, passed: true, output: None, .. } => {
-            format!("the base passed its check before: {}", one_line(command, WIDTH))
+        Event::BaseVerifying { command, .. } => {
+            format!("verifying the base: {}", one_line(command, WIDTH))
         }
-        Event::BaseVerified { command, passed: true, .. } => {
+        Event::BaseVerified {
+            command,
+            passed: true,
+            output: None,
+            ..
+        } => {
+            format!(
+                "the base passed its check before: {}",
+                one_line(command, WIDTH)
+            )
+        }
+        Event::BaseVerified {
+            command,
+            passed: true,
+            ..
+        } => {
             format!("check of the base passed: {}", one_line(command, WIDTH))
         }
         Event::BaseVerified { command, exit, .. } => {
-            format!("check of the base FAILED ({exit}): {}", one_line(command, WIDTH))
+            format!(
+                "check of the base FAILED ({exit}): {}",
+                one_line(command, WIDTH)
+            )
         }
         _ => return None,
     })
@@ -173,21 +341,40 @@ fn with_lines(what: &str, message: &str) -> String {
     let (message, hint) = split_hint(message);
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let shown: Vec<&str> = rest.lines().take(MOST_LINES).collect();
-    let text = format!("{what}: {}\n{}", one_line(first, 4 * WIDTH), quoted(&shown.join("\n"))).trim_end().to_owned();
+    let text = format!(
+        "{what}: {}\n{}",
+        one_line(first, 4 * WIDTH),
+        quoted(&shown.join("\n"))
+    )
+    .trim_end()
+    .to_owned();
     match hint {
         Some(hint) => format!("{text}\n  fix: {}", one_line(hint, 4 * WIDTH)),
         None => text,
     }
 }
 
-/// Describes a question to the user; its commands name the run, since the line may be read when there are newer runs.
+/// Describes a question to the user; its commands name the run, since the line may be read when
+/// there are newer runs.
 fn question(run: &RunId, event: &Event) -> Option<String> {
     Some(match event {
         Event::ReviewRequested { task } => due_review(run, task),
-        Event::ApprovalRequested { task, call, summary, .. } => parked(run, task, call, summary),
+        Event::ApprovalRequested {
+            task,
+            call,
+            summary,
+            ..
+        } => parked(run, task, call, summary),
         Event::MessageSent { envelope } if envelope.to == Receiver::User => told(run, envelope),
-        Event::MessageExpired(ExpiredMessage { from, to: Receiver::User, sequence }) => {
-            format!("{}: its question {sequence} to you was not answered before its deadline", sender(from))
+        Event::MessageExpired(ExpiredMessage {
+            from,
+            to: Receiver::User,
+            sequence,
+        }) => {
+            format!(
+                "{}: its question {sequence} to you was not answered before its deadline",
+                sender(from)
+            )
         }
         _ => return None,
     })
@@ -196,17 +383,24 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
 /// Returns the lines of what waits for the user already, as they were when it began to wait.
 pub(crate) fn waiting_for_user(state: &RunState) -> Vec<String> {
     let run = &state.run_id;
-    let reviews = state.tasks().filter(|record| record.state().awaits_review());
+    let reviews = state
+        .tasks()
+        .filter(|record| record.state().awaits_review());
     let reviews = reviews.map(|record| due_review(run, &record.task.id));
     let calls = state.open_approvals();
     let calls = calls.map(|(call, approval)| parked(run, &approval.task, call, &approval.summary));
-    let questions = state.questions_to_user().map(|(_, question)| told(run, question));
+    let questions = state
+        .questions_to_user()
+        .map(|(_, question)| told(run, question));
     reviews.chain(calls).chain(questions).collect()
 }
 
 /// Describes a review that is due.
 fn due_review(run: &RunId, task: &TaskId) -> String {
-    format!("{task}: waits for review: `{}`", Named::for_later(run).review(task))
+    format!(
+        "{task}: waits for review: `{}`",
+        Named::for_later(run).review(task)
+    )
 }
 
 /// Describes a call that waits for a decision.
@@ -214,96 +408,228 @@ fn parked(run: &RunId, task: &TaskId, call: &CallHash, summary: &str) -> String 
     let call = short(call.as_str());
     let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
     let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
-    format!("{task}: asks to run {}: `{approve}` shows it in full and asks, or `{reject}`", line_of(summary, WIDTH))
+    format!(
+        "{task}: asks to run {}: `{approve}` shows it in full and asks, or `{reject}`",
+        line_of(summary, WIDTH)
+    )
 }
 
 /// Describes what an agent asks or tells the user.
 fn told(run: &RunId, message: &Envelope) -> String {
-    let Envelope { from, sequence, kind, body, deadline, .. } = message;
+    let Envelope {
+        from,
+        sequence,
+        kind,
+        body,
+        deadline,
+        ..
+    } = message;
     let (from, text) = (sender(from), line_of(&body.to_string(), 2 * WIDTH));
     match kind {
         MessageKind::Question => {
-            let answer = Named::for_later(run).within(format!("message {from} TEXT --reply-to {sequence}"));
+            let answer =
+                Named::for_later(run).within(format!("message {from} TEXT --reply-to {sequence}"));
             format!("{from} asks: {text}: `{answer}`{}", until(*deadline))
         }
         kind => format!("{from} tells you{}: {text}", in_parentheses(*kind)),
     }
 }
 
-/// Describes until when a question can be answered, and what happens then; empty without a deadline.
+/// Describes until when a question can be answered, and what happens then; empty without a
+/// deadline.
 pub(crate) fn until(deadline: Option<u64>) -> String {
-    let words = |deadline| format!(" until {}; then its agent goes on without an answer", rfc3339(deadline));
+    let words = |deadline| {
+        format!(
+            " until {}; then its agent goes on without an answer",
+            rfc3339(deadline)
+        )
+    };
     deadline.map(words).unwrap_or_default()
 }
 
 /// Returns what a message is for, in parentheses; empty for a note.
 pub(crate) fn in_parentheses(kind: MessageKind) -> String {
-    if kind == MessageKind::Note { String::new() } else { format!(" ({})", kind.as_str()) }
+    if kind == MessageKind::Note {
+        String::new()
+    } else {
+        format!(" ({})", kind.as_str())
+    }
 }
 
 /// Describes an event that is shown on request only.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn detail(event: &Event) -> Option<String> {
     Some(match event {
         Event::TaskReady { task } => format!("{task}: ready"),
         Event::MapMade { task, .. } => format!("{task}: has a map of the repository"),
         Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
-        Event::WorktreePrepared { task, onto: Some(_) } => format!("{task}: merged into its worktree"),
-        Event::WorktreeLost { task } => format!("{task}: its worktree is gone, and is created again if it is needed"),
+        Event::WorktreePrepared {
+            task,
+            onto: Some(_),
+        } => format!("{task}: merged into its worktree"),
+        Event::WorktreeLost { task } => {
+            format!("{task}: its worktree is gone, and is created again if it is needed")
+        }
         Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
-        Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
-            format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
+        Event::ModelRequested {
+            task,
+            turn,
+            model,
+            reserved_tokens,
+            ..
+        } => {
+            format!(
+                "{task}: request {turn} to {}, {reserved_tokens} tokens reserved",
+                one_line(model, WIDTH)
+            )
         }
-        Event::BudgetWaited { task, turn, tokens, .. } => {
-            format!("{task}: request {turn} waits for {tokens} tokens that other requests may release")
+        Event::BudgetWaited {
+            task, turn, tokens, ..
+        } => {
+            format!(
+                "{task}: request {turn} waits for {tokens} tokens that other requests may release"
+            )
         }
-        Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
+        Event::ModelReplied {
+            task, turn, usage, ..
+        } => format!("{task}: reply {turn}, {} tokens", usage.total()),
         Event::ModelWaiting { task, turn, error } => {
-            format!("{task}: request {turn} waits for an answer: failed to {}", one_line(error, WIDTH))
+            format!(
+                "{task}: request {turn} waits for an answer: failed to {}",
+                one_line(error, WIDTH)
+            )
         }
         Event::MachineSlept { slept_ms } => {
-            format!("the machine slept for {}, which does not count", duration(Duration::from_millis(*slept_ms)))
+            format!(
+                "the machine slept for {}, which does not count",
+                duration(Duration::from_millis(*slept_ms))
+            )
         }
         Event::ModelFailed { task, turn, error } => {
             format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
         }
-        Event::ModelCut { task, turn, tokens, .. } => {
+        Event::ModelCut {
+            task, turn, tokens, ..
+        } => {
             format!("{task}: request {turn} was cut off; it counts as {tokens} tokens")
         }
         Event::SearchRequested(SearchRequested { task, model, .. }) => {
-            format!("{task}: asks the endpoint of {} to search", one_line(model, WIDTH))
+            format!(
+                "{task}: asks the endpoint of {} to search",
+                one_line(model, WIDTH)
+            )
         }
-        Event::SearchEnded(SearchEnded { task, usage, searches, error, .. }) => {
-            let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
-            format!("{task}: the search used {} tokens, and {searches} searches{why}", usage.total())
+        Event::SearchEnded(SearchEnded {
+            task,
+            usage,
+            searches,
+            error,
+            ..
+        }) => {
+            let why = error
+                .as_deref()
+                .map(|error| format!(": {}", one_line(error, WIDTH)))
+                .unwrap_or_default();
+            format!(
+                "{task}: the search used {} tokens, and {searches} searches{why}",
+                usage.total()
+            )
         }
-        Event::ToolStarted { task, tool, arguments, cache, .. } => {
+        Event::ToolStarted {
+            task,
+            tool,
+            arguments,
+            cache,
+            ..
+        } => {
             let replayed = cache.as_ref().is_some_and(|lookup| lookup.hit);
-            let how = if replayed { ", answered from the cache" } else { "" };
-            format!("{task}: {}({}){how}", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
+            let how = if replayed {
+                ", answered from the cache"
+            } else {
+                ""
+            };
+            format!(
+                "{task}: {}({}){how}",
+                one_line(tool, WIDTH),
+                line_of(&arguments.to_string(), WIDTH)
+            )
         }
-        Event::EgressDecided(EgressDecided { task, decision, .. }) => format!("{task}: {}", egress(decision)),
-        Event::ToolFinished { task, tool, outcome, error, duration_ms, .. } => {
-            let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
-            format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
+        Event::EgressDecided(EgressDecided { task, decision, .. }) => {
+            format!("{task}: {}", egress(decision))
+        }
+        Event::ToolFinished {
+            task,
+            tool,
+            outcome,
+            error,
+            duration_ms,
+            ..
+        } => {
+            let why = error
+                .as_deref()
+                .map(|error| format!(": {}", one_line(error, WIDTH)))
+                .unwrap_or_default();
+            format!(
+                "{task}: {} {} in {duration_ms} ms{why}",
+                one_line(tool, WIDTH),
+                outcome_words(*outcome)
+            )
         }
         Event::AgentWaiting { task, wait, .. } => format!("{task}: waits for {}", waited_for(wait)),
-        Event::HandOverWaiting { task } => format!("{task}: has finished, and waits for the agents that it spawned"),
-        Event::AgentWoken { task, timed_out: false } => format!("{task}: goes on after its wait"),
-        Event::AgentWoken { task, timed_out: true } => format!("{task}: goes on, since the time of its wait is over"),
-        Event::ApprovalDecided { call, allowed, by, .. } => {
-            let by = by.as_deref().map(|by| format!(" by {}", one_line(by, WIDTH))).unwrap_or_default();
-            format!("call {}: {}{by}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
+        Event::HandOverWaiting { task } => {
+            format!("{task}: has finished, and waits for the agents that it spawned")
         }
-        Event::SnapshotTaken { task, number, commit, .. } => {
+        Event::AgentWoken {
+            task,
+            timed_out: false,
+        } => format!("{task}: goes on after its wait"),
+        Event::AgentWoken {
+            task,
+            timed_out: true,
+        } => format!("{task}: goes on, since the time of its wait is over"),
+        Event::ApprovalDecided {
+            call, allowed, by, ..
+        } => {
+            let by = by
+                .as_deref()
+                .map(|by| format!(" by {}", one_line(by, WIDTH)))
+                .unwrap_or_default();
+            format!(
+                "call {}: {}{by}",
+                short(call.as_str()),
+                if *allowed { "approved" } else { "rejected" }
+            )
+        }
+        Event::SnapshotTaken {
+            task,
+            number,
+            commit,
+            ..
+        } => {
             format!("{task}: snapshot {number} {}", short(commit.as_str()))
         }
-        Event::VerifyStarted { task, command, .. } => format!("{task}: checking with {}", one_line(command, WIDTH)),
-        Event::MergeStarted { task, into: MergeTarget::Integration, .. } => format!("{task}: merging"),
-        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => format!("{task}: merging into {agent}"),
-        Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
+        Event::VerifyStarted { task, command, .. } => {
+            format!("{task}: checking with {}", one_line(command, WIDTH))
+        }
+        Event::MergeStarted {
+            task,
+            into: MergeTarget::Integration,
+            ..
+        } => format!("{task}: merging"),
+        Event::MergeStarted {
+            task,
+            into: MergeTarget::Agent(agent),
+            ..
+        } => format!("{task}: merging into {agent}"),
+        Event::MergePrepared { task, commit, .. } => {
+            format!("{task}: merge prepared {}", short(commit.as_str()))
+        }
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
         Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
-            format!("{task}: your commit {} is its work now", short(commit.as_str()))
+            format!(
+                "{task}: your commit {} is its work now",
+                short(commit.as_str())
+            )
         }
         Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
         _ => return message_detail(event),
@@ -314,19 +640,49 @@ fn detail(event: &Event) -> Option<String> {
 fn message_detail(event: &Event) -> Option<String> {
     Some(match event {
         Event::MessageSent { envelope } => {
-            let Envelope { from, to, kind, body, .. } = envelope;
+            let Envelope {
+                from,
+                to,
+                kind,
+                body,
+                ..
+            } = envelope;
             let (from, kind) = (sender(from), in_parentheses(*kind));
-            format!("{}: message from {from}{kind}: {}", to.as_str(), one_line(&body.to_string(), WIDTH))
+            format!(
+                "{}: message from {from}{kind}: {}",
+                to.as_str(),
+                one_line(&body.to_string(), WIDTH)
+            )
         }
         Event::QuestionUnanswered(UnansweredQuestion { from, to, sequence }) => {
             format!("{from}: {to} will not answer its question {sequence}")
         }
-        Event::MessageExpired(ExpiredMessage { from, to: Receiver::Agent(to), sequence })
-        | Event::MessageDelivered { from, to, sequence, expired: true } => {
-            format!("{to}: message {sequence} from {} missed its deadline and was not delivered", sender(from))
+        Event::MessageExpired(ExpiredMessage {
+            from,
+            to: Receiver::Agent(to),
+            sequence,
+        })
+        | Event::MessageDelivered {
+            from,
+            to,
+            sequence,
+            expired: true,
+        } => {
+            format!(
+                "{to}: message {sequence} from {} missed its deadline and was not delivered",
+                sender(from)
+            )
         }
-        Event::MessageDelivered { from, to, sequence, expired: false } => {
-            format!("{to}: has received message {sequence} from {}", sender(from))
+        Event::MessageDelivered {
+            from,
+            to,
+            sequence,
+            expired: false,
+        } => {
+            format!(
+                "{to}: has received message {sequence} from {}",
+                sender(from)
+            )
         }
         _ => return None,
     })
@@ -334,16 +690,35 @@ fn message_detail(event: &Event) -> Option<String> {
 
 /// Describes what the proxy of a program decided.
 fn egress(decision: &EgressDecision) -> String {
-    let EgressDecision { asked, host, port, rule, reason, .. } = decision;
-    let canonical = host.as_ref().zip(*port).map(|(host, port)| format!("{host}:{port}"));
+    let EgressDecision {
+        asked,
+        host,
+        port,
+        rule,
+        reason,
+        ..
+    } = decision;
+    let canonical = host
+        .as_ref()
+        .zip(*port)
+        .map(|(host, port)| format!("{host}:{port}"));
     let asked = one_line(asked, WIDTH);
     let what = match canonical {
-        Some(canonical) if canonical != asked => format!("{} (as {asked})", one_line(&canonical, WIDTH)),
+        Some(canonical) if canonical != asked => {
+            format!("{} (as {asked})", one_line(&canonical, WIDTH))
+        }
         _ => asked,
     };
     match reason {
-        Some(reason) => format!("refused {what} to a program ({}): {}", one_line(rule, WIDTH), one_line(reason, WIDTH)),
-        None => format!("let a program connect to {what} ({})", one_line(rule, WIDTH)),
+        Some(reason) => format!(
+            "refused {what} to a program ({}): {}",
+            one_line(rule, WIDTH),
+            one_line(reason, WIDTH)
+        ),
+        None => format!(
+            "let a program connect to {what} ({})",
+            one_line(rule, WIDTH)
+        ),
     }
 }
 
@@ -351,15 +726,26 @@ fn egress(decision: &EgressDecision) -> String {
 fn landing(event: &Event) -> Option<String> {
     Some(match event {
         Event::LandingStarted { branch, from, to } if from == to => {
-            format!("landing: {branch} contains the result already, at {}", short(to.as_str()))
+            format!(
+                "landing: {branch} contains the result already, at {}",
+                short(to.as_str())
+            )
         }
-        Event::LandingStarted { branch, to, .. } => format!("landing: moving {branch} to {}", short(to.as_str())),
-        Event::LandingFailed(FailedLanding { message, .. }) => format!("not landed: {}", one_line(message, 2 * WIDTH)),
+        Event::LandingStarted { branch, to, .. } => {
+            format!("landing: moving {branch} to {}", short(to.as_str()))
+        }
+        Event::LandingFailed(FailedLanding { message, .. }) => {
+            format!("not landed: {}", one_line(message, 2 * WIDTH))
+        }
         Event::RunLanded { branch, from, to } if from == to => {
             format!("landed: {branch} stays at {}", short(to.as_str()))
         }
         Event::RunLanded { branch, from, to } => {
-            format!("landed: {branch} went from {} to {}", short(from.as_str()), short(to.as_str()))
+            format!(
+                "landed: {branch} went from {} to {}",
+                short(from.as_str()),
+                short(to.as_str())
+            )
         }
         Event::RunUnlanded(UndoneLanding { branch, to }) => {
             format!("landing undone: {branch} is back at {}", short(to.as_str()))
@@ -402,8 +788,14 @@ pub(crate) fn verdict_words(verdict: VerdictKind, changes: &[RequestedChange]) -
         VerdictKind::Approve => "approved".to_owned(),
         VerdictKind::NothingToDo => "nothing to review".to_owned(),
         VerdictKind::Changes => {
-            let tasks: BTreeSet<String> = changes.iter().map(|change| change.task.to_string()).collect();
-            format!("changes requested of {}", tasks.into_iter().collect::<Vec<_>>().join(", "))
+            let tasks: BTreeSet<String> = changes
+                .iter()
+                .map(|change| change.task.to_string())
+                .collect();
+            format!(
+                "changes requested of {}",
+                tasks.into_iter().collect::<Vec<_>>().join(", ")
+            )
         }
     }
 }
@@ -428,17 +820,31 @@ pub(crate) fn short(hash: &str) -> &str {
 pub(crate) fn waited_for(wait: &Wait) -> String {
     match wait {
         Wait::Person { call } => format!("your decision about call {}", short(call.as_str())),
-        Wait::Message { to: Receiver::User, question, .. } => format!("your answer to its question {question}"),
-        Wait::Message { to: Receiver::Agent(agent), question, .. } => {
+        Wait::Message {
+            to: Receiver::User,
+            question,
+            ..
+        } => format!("your answer to its question {question}"),
+        Wait::Message {
+            to: Receiver::Agent(agent),
+            question,
+            ..
+        } => {
             format!("{agent}, whom it has asked question {question}")
         }
         Wait::Children => "the agents that it spawned".to_owned(),
-        Wait::Agents { ids, .. } => names(&ids.iter().map(ToString::to_string).collect::<Vec<_>>(), WIDTH),
-        Wait::Endpoint { endpoint, .. } => format!("another key or account at {}", one_line(endpoint, WIDTH)),
+        Wait::Agents { ids, .. } => names(
+            &ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            WIDTH,
+        ),
+        Wait::Endpoint { endpoint, .. } => {
+            format!("another key or account at {}", one_line(endpoint, WIDTH))
+        }
     }
 }
 
-/// Reports whether an attempt at a task has begun and not ended, at work or waiting, so that it has a live line.
+/// Reports whether an attempt at a task has begun and not ended, at work or waiting, so that it has
+/// a live line.
 pub(crate) fn is_under_way(record: &TaskRecord) -> bool {
     record.attempt() > 0 && record.state().is_under_way()
 }
@@ -483,7 +889,9 @@ fn last_act(record: &TaskRecord) -> String {
 
 /// Returns the line of a base that is being verified, while all agents wait for it.
 pub(crate) fn base_line(state: &RunState) -> Option<String> {
-    state.base_check().map(|command| format!("verifying the base: {}", one_line(command, WIDTH)))
+    state
+        .base_check()
+        .map(|command| format!("verifying the base: {}", one_line(command, WIDTH)))
 }
 
 /// Returns the line of totals; `hidden` agents that work or wait have no line of their own.
@@ -491,11 +899,25 @@ pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage()));
     let all = state.tasks().count();
-    let merged = state.tasks().filter(|record| record.state().is_merged()).count();
+    let merged = state
+        .tasks()
+        .filter(|record| record.state().is_merged())
+        .count();
     let under_way = state.tasks().filter(|record| is_under_way(record)).count();
-    let working = state.tasks().filter(|record| is_under_way(record) && record.is_at_work()).count();
-    let waiting = if under_way > working { format!(", {} waiting", under_way - working) } else { String::new() };
-    let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
+    let working = state
+        .tasks()
+        .filter(|record| is_under_way(record) && record.is_at_work())
+        .count();
+    let waiting = if under_way > working {
+        format!(", {} waiting", under_way - working)
+    } else {
+        String::new()
+    };
+    let hidden = if hidden > 0 {
+        format!(" ({hidden} not shown)")
+    } else {
+        String::new()
+    };
     format!(
         "{merged} of {all} merged, {working} at work{waiting}{hidden}, {} tokens, cost {}",
         tokens(usage.total()),
@@ -527,7 +949,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Returns a run of three minutes: T1 is at work since the first one, and T2 waits for an answer since the second.
+    /// Returns a run of three minutes: T1 is at work since the first one, and T2 waits for an
+    /// answer since the second.
     pub(crate) fn asking_run() -> RunState {
         let spawned = |task: &str| Event::AgentSpawned {
             task: task.into(),
@@ -547,11 +970,23 @@ pub(crate) mod tests {
             base_commit: "base".into(),
             base_branch: None,
         };
-        let planned = |task: &str| Event::planned(Task { id: task.into(), ..Task::default() });
+        let planned = |task: &str| {
+            Event::planned(Task {
+                id: task.into(),
+                ..Task::default()
+            })
+        };
         let ready = |task: &str| Event::TaskReady { task: task.into() };
         let asked = Envelope::note(1, Sender::Agent("T2".into()), Receiver::User, "which port?");
-        let envelope = Envelope { kind: MessageKind::Question, ..asked };
-        let wait = Wait::Message { to: Receiver::User, question: 1, until_ms: None };
+        let envelope = Envelope {
+            kind: MessageKind::Question,
+            ..asked
+        };
+        let wait = Wait::Message {
+            to: Receiver::User,
+            question: 1,
+            until_ms: None,
+        };
         let events = [
             (0, started),
             (0, planned("T1")),
@@ -561,31 +996,63 @@ pub(crate) mod tests {
             (60, spawned("T1")),
             (60, spawned("T2")),
             (60, Event::MessageSent { envelope }),
-            (120, Event::AgentWaiting { task: "T2".into(), turn: 1, call_id: "c1".into(), wait }),
-            (180, Event::TurnStarted { task: "T1".into(), turn: 1 }),
+            (
+                120,
+                Event::AgentWaiting {
+                    task: "T2".into(),
+                    turn: 1,
+                    call_id: "c1".into(),
+                    wait,
+                },
+            ),
+            (
+                180,
+                Event::TurnStarted {
+                    task: "T1".into(),
+                    turn: 1,
+                },
+            ),
         ];
         let facts = (1..).zip(events).map(|(seq, (seconds, event))| {
             let (run_id, ts_ms) = ("r-abcdef".into(), seconds * 1_000);
-            Recorded { run_id, seq, ts_ms, v: 1, event }
+            Recorded {
+                run_id,
+                seq,
+                ts_ms,
+                v: 1,
+                event,
+            }
         });
-        RunState::replay(&facts.collect::<Vec<_>>()).unwrap().unwrap()
+        RunState::replay(&facts.collect::<Vec<_>>())
+            .unwrap()
+            .unwrap()
     }
 
     #[test]
     fn what_waits_for_the_user_is_told_again() {
-        let asked = "T2 asks: which port?: `orchestrate message T2 TEXT --reply-to 1 --run r-abcdef`";
+        let asked =
+            "T2 asks: which port?: `orchestrate message T2 TEXT --reply-to 1 --run r-abcdef`";
         assert_eq!(waiting_for_user(&asking_run()), [asked]);
     }
 
     #[test]
     fn facts_are_lines_and_most_only_when_asked_for() {
-        let from_agent = || Envelope::note(1, Sender::Agent("T1".into()), Receiver::User, "which port?");
+        let from_agent =
+            || Envelope::note(1, Sender::Agent("T1".into()), Receiver::User, "which port?");
         let question = |deadline| Event::MessageSent {
-            envelope: Envelope { kind: MessageKind::Question, deadline, ..from_agent() },
+            envelope: Envelope {
+                kind: MessageKind::Question,
+                deadline,
+                ..from_agent()
+            },
         };
         let table: [(Event, bool, Option<&str>); 9] = [
             (Event::TaskReady { task: "T1".into() }, false, None),
-            (Event::TaskReady { task: "T1".into() }, true, Some("T1: ready")),
+            (
+                Event::TaskReady { task: "T1".into() },
+                true,
+                Some("T1: ready"),
+            ),
             (
                 Event::ReviewRequested { task: "T1".into() },
                 false,
@@ -602,12 +1069,19 @@ pub(crate) mod tests {
                 Some("T1: merged as 01234567"),
             ),
             (
-                Event::TaskCancelled { task: "T1".into(), message: "a\u{1b}[31m\nb".to_owned() },
+                Event::TaskCancelled {
+                    task: "T1".into(),
+                    message: "a\u{1b}[31m\nb".to_owned(),
+                },
                 false,
                 Some("T1: cancelled: a\\u{1b}[31m b"),
             ),
             (
-                Event::QuestionUnanswered(UnansweredQuestion { from: "T1".into(), to: "T2".into(), sequence: 1 }),
+                Event::QuestionUnanswered(UnansweredQuestion {
+                    from: "T1".into(),
+                    to: "T2".into(),
+                    sequence: 1,
+                }),
                 true,
                 Some("T1: T2 will not answer its question 1"),
             ),
@@ -623,7 +1097,9 @@ pub(crate) mod tests {
             (
                 question(None),
                 false,
-                Some("T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run r-abcdef`"),
+                Some(
+                    "T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run r-abcdef`",
+                ),
             ),
             (
                 question(Some(60_000)),
@@ -635,7 +1111,13 @@ pub(crate) mod tests {
             ),
         ];
         for (event, verbose, expected) in table {
-            let fact = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 0, v: 1, event };
+            let fact = Recorded {
+                run_id: "r-abcdef".into(),
+                seq: 1,
+                ts_ms: 0,
+                v: 1,
+                event,
+            };
             assert_eq!(line(&fact, verbose).as_deref(), expected);
         }
     }
@@ -646,11 +1128,21 @@ pub(crate) mod tests {
             let (task, error) = ("T1".into(), "get an answer\nfrom x".to_owned());
             let patience = (ms > 8_000).then_some(Duration::from_secs(1800));
             let waited = Duration::from_secs(133);
-            retry_line(&Retry { task, error, attempt: 3, wait: Duration::from_millis(ms), waited, patience })
+            retry_line(&Retry {
+                task,
+                error,
+                attempt: 3,
+                wait: Duration::from_millis(ms),
+                waited,
+                patience,
+            })
         };
         let waiting = "T1: failed to get an answer from x; waiting for 2m 13s of at most 30m; next attempt in 8 s";
         let broken = "T1: failed to get an answer from x; next attempt in 2 s";
-        assert_eq!((line(1_999), line(2_000).as_deref(), line(8_300).as_deref()), (None, Some(broken), Some(waiting)));
+        assert_eq!(
+            (line(1_999), line(2_000).as_deref(), line(8_300).as_deref()),
+            (None, Some(broken), Some(waiting))
+        );
     }
 
     #[test]

@@ -15,7 +15,9 @@ const NETWORK_WARNING: &str = "it MAY USE THE NETWORK, with whatever files of th
 /// Renders the whole command, and what it sees and reads if it may use the network.
 pub(crate) fn render(command: &ProjectCommand) -> String {
     let name = if command.is_file() { "file" } else { "command" };
-    let mut text = parked_call::argument(name, &command.command).trim_end().to_owned();
+    let mut text = parked_call::argument(name, &command.command)
+        .trim_end()
+        .to_owned();
     text.push('\n');
     if let Some(network) = &command.network {
         text.push_str(&render_network(network));
@@ -29,8 +31,16 @@ fn render_network(network: &NetworkUse) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "it sees {}", one_line(seen, 200));
     }
-    let besides: Vec<String> = network.hosts.iter().map(|host| one_line(host, 200)).collect();
-    let besides = if besides.is_empty() { String::new() } else { format!(", and {}", besides.join(", ")) };
+    let besides: Vec<String> = network
+        .hosts
+        .iter()
+        .map(|host| one_line(host, 200))
+        .collect();
+    let besides = if besides.is_empty() {
+        String::new()
+    } else {
+        format!(", and {}", besides.join(", "))
+    };
     let _ = writeln!(
         text,
         "it reaches the public registries of packages ({}){besides}; nothing else",

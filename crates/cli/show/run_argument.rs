@@ -1,6 +1,7 @@
 //! Names the run in suggested commands.
 //!
-//! A command without a run applies to the newest one, so a suggested command names its run only if that is another.
+//! A command without a run applies to the newest one, so a suggested command names its run only if
+//! that is another.
 
 use std::fmt::Display;
 
@@ -19,23 +20,37 @@ pub(crate) struct Named<'r> {
 impl<'r> Named<'r> {
     /// Checks whether the run is the newest, which commands need not name.
     pub(crate) fn new(store: &Store, run: &'r RunId) -> Result<Self, CommandError> {
-        Ok(Self { run, is_newest: store.latest_run()?.as_ref() == Some(run) })
+        Ok(Self {
+            run,
+            is_newest: store.latest_run()?.as_ref() == Some(run),
+        })
     }
 
     /// Always names the run: for commands that are read later, when another run may be the newest.
     pub(crate) fn for_later(run: &'r RunId) -> Self {
-        Self { run, is_newest: false }
+        Self {
+            run,
+            is_newest: false,
+        }
     }
 
     /// Returns a command about the whole run.
     pub(crate) fn whole(self, command: &str) -> String {
-        let run = if self.is_newest { String::new() } else { format!(" {}", self.run) };
+        let run = if self.is_newest {
+            String::new()
+        } else {
+            format!(" {}", self.run)
+        };
         format!("orchestrate {command}{run}")
     }
 
     /// Returns a command about a task or a call of the run.
     pub(crate) fn within(self, command: impl Display) -> String {
-        let run = if self.is_newest { String::new() } else { format!(" --run {}", self.run) };
+        let run = if self.is_newest {
+            String::new()
+        } else {
+            format!(" --run {}", self.run)
+        };
         format!("orchestrate {command}{run}")
     }
 

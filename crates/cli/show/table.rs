@@ -2,12 +2,14 @@
 
 use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
-use orchestrate_core::report::{EXIT_OK, LandedResult, ReportUsage, STOPPED, TaskReport, TaskTaint};
+use orchestrate_core::report::{
+    EXIT_OK, LandedResult, ReportUsage, STOPPED, TaskReport, TaskTaint,
+};
 use orchestrate_core::run_state::{Approval, EndCause, TakeOver, TaskError, Verify};
 use orchestrate_core::taint::OutsideSource;
 use orchestrate_core::{
-    AgentId, CallHash, FlakyCheck, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState,
-    split_hint,
+    AgentId, CallHash, FlakyCheck, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending,
+    TaskId, TaskState, split_hint,
 };
 
 use crate::show::aside;
@@ -25,7 +27,8 @@ pub(crate) const STALE: &str = "stale: built on work that was rejected after it 
 /// Explains a successful command without a commit.
 pub(crate) const UNCHANGED: &str = "its command changed nothing, so nothing was merged";
 
-/// The maximum length of an error in characters: enough for a command with two long paths, which must not be cut.
+/// The maximum length of an error in characters: enough for a command with two long paths, which
+/// must not be cut.
 const MAX_ERROR_CHARS: usize = 500;
 
 /// The maximum number of a call's characters in a list; the others are counted.
@@ -40,7 +43,8 @@ const WIDTH: usize = 80;
 const GAP: usize = 2;
 /// The maximum width of an id, with the branches before it.
 pub(crate) const MAX_ID_WIDTH: usize = 32;
-/// The minimum width of what an agent is doing: enough for the longest word, and some of what it waits for.
+/// The minimum width of what an agent is doing: enough for the longest word, and some of what it
+/// waits for.
 const MIN_LIVENESS_WIDTH: usize = 14;
 /// The minimum width of the titles.
 const MIN_TITLE_WIDTH: usize = 16;
@@ -48,10 +52,21 @@ const MIN_TITLE_WIDTH: usize = 16;
 /// Renders a report; an agent that others have spawned is above them.
 pub(crate) fn render(report: &Report, branches: Branches) -> String {
     let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
-    let of_tasks = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
-    let (branch, commit) = (&report.integration_branch, short(report.integration_commit.as_str()));
+    let of_tasks = if has_branches {
+        format!("branches: orchestrate/{}/TASK\n", report.run_id)
+    } else {
+        String::new()
+    };
+    let (branch, commit) = (
+        &report.integration_branch,
+        short(report.integration_commit.as_str()),
+    );
     let landed = report.landed.as_ref().map(landed).unwrap_or_default();
-    with_result(report, branches, &format!("{of_tasks}result: {branch} at {commit}\n{landed}"))
+    with_result(
+        report,
+        branches,
+        &format!("{of_tasks}result: {branch} at {commit}\n{landed}"),
+    )
 }
 
 /// Renders the report of a run whose result has landed and whose branches are gone.
@@ -63,8 +78,18 @@ pub(crate) fn render_pruned(report: &Report, branches: Branches) -> String {
 }
 
 /// Describes where a result has landed.
-fn landed(LandedResult { branch, commit, is_whole }: &LandedResult) -> String {
-    let part = if *is_whole { "" } else { "; what was merged since has not landed" };
+fn landed(
+    LandedResult {
+        branch,
+        commit,
+        is_whole,
+    }: &LandedResult,
+) -> String {
+    let part = if *is_whole {
+        ""
+    } else {
+        "; what was merged since has not landed"
+    };
     format!("landed in {branch} as {}{part}\n", short(commit.as_str()))
 }
 
@@ -72,7 +97,13 @@ fn landed(LandedResult { branch, commit, is_whole }: &LandedResult) -> String {
 fn with_result(report: &Report, branches: Branches, result: &str) -> String {
     let mut text = tasks(report, branches);
     for task in &report.tasks {
-        text.push_str(&task.error.as_ref().map(|error| failure(&task.id, error)).unwrap_or_default());
+        text.push_str(
+            &task
+                .error
+                .as_ref()
+                .map(|error| failure(&task.id, error))
+                .unwrap_or_default(),
+        );
         text.push_str(&handed_back(task));
         text.push_str(&review_of(task));
         text.push_str(&not_in_result(task));
@@ -114,22 +145,39 @@ fn with_result(report: &Report, branches: Branches, result: &str) -> String {
 
 /// Lists the checks that have failed and passed on one tree, each in a line.
 pub(crate) fn flaky(checks: &[FlakyCheck]) -> String {
-    checks.iter().map(|check| format!("{}\n", progress::flaky_check(check))).collect()
+    checks
+        .iter()
+        .map(|check| format!("{}\n", progress::flaky_check(check)))
+        .collect()
 }
 
 /// Describes why a task did not succeed, and how to mend that if it is known.
 pub(crate) fn failure(task: &TaskId, error: &TaskError) -> String {
     let (message, hint) = split_hint(&error.message);
-    let fix = hint.map(|hint| format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS))).unwrap_or_default();
-    format!("{task}: {}: {}\n{fix}", error.cause, one_line(message, MAX_ERROR_CHARS))
+    let fix = hint
+        .map(|hint| format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS)))
+        .unwrap_or_default();
+    format!(
+        "{task}: {}: {}\n{fix}",
+        error.cause,
+        one_line(message, MAX_ERROR_CHARS)
+    )
 }
 
 /// Renders the table of a report's tasks.
 fn tasks(report: &Report, branches: Branches) -> String {
-    let nodes = report.tasks.iter().map(|task| Node { id: &task.id, parent: task.parent.as_ref(), item: task });
+    let nodes = report.tasks.iter().map(|task| Node {
+        id: &task.id,
+        parent: task.parent.as_ref(),
+        item: task,
+    });
     let nodes: Vec<Node<'_, &TaskReport>> = nodes.collect();
     let rows = tree::rows(&nodes, branches);
-    let is_open = |task: &TaskReport| task.liveness.as_ref().is_some_and(|liveness| *liveness != Liveness::IdleDone);
+    let is_open = |task: &TaskReport| {
+        task.liveness
+            .as_ref()
+            .is_some_and(|liveness| *liveness != Liveness::IdleDone)
+    };
     let has_children = tree::has_children(&rows);
     if has_children && report.tasks.iter().any(is_open) {
         return open_tree(&rows);
@@ -137,7 +185,10 @@ fn tasks(report: &Report, branches: Branches) -> String {
     let mut cells: Vec<[String; 6]> = vec![HEAD.map(str::to_owned)];
     cells.extend(rows.iter().map(|row| {
         let task = row.item;
-        let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
+        let commit = task
+            .commit
+            .as_ref()
+            .map_or("-", |commit| short(commit.as_str()));
         [
             name(row),
             state_of(task),
@@ -150,8 +201,8 @@ fn tasks(report: &Report, branches: Branches) -> String {
     with_titles(&cells, &titles(&rows), has_children)
 }
 
-/// Renders the tree of agents of which some have not ended: what each is doing stands in the place of its commit and
-/// check, which matter later.
+/// Renders the tree of agents of which some have not ended: what each is doing stands in the place
+/// of its commit and check, which matter later.
 fn open_tree(rows: &[Row<&TaskReport>]) -> String {
     let mut cells: Vec<[String; 5]> = vec![OPEN_HEAD.map(str::to_owned)];
     cells.extend(rows.iter().map(|row| {
@@ -159,14 +210,19 @@ fn open_tree(rows: &[Row<&TaskReport>]) -> String {
         [
             name(row),
             state_of(task),
-            task.liveness.as_ref().map(tree::liveness).unwrap_or_default(),
+            task.liveness
+                .as_ref()
+                .map(tree::liveness)
+                .unwrap_or_default(),
             tokens(task.usage.input_tokens + task.usage.output_tokens),
             cost(&task.usage),
         ]
     }));
     let widths = column_widths(&cells);
     let [name, state, _, tokens, cost] = widths;
-    let room = WIDTH.saturating_sub(name + state + tokens + cost + GAP * (widths.len() - 1)).max(MIN_LIVENESS_WIDTH);
+    let room = WIDTH
+        .saturating_sub(name + state + tokens + cost + GAP * (widths.len() - 1))
+        .max(MIN_LIVENESS_WIDTH);
     for [_, _, liveness, _, _] in &mut cells {
         *liveness = tree::fitted(liveness, room);
     }
@@ -179,11 +235,17 @@ fn name(row: &Row<&TaskReport>) -> String {
 }
 
 fn state_of(task: &TaskReport) -> String {
-    standing(task.state, task.error.as_ref().map(|error| error.cause), task.stale)
+    standing(
+        task.state,
+        task.error.as_ref().map(|error| error.cause),
+        task.stale,
+    )
 }
 
 fn titles<'r>(rows: &[Row<&'r TaskReport>]) -> Vec<&'r str> {
-    std::iter::once("TITLE").chain(rows.iter().map(|row| row.item.title.as_str())).collect()
+    std::iter::once("TITLE")
+        .chain(rows.iter().map(|row| row.item.title.as_str()))
+        .collect()
 }
 
 /// Describes what else a user has to know of a task's work.
@@ -200,10 +262,13 @@ fn remarks(task: &TaskReport) -> String {
     text
 }
 
-/// Describes, in a line, an agent that text from outside could make give private data away; empty for any other.
+/// Describes, in a line, an agent that text from outside could make give private data away; empty
+/// for any other.
 pub(crate) fn flagged(agent: &AgentId, taint: Option<&TaskTaint>) -> String {
     let tainted = taint.filter(|taint| taint.flagged).map(tainted);
-    tainted.map(|tainted| format!("{agent}: {tainted}\n")).unwrap_or_default()
+    tainted
+        .map(|tainted| format!("{agent}: {tainted}\n"))
+        .unwrap_or_default()
 }
 
 fn tainted(taint: &TaskTaint) -> String {
@@ -222,10 +287,15 @@ fn tainted(taint: &TaskTaint) -> String {
     )
 }
 
-/// Renders the answer to a goal, with the file of the plan if that is the answer; empty without any.
+/// Renders the answer to a goal, with the file of the plan if that is the answer; empty without
+/// any.
 fn answer(report: &Report) -> String {
-    let Some(answer) = &report.answer else { return String::new() };
-    let written = report.plan_file.as_ref().map_or_else(String::new, |file| format!("plan: {}\n", one_line(file, 500)));
+    let Some(answer) = &report.answer else {
+        return String::new();
+    };
+    let written = report.plan_file.as_ref().map_or_else(String::new, |file| {
+        format!("plan: {}\n", one_line(file, 500))
+    });
     format!("answer:\n{}{written}", quoted(answer.trim_end()))
 }
 
@@ -239,22 +309,38 @@ fn time(worked_ms: u64, waited_ms: u64) -> String {
     format!("{worked:.1} s of work, {all:.1} s in all ({waited:.1} s waiting for a model)")
 }
 
-/// Describes what people should know of what an agent handed back: its report at a limit, what it asks, and what it
-/// claims although the facts do not bear it out.
+/// Describes what people should know of what an agent handed back: its report at a limit, what it
+/// asks, and what it claims although the facts do not bear it out.
 fn handed_back(task: &TaskReport) -> String {
-    let Some(hand_back) = &task.hand_back else { return String::new() };
-    let is_at_limit = task.error.as_ref().is_some_and(|error| error.cause.used_up().is_some());
+    let Some(hand_back) = &task.hand_back else {
+        return String::new();
+    };
+    let is_at_limit = task
+        .error
+        .as_ref()
+        .is_some_and(|error| error.cause.used_up().is_some());
     let report = is_at_limit.then(|| format!("reported: {}", hand_back.summary));
-    let questions = hand_back.open_questions.iter().map(|question| format!("asks: {question}"));
-    let claims = hand_back.unverified.iter().map(|claim| format!("unverified claim: {claim}"));
+    let questions = hand_back
+        .open_questions
+        .iter()
+        .map(|question| format!("asks: {question}"));
+    let claims = hand_back
+        .unverified
+        .iter()
+        .map(|claim| format!("unverified claim: {claim}"));
     let lines = report.into_iter().chain(questions).chain(claims);
-    lines.map(|line| format!("{}: {}\n", task.id, one_line(&line, MAX_ERROR_CHARS))).collect()
+    lines
+        .map(|line| format!("{}: {}\n", task.id, one_line(&line, MAX_ERROR_CHARS)))
+        .collect()
 }
 
 /// Renders the calls that wait for a decision, each in a line; empty if there are none.
 pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a CallHash, &'a Approval)>) -> String {
     let call = |(call, approval): (&CallHash, &Approval)| {
-        let (call, summary) = (short(call.as_str()), parked_call::line(&approval.summary, MAX_CALL_CHARS));
+        let (call, summary) = (
+            short(call.as_str()),
+            parked_call::line(&approval.summary, MAX_CALL_CHARS),
+        );
         format!(
             "call {call} of {} waits for your decision; `approve` shows it in full and asks: {summary}\n",
             approval.task
@@ -274,16 +360,40 @@ fn not_in_result(task: &TaskReport) -> String {
 /// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
 fn review_of(task: &TaskReport) -> String {
     let mut text = String::new();
-    if let Some(ReviewVerdict { verdict, changes, comment }) = &task.verdict {
-        let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, MAX_ERROR_CHARS)));
-        text.push_str(&format!("{}: {}{}\n", task.id, verdict_words(*verdict, changes), comment.unwrap_or_default()));
+    if let Some(ReviewVerdict {
+        verdict,
+        changes,
+        comment,
+    }) = &task.verdict
+    {
+        let comment = comment
+            .as_deref()
+            .map(|text| format!(": {}", one_line(text, MAX_ERROR_CHARS)));
+        text.push_str(&format!(
+            "{}: {}{}\n",
+            task.id,
+            verdict_words(*verdict, changes),
+            comment.unwrap_or_default()
+        ));
         for change in changes {
-            text.push_str(&format!("  {}: {}\n", change.task, one_line(&change.text, MAX_ERROR_CHARS)));
+            text.push_str(&format!(
+                "  {}: {}\n",
+                change.task,
+                one_line(&change.text, MAX_ERROR_CHARS)
+            ));
         }
     }
     if !task.waits_for_verdict_of.is_empty() {
-        let reviewers: Vec<&str> = task.waits_for_verdict_of.iter().map(TaskId::as_str).collect();
-        text.push_str(&format!("{}: waits for the verdict of {}\n", task.id, reviewers.join(", ")));
+        let reviewers: Vec<&str> = task
+            .waits_for_verdict_of
+            .iter()
+            .map(TaskId::as_str)
+            .collect();
+        text.push_str(&format!(
+            "{}: waits for the verdict of {}\n",
+            task.id,
+            reviewers.join(", ")
+        ));
     }
     text
 }
@@ -299,7 +409,13 @@ fn total_cost(report: &Report) -> String {
 }
 
 /// Describes an endpoint that tasks wait for.
-fn rejecting(RejectingEndpoint { endpoint, error, tasks }: &RejectingEndpoint) -> String {
+fn rejecting(
+    RejectingEndpoint {
+        endpoint,
+        error,
+        tasks,
+    }: &RejectingEndpoint,
+) -> String {
     let ids: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
     let wait = match tasks.len() {
         1 => "1 task waits".to_owned(),
@@ -315,19 +431,32 @@ fn rejecting(RejectingEndpoint { endpoint, error, tasks }: &RejectingEndpoint) -
 
 /// Describes that another model took over.
 fn taken_over(task: &TaskId, take_over: &TakeOver) -> String {
-    let TakeOver { from, model, turn, error } = take_over;
+    let TakeOver {
+        from,
+        model,
+        turn,
+        error,
+    } = take_over;
     let [from, model] = [from, model].map(|model| one_line(model, 100));
-    format!("{task}: {model} took over from {from} in turn {turn}: failed to {}\n", one_line(error, MAX_ERROR_CHARS))
+    format!(
+        "{task}: {model} took over from {from} in turn {turn}: failed to {}\n",
+        one_line(error, MAX_ERROR_CHARS)
+    )
 }
 
-/// Returns the word for a task's state. A task that merges cleanly into a tree whose check fails is not in conflict.
+/// Returns the word for a task's state. A task that merges cleanly into a tree whose check fails is
+/// not in conflict.
 pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
     let word = match state {
         red if red.is_red_merge(cause) => "not merged",
         nothing if nothing.did_nothing() => "nothing to do",
         state => state.as_str(),
     };
-    if is_stale { format!("{word}, stale") } else { word.to_owned() }
+    if is_stale {
+        format!("{word}, stale")
+    } else {
+        word.to_owned()
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "tenths of seconds for people")]
@@ -349,17 +478,30 @@ pub(crate) fn check(verify: Verify) -> &'static str {
     }
 }
 
-/// Aligns rows in columns, with the titles last, cut to the width of the table. A tree has no titles if there is no
-/// room for them: its ids say what the tasks are.
-pub(crate) fn with_titles<const N: usize>(rows: &[[String; N]], titles: &[&str], is_tree: bool) -> String {
+/// Aligns rows in columns, with the titles last, cut to the width of the table. A tree has no
+/// titles if there is no room for them: its ids say what the tasks are.
+pub(crate) fn with_titles<const N: usize>(
+    rows: &[[String; N]],
+    titles: &[&str],
+    is_tree: bool,
+) -> String {
     let lines: Vec<String> = aligned_lines(rows).collect();
-    let used = lines.iter().map(|line| columns::width(line)).max().unwrap_or(0) + GAP;
+    let used = lines
+        .iter()
+        .map(|line| columns::width(line))
+        .max()
+        .unwrap_or(0)
+        + GAP;
     if is_tree && used + MIN_TITLE_WIDTH > WIDTH {
         return aligned(rows);
     }
     let room = WIDTH.saturating_sub(used).max(MIN_TITLE_WIDTH);
     let line = |(line, title): (&String, &&str)| {
-        let line = format!("{}  {}", columns::padded(line, used - GAP), one_line(title, room));
+        let line = format!(
+            "{}  {}",
+            columns::padded(line, used - GAP),
+            one_line(title, room)
+        );
         format!("{}\n", line.trim_end())
     };
     lines.iter().zip(titles).map(line).collect()
@@ -373,7 +515,11 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 fn aligned_lines<const N: usize>(rows: &[[String; N]]) -> impl Iterator<Item = String> {
     let widths = column_widths(rows);
     rows.iter().map(move |row| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| columns::padded(cell, width)).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| columns::padded(cell, width))
+            .collect();
         cells.join("  ").trim_end().to_owned()
     })
 }
@@ -391,9 +537,24 @@ fn column_widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
 /// Renders one line for each unread message.
 pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
     let line = |message: &Envelope| {
-        let Envelope { sequence, from, to, kind, body, .. } = message;
-        let (to, from, kind, body) = (to.as_str(), sender(from), in_parentheses(*kind), body.to_string());
-        format!("{to} has not read message {sequence} from {from}{kind}: {}\n", one_line(&body, 200))
+        let Envelope {
+            sequence,
+            from,
+            to,
+            kind,
+            body,
+            ..
+        } = message;
+        let (to, from, kind, body) = (
+            to.as_str(),
+            sender(from),
+            in_parentheses(*kind),
+            body.to_string(),
+        );
+        format!(
+            "{to} has not read message {sequence} from {from}{kind}: {}\n",
+            one_line(&body, 200)
+        )
     };
     messages.map(line).collect()
 }
@@ -404,23 +565,36 @@ pub(crate) fn messages_to_user<'m>(messages: impl Iterator<Item = &'m Envelope>)
     let mut text = String::new();
     for of_agent in messages.chunk_by(|one, next| one.from == next.from) {
         let earlier = of_agent.len().saturating_sub(MAX_TOLD);
-        for Envelope { from, kind, body, .. } in of_agent.iter().skip(earlier) {
+        for Envelope {
+            from, kind, body, ..
+        } in of_agent.iter().skip(earlier)
+        {
             let (from, kind, body) = (sender(from), in_parentheses(*kind), body.to_string());
-            text.push_str(&format!("{from} tells you{kind}: {}\n", one_line(&body, MAX_CALL_CHARS)));
+            text.push_str(&format!(
+                "{from} tells you{kind}: {}\n",
+                one_line(&body, MAX_CALL_CHARS)
+            ));
         }
         if let (Some(message), 1..) = (of_agent.first(), earlier) {
             let of = sender(&message.from);
-            text.push_str(&format!("{of} has told you {earlier} more before; `log --messages` shows them\n"));
+            text.push_str(&format!(
+                "{of} has told you {earlier} more before; `log --messages` shows them\n"
+            ));
         }
     }
     text
 }
 
 /// Renders the questions of agents to the user, each in full and with its deadline.
-pub(crate) fn questions<'m>(questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>) -> String {
+pub(crate) fn questions<'m>(
+    questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>,
+) -> String {
     let shown = |(agent, question): (&AgentId, &Envelope)| {
         let (text, until) = (quoted(&question.body.to_text()), until(question.deadline));
-        format!("{agent} waits for your answer to its question {}{until}:\n{text}", question.sequence)
+        format!(
+            "{agent} waits for your answer to its question {}{until}:\n{text}",
+            question.sequence
+        )
     };
     questions.map(shown).collect()
 }
@@ -434,9 +608,17 @@ mod tests {
     #[test]
     fn only_the_newest_that_agents_have_told_the_user_is_shown() {
         let of = |from: &str, number: u64| {
-            Envelope::note(number, Sender::Agent(from.into()), Receiver::User, format!("{number}"))
+            Envelope::note(
+                number,
+                Sender::Agent(from.into()),
+                Receiver::User,
+                format!("{number}"),
+            )
         };
-        let messages: Vec<Envelope> = (1..=5).map(|number| of("T1", number)).chain([of("T2", 1)]).collect();
+        let messages: Vec<Envelope> = (1..=5)
+            .map(|number| of("T1", number))
+            .chain([of("T2", 1)])
+            .collect();
         let expected = "T1 tells you: 3\nT1 tells you: 4\nT1 tells you: 5\n\
                         T1 has told you 2 more before; `log --messages` shows them\nT2 tells you: 1\n";
         assert_eq!(messages_to_user(messages.iter()), expected);
@@ -445,26 +627,60 @@ mod tests {
     #[test]
     fn a_question_is_shown_with_its_deadline() {
         let agent = AgentId::from("T1");
-        let asked = Envelope::note(1, Sender::Agent(agent.clone()), Receiver::User, "which port?");
-        let timed = Envelope { sequence: 2, deadline: Some(60_000), ..asked.clone() };
+        let asked = Envelope::note(
+            1,
+            Sender::Agent(agent.clone()),
+            Receiver::User,
+            "which port?",
+        );
+        let timed = Envelope {
+            sequence: 2,
+            deadline: Some(60_000),
+            ..asked.clone()
+        };
         let shown = "T1 waits for your answer to its question 1:\n  | which port?\n\
                      T1 waits for your answer to its question 2 until 1970-01-01T00:01:00.000Z; then its agent goes on \
                      without an answer:\n  | which port?\n";
-        assert_eq!(questions([(&agent, &asked), (&agent, &timed)].into_iter()), shown);
+        assert_eq!(
+            questions([(&agent, &asked), (&agent, &timed)].into_iter()),
+            shown
+        );
     }
 
     #[test]
     fn what_a_flagged_agent_can_do_is_said() {
         let table = [
-            (true, Some(Sending::Asked), "holds private data and has made a call that can send data out;"),
-            (false, Some(Sending::Asked), "holds private data and can send data out if you agree to a call;"),
-            (false, Some(Sending::Allowed), "holds private data and can send data out;"),
+            (
+                true,
+                Some(Sending::Asked),
+                "holds private data and has made a call that can send data out;",
+            ),
+            (
+                false,
+                Some(Sending::Asked),
+                "holds private data and can send data out if you agree to a call;",
+            ),
+            (
+                false,
+                Some(Sending::Allowed),
+                "holds private data and can send data out;",
+            ),
         ];
         for (sent, can_send, expected) in table {
             let outside_text = OutsideSource::Agent("T2".into());
-            let mut taint = TaskTaint { outside_text, flagged: true, sent, can_send };
+            let mut taint = TaskTaint {
+                outside_text,
+                flagged: true,
+                sent,
+                can_send,
+            };
             let said = flagged(&"T1".into(), Some(&taint));
-            assert!(said.starts_with(&format!("T1: it has read text from outside (through T2), {expected}")), "{said}");
+            assert!(
+                said.starts_with(&format!(
+                    "T1: it has read text from outside (through T2), {expected}"
+                )),
+                "{said}"
+            );
             taint.flagged = false;
             assert_eq!(flagged(&"T1".into(), Some(&taint)), "");
         }
@@ -473,6 +689,9 @@ mod tests {
     #[test]
     fn the_wait_for_a_model_is_part_of_the_whole_time() {
         assert_eq!(time(2_240, 0), "2.2 s");
-        assert_eq!(time(2_240, 19_810), "2.2 s of work, 22.1 s in all (19.8 s waiting for a model)");
+        assert_eq!(
+            time(2_240, 19_810),
+            "2.2 s of work, 22.1 s in all (19.8 s waiting for a model)"
+        );
     }
 }

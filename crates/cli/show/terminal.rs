@@ -32,19 +32,33 @@ impl Terminal {
 
     /// Determines the terminal of this process.
     pub(crate) fn of_process(variables: &BTreeMap<String, String>) -> Terminal {
-        let terminals = [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()];
+        let terminals = [
+            io::stdin().is_terminal(),
+            io::stdout().is_terminal(),
+            io::stderr().is_terminal(),
+        ];
         Terminal::decide(terminals, variables)
     }
 
-    /// Determines the terminal from the variables and from which of standard input, output and error are terminals.
-    fn decide([stdin, stdout, stderr]: [bool; 3], variables: &BTreeMap<String, String>) -> Terminal {
+    /// Determines the terminal from the variables and from which of standard input, output and
+    /// error are terminals.
+    fn decide(
+        [stdin, stdout, stderr]: [bool; 3],
+        variables: &BTreeMap<String, String>,
+    ) -> Terminal {
         let is_set = |name: &str| variables.get(name).is_some_and(|value| !value.is_empty());
         let ci = is_set("CI") && variables.get("CI").is_none_or(|value| value != "false");
-        let dumb = variables.get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let dumb = variables
+            .get("TERM")
+            .is_none_or(|term| term.is_empty() || term == "dumb");
         let decorated = !ci && !dumb && !is_set("NO_COLOR");
         let headless = !stderr || ci;
-        let chosen = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find(|name| is_set(name));
-        let locale = chosen.and_then(|name| variables.get(*name)).map(|locale| locale.to_lowercase().replace('-', ""));
+        let chosen = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find(|name| is_set(name));
+        let locale = chosen
+            .and_then(|name| variables.get(*name))
+            .map(|locale| locale.to_lowercase().replace('-', ""));
         let is_utf8 = locale.is_some_and(|locale| locale.contains("utf8"));
         Terminal {
             live: stderr && decorated,
@@ -52,8 +66,14 @@ impl Terminal {
             colour: stdout && stderr && decorated,
             headless,
             can_ask: !headless && stdin,
-            github: variables.get("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
-            branches: if is_utf8 { Branches::Lines } else { Branches::Blanks },
+            github: variables
+                .get("GITHUB_ACTIONS")
+                .is_some_and(|value| value == "true"),
+            branches: if is_utf8 {
+                Branches::Lines
+            } else {
+                Branches::Blanks
+            },
         }
     }
 }
@@ -73,14 +93,27 @@ mod tests {
         let table: [(&[(&str, &str)], Branches); 6] = [
             (&[], Branches::Blanks),
             (&[("LANG", "en_GB.UTF-8")], Branches::Lines),
-            (&[("LANG", "C"), ("LC_CTYPE", "de_DE.utf8")], Branches::Lines),
-            (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C")], Branches::Blanks),
+            (
+                &[("LANG", "C"), ("LC_CTYPE", "de_DE.utf8")],
+                Branches::Lines,
+            ),
+            (
+                &[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C")],
+                Branches::Blanks,
+            ),
             (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "")], Branches::Lines),
             (&[("LANG", "ja_JP.eucJP")], Branches::Blanks),
         ];
         for (variables, expected) in table {
-            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            assert_eq!(Terminal::decide([true, true, true], &variables).branches, expected, "{variables:?}");
+            let variables = variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            assert_eq!(
+                Terminal::decide([true, true, true], &variables).branches,
+                expected,
+                "{variables:?}"
+            );
         }
     }
 
@@ -96,13 +129,24 @@ mod tests {
             ("CI", "false", true, false),
         ];
         for (name, value, live, headless) in table {
-            let variables = [("TERM", "xterm"), (name, value)].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let variables = [("TERM", "xterm"), (name, value)]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
             let variables = BTreeMap::from(variables);
             let found = Terminal::decide([true, true, true], &variables);
-            assert_eq!((found.live, found.headless), (live, headless), "{name}={value}");
+            assert_eq!(
+                (found.live, found.headless),
+                (live, headless),
+                "{name}={value}"
+            );
         }
-        assert!(!Terminal::decide([true, true, true], &BTreeMap::new()).live, "a terminal that nobody names");
+        assert!(
+            !Terminal::decide([true, true, true], &BTreeMap::new()).live,
+            "a terminal that nobody names"
+        );
         let piped = Terminal::decide([true, true, false], &BTreeMap::new());
-        assert_eq!((piped.live, piped.colour, piped.headless), (false, false, true));
+        assert_eq!(
+            (piped.live, piped.colour, piped.headless),
+            (false, false, true)
+        );
     }
 }

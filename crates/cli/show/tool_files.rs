@@ -23,7 +23,11 @@ pub(crate) fn warn(found: &FoundTools) {
 
 /// Returns a problem in one line, which begins with how bad it is.
 pub(crate) fn line(problem: &ToolFileProblem) -> String {
-    format!("{}: {}", severity(problem), output::one_line(&problem.to_string(), MAX_REASON))
+    format!(
+        "{}: {}",
+        severity(problem),
+        output::one_line(&problem.to_string(), MAX_REASON)
+    )
 }
 
 /// Returns a problem as JSON.

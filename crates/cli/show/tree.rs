@@ -37,25 +37,38 @@ pub(crate) struct Row<T> {
     pub(crate) item: T,
 }
 
-/// Returns the items with each parent above its children, and otherwise in the given order. An item whose parent is not
-/// among them is at the top.
+/// Returns the items with each parent above its children, and otherwise in the given order. An item
+/// whose parent is not among them is at the top.
 pub(crate) fn rows<T: Copy>(nodes: &[Node<'_, T>], branches: Branches) -> Vec<Row<T>> {
     let known: BTreeSet<&AgentId> = nodes.iter().map(|node| node.id).collect();
     let mut below: BTreeMap<Option<&AgentId>, Vec<&Node<'_, T>>> = BTreeMap::new();
     for node in nodes {
-        below.entry(node.parent.filter(|parent| known.contains(parent))).or_default().push(node);
+        below
+            .entry(node.parent.filter(|parent| known.contains(parent)))
+            .or_default()
+            .push(node);
     }
     let mut rows = Vec::with_capacity(nodes.len());
     let top = below.remove(&None).unwrap_or_default();
     // Each with the branches before it, and those before its children.
-    let mut open: Vec<(&Node<'_, T>, String, String)> =
-        top.into_iter().rev().map(|node| (node, String::new(), String::new())).collect();
+    let mut open: Vec<(&Node<'_, T>, String, String)> = top
+        .into_iter()
+        .rev()
+        .map(|node| (node, String::new(), String::new()))
+        .collect();
     while let Some((node, before, before_children)) = open.pop() {
-        rows.push(Row { branches: before, item: node.item });
+        rows.push(Row {
+            branches: before,
+            item: node.item,
+        });
         let children = below.remove(&Some(node.id)).unwrap_or_default();
         for (at, child) in children.iter().enumerate().rev() {
             let [own, further] = branches.of(at + 1 == children.len());
-            open.push((child, format!("{before_children}{own}"), format!("{before_children}{further}")));
+            open.push((
+                child,
+                format!("{before_children}{own}"),
+                format!("{before_children}{further}"),
+            ));
         }
     }
     rows
@@ -77,14 +90,20 @@ impl Branches {
     }
 }
 
-/// Returns an id behind its branches in `room` columns. Of very long branches, only the end is shown.
+/// Returns an id behind its branches in `room` columns. Of very long branches, only the end is
+/// shown.
 pub(crate) fn label(branches: &str, id: &str, room: usize) -> String {
     let cut = columns::width(branches).saturating_sub(room.saturating_sub(MIN_ID_WIDTH));
     let branches = match cut {
         0 => branches.to_owned(),
-        cut => std::iter::once('…').chain(branches.chars().skip(cut + 1)).collect(),
+        cut => std::iter::once('…')
+            .chain(branches.chars().skip(cut + 1))
+            .collect(),
     };
-    format!("{branches}{}", fitted(id, room.saturating_sub(columns::width(&branches))))
+    format!(
+        "{branches}{}",
+        fitted(id, room.saturating_sub(columns::width(&branches)))
+    )
 }
 
 /// Cuts a text to the given number of columns.
@@ -110,9 +129,11 @@ pub(crate) fn liveness(liveness: &Liveness) -> String {
         Blocker::Model => "model".to_owned(),
         Blocker::Budget => "budget".to_owned(),
         Blocker::Merge => "merge".to_owned(),
-        Blocker::Dependencies(ids) | Blocker::Agents(ids) | Blocker::Reviewers(ids) => {
-            ids.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ")
-        }
+        Blocker::Dependencies(ids) | Blocker::Agents(ids) | Blocker::Reviewers(ids) => ids
+            .iter()
+            .map(AgentId::as_str)
+            .collect::<Vec<_>>()
+            .join(", "),
     };
     format!("blocked-on {what}")
 }
@@ -122,20 +143,40 @@ mod tests {
     use super::*;
 
     fn drawn(tree: &[(&str, &str)], branches: Branches) -> Vec<String> {
-        let ids: Vec<(AgentId, AgentId)> = tree.iter().map(|(id, parent)| ((*id).into(), (*parent).into())).collect();
-        let nodes = ids.iter().map(|(id, parent)| Node { id, parent: Some(parent), item: id.as_str() });
+        let ids: Vec<(AgentId, AgentId)> = tree
+            .iter()
+            .map(|(id, parent)| ((*id).into(), (*parent).into()))
+            .collect();
+        let nodes = ids.iter().map(|(id, parent)| Node {
+            id,
+            parent: Some(parent),
+            item: id.as_str(),
+        });
         let rows = rows(&nodes.collect::<Vec<_>>(), branches);
-        rows.into_iter().map(|row| format!("{}{}", row.branches, row.item)).collect()
+        rows.into_iter()
+            .map(|row| format!("{}{}", row.branches, row.item))
+            .collect()
     }
 
     #[test]
     fn parents_are_above_their_children() {
-        let tree = [("T1", "-"), ("T2", "-"), ("a", "T1"), ("b", "T1"), ("c", "a"), ("d", "a"), ("e", "T2")];
+        let tree = [
+            ("T1", "-"),
+            ("T2", "-"),
+            ("a", "T1"),
+            ("b", "T1"),
+            ("c", "a"),
+            ("d", "a"),
+            ("e", "T2"),
+        ];
         let lines = ["T1", "├─ a", "│  ├─ c", "│  └─ d", "└─ b", "T2", "└─ e"];
         assert_eq!(drawn(&tree, Branches::Lines), lines);
         let blanks = ["T1", "  a", "    c", "    d", "  b", "T2", "  e"];
         assert_eq!(drawn(&tree, Branches::Blanks), blanks);
-        assert_eq!(drawn(&[("T2", "-"), ("T1", "-")], Branches::Lines), ["T2", "T1"]);
+        assert_eq!(
+            drawn(&[("T2", "-"), ("T1", "-")], Branches::Lines),
+            ["T2", "T1"]
+        );
     }
 
     #[test]
@@ -149,7 +190,10 @@ mod tests {
         ];
         for (branches, id, expected) in table {
             let label = label(branches, id, 18);
-            assert_eq!((label.as_str(), columns::width(&label) <= 18), (expected, true));
+            assert_eq!(
+                (label.as_str(), columns::width(&label) <= 18),
+                (expected, true)
+            );
         }
     }
 }

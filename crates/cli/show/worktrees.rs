@@ -13,20 +13,34 @@ const OWN: &str = "checks and setup";
 
 /// Renders the sizes, the largest first; empty without worktrees.
 pub(crate) fn render(sizes: &[WorktreeSize]) -> String {
-    let (total, own) = (sum(sizes.iter()), sum(sizes.iter().filter(|size| size.task.is_none())));
+    let (total, own) = (
+        sum(sizes.iter()),
+        sum(sizes.iter().filter(|size| size.task.is_none())),
+    );
     if total == 0 {
         return String::new();
     }
-    let of_tasks = sizes.iter().filter_map(|size| Some((one_line(size.task.as_ref()?.as_str(), 32), size.bytes)));
-    let mut named: Vec<(String, u64)> = of_tasks.chain((own > 0).then(|| (OWN.to_owned(), own))).collect();
+    let of_tasks = sizes
+        .iter()
+        .filter_map(|size| Some((one_line(size.task.as_ref()?.as_str(), 32), size.bytes)));
+    let mut named: Vec<(String, u64)> = of_tasks
+        .chain((own > 0).then(|| (OWN.to_owned(), own)))
+        .collect();
     named.sort_by_key(|(_, bytes)| Reverse(*bytes));
     let unnamed = named.len().saturating_sub(MAX_NAMED);
-    let mut parts: Vec<String> =
-        named.iter().take(MAX_NAMED).map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect();
+    let mut parts: Vec<String> = named
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(name, bytes)| format!("{name} {}", megabytes(*bytes)))
+        .collect();
     if unnamed > 0 {
         parts.push(format!("{unnamed} more"));
     }
-    format!("worktrees: {} on the disk ({})\n", megabytes(total), parts.join(", "))
+    format!(
+        "worktrees: {} on the disk ({})\n",
+        megabytes(total),
+        parts.join(", ")
+    )
 }
 
 fn sum<'s>(sizes: impl Iterator<Item = &'s WorktreeSize>) -> u64 {
@@ -47,10 +61,17 @@ mod tests {
 
     #[test]
     fn the_largest_are_named() {
-        let size = |task: Option<&str>, bytes| WorktreeSize { task: task.map(Into::into), path: "x".into(), bytes };
+        let size = |task: Option<&str>, bytes| WorktreeSize {
+            task: task.map(Into::into),
+            path: "x".into(),
+            bytes,
+        };
         let table: [(&[WorktreeSize], &str); 3] = [
             (&[], ""),
-            (&[size(Some("T1"), 4_096)], "worktrees: 0.1 MB on the disk (T1 0.1 MB)\n"),
+            (
+                &[size(Some("T1"), 4_096)],
+                "worktrees: 0.1 MB on the disk (T1 0.1 MB)\n",
+            ),
             (
                 &[
                     size(Some("T1"), 1_000_000),

@@ -1,7 +1,7 @@
 //! Leaves one branch of conditions such as `#ifdef` that split a block of C or C++.
 //!
-//! The grammar reads each branch as whole code. If one opens or closes a block, as `extern "C" {` does in headers, only
-//! the first branch of the condition is parsed, and its own lines are blank.
+//! The grammar reads each branch as whole code. If one opens or closes a block, as `extern "C" {`
+//! does in headers, only the first branch of the condition is parsed, and its own lines are blank.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,7 +18,11 @@ pub(crate) fn without_split_blocks(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let mut bytes = bytes.into_owned();
     for range in blanks {
         for byte in bytes.get_mut(range).into_iter().flatten() {
-            *byte = if matches!(*byte, b'\n' | b'\r') { *byte } else { b' ' };
+            *byte = if matches!(*byte, b'\n' | b'\r') {
+                *byte
+            } else {
+                b' '
+            };
         }
     }
     Cow::Owned(bytes)
@@ -50,7 +54,9 @@ fn blanks(bytes: &[u8]) -> Vec<Range<usize>> {
 
 fn end_of_line(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
-    rest.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length + 1)
+    rest.iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(bytes.len(), |length| at + length + 1)
 }
 
 /// A condition whose end has not been reached.
@@ -77,11 +83,19 @@ struct Scan {
 
 impl Scan {
     fn directive(&mut self, text: &[u8], lines: Range<usize>) {
-        let length = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let length = text
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
         match text.get(..length).unwrap_or_default() {
             b"if" | b"ifdef" | b"ifndef" => {
                 let depth = self.depth;
-                self.conditions.push(Condition { begin: lines, depth, least: depth, next: None });
+                self.conditions.push(Condition {
+                    begin: lines,
+                    depth,
+                    least: depth,
+                    next: None,
+                });
             }
             b"else" | b"elif" | b"elifdef" | b"elifndef" => {
                 if let Some(condition) = self.conditions.last_mut() {
@@ -95,7 +109,9 @@ impl Scan {
     }
 
     fn end(&mut self, lines: &Range<usize>) {
-        let Some(condition) = self.conditions.pop() else { return };
+        let Some(condition) = self.conditions.pop() else {
+            return;
+        };
         let (depth, next) = condition.next.unwrap_or((self.depth, lines.start));
         let is_split = depth != condition.depth || condition.least < condition.depth;
         if is_split && self.conditions.len() <= MAX_AROUND {
@@ -107,7 +123,11 @@ impl Scan {
 
     /// Notes how few blocks are open in the first branch of a condition.
     fn reached(&mut self, depth: i64) {
-        if let Some(condition) = self.conditions.last_mut().filter(|condition| condition.next.is_none()) {
+        if let Some(condition) = self
+            .conditions
+            .last_mut()
+            .filter(|condition| condition.next.is_none())
+        {
             condition.least = condition.least.min(depth);
         }
     }
@@ -133,7 +153,11 @@ impl Scan {
                 // It only separates digits, as in `1'000`.
                 continue;
             }
-            word = if byte.is_ascii_alphanumeric() || byte == b'_' { word.or(Some(byte)) } else { None };
+            word = if byte.is_ascii_alphanumeric() || byte == b'_' {
+                word.or(Some(byte))
+            } else {
+                None
+            };
             match (quote, byte) {
                 (Some(_), b'\\') => {
                     bytes.next();
@@ -162,9 +186,18 @@ mod tests {
     #[test]
     fn a_condition_that_splits_a_block_has_one_branch() {
         let table = [
-            ("#ifdef A\nif (a) {\n#else\nif (b) {\n#endif\n}\n", "        \nif (a) {\n     \n        \n      \n}\n"),
-            ("{\n#if A\n} else {\n#elif B\n}\n#endif\n}\n", "{\n     \n} else {\n       \n \n      \n}\n"),
-            ("#if A && \\\n  B\n}\n#endif\n", "          \n   \n}\n      \n"),
+            (
+                "#ifdef A\nif (a) {\n#else\nif (b) {\n#endif\n}\n",
+                "        \nif (a) {\n     \n        \n      \n}\n",
+            ),
+            (
+                "{\n#if A\n} else {\n#elif B\n}\n#endif\n}\n",
+                "{\n     \n} else {\n       \n \n      \n}\n",
+            ),
+            (
+                "#if A && \\\n  B\n}\n#endif\n",
+                "          \n   \n}\n      \n",
+            ),
         ];
         for (text, expected) in table {
             let found = without_split_blocks(Cow::Borrowed(text.as_bytes()));
@@ -180,7 +213,10 @@ mod tests {
             "#if A\nif (a > 1'000) { }\n#else\nif (a > u8'1') { b = 0xF'F; }\n#endif\n",
             "#if H\n{\n#if A\n#define X \\\n\n#endif\n}\n#endif\n",
         ] {
-            assert_eq!(without_split_blocks(Cow::Borrowed(text.as_bytes())), text.as_bytes());
+            assert_eq!(
+                without_split_blocks(Cow::Borrowed(text.as_bytes())),
+                text.as_bytes()
+            );
         }
     }
 }

@@ -4,8 +4,8 @@ use orchestrate_memory::MAX_BYTES;
 
 use crate::language::Language;
 
-/// Maximum size of a text in bytes: a syntax tree needs at least ten times the memory of its text, and no analysis may
-/// hold more than [`MAX_BYTES`].
+/// Maximum size of a text in bytes: a syntax tree needs at least ten times the memory of its text,
+/// and no analysis may hold more than [`MAX_BYTES`].
 pub const MAX_SOURCE_BYTES: usize = 4 << 20;
 
 /// Why a text is not analysed.

@@ -27,7 +27,8 @@ pub(crate) fn without_export_macros(text: &str) -> Cow<'_, [u8]> {
     bytes
 }
 
-/// Returns the places of the macros between a keyword and the name of a class that has a body or bases.
+/// Returns the places of the macros between a keyword and the name of a class that has a body or
+/// bases.
 fn macros_behind(text: &str, begin: usize, keyword: &str) -> Vec<Range<usize>> {
     let mut at = begin + keyword.len();
     let [before, follows] = [text.get(..begin), text.get(at..)].map(Option::unwrap_or_default);
@@ -51,15 +52,24 @@ fn macros_behind(text: &str, begin: usize, keyword: &str) -> Vec<Range<usize>> {
     }
     // The name itself.
     words.pop();
-    let has_body = after.strip_prefix('{').is_some_and(|inside| keyword == "class" || !are_values(inside));
+    let has_body = after
+        .strip_prefix('{')
+        .is_some_and(|inside| keyword == "class" || !are_values(inside));
     let is_head = has_body || after.starts_with(':') && !after.starts_with("::");
-    if is_head && words.iter().all(|place| is_macro(word(place))) { words } else { Vec::new() }
+    if is_head && words.iter().all(|place| is_macro(word(place))) {
+        words
+    } else {
+        Vec::new()
+    }
 }
 
-/// Reports whether what stands in braces are the values of a variable, as in `struct POINT p{1, 2}`. If there is
-/// nothing, it is the body of a class.
+/// Reports whether what stands in braces are the values of a variable, as in `struct POINT p{1,
+/// 2}`. If there is nothing, it is the body of a class.
 fn are_values(inside: &str) -> bool {
-    let mut before_end = inside.chars().take(MAX_VALUES).filter(|c| !c.is_whitespace());
+    let mut before_end = inside
+        .chars()
+        .take(MAX_VALUES)
+        .filter(|c| !c.is_whitespace());
     let is_empty = before_end.clone().next() == Some('}');
     !is_empty && before_end.find(|c| matches!(*c, '}' | ';' | ':' | '(' | '#' | '/')) == Some('}')
 }
@@ -71,7 +81,9 @@ fn is_in_name(c: char) -> bool {
 /// Reports whether a word is written as macros are. A single letter may well be a type.
 fn is_macro(word: &str) -> bool {
     let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') && word.chars().all(is_capital)
+    word.len() > 1
+        && word.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && word.chars().all(is_capital)
 }
 
 #[cfg(test)]
@@ -81,8 +93,14 @@ mod tests {
     #[test]
     fn only_macros_before_the_name_of_a_class_are_taken_out() {
         let table = [
-            ("class LIB_API Thing : Base {", "class         Thing : Base {"),
-            ("struct A_B\n C1_D Other final {", "struct    \n      Other final {"),
+            (
+                "class LIB_API Thing : Base {",
+                "class         Thing : Base {",
+            ),
+            (
+                "struct A_B\n C1_D Other final {",
+                "struct    \n      Other final {",
+            ),
             ("union EXPORT\tU{", "union       \tU{"),
             ("class Thing final {", "class Thing final {"),
             ("struct POINT make(int a) {", "struct POINT make(int a) {"),

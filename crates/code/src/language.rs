@@ -45,7 +45,15 @@ pub enum LanguageHint {
 /// The number of bytes of a header that are searched for signs of C++.
 const HEADER_BYTES: usize = 64 << 10;
 /// What stands in headers of C++ and in none of C.
-const CPP_SIGNS: [&str; 7] = ["class ", "namespace ", "template", "public:", "private:", "constexpr ", "std::"];
+const CPP_SIGNS: [&str; 7] = [
+    "class ",
+    "namespace ",
+    "template",
+    "public:",
+    "private:",
+    "constexpr ",
+    "std::",
+];
 
 impl Language {
     /// All languages, ordered by name.
@@ -64,7 +72,10 @@ impl Language {
 
     /// Returns the names of all languages.
     pub fn names() -> Vec<&'static str> {
-        Language::ALL.iter().map(|language| language.name()).collect()
+        Language::ALL
+            .iter()
+            .map(|language| language.name())
+            .collect()
     }
 
     /// Returns the name for users.
@@ -86,7 +97,9 @@ impl Language {
     /// Returns the language of a name, or of an ending of files, in any case.
     pub fn named(name: &str) -> Option<Language> {
         let name = name.trim().to_ascii_lowercase();
-        let known = Language::ALL.into_iter().find(|language| language.name() == name);
+        let known = Language::ALL
+            .into_iter()
+            .find(|language| language.name() == name);
         known.or_else(|| Language::of_extension(&name))
     }
 
@@ -98,20 +111,26 @@ impl Language {
         }
         let (stem, extension) = name.rsplit_once('.')?;
         // Most endings are in lower case already.
-        let known =
-            || Language::of_extension(extension).or_else(|| Language::of_extension(&extension.to_ascii_lowercase()));
+        let known = || {
+            Language::of_extension(extension)
+                .or_else(|| Language::of_extension(&extension.to_ascii_lowercase()))
+        };
         if stem.is_empty() { None } else { known() }
     }
 
     /// Returns the language of a file, which its first line or its content may name as well.
     pub fn of_file(path: &str, text: &str) -> Option<Language> {
-        LanguageHint::of_path(path).unwrap_or(LanguageHint::FirstLine).language(text)
+        LanguageHint::of_path(path)
+            .unwrap_or(LanguageHint::FirstLine)
+            .language(text)
     }
 
     fn of_extension(extension: &str) -> Option<Language> {
         Some(match extension {
             "c" | "h" => Language::C,
-            "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "ipp" | "inl" | "tpp" => Language::Cpp,
+            "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "ipp" | "inl" | "tpp" => {
+                Language::Cpp
+            }
             "go" => Language::Go,
             "java" => Language::Java,
             "js" | "mjs" | "cjs" | "jsx" => Language::JavaScript,
@@ -136,7 +155,13 @@ impl LanguageHint {
         match Language::of_path(path) {
             Some(Language::C) if is_header(path) => Some(LanguageHint::Header),
             Some(language) => Some(LanguageHint::Named(language)),
-            None if path.rsplit('/').next().is_some_and(|name| name.contains('.')) => None,
+            None if path
+                .rsplit('/')
+                .next()
+                .is_some_and(|name| name.contains('.')) =>
+            {
+                None
+            }
             None => Some(LanguageHint::FirstLine),
         }
     }
@@ -184,7 +209,9 @@ fn is_header(path: &str) -> bool {
 }
 
 fn language_of_header(text: &str) -> Language {
-    let begin = text.get(..text.floor_char_boundary(HEADER_BYTES)).unwrap_or(text);
+    let begin = text
+        .get(..text.floor_char_boundary(HEADER_BYTES))
+        .unwrap_or(text);
     let is_cpp = CPP_SIGNS.iter().any(|sign| begin.contains(sign));
     if is_cpp { Language::Cpp } else { Language::C }
 }
@@ -215,7 +242,11 @@ mod tests {
             ("a.h", "namespace a { int f(); }", Some(Language::Cpp)),
             ("a.tsx", "", Some(Language::Tsx)),
             ("script", "#!/bin/sh\n", Some(Language::Shell)),
-            ("script", "#!/usr/bin/env -S python3.12 -u\n", Some(Language::Python)),
+            (
+                "script",
+                "#!/usr/bin/env -S python3.12 -u\n",
+                Some(Language::Python),
+            ),
             ("script", "echo\n", None),
             (".rs", "", None),
             (".bashrc", "", Some(Language::Shell)),

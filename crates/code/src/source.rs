@@ -16,7 +16,8 @@ use crate::language::Language;
 /// Reports whether to stop, such as after a deadline. It is asked often, so it must be quick.
 pub type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
 
-/// A text with its syntax tree. Text that is not valid in the language has a tree too, with errors in it.
+/// A text with its syntax tree. Text that is not valid in the language has a tree too, with errors
+/// in it.
 pub struct Source<'t> {
     language: Language,
     text: &'t str,
@@ -33,7 +34,11 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`CodeError`] if there is no grammar, the text is too large or no text, or `stop` said so.
-    pub fn parse(language: Language, text: &'t str, stop: Stop<'_>) -> Result<Source<'t>, CodeError> {
+    pub fn parse(
+        language: Language,
+        text: &'t str,
+        stop: Stop<'_>,
+    ) -> Result<Source<'t>, CodeError> {
         if text.len() > MAX_SOURCE_BYTES {
             return Err(CodeError::TooLarge(MAX_SOURCE_BYTES as u64));
         }
@@ -45,16 +50,30 @@ impl<'t> Source<'t> {
             _ => Cow::Borrowed(text.as_bytes()),
         };
         let tree = tree(language, &bytes, &[], stop)?;
-        Ok(Source { language, text, tree })
+        Ok(Source {
+            language,
+            text,
+            tree,
+        })
     }
 
-    /// Parses other bytes than its own, of which there are as many, or ranges of them. Nodes show its own text.
+    /// Parses other bytes than its own, of which there are as many, or ranges of them. Nodes show
+    /// its own text.
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub(crate) fn read_as(&self, bytes: &[u8], ranges: &[Range], stop: Stop<'_>) -> Result<Source<'t>, CodeError> {
+    pub(crate) fn read_as(
+        &self,
+        bytes: &[u8],
+        ranges: &[Range],
+        stop: Stop<'_>,
+    ) -> Result<Source<'t>, CodeError> {
         let tree = tree(self.language, bytes, ranges, stop)?;
-        Ok(Source { language: self.language, text: self.text, tree })
+        Ok(Source {
+            language: self.language,
+            text: self.text,
+            tree,
+        })
     }
 
     /// Returns the language.
@@ -97,20 +116,38 @@ fn count_memory() {
     static COUNTS: Once = Once::new();
     let (malloc, calloc) = (counted_c::malloc, counted_c::calloc);
     let (realloc, free) = (counted_c::realloc, counted_c::free);
-    let allocator = Allocator { malloc, calloc, realloc, free };
-    // SAFETY: the functions are of one family and never return null. They are set once, while all others wait, and
-    // every parser of the program is made by this module, after that.
+    let allocator = Allocator {
+        malloc,
+        calloc,
+        realloc,
+        free,
+    };
+    // SAFETY: the functions are of one family and never return null. They are set once, while all
+    // others wait, and every parser of the program is made by this module, after that.
     COUNTS.call_once(|| unsafe { tree_sitter::set_allocator(Some(allocator)) });
 }
 
 /// Parses ranges of a text, or all of it if there are none.
-fn tree(language: Language, bytes: &[u8], ranges: &[Range], stop: Stop<'_>) -> Result<Tree, CodeError> {
+fn tree(
+    language: Language,
+    bytes: &[u8],
+    ranges: &[Range],
+    stop: Stop<'_>,
+) -> Result<Tree, CodeError> {
     let grammar = language.grammar().ok_or(CodeError::NotBuilt(language))?;
-    let mut progress = |_: &ParseState| if stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let mut progress = |_: &ParseState| {
+        if stop() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
     PARSER.with_borrow_mut(|parser| {
-        parser.set_language(&grammar).map_err(|_| CodeError::NotBuilt(language))?;
+        parser
+            .set_language(&grammar)
+            .map_err(|_| CodeError::NotBuilt(language))?;
         let is_ordered = parser.set_included_ranges(ranges).is_ok();
         assert!(is_ordered, "BUG: ranges of a text overlap");
         let tree = parser.parse_with_options(&mut read, None, Some(options));

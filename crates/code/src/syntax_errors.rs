@@ -49,14 +49,22 @@ impl SyntaxErrors {
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<SyntaxErrors, CodeError> {
-        let mut finder = Finder { source, max: MAX_DESCRIBED, spots: Vec::new(), total: 0 };
+        let mut finder = Finder {
+            source,
+            max: MAX_DESCRIBED,
+            spots: Vec::new(),
+            total: 0,
+        };
         finder.search(source.root(), stop)?;
         let first = finder.spots.into_iter().map(|spot| spot.error).collect();
-        Ok(SyntaxErrors { first, total: finder.total })
+        Ok(SyntaxErrors {
+            first,
+            total: finder.total,
+        })
     }
 
-    /// Finds the syntax errors of a text that the text before a change does not have, wherever it has them. Each is
-    /// named where the change made it, which is rarely where the parser gave up.
+    /// Finds the syntax errors of a text that the text before a change does not have, wherever it
+    /// has them. Each is named where the change made it, which is rarely where the parser gave up.
     ///
     /// # Errors
     /// As [`Source::parse`].
@@ -71,7 +79,9 @@ impl SyntaxErrors {
             // Most changes introduce none, so what was before is not even parsed.
             return Ok(SyntaxErrors::default());
         }
-        let before = before.map(|before| Source::parse(language, before, stop)).transpose()?;
+        let before = before
+            .map(|before| Source::parse(language, before, stop))
+            .transpose()?;
         let spots = new_spots(before.as_ref(), &after, stop)?;
         let rows = ChangedRows::between(before.as_ref().map(Source::text), after.text());
         let marks = blamed(before.as_ref(), &after, &rows, !spots.is_empty(), stop)?;
@@ -104,40 +114,63 @@ fn new_spots<'n>(
             *known.entry((error.message, error.text)).or_default() += 1;
         }
     }
-    let is_new = |spot: &Spot<'_>| match known.get_mut(&(spot.error.message.clone(), spot.error.text.clone())) {
+    let is_new = |spot: &Spot<'_>| match known
+        .get_mut(&(spot.error.message.clone(), spot.error.text.clone()))
+    {
         Some(count) if *count > 0 => {
             *count -= 1;
             false
         }
         _ => true,
     };
-    Ok(spots(after, after.root(), stop)?.into_iter().filter(is_new).collect())
+    Ok(spots(after, after.root(), stop)?
+        .into_iter()
+        .filter(is_new)
+        .collect())
 }
 
-fn spots<'n>(source: &Source<'_>, root: Node<'n>, stop: Stop<'_>) -> Result<Vec<Spot<'n>>, CodeError> {
-    let mut finder = Finder { source, max: MAX_COMPARED, spots: Vec::new(), total: 0 };
+fn spots<'n>(
+    source: &Source<'_>,
+    root: Node<'n>,
+    stop: Stop<'_>,
+) -> Result<Vec<Spot<'n>>, CodeError> {
+    let mut finder = Finder {
+        source,
+        max: MAX_COMPARED,
+        spots: Vec::new(),
+        total: 0,
+    };
     finder.search(root, stop)?;
     Ok(finder.spots)
 }
 
-/// Returns the errors that are the brackets and quotes to blame, and those in the changed rows that do not follow from
-/// them.
-fn with_marks(source: &Source<'_>, spots: Vec<Spot<'_>>, marks: &[Mark], rows: &ChangedRows) -> Vec<SyntaxError> {
+/// Returns the errors that are the brackets and quotes to blame, and those in the changed rows that
+/// do not follow from them.
+fn with_marks(
+    source: &Source<'_>,
+    spots: Vec<Spot<'_>>,
+    marks: &[Mark],
+    rows: &ChangedRows,
+) -> Vec<SyntaxError> {
     let follows = |node: Node<'_>, mark: &Mark| {
         let closes = node.is_missing() && mark.closed_by() == Some(node.kind());
         closes || node.start_position().row == mark.row || node.byte_range().contains(&mark.byte)
     };
     let is_own = |spot: &Spot<'_>| {
-        rows.distance(spot.node.start_position().row) == 0 && !marks.iter().any(|mark| follows(spot.node, mark))
+        rows.distance(spot.node.start_position().row) == 0
+            && !marks.iter().any(|mark| follows(spot.node, mark))
     };
     let own = spots.into_iter().filter(is_own).map(|spot| spot.error);
-    let marked = marks.iter().map(|mark| error_at(source, mark.byte, mark.message()));
+    let marked = marks
+        .iter()
+        .map(|mark| error_at(source, mark.byte, mark.message()));
     let mut all: Vec<SyntaxError> = own.chain(marked).collect();
     all.sort_by_key(|error| (error.line, error.column));
     all
 }
 
-/// Returns errors with their places in the changed rows as far as they reach into these, the nearest to them first.
+/// Returns errors with their places in the changed rows as far as they reach into these, the
+/// nearest to them first.
 fn near_change(
     source: &Source<'_>,
     found: Vec<Spot<'_>>,
@@ -156,15 +189,29 @@ fn near_change(
             if stop() {
                 return Err(CodeError::Stopped);
             }
-            inner.extend(spots(source, child, stop)?.into_iter().map(|spot| spot.error));
+            inner.extend(
+                spots(source, child, stop)?
+                    .into_iter()
+                    .map(|spot| spot.error),
+            );
         }
         inner.retain(|error| rows.distance(error.line.saturating_sub(1)) == 0);
         if inner.is_empty() {
-            inner.push(error_at(source, row_begin(source.text(), rows.after.start), "invalid syntax".to_owned()));
+            inner.push(error_at(
+                source,
+                row_begin(source.text(), rows.after.start),
+                "invalid syntax".to_owned(),
+            ));
         }
         errors.append(&mut inner);
     }
-    errors.sort_by_key(|error| (rows.distance(error.line.saturating_sub(1)), error.line, error.column));
+    errors.sort_by_key(|error| {
+        (
+            rows.distance(error.line.saturating_sub(1)),
+            error.line,
+            error.column,
+        )
+    });
     errors.dedup();
     Ok(errors)
 }
@@ -172,7 +219,10 @@ fn near_change(
 /// Returns the first byte of a row that is no white space.
 fn row_begin(text: &str, row: usize) -> usize {
     let begin = text.split_inclusive('\n').take(row).map(str::len).sum();
-    let line = text.get(begin..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let line = text
+        .get(begin..)
+        .and_then(|rest| rest.lines().next())
+        .unwrap_or_default();
     begin + line.len() - line.trim_start().len()
 }
 
@@ -181,7 +231,12 @@ fn error_at(source: &Source<'_>, at: usize, message: String) -> SyntaxError {
     let before = source.text().get(..at).unwrap_or_default();
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let column = at - before.rfind('\n').map_or(0, |end| end + 1) + 1;
-    SyntaxError { line, column, message, text: line_around(source.text(), at) }
+    SyntaxError {
+        line,
+        column,
+        message,
+        text: line_around(source.text(), at),
+    }
 }
 
 struct Finder<'s, 't, 'n> {
@@ -195,13 +250,22 @@ struct Finder<'s, 't, 'n> {
 impl<'n> Visitor<'n> for Finder<'_, '_, 'n> {
     fn enter(&mut self, node: Node<'n>, _: Option<&'n str>) -> Step {
         if !node.is_error() && !node.is_missing() {
-            return if node.has_error() { Step::Into } else { Step::Over };
+            return if node.has_error() {
+                Step::Into
+            } else {
+                Step::Over
+            };
         }
         self.total += 1;
         if self.spots.len() < self.max {
             let (at, message) = (node.start_position(), self.message(node));
             let text = line_around(self.source.text(), node.start_byte());
-            let error = SyntaxError { line: at.row + 1, column: at.column + 1, message, text };
+            let error = SyntaxError {
+                line: at.row + 1,
+                column: at.column + 1,
+                message,
+                text,
+            };
             self.spots.push(Spot { node, error });
         }
         // What is inside an error is part of it.
@@ -211,7 +275,11 @@ impl<'n> Visitor<'n> for Finder<'_, '_, 'n> {
 
 impl<'n> Finder<'_, '_, 'n> {
     fn search(&mut self, root: Node<'n>, stop: Stop<'_>) -> Result<(), CodeError> {
-        if root.has_error() { walk(root, self, stop) } else { Ok(()) }
+        if root.has_error() {
+            walk(root, self, stop)
+        } else {
+            Ok(())
+        }
     }
 
     fn message(&self, node: Node<'_>) -> String {

@@ -22,7 +22,8 @@ pub(crate) trait Visitor<'t> {
     /// Whether it asks for the fields of nodes, which take time to find.
     const SEES_FIELDS: bool = false;
 
-    /// Is called before the children of a node, with the name of the field of its parent that it is.
+    /// Is called before the children of a node, with the name of the field of its parent that it
+    /// is.
     fn enter(&mut self, node: Node<'t>, field: Option<&'t str>) -> Step;
 
     /// Is called after the children of each node that was entered.
@@ -33,7 +34,11 @@ pub(crate) trait Visitor<'t> {
 ///
 /// # Errors
 /// [`CodeError::Stopped`] if `stop` said so.
-pub(crate) fn walk<'t, V: Visitor<'t>>(root: Node<'t>, visitor: &mut V, stop: Stop<'_>) -> Result<(), CodeError> {
+pub(crate) fn walk<'t, V: Visitor<'t>>(
+    root: Node<'t>,
+    visitor: &mut V,
+    stop: Stop<'_>,
+) -> Result<(), CodeError> {
     let mut cursor = root.walk();
     let mut visited = 0_usize;
     loop {
@@ -42,7 +47,11 @@ pub(crate) fn walk<'t, V: Visitor<'t>>(root: Node<'t>, visitor: &mut V, stop: St
             return Err(CodeError::Stopped);
         }
         let node = cursor.node();
-        let field = if V::SEES_FIELDS { cursor.field_name() } else { None };
+        let field = if V::SEES_FIELDS {
+            cursor.field_name()
+        } else {
+            None
+        };
         if visitor.enter(node, field) == Step::Into && cursor.goto_first_child() {
             continue;
         }

@@ -12,8 +12,13 @@ use crate::source::Stop;
 /// # Errors
 /// Those of the work; [`CodeError::TooMuch`] if it holds too much, [`CodeError::Stopped`] if `stop`
 /// said so before it began.
-pub fn within_memory<T>(stop: Stop<'_>, work: impl FnOnce(Stop<'_>) -> Result<T, CodeError>) -> Result<T, CodeError> {
-    let Some(_bound) = Work::begin(stop) else { return Err(CodeError::Stopped) };
+pub fn within_memory<T>(
+    stop: Stop<'_>,
+    work: impl FnOnce(Stop<'_>) -> Result<T, CodeError>,
+) -> Result<T, CodeError> {
+    let Some(_bound) = Work::begin(stop) else {
+        return Err(CodeError::Stopped);
+    };
     let has_to_end = || stop() || is_over(stop);
     match work(&has_to_end) {
         Err(CodeError::Stopped) if was_over() => Err(CodeError::TooMuch),

@@ -5,11 +5,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use orchestrate_code::{CodeError, CodeStructure, Complexity, Language, MAX_SOURCE_BYTES, Pattern, Source};
+use orchestrate_code::{
+    CodeError, CodeStructure, Complexity, Language, MAX_SOURCE_BYTES, Pattern, Source,
+};
 
 const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
-/// After so many questions whether to stop, a parser stops: some recover from errors in quadratic time.
+/// After so many questions whether to stop, a parser stops: some recover from errors in quadratic
+/// time.
 const MAX_ASKED: usize = 5_000;
 
 /// Runs every analysis, unless parsing takes too long.
@@ -31,7 +34,14 @@ fn analyze(language: Language, text: &str) {
 fn deep_nesting_overflows_no_stack() {
     const DEPTH: usize = 3_000;
     for language in Language::ALL {
-        for (open, close) in [("(", ")"), ("{", "}"), ("[", "]"), ("if (a) {", "}"), ("f(", ")"), ("!", "")] {
+        for (open, close) in [
+            ("(", ")"),
+            ("{", "}"),
+            ("[", "]"),
+            ("if (a) {", "}"),
+            ("f(", ")"),
+            ("!", ""),
+        ] {
             let text = format!("x = {}1{}", open.repeat(DEPTH), close.repeat(DEPTH));
             analyze(language, &text);
             // Without its end.
@@ -47,14 +57,27 @@ fn deep_nesting_overflows_no_stack() {
 
 #[test]
 fn what_is_no_code_is_no_error() {
-    let noise: String = (0..5_000_u32).map(|number| char::from(b' ' + (number * number % 93) as u8)).collect();
+    let noise: String = (0..5_000_u32)
+        .map(|number| char::from(b' ' + (number * number % 93) as u8))
+        .collect();
     // As the bytes of a program are decoded that has no zero byte at its begin.
     let binary: String = (0..5_000_u32)
         .filter_map(|number| char::from_u32(1 + (number.wrapping_mul(2_654_435_761) >> 13) % 0xff))
         .collect();
     let minified = format!("x=1;{}", "function f(a){return a?f(a-1):0};".repeat(2_000));
     for language in Language::ALL {
-        for text in ["", "\n", "\u{feff}", "\u{fffd}é漢\u{202e}", "'", "\"\"\"", "/*", &noise, &binary, &minified] {
+        for text in [
+            "",
+            "\n",
+            "\u{feff}",
+            "\u{fffd}é漢\u{202e}",
+            "'",
+            "\"\"\"",
+            "/*",
+            &noise,
+            &binary,
+            &minified,
+        ] {
             analyze(language, text);
         }
     }
@@ -63,8 +86,14 @@ fn what_is_no_code_is_no_error() {
 #[test]
 fn a_text_is_neither_binary_nor_too_large() {
     let large = " ".repeat(MAX_SOURCE_BYTES + 1);
-    for (text, expected) in [("fn f() {}\0", CodeError::Binary), (&large, CodeError::TooLarge(4 << 20))] {
-        assert_eq!(Source::parse(Language::Rust, text, NEVER).err(), Some(expected));
+    for (text, expected) in [
+        ("fn f() {}\0", CodeError::Binary),
+        (&large, CodeError::TooLarge(4 << 20)),
+    ] {
+        assert_eq!(
+            Source::parse(Language::Rust, text, NEVER).err(),
+            Some(expected)
+        );
     }
 }
 
@@ -72,7 +101,11 @@ fn a_text_is_neither_binary_nor_too_large() {
 fn whatever_takes_long_can_be_stopped() {
     let text = "fn f() { if a { b(1, 2) } }\n".repeat(20_000);
     for language in Language::ALL {
-        assert_eq!(Source::parse(language, &text, &|| true).err(), Some(CodeError::Stopped), "{language}");
+        assert_eq!(
+            Source::parse(language, &text, &|| true).err(),
+            Some(CodeError::Stopped),
+            "{language}"
+        );
     }
     let asked = AtomicUsize::new(0);
     let counted = || {
@@ -81,10 +114,19 @@ fn whatever_takes_long_can_be_stopped() {
     };
     let source = Source::parse(Language::Rust, &text, &counted).unwrap();
     assert!(asked.load(Ordering::Relaxed) > 100);
-    assert_eq!(CodeStructure::of(&source, &|| true).err(), Some(CodeError::Stopped));
-    assert_eq!(Complexity::of(&source, &|| true).err(), Some(CodeError::Stopped));
+    assert_eq!(
+        CodeStructure::of(&source, &|| true).err(),
+        Some(CodeError::Stopped)
+    );
+    assert_eq!(
+        Complexity::of(&source, &|| true).err(),
+        Some(CodeError::Stopped)
+    );
     let pattern = Pattern::parse(Language::Rust, "b($$$A)", NEVER).unwrap();
-    assert_eq!(pattern.find(&source, &|| true).err(), Some(CodeError::Stopped));
+    assert_eq!(
+        pattern.find(&source, &|| true).err(),
+        Some(CodeError::Stopped)
+    );
     assert_eq!(pattern.find(&source, NEVER).unwrap().len(), 10_000);
 }
 
@@ -95,6 +137,7 @@ fn many_variables_take_no_exponential_time() {
     let text = format!("fn f() {{ g({arguments}b) }}");
     let source = Source::parse(Language::Rust, &text, NEVER).unwrap();
     let many: Vec<String> = (0..20).map(|number| format!("$$$A{number}, a")).collect();
-    let pattern = Pattern::parse(Language::Rust, &format!("g({}, c)", many.join(", ")), NEVER).unwrap();
+    let pattern =
+        Pattern::parse(Language::Rust, &format!("g({}, c)", many.join(", ")), NEVER).unwrap();
     assert_eq!(pattern.find(&source, NEVER).unwrap(), []);
 }

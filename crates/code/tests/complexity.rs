@@ -20,8 +20,8 @@ fn measured(language: Language, text: &str) -> Vec<FunctionComplexity> {
 /// A function: its name, lines of code, cyclomatic complexity and length.
 type Figures = (&'static str, &'static str, usize, usize, usize);
 
-/// What `lizard --csv` prints (NLOC, CCN, length), except for what it takes for functions or does not see: the
-/// signature in a trait, and a generic function of TypeScript.
+/// What `lizard --csv` prints (NLOC, CCN, length), except for what it takes for functions or does
+/// not see: the signature in a trait, and a generic function of TypeScript.
 const OF_LIZARD: [Figures; 35] = [
     ("shapes.rs", "area", 3, 3, 3),
     ("shapes.rs", "new", 3, 1, 3),
@@ -73,13 +73,27 @@ fn figures_are_those_of_lizard() {
     let mut expected: Vec<(String, String, usize, usize, usize)> = OF_LIZARD
         .iter()
         .chain(&OTHERS)
-        .map(|(path, name, lines, paths, length)| ((*path).to_owned(), (*name).to_owned(), *lines, *paths, *length))
+        .map(|(path, name, lines, paths, length)| {
+            (
+                (*path).to_owned(),
+                (*name).to_owned(),
+                *lines,
+                *paths,
+                *length,
+            )
+        })
         .collect();
     let mut found = Vec::new();
     for (path, text) in SAMPLES {
         for function in measured(Language::of_path(path).unwrap(), text) {
             let name = function.name.rsplit("::").next().unwrap().to_owned();
-            found.push((path.to_owned(), name, function.code_lines, function.cyclomatic, function.length));
+            found.push((
+                path.to_owned(),
+                name,
+                function.code_lines,
+                function.cyclomatic,
+                function.length,
+            ));
         }
     }
     expected.sort();
@@ -90,7 +104,8 @@ fn figures_are_those_of_lizard() {
 /// A text with its functions and their cyclomatic complexity.
 type Counted = (Language, &'static str, &'static [(&'static str, usize)]);
 
-/// What lizard counts as well, and where a grammar that does not understand a text would lead astray.
+/// What lizard counts as well, and where a grammar that does not understand a text would lead
+/// astray.
 #[test]
 fn tokens_count_where_lizard_counts_them() {
     let table: [Counted; 7] = [
@@ -111,7 +126,8 @@ fn tokens_count_where_lizard_counts_them() {
              int g(void) { return 1; }\n",
             &[("f", 5), ("g", 1)],
         ),
-        // Braces on both sides of `#else`, of which one is read; lizard does not know where the first function ends.
+        // Braces on both sides of `#else`, of which one is read; lizard does not know where the
+        // first function ends.
         (
             Language::C,
             "int f(int x) {\n#ifdef A\n  if (x) {\n#else\n  if (!x || 2) {\n#endif\n    x++;\n  }\n  return x;\n}\n\
@@ -123,28 +139,40 @@ fn tokens_count_where_lizard_counts_them() {
             "int f(int x) {\n  if (x != 1 &&\n#ifdef A\n      x != 2 &&\n#endif\n      x != 3)\n    return 1;\n  return x;\n}\n",
             &[("f", 5)],
         ),
-        (Language::Rust, "fn f(a: bool, b: bool) {\n    assert!(a && b || g(x?));\n}\n", &[("f", 4)]),
+        (
+            Language::Rust,
+            "fn f(a: bool, b: bool) {\n    assert!(a && b || g(x?));\n}\n",
+            &[("f", 4)],
+        ),
         // Its bars are no operator.
-        (Language::Rust, "fn f() {\n    g().unwrap_or_else(|| 'a' < 'b' && c);\n}\n", &[("f", 2)]),
+        (
+            Language::Rust,
+            "fn f() {\n    g().unwrap_or_else(|| 'a' < 'b' && c);\n}\n",
+            &[("f", 2)],
+        ),
     ];
     for (language, text, expected) in table {
         let source = Source::parse(language, text, &|| false).unwrap();
         let functions = Complexity::of(&source, &|| false).unwrap().functions;
-        let found: Vec<(&str, usize)> =
-            functions.iter().map(|function| (function.name.as_str(), function.cyclomatic)).collect();
+        let found: Vec<(&str, usize)> = functions
+            .iter()
+            .map(|function| (function.name.as_str(), function.cyclomatic))
+            .collect();
         assert_eq!(found, expected, "{language}\n{text}");
     }
 }
 
-/// The increments that the white paper "Cognitive Complexity" (G. Ann Campbell, SonarSource, version 1.5) lists: for
-/// each break of the linear flow, for each level of nesting, for sequences of the same operator, and for jumps to
-/// labels.
-/// The functions have the control flow of its worked examples.
+/// The increments that the white paper "Cognitive Complexity" (G. Ann Campbell, SonarSource,
+/// version 1.5) lists: for each break of the linear flow, for each level of nesting, for sequences
+/// of the same operator, and for jumps to labels. The functions have the control flow of its worked
+/// examples.
 #[test]
 fn cognitive_complexity_is_that_of_the_white_paper() {
     let text = include_str!("samples/Increments.java");
-    let found: Vec<(String, usize)> =
-        measured(Language::Java, text).into_iter().map(|function| (function.name, function.cognitive)).collect();
+    let found: Vec<(String, usize)> = measured(Language::Java, text)
+        .into_iter()
+        .map(|function| (function.name, function.cognitive))
+        .collect();
     let expected = [
         // Two loops, a condition in both, and a jump to a label.
         ("freeSeats", 1 + 2 + 3 + 1),
@@ -154,38 +182,105 @@ fn cognitive_complexity_is_that_of_the_white_paper() {
         ("upload", 1 + 2 + 3 + 1 + 2),
         // A lambda is a level of nesting.
         ("later", 2),
-        // A condition; a loop; in it a condition with one operator, two more levels, and `if` and `else if` at the
-        // deepest; a last condition.
+        // A condition; a loop; in it a condition with one operator, two more levels, and `if` and
+        // `else if` at the deepest; a last condition.
         ("lowest", 1 + 1 + (2 + 1) + 3 + 4 + 5 + 1 + 1),
-        // A choice with an operator; a loop; in it `if` and five branches beside it, with two levels in the second.
-        ("plain", (1 + 1) + 1 + 2 + 1 + (3 + 1) + (4 + 1) + 1 + 1 + 1 + 1 + 1),
+        // A choice with an operator; a loop; in it `if` and five branches beside it, with two
+        // levels in the second.
+        (
+            "plain",
+            (1 + 1) + 1 + 2 + 1 + (3 + 1) + (4 + 1) + 1 + 1 + 1 + 1 + 1,
+        ),
     ];
-    assert_eq!(found, expected.map(|(name, figure)| (name.to_owned(), figure)));
+    assert_eq!(
+        found,
+        expected.map(|(name, figure)| (name.to_owned(), figure))
+    );
 }
 
 #[test]
 fn cognitive_complexity_means_the_same_in_each_language() {
     let table = [
         // `else if` costs one and nests no deeper.
-        (Language::Rust, "fn f() { if a {} else if b { if c {} } else {} }", 5),
-        (Language::Python, "def f():\n if a:\n  pass\n elif b:\n  if c:\n   pass\n else:\n  pass\n", 5),
-        (Language::JavaScript, "function f() { if (a) {} else if (b) { if (c) {} } else {} }", 5),
-        (Language::TypeScript, "function f() { if (a) {} else if (b) { if (c) {} } else {} }", 5),
-        (Language::Go, "package p\nfunc f() { if a {} else if b { if c {} } else {} }", 5),
-        (Language::Java, "class A { void f() { if (a) {} else if (b) { if (c) {} } else {} } }", 5),
-        (Language::C, "void f() { if (a) {} else if (b) { if (c) {} } else {} }", 5),
-        (Language::Cpp, "void f() { if (a) {} else if (b) { if (c) {} } else {} }", 5),
-        (Language::Shell, "f() { if a; then :; elif b; then if c; then :; fi; else :; fi; }", 5),
+        (
+            Language::Rust,
+            "fn f() { if a {} else if b { if c {} } else {} }",
+            5,
+        ),
+        (
+            Language::Python,
+            "def f():\n if a:\n  pass\n elif b:\n  if c:\n   pass\n else:\n  pass\n",
+            5,
+        ),
+        (
+            Language::JavaScript,
+            "function f() { if (a) {} else if (b) { if (c) {} } else {} }",
+            5,
+        ),
+        (
+            Language::TypeScript,
+            "function f() { if (a) {} else if (b) { if (c) {} } else {} }",
+            5,
+        ),
+        (
+            Language::Go,
+            "package p\nfunc f() { if a {} else if b { if c {} } else {} }",
+            5,
+        ),
+        (
+            Language::Java,
+            "class A { void f() { if (a) {} else if (b) { if (c) {} } else {} } }",
+            5,
+        ),
+        (
+            Language::C,
+            "void f() { if (a) {} else if (b) { if (c) {} } else {} }",
+            5,
+        ),
+        (
+            Language::Cpp,
+            "void f() { if (a) {} else if (b) { if (c) {} } else {} }",
+            5,
+        ),
+        (
+            Language::Shell,
+            "f() { if a; then :; elif b; then if c; then :; fi; else :; fi; }",
+            5,
+        ),
         // An operator costs one wherever another begins.
         (Language::Cpp, "int A::f() { return f() + A::f(); }", 1),
         (Language::Rust, "fn f() { a && b && c || d || e && f; }", 3),
-        (Language::Python, "def f():\n return a and b and c or d or e and f\n", 3),
-        (Language::Java, "class A { void f() { x = a && !(b && c) && (d && e); } }", 2),
-        (Language::JavaScript, "function f() { return a ?? b ?? c; }", 0),
+        (
+            Language::Python,
+            "def f():\n return a and b and c or d or e and f\n",
+            3,
+        ),
+        (
+            Language::Java,
+            "class A { void f() { x = a && !(b && c) && (d && e); } }",
+            2,
+        ),
+        (
+            Language::JavaScript,
+            "function f() { return a ?? b ?? c; }",
+            0,
+        ),
         // A switch costs one, a label one, a call of itself one.
-        (Language::Rust, "fn f() { 'a: loop { match x { 1 => break 'a, _ => f() } } }", 1 + 2 + 1 + 1),
-        (Language::Go, "package p\nfunc f() { for { select { case <-a: goto x } } }", 1 + 2 + 1),
-        (Language::Java, "class A { void f() { this.f(); other.f(); } }", 1),
+        (
+            Language::Rust,
+            "fn f() { 'a: loop { match x { 1 => break 'a, _ => f() } } }",
+            1 + 2 + 1 + 1,
+        ),
+        (
+            Language::Go,
+            "package p\nfunc f() { for { select { case <-a: goto x } } }",
+            1 + 2 + 1,
+        ),
+        (
+            Language::Java,
+            "class A { void f() { this.f(); other.f(); } }",
+            1,
+        ),
     ];
     for (language, text, expected) in table {
         let functions = measured(language, text);

@@ -5,8 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use orchestrate_code::{
-    CodeError, CodeFingerprints, CodeStructure, Complexity, FileImports, Language, MAX_MANIFEST_BYTES,
-    MAX_SOURCE_BYTES, Manifest, Pattern, PerformanceAnalysis, Snippet, Source, Stop, SyntaxErrors, Tags, within_memory,
+    CodeError, CodeFingerprints, CodeStructure, Complexity, FileImports, Language,
+    MAX_MANIFEST_BYTES, MAX_SOURCE_BYTES, Manifest, Pattern, PerformanceAnalysis, Snippet, Source,
+    Stop, SyntaxErrors, Tags, within_memory,
 };
 use orchestrate_memory::Counted;
 
@@ -20,22 +21,37 @@ const NEVER: Stop<'static> = &|| false;
 type Analysis = fn(Language, &str, Stop<'_>) -> Result<(), CodeError>;
 
 const ANALYSES: [(&str, Analysis); 8] = [
-    ("structure", |language, text, stop| CodeStructure::of(&Source::parse(language, text, stop)?, stop).map(drop)),
-    ("complexity", |language, text, stop| Complexity::of(&Source::parse(language, text, stop)?, stop).map(drop)),
+    ("structure", |language, text, stop| {
+        CodeStructure::of(&Source::parse(language, text, stop)?, stop).map(drop)
+    }),
+    ("complexity", |language, text, stop| {
+        Complexity::of(&Source::parse(language, text, stop)?, stop).map(drop)
+    }),
     ("fingerprints", |language, text, stop| {
         CodeFingerprints::of(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
-    ("imports", |language, text, stop| FileImports::of(&Source::parse(language, text, stop)?, stop).map(drop)),
-    ("tags", |language, text, stop| Tags::of_source(&Source::parse(language, text, stop)?, stop).map(drop)),
-    ("errors", |language, text, stop| SyntaxErrors::introduced(language, Some(""), text, stop).map(drop)),
+    ("imports", |language, text, stop| {
+        FileImports::of(&Source::parse(language, text, stop)?, stop).map(drop)
+    }),
+    ("tags", |language, text, stop| {
+        Tags::of_source(&Source::parse(language, text, stop)?, stop).map(drop)
+    }),
+    ("errors", |language, text, stop| {
+        SyntaxErrors::introduced(language, Some(""), text, stop).map(drop)
+    }),
     ("pattern", |language, text, stop| {
-        let pattern = Pattern::parse(language, "$A;$B", stop).or_else(|_| Pattern::parse(language, "b(c)", stop))?;
-        pattern.find(&Source::parse(language, text, stop)?, stop).map(drop)
+        let pattern = Pattern::parse(language, "$A;$B", stop)
+            .or_else(|_| Pattern::parse(language, "b(c)", stop))?;
+        pattern
+            .find(&Source::parse(language, text, stop)?, stop)
+            .map(drop)
     }),
     ("similar", |language, text, stop| {
         let code = "a(b, c); d(e, f); g(h, i); j(k, l); m(n, o); p(q, r); s(t, u); v(w, x);";
         let snippet = Snippet::parse(code, &Language::ALL, stop)?;
-        snippet.find(&Source::parse(language, text, stop)?, 60, stop).map(drop)
+        snippet
+            .find(&Source::parse(language, text, stop)?, 60, stop)
+            .map(drop)
     }),
 ];
 
@@ -69,24 +85,37 @@ fn no_text_takes_more_than_the_bound() {
     for (language, piece) in CRAFTED {
         let (_, structure) = ANALYSES[0];
         let large = piece.repeat(MAX_SOURCE_BYTES / piece.len());
-        peaks.measure(&format!("{language}: {piece:?}, 4 MB"), |stop| structure(language, &large, stop));
+        peaks.measure(&format!("{language}: {piece:?}, 4 MB"), |stop| {
+            structure(language, &large, stop)
+        });
         let middle = &large[..MIDDLE_BYTES / piece.len() * piece.len()];
         for (name, analyze) in ANALYSES {
-            peaks.measure(&format!("{language}: {piece:?}, {name}"), |stop| analyze(language, middle, stop));
+            peaks.measure(&format!("{language}: {piece:?}, {name}"), |stop| {
+                analyze(language, middle, stop)
+            });
         }
     }
     for language in Language::ALL {
         let (_, structure) = ANALYSES[0];
         let text = STRANGE.repeat((1 << 20) / STRANGE.len());
-        peaks.measure(&format!("{language}: {STRANGE:?}"), |stop| structure(language, &text, stop));
+        peaks.measure(&format!("{language}: {STRANGE:?}"), |stop| {
+            structure(language, &text, stop)
+        });
     }
     for (name, profile) in crafted_profiles() {
-        peaks.measure(name, |stop| PerformanceAnalysis::of(&profile, stop).map(drop));
+        peaks.measure(name, |stop| {
+            PerformanceAnalysis::of(&profile, stop).map(drop)
+        });
     }
     for (path, begin, piece) in MANIFESTS {
-        let text = format!("{begin}{}", piece.repeat((MAX_MANIFEST_BYTES - begin.len()) / piece.len()));
+        let text = format!(
+            "{begin}{}",
+            piece.repeat((MAX_MANIFEST_BYTES - begin.len()) / piece.len())
+        );
         peaks.measure(&format!("{path}: {piece:?}"), |_| {
-            Manifest::read(path, &text).map(drop).map_err(|error| CodeError::Snippet(error.to_string()))
+            Manifest::read(path, &text)
+                .map(drop)
+                .map_err(|error| CodeError::Snippet(error.to_string()))
         });
     }
     assert!(peaks.too_large.is_empty(), "{:#?}", peaks.too_large);
@@ -98,7 +127,11 @@ fn no_text_takes_more_than_the_bound() {
 const MANIFESTS: [(&str, &str, &str); 14] = [
     ("package.json", "{\"a\":[", "0,"),
     ("package.json", "{\"a\":[", "{},"),
-    ("package.json", "{\"dependencies\":{\"a\":\"\"", ",\"b\":\"\""),
+    (
+        "package.json",
+        "{\"dependencies\":{\"a\":\"\"",
+        ",\"b\":\"\"",
+    ),
     ("tsconfig.json", "{\"a\":[", "[],"),
     ("Cargo.toml", "a=[", "0,"),
     ("Cargo.toml", "a=[", "{},"),
@@ -126,18 +159,40 @@ fn crafted_profiles() -> Vec<(&'static str, Vec<u8>)> {
         }
         text.into_bytes()
     };
-    let repeated = |begin: &[u8], piece: &[u8]| [begin, &piece.repeat(BYTES / piece.len())].concat();
+    let repeated =
+        |begin: &[u8], piece: &[u8]| [begin, &piece.repeat(BYTES / piece.len())].concat();
     vec![
         ("functions", numbered(&|number| format!("{number:x} 1\n"))),
-        ("paths", numbered(&|number| format!("{};{};{} 1\n", number % 97, number % 89, number))),
+        (
+            "paths",
+            numbered(&|number| format!("{};{};{} 1\n", number % 97, number % 89, number)),
+        ),
         ("no UTF-8", repeated(b"a 1\n", b"\xff")),
-        ("samples of criterion", repeated(b"{\"sampling_mode\":1,\"iters\":[0", b",0")),
-        ("units of cargo", repeated(b"const UNIT_DATA = [", b"{\"i\":1,\"name\":\"\",\"duration\":1},")),
-        ("kinds of targets", repeated(b"{\"reason\":\"timing-info\",\"target\":{\"name\":\"\",\"kind\":[", b"\"\",")),
+        (
+            "samples of criterion",
+            repeated(b"{\"sampling_mode\":1,\"iters\":[0", b",0"),
+        ),
+        (
+            "units of cargo",
+            repeated(
+                b"const UNIT_DATA = [",
+                b"{\"i\":1,\"name\":\"\",\"duration\":1},",
+            ),
+        ),
+        (
+            "kinds of targets",
+            repeated(
+                b"{\"reason\":\"timing-info\",\"target\":{\"name\":\"\",\"kind\":[",
+                b"\"\",",
+            ),
+        ),
         ("values of cProfile", repeated(b"{z\x01aN", b"NN")),
         ("references of cProfile", repeated(b"{z\x01aN", b"\xceN")),
         ("texts of cProfile", repeated(b"{", b"z\0N")),
-        ("strings of pprof", repeated(b"\x0a\x04\x08\x01\x10\x02", b"\x32\0")),
+        (
+            "strings of pprof",
+            repeated(b"\x0a\x04\x08\x01\x10\x02", b"\x32\0"),
+        ),
         ("locations of pprof", numbered_locations(BYTES)),
     ]
 }
@@ -145,7 +200,11 @@ fn crafted_profiles() -> Vec<(&'static str, Vec<u8>)> {
 fn numbered_locations(bytes: usize) -> Vec<u8> {
     let mut profile = b"\x0a\x04\x08\x01\x10\x02".to_vec();
     for number in 0_u32.. {
-        let digits = [number & 127 | 128, number >> 7 & 127 | 128, number >> 14 & 127];
+        let digits = [
+            number & 127 | 128,
+            number >> 7 & 127 | 128,
+            number >> 14 & 127,
+        ];
         profile.extend_from_slice(b"\x22\x04\x08");
         profile.extend(digits.map(|digit| u8::try_from(digit).unwrap()));
         if profile.len() > bytes {
@@ -169,7 +228,8 @@ impl Peaks {
         let growth = resident("VmHWM").saturating_sub(before);
         let said = result.map_or_else(|error| error.to_string(), |()| "done".to_owned());
         if growth > BOUND {
-            self.too_large.push(format!("{name}: {} MB ({said:.120})", growth >> 20));
+            self.too_large
+                .push(format!("{name}: {} MB ({said:.120})", growth >> 20));
         }
     }
 }
@@ -179,7 +239,10 @@ fn what_a_bound_ends_says_so() {
     let statements = "x\n".repeat(MAX_SOURCE_BYTES / 2);
     let parsed = |stop: Stop<'_>| Source::parse(Language::Python, &statements, stop).map(drop);
     let error = within_memory(NEVER, parsed).unwrap_err();
-    assert_eq!(error.to_string(), "too much to analyse within 56 MB of memory");
+    assert_eq!(
+        error.to_string(),
+        "too much to analyse within 56 MB of memory"
+    );
 }
 
 /// A file as people write them, of 1.25 MB; what resembles it is found in one of half of that.
@@ -201,17 +264,26 @@ fn an_ordinary_file_is_analysed_whatever_its_size() {
 }
 
 /// Has the kernel count the peak anew; returns the memory that the process holds.
-#[expect(clippy::disallowed_methods, reason = "the kernel is asked through files")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel is asked through files"
+)]
 fn restart_peak() -> u64 {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     resident("VmRSS")
 }
 
 /// Returns a figure of this process, in bytes.
-#[expect(clippy::disallowed_methods, reason = "the kernel is asked through files")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel is asked through files"
+)]
 fn resident(figure: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(figure)).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with(figure))
+        .unwrap();
     let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kilobytes << 10
 }

@@ -43,17 +43,27 @@ fn read(profile: &[u8]) -> PerformanceAnalysis {
 }
 
 fn error(profile: &[u8]) -> String {
-    PerformanceAnalysis::of(profile, NEVER).unwrap_err().to_string()
+    PerformanceAnalysis::of(profile, NEVER)
+        .unwrap_err()
+        .to_string()
 }
 
 /// Returns each function with its own and total value.
 fn functions(analysis: &PerformanceAnalysis) -> Vec<(&str, u64, u64)> {
-    analysis.functions.iter().map(|one| (one.name.as_str(), one.own, one.total)).collect()
+    analysis
+        .functions
+        .iter()
+        .map(|one| (one.name.as_str(), one.own, one.total))
+        .collect()
 }
 
 /// Returns each path with its value.
 fn paths(analysis: &PerformanceAnalysis) -> Vec<(String, u64)> {
-    analysis.paths.iter().map(|path| (path.frames.join(";"), path.value)).collect()
+    analysis
+        .paths
+        .iter()
+        .map(|path| (path.frames.join(";"), path.value))
+        .collect()
 }
 
 fn zipped(content: &[u8]) -> Vec<u8> {
@@ -63,13 +73,22 @@ fn zipped(content: &[u8]) -> Vec<u8> {
 }
 
 /// A profile with its format, what is measured, the sum, and its functions.
-type Row<'r> = (&'r [u8], ProfileFormat, &'r str, u64, &'r [(&'r str, u64, u64)]);
+type Row<'r> = (
+    &'r [u8],
+    ProfileFormat,
+    &'r str,
+    u64,
+    &'r [(&'r str, u64, u64)],
+);
 
 fn check(table: &[Row<'_>]) {
     for (profile, format, measure, total, expected) in table {
         let analysis = read(profile);
         let measured = format!("{} in {}", analysis.measure, analysis.unit);
-        assert_eq!((analysis.format, measured.as_str(), analysis.total), (*format, *measure, *total));
+        assert_eq!(
+            (analysis.format, measured.as_str(), analysis.total),
+            (*format, *measure, *total)
+        );
         assert_eq!(functions(&analysis), *expected, "{format:?}");
         assert_eq!(analysis.left_out, LeftOut::default(), "{format:?}");
         if *profile != PPROF {
@@ -115,15 +134,25 @@ fn each_format_of_stacks_is_known_and_read() {
     ]);
 }
 
-/// Returns a profile of the heap as Go writes it: the type of the period first, then four values of each sample.
+/// Returns a profile of the heap as Go writes it: the type of the period first, then four values of
+/// each sample.
 fn heap(default: &[u8]) -> Vec<u8> {
     let mut profile = b"\x5a\x04\x08\x05\x10\x06\x60\x80\x80\x20".to_vec();
     profile.extend(b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x06\x0a\x04\x08\x04\x10\x02\x0a\x04\x08\x07\x10\x06");
     profile.extend(
         b"\x12\x09\x0a\x01\x01\x12\x04\x07\x46\x03\x1e\x22\x06\x08\x01\x22\x02\x08\x01\x2a\x04\x08\x01\x10\x08",
     );
-    let strings =
-        ["", "alloc_objects", "count", "alloc_space", "inuse_objects", "space", "bytes", "inuse_space", "main.keep"];
+    let strings = [
+        "",
+        "alloc_objects",
+        "count",
+        "alloc_space",
+        "inuse_objects",
+        "space",
+        "bytes",
+        "inuse_space",
+        "main.keep",
+    ];
     for string in strings {
         profile.extend([0x32, u8::try_from(string.len()).unwrap()]);
         profile.extend(string.as_bytes());
@@ -132,16 +161,33 @@ fn heap(default: &[u8]) -> Vec<u8> {
     profile
 }
 
-/// `WriteHeapProfile` and `Lookup("goroutine")` of Go were "no profile that is known". Without a type by default, pprof
-/// shows the last.
+/// `WriteHeapProfile` and `Lookup("goroutine")` of Go were "no profile that is known". Without a
+/// type by default, pprof shows the last.
 #[test]
 fn profiles_that_begin_with_the_type_of_their_period_are_read() {
     check(&[
-        (&heap(b""), ProfileFormat::Pprof, "inuse_space in bytes", 30, &[("main.keep", 30, 30)]),
-        (&heap(b"\x70\x03"), ProfileFormat::Pprof, "alloc_space in bytes", 70, &[("main.keep", 70, 70)]),
+        (
+            &heap(b""),
+            ProfileFormat::Pprof,
+            "inuse_space in bytes",
+            30,
+            &[("main.keep", 30, 30)],
+        ),
+        (
+            &heap(b"\x70\x03"),
+            ProfileFormat::Pprof,
+            "alloc_space in bytes",
+            70,
+            &[("main.keep", 70, 70)],
+        ),
     ]);
     // Go writes the time first in profiles of the processor; any other number may stand there too.
-    for first in [b"\x48\x01".as_slice(), b"\x60\x01", b"\x6a\x01\x02", b"\x70\x00"] {
+    for first in [
+        b"\x48\x01".as_slice(),
+        b"\x60\x01",
+        b"\x6a\x01\x02",
+        b"\x70\x00",
+    ] {
         let profile = [first, &heap(b"")].concat();
         assert_eq!(read(&profile).total, 30, "{first:?}");
     }
@@ -157,23 +203,44 @@ fn each_format_of_tables_is_known_and_read() {
             ProfileFormat::Criterion,
             ITERATION,
             1_000_000,
-            &[("parse/large", 749_500, 749_500), ("parse/small", 250_500, 250_500)],
+            &[
+                ("parse/large", 749_500, 749_500),
+                ("parse/small", 250_500, 250_500),
+            ],
         ),
-        (ESTIMATES.as_bytes(), ProfileFormat::Criterion, ITERATION, 12_500, &[("benchmark", 12_500, 12_500)]),
-        (SAMPLES.as_bytes(), ProfileFormat::Criterion, ITERATION, 10_000, &[("benchmark", 10_000, 10_000)]),
+        (
+            ESTIMATES.as_bytes(),
+            ProfileFormat::Criterion,
+            ITERATION,
+            12_500,
+            &[("benchmark", 12_500, 12_500)],
+        ),
+        (
+            SAMPLES.as_bytes(),
+            ProfileFormat::Criterion,
+            ITERATION,
+            10_000,
+            &[("benchmark", 10_000, 10_000)],
+        ),
         (
             PAGE.as_bytes(),
             ProfileFormat::CargoTimings,
             BUILDING,
             300_000_000,
-            &[("app 0.1.0 app \"bin\"", 200_000_000, 200_000_000), ("lower 0.2.0", 100_000_000, 100_000_000)],
+            &[
+                ("app 0.1.0 app \"bin\"", 200_000_000, 200_000_000),
+                ("lower 0.2.0", 100_000_000, 100_000_000),
+            ],
         ),
         (
             MESSAGES.as_bytes(),
             ProfileFormat::CargoTimings,
             BUILDING,
             3_000_000_000,
-            &[("serde 1.0.2", 2_250_000_000, 2_250_000_000), ("app 0.1.0 app (bin)", 750_000_000, 750_000_000)],
+            &[
+                ("serde 1.0.2", 2_250_000_000, 2_250_000_000),
+                ("app 0.1.0 app (bin)", 750_000_000, 750_000_000),
+            ],
         ),
     ]);
 }
@@ -183,7 +250,11 @@ fn statistics_of_python_and_their_table_agree() {
     let [statistics, table] = [read(STATISTICS), read(TABLE.as_bytes())];
     assert_eq!(statistics.format, ProfileFormat::Cprofile);
     let calls = |analysis: &PerformanceAnalysis| -> Vec<(String, Option<u64>)> {
-        let mut calls: Vec<_> = analysis.functions.iter().map(|one| (one.name.clone(), one.calls)).collect();
+        let mut calls: Vec<_> = analysis
+            .functions
+            .iter()
+            .map(|one| (one.name.clone(), one.calls))
+            .collect();
         calls.sort();
         calls
     };
@@ -193,51 +264,109 @@ fn statistics_of_python_and_their_table_agree() {
     let hottest = |analysis: &PerformanceAnalysis| analysis.functions[0].name.clone();
     assert_eq!(
         (hottest(&statistics), hottest(&table)),
-        ("p.py:2(<genexpr>)".to_owned(), "p.py:2(<genexpr>)".to_owned())
+        (
+            "p.py:2(<genexpr>)".to_owned(),
+            "p.py:2(<genexpr>)".to_owned()
+        )
     );
-    assert_eq!((table.total, table.functions[0].own), (9_000_000, 5_000_000));
+    assert_eq!(
+        (table.total, table.functions[0].own),
+        (9_000_000, 5_000_000)
+    );
     let edge = ["{built-in method builtins.sum}", "p.py:2(<genexpr>)"];
     assert_eq!(statistics.paths[0].frames, edge);
-    let whole = statistics.functions.iter().find(|one| one.name == "p.py:1(<module>)").unwrap();
-    assert!(whole.total_share > 9_900 && whole.own_share < 100, "{whole:?}");
+    let whole = statistics
+        .functions
+        .iter()
+        .find(|one| one.name == "p.py:1(<module>)")
+        .unwrap();
+    assert!(
+        whole.total_share > 9_900 && whole.own_share < 100,
+        "{whole:?}"
+    );
     // A list that is limited to its first rows keeps its shares.
-    let limited = TABLE.lines().filter(|line| !line.contains("genexpr")).collect::<Vec<_>>().join("\n");
+    let limited = TABLE
+        .lines()
+        .filter(|line| !line.contains("genexpr"))
+        .collect::<Vec<_>>()
+        .join("\n");
     assert_eq!(read(limited.as_bytes()).total, 9_000_000);
 }
 
-/// cProfile measures the times of functions and those of what they call apart, so that a total may exceed the sum.
+/// cProfile measures the times of functions and those of what they call apart, so that a total may
+/// exceed the sum.
 #[test]
 fn no_share_of_cprofile_exceeds_the_whole() {
     let text = "   4 function calls in 0.010 seconds\n\n   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n\
                 \x20       1    0.010    0.010    0.010    0.010 a.py:1(f)\n\
                 \x20       1    0.000    0.000    0.012    0.012 {built-in method builtins.exec}\n";
     let analysis = read(text.as_bytes());
-    let shares: Vec<(u64, u64)> = analysis.functions.iter().map(|one| (one.own_share, one.total_share)).collect();
-    assert_eq!((analysis.total, shares), (12_000_000, vec![(8_333, 8_333), (0, 10_000)]));
+    let shares: Vec<(u64, u64)> = analysis
+        .functions
+        .iter()
+        .map(|one| (one.own_share, one.total_share))
+        .collect();
+    assert_eq!(
+        (analysis.total, shares),
+        (12_000_000, vec![(8_333, 8_333), (0, 10_000)])
+    );
 }
 
 #[test]
 fn samples_of_other_events_are_not_counted() {
     let analysis = read(PERF_OF_LEAVES.as_bytes());
-    assert_eq!((analysis.measure.as_str(), analysis.unit.as_str(), analysis.total), ("cycles:u", "events", 4));
-    assert_eq!(paths(&analysis), [("program;work".to_owned(), 3), ("program;7f0011".to_owned(), 1)]);
-    assert_eq!(analysis.left_out, LeftOut { unread: 1, other_events: 1, paths: 0 });
+    assert_eq!(
+        (
+            analysis.measure.as_str(),
+            analysis.unit.as_str(),
+            analysis.total
+        ),
+        ("cycles:u", "events", 4)
+    );
+    assert_eq!(
+        paths(&analysis),
+        [
+            ("program;work".to_owned(), 3),
+            ("program;7f0011".to_owned(), 1)
+        ]
+    );
+    assert_eq!(
+        analysis.left_out,
+        LeftOut {
+            unread: 1,
+            other_events: 1,
+            paths: 0
+        }
+    );
 }
 
 #[test]
 fn paths_are_ordered_by_their_shares() {
     let analysis = read(b"main;work;sort 30\nmain;work 10\nmain;sort 59\nmain;work;sort 1\n");
-    let paths: Vec<(String, u64, u64)> =
-        analysis.paths.iter().map(|path| (path.frames.join(";"), path.value, path.share)).collect();
-    let expected = [("main;sort", 59, 5_900), ("main;work;sort", 31, 3_100), ("main;work", 10, 1_000)];
-    assert_eq!(paths, expected.map(|(path, value, share)| (path.to_owned(), value, share)));
+    let paths: Vec<(String, u64, u64)> = analysis
+        .paths
+        .iter()
+        .map(|path| (path.frames.join(";"), path.value, path.share))
+        .collect();
+    let expected = [
+        ("main;sort", 59, 5_900),
+        ("main;work;sort", 31, 3_100),
+        ("main;work", 10, 1_000),
+    ];
+    assert_eq!(
+        paths,
+        expected.map(|(path, value, share)| (path.to_owned(), value, share))
+    );
     // They are rounded.
     let analysis = read(b"main 200\nwork 5\n");
     let shares: Vec<u64> = analysis.functions.iter().map(|one| one.own_share).collect();
     assert_eq!(shares, [9_756, 244]);
     // A build is as long as its critical path.
     let analysis = read(PAGE.as_bytes());
-    assert_eq!(analysis.paths[0].frames, ["lower 0.2.0", "app 0.1.0 app \"bin\""]);
+    assert_eq!(
+        analysis.paths[0].frames,
+        ["lower 0.2.0", "app 0.1.0 app \"bin\""]
+    );
     assert_eq!(analysis.paths[0].value, 300_000_000);
     let cycle = PAGE.replace("\"unblocked_units\": []", "\"unblocked_units\": [1]");
     assert_eq!(read(cycle.as_bytes()).paths[0].frames.len(), 2);
@@ -249,9 +378,15 @@ fn a_function_that_calls_itself_is_counted_once() {
     assert_eq!(functions(&analysis), [("f", 5, 8), ("g", 3, 3)]);
     let deep = format!("main;{}end 7\n", "f;g;".repeat(50_000));
     let analysis = read(deep.as_bytes());
-    assert_eq!(functions(&analysis), [("end", 7, 7), ("f", 0, 7), ("g", 0, 7), ("main", 0, 7)]);
+    assert_eq!(
+        functions(&analysis),
+        [("end", 7, 7), ("f", 0, 7), ("g", 0, 7), ("main", 0, 7)]
+    );
     let frames = &analysis.paths[0].frames;
-    assert_eq!((frames.len(), frames[0].as_str(), frames[32].as_str()), (129, "main", "…"));
+    assert_eq!(
+        (frames.len(), frames[0].as_str(), frames[32].as_str()),
+        (129, "main", "…")
+    );
     assert_eq!(frames.last().unwrap(), "end");
 }
 
@@ -262,20 +397,36 @@ fn those_that_lead_to_the_hottest_are_among_the_functions() {
         writeln!(text, "main;part{};f{number} {}", number % 2, 1_000 - number).unwrap();
     }
     let analysis = read(text.as_bytes());
-    let names: Vec<&str> = analysis.functions.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!((names[0], names[49], &names[50..]), ("f0", "f49", ["main", "part0", "part1"].as_slice()));
+    let names: Vec<&str> = analysis
+        .functions
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert_eq!(
+        (names[0], names[49], &names[50..]),
+        ("f0", "f49", ["main", "part0", "part1"].as_slice())
+    );
 }
 
 /// `b 5` was a function.
 #[test]
 fn of_two_counts_of_each_stack_the_second_counts() {
     let analysis = read(b"# before after\na;b 5 7\na;c 3 1\n");
-    assert_eq!((analysis.measure.as_str(), analysis.total), ("samples after the change", 8));
-    assert_eq!(functions(&analysis), [("b", 7, 7), ("c", 1, 1), ("a", 0, 8)]);
+    assert_eq!(
+        (analysis.measure.as_str(), analysis.total),
+        ("samples after the change", 8)
+    );
+    assert_eq!(
+        functions(&analysis),
+        [("b", 7, 7), ("c", 1, 1), ("a", 0, 8)]
+    );
     // The name of one function may end with a number.
     let analysis = read(b"a;b 5 7\na;c 3\n");
     assert_eq!((analysis.measure.as_str(), analysis.total), ("samples", 10));
-    assert_eq!(functions(&analysis), [("b 5", 7, 7), ("c", 3, 3), ("a", 0, 10)]);
+    assert_eq!(
+        functions(&analysis),
+        [("b 5", 7, 7), ("c", 3, 3), ("a", 0, 10)]
+    );
 }
 
 /// The numbers of such names were counts of another profile.
@@ -285,37 +436,82 @@ fn the_names_of_all_functions_may_end_with_a_number() {
     let (one, after) = ("samples", "samples after the change");
     let table: [Row<'_>; 4] = [
         // The same stack would be there twice.
-        (b"main;thread 1 30\nmain;thread 2 20\n", one, [("thread 1", 30, 30), ("thread 2", 20, 20), ("main", 0, 50)]),
+        (
+            b"main;thread 1 30\nmain;thread 2 20\n",
+            one,
+            [("thread 1", 30, 30), ("thread 2", 20, 20), ("main", 0, 50)],
+        ),
         // The number before another frame is no count.
-        (b"main 1;work 2 30\nmain 1;sort 3 12\n", one, [("work 2", 30, 30), ("sort 3", 12, 12), ("main 1", 0, 42)]),
-        (b"main 1;work 2 5 7\nmain 1;sort 3 4 1\n", after, [("work 2", 7, 7), ("sort 3", 1, 1), ("main 1", 0, 8)]),
+        (
+            b"main 1;work 2 30\nmain 1;sort 3 12\n",
+            one,
+            [("work 2", 30, 30), ("sort 3", 12, 12), ("main 1", 0, 42)],
+        ),
+        (
+            b"main 1;work 2 5 7\nmain 1;sort 3 4 1\n",
+            after,
+            [("work 2", 7, 7), ("sort 3", 1, 1), ("main 1", 0, 8)],
+        ),
         // The count is separated in another way.
-        (b"a;b 5\t7\na;c 3\t1\n", one, [("b 5", 7, 7), ("c 3", 1, 1), ("a", 0, 8)]),
+        (
+            b"a;b 5\t7\na;c 3\t1\n",
+            one,
+            [("b 5", 7, 7), ("c 3", 1, 1), ("a", 0, 8)],
+        ),
     ];
     for (text, measure, expected) in table {
         let analysis = read(text);
-        assert_eq!((analysis.measure.as_str(), functions(&analysis)), (measure, expected.to_vec()));
+        assert_eq!(
+            (analysis.measure.as_str(), functions(&analysis)),
+            (measure, expected.to_vec())
+        );
     }
 }
 
 #[test]
 fn a_folder_of_criterion_is_read() {
-    let file = |path: &str, content: &str| (format!("target/criterion/{path}"), content.as_bytes().to_vec());
+    let file = |path: &str, content: &str| {
+        (
+            format!("target/criterion/{path}"),
+            content.as_bytes().to_vec(),
+        )
+    };
     let files = [
         file("parse/small/new/estimates.json", ESTIMATES),
-        file("parse/small/new/benchmark.json", "{\"group_id\":\"parse\",\"full_id\":\"parse: small\"}"),
+        file(
+            "parse/small/new/benchmark.json",
+            "{\"group_id\":\"parse\",\"full_id\":\"parse: small\"}",
+        ),
         file("parse/large/new/sample.json", SAMPLES),
         file("odd/new/benchmark.json", "{\"full_id\":\"odd\"}"),
         file("killed/new/estimates.json", "{\"mean\":"),
     ];
     let analysis = PerformanceAnalysis::of_benchmarks(&files, NEVER).unwrap();
-    assert_eq!(functions(&analysis), [("parse: small", 12_500, 12_500), ("parse/large", 10_000, 10_000)]);
+    assert_eq!(
+        functions(&analysis),
+        [
+            ("parse: small", 12_500, 12_500),
+            ("parse/large", 10_000, 10_000)
+        ]
+    );
     assert_eq!(analysis.left_out.unread, 2);
-    let error = |files: &[(String, Vec<u8>)]| PerformanceAnalysis::of_benchmarks(files, NEVER).unwrap_err().to_string();
+    let error = |files: &[(String, Vec<u8>)]| {
+        PerformanceAnalysis::of_benchmarks(files, NEVER)
+            .unwrap_err()
+            .to_string()
+    };
     let prefix = "the profile was taken for one of criterion and cannot be read: ";
-    assert_eq!(error(&[]), format!("{prefix}it holds no time of a benchmark"));
+    assert_eq!(
+        error(&[]),
+        format!("{prefix}it holds no time of a benchmark")
+    );
     let broken = error(&[file("a/new/estimates.json", "{\"mean\":")]);
-    assert!(broken.starts_with(&format!("{prefix}target/criterion/a/new/estimates.json: EOF")), "{broken}");
+    assert!(
+        broken.starts_with(&format!(
+            "{prefix}target/criterion/a/new/estimates.json: EOF"
+        )),
+        "{broken}"
+    );
 }
 
 #[test]
@@ -332,7 +528,11 @@ fn what_is_no_profile_is_said() {
         b";;; 5\n",
     ];
     for profile in table {
-        assert_eq!(PerformanceAnalysis::of(profile, NEVER), Err(CodeError::UnknownProfile), "{profile:?}");
+        assert_eq!(
+            PerformanceAnalysis::of(profile, NEVER),
+            Err(CodeError::UnknownProfile),
+            "{profile:?}"
+        );
     }
 }
 
@@ -344,33 +544,96 @@ fn an_error_says_which_format_was_recognised_and_where_it_broke() {
     let loops = b"\xfb(\x01\x00\x00\x00r\x00\x00\x00\x00N0";
     let endless = format!("{{{}1", "(\u{1}\0\0\0".repeat(20));
     let table: [(&[u8], &str, &str); 22] = [
-        (b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage-garbage", "pprof", "what gzip compressed, after 0 bytes"),
-        (b"\x1f\x8b\x08", "pprof", "what gzip compressed, after 0 bytes"),
+        (
+            b"\x1f\x8b\x08\0\0\0\0\0\0\0garbage-garbage",
+            "pprof",
+            "what gzip compressed, after 0 bytes",
+        ),
+        (
+            b"\x1f\x8b\x08",
+            "pprof",
+            "what gzip compressed, after 0 bytes",
+        ),
         (&PPROF[..400], "pprof", "what gzip compressed, after "),
         (&bomb, "pprof", "it decompresses to more than 32 MB"),
-        (b"\x0a\x04\x08\x01", "pprof", "byte 2: field 1 states 4 bytes, but 2 are left"),
-        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", "pprof", "field 1 states 18446744073709551615 bytes"),
-        (b"\x0a\x02\x08\x01\x80", "pprof", "byte 5: it ends within a number"),
-        (b"\x0a\x02\x08\x01\x0b\x00", "pprof", "byte 4: a field of the type 3"),
+        (
+            b"\x0a\x04\x08\x01",
+            "pprof",
+            "byte 2: field 1 states 4 bytes, but 2 are left",
+        ),
+        (
+            b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00",
+            "pprof",
+            "field 1 states 18446744073709551615 bytes",
+        ),
+        (
+            b"\x0a\x02\x08\x01\x80",
+            "pprof",
+            "byte 5: it ends within a number",
+        ),
+        (
+            b"\x0a\x02\x08\x01\x0b\x00",
+            "pprof",
+            "byte 4: a field of the type 3",
+        ),
         (b"\x0a\x02\x08\x01", "pprof", "it has no table of strings"),
-        (b"{NN0\0", "cProfile", "entry 1 is not as cProfile writes it"),
-        (b"{)\x03N", "cProfile", "byte 3: a tuple states 3 values, which is more than there are bytes"),
-        (b"{(\xff\xff\xff\x00", "cProfile", "byte 6: a tuple states 16777215 values"),
-        (b"{z\xffab\0", "cProfile", "byte 3: a text states 255 bytes, but 3 are left"),
+        (
+            b"{NN0\0",
+            "cProfile",
+            "entry 1 is not as cProfile writes it",
+        ),
+        (
+            b"{)\x03N",
+            "cProfile",
+            "byte 3: a tuple states 3 values, which is more than there are bytes",
+        ),
+        (
+            b"{(\xff\xff\xff\x00",
+            "cProfile",
+            "byte 6: a tuple states 16777215 values",
+        ),
+        (
+            b"{z\xffab\0",
+            "cProfile",
+            "byte 3: a text states 255 bytes, but 3 are left",
+        ),
         (b"{c\0", "cProfile", "byte 2: a value of the type `c`"),
         (loops, "cProfile", "value 0 is a table, or refers to itself"),
-        (b"{r\x07\0\0\0", "cProfile", "value 7 is referred to, but there is none"),
+        (
+            b"{r\x07\0\0\0",
+            "cProfile",
+            "value 7 is referred to, but there is none",
+        ),
         (b"{N0\0", "cProfile", "byte 3: a key without a value"),
         (endless.as_bytes(), "cProfile", "values within values"),
-        (large.as_bytes(), "folded stacks", "line 2: the values add up to more than 18446744073709551615"),
-        (b"a;b 18446744073709551616\n", "folded stacks", "line 1: the count 18446744073709551616 is larger than"),
-        (b"const UNIT_DATA = [\n{\"i\": 0, \"name\": \"a\"", "cargo timings", "line 2: the units: EOF while parsing"),
-        (&CRITERION.as_bytes()[..150], "criterion", "EOF while parsing"),
+        (
+            large.as_bytes(),
+            "folded stacks",
+            "line 2: the values add up to more than 18446744073709551615",
+        ),
+        (
+            b"a;b 18446744073709551616\n",
+            "folded stacks",
+            "line 1: the count 18446744073709551616 is larger than",
+        ),
+        (
+            b"const UNIT_DATA = [\n{\"i\": 0, \"name\": \"a\"",
+            "cargo timings",
+            "line 2: the units: EOF while parsing",
+        ),
+        (
+            &CRITERION.as_bytes()[..150],
+            "criterion",
+            "EOF while parsing",
+        ),
     ];
     for (profile, format, expected) in table {
         let said = error(profile);
         let prefix = format!("the profile was taken for one of {format} and cannot be read: ");
-        assert!(said.starts_with(&prefix) && said.contains(expected), "{said}");
+        assert!(
+            said.starts_with(&prefix) && said.contains(expected),
+            "{said}"
+        );
     }
     assert_eq!(error(&seventy), "the profile is larger than 32 MB");
 }
@@ -406,7 +669,8 @@ fn every_damage_of_a_profile_is_survived() {
             let read = PerformanceAnalysis::of(&whole[..length], NEVER);
             assert!(whole[0] != 0x1f || read.is_err(), "{length}");
         }
-        // Bytes that are others, are missing, are there twice, or are at another place: it is read or refused.
+        // Bytes that are others, are missing, are there twice, or are at another place: it is read
+        // or refused.
         for _ in 0..500 {
             let mut damaged = whole.to_vec();
             for _ in 0..1 + random() % 4 {
@@ -437,14 +701,36 @@ fn values_that_refer_to_each_other_are_no_deeper_than_statistics() {
     let mut chain = [b"{(", &(LINKS + 1).to_le_bytes()[..], &[0xa9, 1, b'N']].concat();
     chain.extend((0..LINKS).flat_map(link));
     chain.extend(b"N0");
-    assert!(error(&chain).ends_with("values within values, deeper than statistics are"), "{}", error(&chain));
+    assert!(
+        error(&chain).ends_with("values within values, deeper than statistics are"),
+        "{}",
+        error(&chain)
+    );
     // The keys of callers that cProfile writes are references to tuples.
     let scalar = |number: u8| [b'i', number, 0, 0, 0];
     let key = [b"\xa9\x03z\x01a".as_slice(), &scalar(7), b"z\x01b"].concat();
-    let figures = [b")\x05".as_slice(), &scalar(1), &scalar(1), &scalar(1), &scalar(1)].concat();
-    let caller = [b"{r\0\0\0\0)\x04".as_slice(), &scalar(1), &scalar(1), &scalar(1), &scalar(1), b"0"].concat();
+    let figures = [
+        b")\x05".as_slice(),
+        &scalar(1),
+        &scalar(1),
+        &scalar(1),
+        &scalar(1),
+    ]
+    .concat();
+    let caller = [
+        b"{r\0\0\0\0)\x04".as_slice(),
+        &scalar(1),
+        &scalar(1),
+        &scalar(1),
+        &scalar(1),
+        b"0",
+    ]
+    .concat();
     let statistics = [b"{".as_slice(), &key, &figures, &caller, b"0"].concat();
-    assert_eq!(functions(&read(&statistics)), [("a:7(b)", 1_000_000_000, 1_000_000_000)]);
+    assert_eq!(
+        functions(&read(&statistics)),
+        [("a:7(b)", 1_000_000_000, 1_000_000_000)]
+    );
 }
 
 #[test]
@@ -454,11 +740,27 @@ fn a_million_stacks_are_added_up_and_can_be_stopped() {
         writeln!(text, "main;f{};g{} 1", number % 100, number % 1_000).unwrap();
     }
     let analysis = read(text.as_bytes());
-    assert_eq!((analysis.total, analysis.functions.len(), analysis.paths.len()), (1_000_000, 75, 50));
-    for profile in
-        [text.as_bytes(), PPROF, STATISTICS, TABLE.as_bytes(), PAGE.as_bytes(), CRITERION.as_bytes(), PERF.as_bytes()]
-    {
-        assert_eq!(PerformanceAnalysis::of(profile, &|| true).err(), Some(CodeError::Stopped));
+    assert_eq!(
+        (
+            analysis.total,
+            analysis.functions.len(),
+            analysis.paths.len()
+        ),
+        (1_000_000, 75, 50)
+    );
+    for profile in [
+        text.as_bytes(),
+        PPROF,
+        STATISTICS,
+        TABLE.as_bytes(),
+        PAGE.as_bytes(),
+        CRITERION.as_bytes(),
+        PERF.as_bytes(),
+    ] {
+        assert_eq!(
+            PerformanceAnalysis::of(profile, &|| true).err(),
+            Some(CodeError::Stopped)
+        );
     }
 }
 
@@ -467,11 +769,21 @@ fn a_million_stacks_are_added_up_and_can_be_stopped() {
 fn stacks_without_room_are_counted() {
     let mut text = String::new();
     for number in 0..1_000_000 {
-        writeln!(text, "a{0};b{0};{0};a;b;{1};c 1", number % 1_000, number / 8).unwrap();
+        writeln!(
+            text,
+            "a{0};b{0};{0};a;b;{1};c 1",
+            number % 1_000,
+            number / 8
+        )
+        .unwrap();
     }
     let analysis = read(text.as_bytes());
     assert_eq!(analysis.total, 1_000_000);
     assert!(analysis.left_out.paths > 0, "{:?}", analysis.left_out);
-    let a = analysis.functions.iter().find(|one| one.name == "a").unwrap();
+    let a = analysis
+        .functions
+        .iter()
+        .find(|one| one.name == "a")
+        .unwrap();
     assert_eq!((a.own, a.total), (0, 1_000_000));
 }

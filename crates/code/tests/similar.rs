@@ -10,7 +10,10 @@ fn found(language: Language, snippet: &str, text: &str) -> Vec<SimilarCode> {
     let source = Source::parse(language, text, &|| false).unwrap();
     let found = snippet.find(&source, 60, &|| false).unwrap();
     let fingerprints = CodeFingerprints::of(&source, &|| false).unwrap();
-    assert!(found.is_empty() || snippet.may_be_in(&fingerprints, 60), "it was found in what cannot have it");
+    assert!(
+        found.is_empty() || snippet.may_be_in(&fingerprints, 60),
+        "it was found in what cannot have it"
+    );
     found
 }
 
@@ -24,20 +27,34 @@ fn renamed_and_reformatted_code_is_the_same() {
         schreibe(\"gesamt\", wert);\n    wert\n}\n\nfn last(a: u8) -> u8 {\n    a + 1\n}\n";
     let regions = found(Language::Rust, SNIPPET, renamed);
     assert_eq!(regions.len(), 1, "{regions:?}");
-    assert!(regions[0].similarity >= 90 && regions[0].names == 0, "{regions:?}");
+    assert!(
+        regions[0].similarity >= 90 && regions[0].names == 0,
+        "{regions:?}"
+    );
     assert_eq!((regions[0].line, regions[0].end_line), (4, 11));
     let same = found(Language::Rust, SNIPPET, SNIPPET);
-    assert_eq!(same, [SimilarCode { line: 1, end_line: 10, similarity: 100, names: 100 }]);
+    assert_eq!(
+        same,
+        [SimilarCode {
+            line: 1,
+            end_line: 10,
+            similarity: 100,
+            names: 100
+        }]
+    );
 }
 
 #[test]
 fn moved_blocks_are_found() {
     let first = "    for a in b {\n        if a.c > 1 { d(a.c, e); }\n    }\n";
-    let second =
-        "    while let Some(f) = g.next() {\n        match f { Ok(h) => i.push(h), Err(j) => return Err(j) }\n    }\n";
+    let second = "    while let Some(f) = g.next() {\n        match f { Ok(h) => i.push(h), Err(j) => return Err(j) }\n    }\n";
     let third = "    let k = l.iter().map(|m| m + 1).collect::<Vec<_>>();\n    assert!(k.len() > 3 && k[0] == 2);\n";
     let function = |blocks: [&str; 3]| format!("fn f() {{\n{}}}\n", blocks.concat());
-    let regions = found(Language::Rust, &function([first, second, third]), &function([third, first, second]));
+    let regions = found(
+        Language::Rust,
+        &function([first, second, third]),
+        &function([third, first, second]),
+    );
     assert_eq!(regions.len(), 1, "{regions:?}");
     assert!(regions[0].similarity >= 70, "{regions:?}");
 }
@@ -53,14 +70,22 @@ fn other_code_is_not_similar() {
         CodeFingerprints::of(&source, &|| false).unwrap()
     };
     assert!(!snippet.may_be_in(&fingerprints(Language::Rust), 60));
-    assert!(!snippet.may_be_in(&fingerprints(Language::Go), 1), "it is code of another language");
+    assert!(
+        !snippet.may_be_in(&fingerprints(Language::Go), 1),
+        "it is code of another language"
+    );
 }
 
 #[test]
 fn every_copy_is_found() {
-    let text = format!("{SNIPPET}\nfn between() -> u8 {{ 1 }}\n\n{}", SNIPPET.replace("sum", "all"));
-    let lines: Vec<(usize, usize)> =
-        found(Language::Rust, SNIPPET, &text).iter().map(|region| (region.line, region.similarity)).collect();
+    let text = format!(
+        "{SNIPPET}\nfn between() -> u8 {{ 1 }}\n\n{}",
+        SNIPPET.replace("sum", "all")
+    );
+    let lines: Vec<(usize, usize)> = found(Language::Rust, SNIPPET, &text)
+        .iter()
+        .map(|region| (region.line, region.similarity))
+        .collect();
     assert_eq!(lines, [(1, 100), (14, 100)]);
 }
 
@@ -101,19 +126,33 @@ fn parts_are_found_in_each_language() {
     ];
     for (language, snippet, text) in table {
         let regions = found(language, snippet, text);
-        assert!(regions.first().is_some_and(|region| region.similarity >= 90), "{language}: {regions:?}");
+        assert!(
+            regions
+                .first()
+                .is_some_and(|region| region.similarity >= 90),
+            "{language}: {regions:?}"
+        );
     }
 }
 
 #[test]
 fn a_snippet_has_a_least_and_a_most_length() {
-    for (code, expected) in [("a + b", "it has 3 tokens"), (&"x".repeat(300_000), "it is longer than 256 KiB")] {
+    for (code, expected) in [
+        ("a + b", "it has 3 tokens"),
+        (&"x".repeat(300_000), "it is longer than 256 KiB"),
+    ] {
         let error = Snippet::parse(code, &[Language::Rust], &|| false).unwrap_err();
-        assert!(matches!(&error, CodeError::Snippet(reason) if reason.starts_with(expected)), "{error}");
+        assert!(
+            matches!(&error, CodeError::Snippet(reason) if reason.starts_with(expected)),
+            "{error}"
+        );
     }
     let snippet = Snippet::parse(SNIPPET, &Language::ALL, &|| false).unwrap();
     let text = SNIPPET.repeat(100);
     let source = Source::parse(Language::Rust, &text, &|| false).unwrap();
-    assert_eq!(snippet.find(&source, 60, &|| true).err(), Some(CodeError::Stopped));
+    assert_eq!(
+        snippet.find(&source, 60, &|| true).err(),
+        Some(CodeError::Stopped)
+    );
     assert_eq!(snippet.find(&source, 60, &|| false).unwrap().len(), 20);
 }

@@ -19,25 +19,43 @@ fn structure(path: &str, text: &str) -> CodeStructure {
 /// Returns one line for each item.
 fn outline(path: &str, text: &str) -> String {
     let structure = structure(path, text);
-    assert_eq!(structure.syntax_errors.total, 0, "{:?}", structure.syntax_errors);
+    assert_eq!(
+        structure.syntax_errors.total, 0,
+        "{:?}",
+        structure.syntax_errors
+    );
     let lines = structure.items.iter().map(|item| {
-        let doc = item.doc.as_deref().map(|doc| format!(" // {doc}")).unwrap_or_default();
-        let within = item.within.as_deref().map(|within| format!("{within}.")).unwrap_or_default();
+        let doc = item
+            .doc
+            .as_deref()
+            .map(|doc| format!(" // {doc}"))
+            .unwrap_or_default();
+        let within = item
+            .within
+            .as_deref()
+            .map(|within| format!("{within}."))
+            .unwrap_or_default();
         let (kind, visibility) = (serde_json::to_value(item.kind).unwrap(), &item.visibility);
         let kind = kind.as_str().unwrap();
-        format!("{}-{} {visibility} {kind} {within}{}: {}{doc}\n", item.line, item.end_line, item.name, item.signature)
+        format!(
+            "{}-{} {visibility} {kind} {within}{}: {}{doc}\n",
+            item.line, item.end_line, item.name, item.signature
+        )
     });
     lines.collect()
 }
 
 #[test]
 fn the_items_of_each_language_are_found() {
-    let found: Vec<String> =
-        SAMPLES.iter().map(|(path, text)| format!("=== {path}\n{}", outline(path, text))).collect();
+    let found: Vec<String> = SAMPLES
+        .iter()
+        .map(|(path, text)| format!("=== {path}\n{}", outline(path, text)))
+        .collect();
     assert_eq!(found.join("\n"), include_str!("samples/structure.txt"));
 }
 
-/// `LIB_API` made a function of a class, whose members were missing; a type without a tag had no name in its signature.
+/// `LIB_API` made a function of a class, whose members were missing; a type without a tag had no
+/// name in its signature.
 #[test]
 fn classes_with_macros_and_types_without_tags_are_found() {
     let classes = "class LIB_API Thing : public Base {\npublic:\n  int f();\nprivate:\n  void g() {}\n};\n\
@@ -81,7 +99,11 @@ fn a_function_that_a_condition_splits_is_found() {
             "1-1 public function before: int before(void)\n2-11 private function f: static int f(int a)\n\
              12-12 public function after: int after(void)\n",
         ),
-        ("a.h", header, "6-6 public function f: int f(void)\n7-7 public struct s: struct s\n"),
+        (
+            "a.h",
+            header,
+            "6-6 public function f: int f(void)\n7-7 public struct s: struct s\n",
+        ),
     ];
     for (path, text, expected) in table {
         assert_eq!(outline(path, text), expected);
@@ -93,17 +115,45 @@ fn a_function_that_a_condition_splits_is_found() {
 fn what_is_around_a_syntax_error_is_found() {
     let table = [
         ("a.rs", "fn one() {}\nfn two( {\nfn three() {}\n", "three"),
-        ("a.py", "def one():\n    x = = 1\n\ndef three():\n    pass\n", "three"),
-        ("a.js", "function one() { let = ; }\nfunction three() {}\n", "three"),
-        ("a.go", "package a\nfunc one() { x := }\nfunc three() {}\n", "three"),
-        ("A.java", "class A { void one() { int = 3; } void three() {} }", "three"),
-        ("a.c", "int one() { int = 3; }\nint three() { return 1; }\n", "three"),
+        (
+            "a.py",
+            "def one():\n    x = = 1\n\ndef three():\n    pass\n",
+            "three",
+        ),
+        (
+            "a.js",
+            "function one() { let = ; }\nfunction three() {}\n",
+            "three",
+        ),
+        (
+            "a.go",
+            "package a\nfunc one() { x := }\nfunc three() {}\n",
+            "three",
+        ),
+        (
+            "A.java",
+            "class A { void one() { int = 3; } void three() {} }",
+            "three",
+        ),
+        (
+            "a.c",
+            "int one() { int = 3; }\nint three() { return 1; }\n",
+            "three",
+        ),
     ];
     for (path, text, name) in table {
         let structure = structure(path, text);
         assert!(structure.syntax_errors.total > 0, "{path}");
-        assert!(structure.syntax_errors.first[0].line <= 2, "{path}: {:?}", structure.syntax_errors);
-        assert!(structure.items.iter().any(|item| item.name == name), "{path}: {:?}", structure.items);
+        assert!(
+            structure.syntax_errors.first[0].line <= 2,
+            "{path}: {:?}",
+            structure.syntax_errors
+        );
+        assert!(
+            structure.items.iter().any(|item| item.name == name),
+            "{path}: {:?}",
+            structure.items
+        );
     }
 }
 
@@ -117,7 +167,11 @@ fn a_syntax_error_has_its_place() {
     ];
     for (path, text, line) in table {
         let errors = structure(path, text).syntax_errors;
-        assert_eq!(errors.first.first().map(|error| error.line), Some(line), "{path} {text}: {errors:?}");
+        assert_eq!(
+            errors.first.first().map(|error| error.line),
+            Some(line),
+            "{path} {text}: {errors:?}"
+        );
         assert!(!errors.first[0].message.is_empty());
     }
 }
@@ -125,20 +179,38 @@ fn a_syntax_error_has_its_place() {
 #[test]
 fn names_that_an_export_lists_are_public() {
     let table: [(&str, &[&str]); 6] = [
-        ("function a() {}\nfunction b() {}\nexport { a };\nexports.c = function () {};\n", &["a", "exports.c"]),
-        ("const a = () => 1;\nclass b {}\nexport default a;\n", &["a"]),
+        (
+            "function a() {}\nfunction b() {}\nexport { a };\nexports.c = function () {};\n",
+            &["a", "exports.c"],
+        ),
+        (
+            "const a = () => 1;\nclass b {}\nexport default a;\n",
+            &["a"],
+        ),
         (
             "function a() {}\nfunction b() {}\nfunction c() {}\nmodule.exports = { a, d: c, e() {} };\n",
             &["a", "c", "e"],
         ),
-        ("class a {}\nfunction b() {}\nexports = module.exports = a;\n", &["a"]),
-        ("function a() {}\nfunction b() {}\nmodule.exports.x = a;\nother.exports.x = b;\n", &["a"]),
-        ("function a() {}\nfunction b() { module.exports = a; }\n", &[]),
+        (
+            "class a {}\nfunction b() {}\nexports = module.exports = a;\n",
+            &["a"],
+        ),
+        (
+            "function a() {}\nfunction b() {}\nmodule.exports.x = a;\nother.exports.x = b;\n",
+            &["a"],
+        ),
+        (
+            "function a() {}\nfunction b() { module.exports = a; }\n",
+            &[],
+        ),
     ];
     for (text, expected) in table {
         let items = structure("a.js", text).items;
-        let public: Vec<&str> =
-            items.iter().filter(|item| item.visibility == "public").map(|item| item.name.as_str()).collect();
+        let public: Vec<&str> = items
+            .iter()
+            .filter(|item| item.visibility == "public")
+            .map(|item| item.name.as_str())
+            .collect();
         assert_eq!(public, expected, "{text}");
     }
 }
@@ -150,7 +222,10 @@ fn what_is_exported_without_a_declaration_is_found() {
             "/** Makes one. */\nexport default function (x) {}\n",
             "2-2 public function default: export default function (x) // Makes one.\n",
         ),
-        ("export default (a) => a;\n", "1-1 public function default: export default (a)\n"),
+        (
+            "export default (a) => a;\n",
+            "1-1 public function default: export default (a)\n",
+        ),
         (
             "export default class extends K {\n  m() {}\n}\n",
             "1-3 public class default: export default class extends K\n2-2 public method default.m: m()\n",
@@ -159,8 +234,14 @@ fn what_is_exported_without_a_declaration_is_found() {
             "module.exports = {\n  f(x) {},\n  /** Gets it. */\n  g: function () {},\n  h: (a) => a,\n  k,\n  q: 1,\n};\n",
             "2-2 public function f: f(x)\n4-4 public function g: g: function () // Gets it.\n5-5 public function h: h: (a)\n",
         ),
-        ("exports = module.exports = { f() {} };\nother = { g() {} };\n", "1-1 public function f: f()\n"),
-        ("export default { data() {} };\n", "1-1 public function data: data()\n"),
+        (
+            "exports = module.exports = { f() {} };\nother = { g() {} };\n",
+            "1-1 public function f: f()\n",
+        ),
+        (
+            "export default { data() {} };\n",
+            "1-1 public function data: data()\n",
+        ),
         (
             "/** Holds it. */\nmodule.exports = class extends K {\n  m() {}\n};\n",
             "2-4 public class module.exports: module.exports = class extends K // Holds it.\n\
@@ -170,7 +251,10 @@ fn what_is_exported_without_a_declaration_is_found() {
             "exports = module.exports = class Name {\n  m() {}\n};\nother = class { n() {} };\n",
             "1-3 public class Name: module.exports = class Name\n2-2 public method Name.m: m()\n",
         ),
-        ("exports.A = class {};\n", "1-1 public class exports.A: exports.A = class\n"),
+        (
+            "exports.A = class {};\n",
+            "1-1 public class exports.A: exports.A = class\n",
+        ),
     ];
     for (text, expected) in table {
         assert_eq!(outline("a.js", text), expected, "{text}");
@@ -182,9 +266,16 @@ fn a_comment_documents_the_constant_of_python_below_it() {
     let text = "# The most.\nLIMIT = 3\nOTHER = 4  # Of this line.\nLAST = 5\n\n# Apart.\n\nALONE = 6\n\n\n\
         class A:\n    FIRST = 0\n    # The least.\n    LEAST: int = 1\n";
     let items = structure("a.py", text).items;
-    let docs: Vec<(&str, Option<&str>)> = items.iter().map(|item| (item.name.as_str(), item.doc.as_deref())).collect();
+    let docs: Vec<(&str, Option<&str>)> = items
+        .iter()
+        .map(|item| (item.name.as_str(), item.doc.as_deref()))
+        .collect();
     let (limit, least) = (Some("The most."), Some("The least."));
     let without = ["OTHER", "LAST", "ALONE", "A", "FIRST"].map(|name| (name, None));
-    let expected: Vec<_> = [("LIMIT", limit)].into_iter().chain(without).chain([("LEAST", least)]).collect();
+    let expected: Vec<_> = [("LIMIT", limit)]
+        .into_iter()
+        .chain(without)
+        .chain([("LEAST", least)])
+        .collect();
     assert_eq!(docs, expected);
 }

@@ -27,12 +27,18 @@ const PROGRAMS: [(Language, &str); 10] = [
         Language::JavaScript,
         "import a from 'a';\n\nfunction f(x) {\n  let t = 1;\n  @;\n  return t;\n}\n\nconst g = () => f(\"a\");\n",
     ),
-    (Language::Python, "import b\n\ndef f(x):\n    t = 1\n    @\n    return t\n\ndef g():\n    return f(\"a\")\n"),
+    (
+        Language::Python,
+        "import b\n\ndef f(x):\n    t = 1\n    @\n    return t\n\ndef g():\n    return f(\"a\")\n",
+    ),
     (
         Language::Rust,
         "use a::b;\n\nfn f(x: u8) -> u8 {\n    let mut t = 1;\n    @;\n    t\n}\n\nfn g() -> u8 { f(\"a\") }\n",
     ),
-    (Language::Shell, "a=1\n\nf() {\n  t=1\n  @\n  echo \"$t\"\n}\n\nf \"a\"\n"),
+    (
+        Language::Shell,
+        "a=1\n\nf() {\n  t=1\n  @\n  echo \"$t\"\n}\n\nf \"a\"\n",
+    ),
     (
         Language::Tsx,
         "import a from 'a';\n\nfunction f(x: number) {\n  let t = 1;\n  @;\n  return t;\n}\n\nconst g = () => <b>{f(\"a\")}</b>;\n",
@@ -45,11 +51,24 @@ const PROGRAMS: [(Language, &str); 10] = [
 
 /// Returns the first error that a change of the fifth line introduces.
 fn introduced(language: Language, text: &str, line: &str) -> Option<(usize, usize, String)> {
-    let before = text.replace('@', if language == Language::Shell { "t=0" } else { "t = 0" });
+    let before = text.replace(
+        '@',
+        if language == Language::Shell {
+            "t=0"
+        } else {
+            "t = 0"
+        },
+    );
     let none = SyntaxErrors::introduced(language, None, &before, &|| false).unwrap();
     assert_eq!(none.total, 0, "{language}: {none:?}");
-    let found = SyntaxErrors::introduced(language, Some(&before), &text.replace('@', line), &|| false).unwrap();
-    found.first.into_iter().next().map(|error| (error.line, error.column, error.message))
+    let found =
+        SyntaxErrors::introduced(language, Some(&before), &text.replace('@', line), &|| false)
+            .unwrap();
+    found
+        .first
+        .into_iter()
+        .next()
+        .map(|error| (error.line, error.column, error.message))
 }
 
 #[test]
@@ -67,17 +86,24 @@ fn an_error_is_named_where_the_change_made_it() {
     for (language, text) in PROGRAMS {
         for (line, sign, message) in table {
             let line = match language {
-                // Without a word before it, a parenthesis begins an array, and brackets in words are text.
+                // Without a word before it, a parenthesis begins an array, and brackets in words
+                // are text.
                 Language::Shell if line.contains('[') => continue,
                 Language::Shell => line.replace(" = ", "=").replace("f(0", "$(f 0"),
                 _ => line.to_owned(),
             };
             let indent = text.lines().nth(4).unwrap().find('@').unwrap();
-            let at = if sign == ')' { line.rfind(sign) } else { line.find(sign) };
+            let at = if sign == ')' {
+                line.rfind(sign)
+            } else {
+                line.find(sign)
+            };
             let expected = Some((5, indent + at.unwrap() + 1, message.to_owned()));
             let found = introduced(language, text, &line);
             if found != expected {
-                wrong.push(format!("{language} {line}: {found:?} rather than {expected:?}"));
+                wrong.push(format!(
+                    "{language} {line}: {found:?} rather than {expected:?}"
+                ));
             }
         }
     }
@@ -87,7 +113,12 @@ fn an_error_is_named_where_the_change_made_it() {
 #[test]
 fn other_errors_are_named_in_the_changed_lines() {
     let table = [
-        (Language::Python, "import b\n\ndef f(x):\n    return x\n", "import b\n\ndef f(x)\n    return x\n", 3),
+        (
+            Language::Python,
+            "import b\n\ndef f(x):\n    return x\n",
+            "import b\n\ndef f(x)\n    return x\n",
+            3,
+        ),
         (
             Language::Python,
             "import b\n\nclass A:\n  def f(x):\n    if x:\n      pass\n    return x\n",
@@ -114,15 +145,25 @@ fn other_errors_are_named_in_the_changed_lines() {
             "mod a;\n\nfn f() {\n    if x {\n        g(); }\n    }\n}\n",
             5,
         ),
-        (Language::Go, "package a\n\nfunc f() {\n\tx := 1\n}\n", "package a\n\nfunc f() {\n\tx := := 1\n}\n", 4),
+        (
+            Language::Go,
+            "package a\n\nfunc f() {\n\tx := 1\n}\n",
+            "package a\n\nfunc f() {\n\tx := := 1\n}\n",
+            4,
+        ),
     ];
     for (language, before, after, line) in table {
         let found = SyntaxErrors::introduced(language, Some(before), after, &|| false).unwrap();
-        assert_eq!(found.first.first().map(|error| error.line), Some(line), "{language} {after}\n{found:?}");
+        assert_eq!(
+            found.first.first().map(|error| error.line),
+            Some(line),
+            "{language} {after}\n{found:?}"
+        );
     }
 }
 
-/// A bracket that had no counterpart before is not to blame, nor one that has its counterpart in another branch.
+/// A bracket that had no counterpart before is not to blame, nor one that has its counterpart in
+/// another branch.
 #[test]
 fn errors_that_were_there_are_not_named() {
     let unclosed = "int f(int x) {\n  if (x) {\n  if (!x) {\n    g();\n  }\n  return 0;\n}\n";
@@ -130,7 +171,11 @@ fn errors_that_were_there_are_not_named() {
     for (before, line) in [(unclosed, 6), (split, 9)] {
         let after = before.replace("return 0", "return (0");
         let found = SyntaxErrors::introduced(Language::C, Some(before), &after, &|| false).unwrap();
-        let places: Vec<(usize, &str)> = found.first.iter().map(|error| (error.line, error.message.as_str())).collect();
+        let places: Vec<(usize, &str)> = found
+            .first
+            .iter()
+            .map(|error| (error.line, error.message.as_str()))
+            .collect();
         assert_eq!(places, [(line, "`(` is not closed")]);
         let after = before.replace("g()", "h()");
         let found = SyntaxErrors::introduced(Language::C, Some(before), &after, &|| false).unwrap();

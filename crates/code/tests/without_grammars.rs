@@ -9,6 +9,9 @@ fn the_feature_is_named() {
     for language in Language::ALL {
         let error = Source::parse(language, "x", &|| false).err().unwrap();
         assert_eq!(error, CodeError::NotBuilt(language));
-        assert!(error.to_string().contains("its feature `grammars`"), "{error}");
+        assert!(
+            error.to_string().contains("its feature `grammars`"),
+            "{error}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Why the coordinator cannot continue. A task's failure is an event in the journal, not one of these.
+//! Why the coordinator cannot continue. A task's failure is an event in the journal, not one of
+//! these.
 
 use std::path::PathBuf;
 
@@ -40,8 +41,8 @@ pub enum CoordinatorError {
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The repository's git directory has become read-only, which concerns all tasks alike: the run can be resumed once
-    /// it is writable.
+    /// The repository's git directory has become read-only, which concerns all tasks alike: the run
+    /// can be resumed once it is writable.
     #[error("{source}; the repository is read-only")]
     ReadOnlyRepository {
         /// What could not be written.
@@ -216,7 +217,9 @@ pub enum CoordinatorError {
         lines: Option<usize>,
     },
     /// The user has changed nothing on a task's branch or in its worktree.
-    #[error("take what you changed for {task}: nothing on its branch or in its worktree differs from its work")]
+    #[error(
+        "take what you changed for {task}: nothing on its branch or in its worktree differs from its work"
+    )]
     NothingToAdopt {
         /// The run of the task.
         run: RunId,
@@ -252,7 +255,9 @@ pub enum CoordinatorError {
         files: Vec<String>,
     },
     /// A branch of a run was moved from outside.
-    #[error("move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}")]
+    #[error(
+        "move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}"
+    )]
     BranchMoved {
         /// The run, which cannot continue until the branch is back.
         run: RunId,
@@ -364,16 +369,27 @@ impl std::fmt::Display for PlanPlace {
 }
 
 fn each(errors: &[PolicyError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Returns each problem with where it is.
 fn in_one_line(problems: &[Problem]) -> String {
-    problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; ")
+    problems
+        .iter()
+        .map(|problem| format!("{}: {}", problem.place, problem.message))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn listed(paths: &[PathBuf]) -> String {
-    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", shown_path(path))).collect();
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| format!("`{}`", shown_path(path)))
+        .collect();
     names.join(", ")
 }
 
@@ -409,11 +425,15 @@ fn no_place(lines: Option<usize>) -> String {
 impl CoordinatorError {
     /// Says which request cannot be derived, and why.
     pub(crate) fn underivable(run: &RunId, seq: u64, source: impl Into<Underivable>) -> Self {
-        Self::Underivable { run: run.clone(), seq, source: source.into() }
+        Self::Underivable {
+            run: run.clone(),
+            seq,
+            source: source.into(),
+        }
     }
 
-    /// Reports whether nothing was started because of the request itself or of something missing, so that a different
-    /// request helps.
+    /// Reports whether nothing was started because of the request itself or of something missing,
+    /// so that a different request helps.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Git(error) => matches!(
@@ -481,37 +501,45 @@ impl CoordinatorError {
         matches!(self, Self::Git(error) if error.is_read_only())
     }
 
-    /// Reports whether it only says that the run is being killed, so that resuming the run repeats the operation.
+    /// Reports whether it only says that the run is being killed, so that resuming the run repeats
+    /// the operation.
     pub(crate) fn is_kill(&self) -> bool {
         matches!(self, Self::Git(GitError::Killed))
     }
 
-    /// Returns the failure of the task in which it occurred, or `None` if it concerns the whole run, as a full disk
-    /// does.
+    /// Returns the failure of the task in which it occurred, or `None` if it concerns the whole
+    /// run, as a full disk does.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() || self.is_kill() => None,
             Self::ReadOnlyRepository { .. } => None,
-            Self::Git(_) | Self::Configuration { .. } | Self::Unkeepable { .. } | Self::Io { .. } => {
-                Some(FailureCause::Worktree)
-            }
+            Self::Git(_)
+            | Self::Configuration { .. }
+            | Self::Unkeepable { .. }
+            | Self::Io { .. } => Some(FailureCause::Worktree),
             Self::Model(error) if error.blames_endpoint() => Some(FailureCause::Endpoint),
             Self::Model(_) => Some(FailureCause::Model),
-            Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Rules(_) => Some(FailureCause::Setup),
+            Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Rules(_) => {
+                Some(FailureCause::Setup)
+            }
             Self::Sandbox(_) | Self::DemandedTier { .. } => Some(FailureCause::Internal),
             Self::Link(error) => error.own_failure(),
             _ => None,
         }
     }
 
-    /// Returns why work that could not be stored is returned to its agent, which alone can fix the cause, or `None`
-    /// if the work is not the cause.
+    /// Returns why work that could not be stored is returned to its agent, which alone can fix the
+    /// cause, or `None` if the work is not the cause.
     pub(crate) fn return_cause(&self) -> Option<ReturnCause> {
         match self {
-            Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }) => Some(ReturnCause::Deletions),
-            Self::Git(GitError::Unstorable { .. } | GitError::FilterAsked { .. } | GitError::TooLarge { .. }) => {
-                Some(ReturnCause::Unstorable)
+            Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }) => {
+                Some(ReturnCause::Deletions)
             }
+            Self::Git(
+                GitError::Unstorable { .. }
+                | GitError::FilterAsked { .. }
+                | GitError::TooLarge { .. },
+            ) => Some(ReturnCause::Unstorable),
             Self::Configuration { .. } => Some(ReturnCause::Unstorable),
             _ => None,
         }
@@ -520,7 +548,9 @@ impl CoordinatorError {
     /// Reports whether it is a bug in this program.
     pub fn is_defect(&self) -> bool {
         match self {
-            Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. } => true,
+            Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. } => {
+                true
+            }
             Self::Journal(error) => matches!(error, JournalError::Illegal(_)),
             _ => false,
         }
@@ -555,11 +585,15 @@ impl From<CoordinatorError> for orchestrate_tools::ServiceError {
         use GitError::{BadRefName, Refused, UnfinishedMerge, UnknownRevision};
         let text = error.to_string();
         match error {
-            CoordinatorError::Configuration { .. } => {
-                Self::Denied { rule: "built-in:configuration".to_owned(), reason: text }
-            }
+            CoordinatorError::Configuration { .. } => Self::Denied {
+                rule: "built-in:configuration".to_owned(),
+                reason: text,
+            },
             CoordinatorError::Git(
-                BadRefName { .. } | Refused { .. } | UnfinishedMerge { .. } | UnknownRevision { .. },
+                BadRefName { .. }
+                | Refused { .. }
+                | UnfinishedMerge { .. }
+                | UnknownRevision { .. },
             ) => Self::Invalid(text),
             CoordinatorError::Link(LinkError::Invalid(_)) => Self::Invalid(text),
             error if error.return_cause().is_some() => Self::Invalid(text),
@@ -576,8 +610,17 @@ mod tests {
 
     #[test]
     fn a_fact_that_is_impossible_is_a_defect() {
-        let (run, kind, reason) = ("r-abcdef".into(), "merge.prepared".to_owned(), Illegal::NoMerge("T1".into()));
-        let illegal = JournalError::Illegal(IllegalEvent { run, seq: 17, kind, reason });
+        let (run, kind, reason) = (
+            "r-abcdef".into(),
+            "merge.prepared".to_owned(),
+            Illegal::NoMerge("T1".into()),
+        );
+        let illegal = JournalError::Illegal(IllegalEvent {
+            run,
+            seq: 17,
+            kind,
+            reason,
+        });
         assert!(CoordinatorError::from(illegal).is_defect());
     }
 }

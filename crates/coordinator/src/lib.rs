@@ -1,8 +1,8 @@
 //! Tasks and channels: dispatches agents, routes messages, merges their work.
 //!
-//! [`Coordinator`] is the entry point of the library. It decides nothing: what is ready, what a call may do, what is
-//! merged and how a run ends are pure functions of the recorded events in `orchestrate-core`, and this crate carries
-//! them out.
+//! [`Coordinator`] is the entry point of the library. It decides nothing: what is ready, what a
+//! call may do, what is merged and how a run ends are pure functions of the recorded events in
+//! `orchestrate-core`, and this crate carries them out.
 
 mod afterwards;
 mod api;
@@ -28,10 +28,14 @@ pub use afterwards::prune::{Pruned, PrunedRun};
 pub use afterwards::refusal::ResultRefusal;
 pub use afterwards::review::ResultDiff;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
-pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};
+pub use api::coordinator::{
+    ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement,
+};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis, program_warnings};
 pub use api::permissions::{AgentPermissions, PermissionError};
-pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of};
+pub use api::preflight::{
+    MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of,
+};
 pub use api::programs::may_find;
 pub use api::project::{Project, TaskMap, WorktreeSize};
 pub use api::sample::lay_out_sample;
@@ -45,13 +49,13 @@ pub use link::link_error::LinkError;
 pub use merge::setup_network::setup_hosts;
 pub use orchestrate_model::{Vendor, prices_date};
 pub use orchestrate_sandbox::{
-    Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, kernel_limits,
-    leave_control_groups, pass_through, protect_process, run_helper_if_asked,
+    Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink,
+    kernel_limits, leave_control_groups, pass_through, protect_process, run_helper_if_asked,
 };
 pub use orchestrate_tools::{
-    Answer, Answered, CallLimits, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity,
-    SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError,
-    limits_of, makes_maps, tools_reference,
+    Answer, Answered, CallLimits, Category, Command, Effect, ErrorKind, Plugin, PluginError,
+    PluginId, Severity, SharedValues, Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput,
+    ToolPlugin, ToolRegistry, ToolsError, limits_of, makes_maps, tools_reference,
 };
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};

@@ -53,7 +53,9 @@ pub enum SpawnRefused {
         limit: usize,
     },
     /// The agents of the run have spawned the maximum number of others.
-    #[error("the agents of this run have spawned {limit} others, the maximum of a run; do the rest yourself")]
+    #[error(
+        "the agents of this run have spawned {limit} others, the maximum of a run; do the rest yourself"
+    )]
     TooManyInRun {
         /// The maximum.
         limit: usize,
@@ -102,7 +104,9 @@ pub enum SpawnRefused {
         least: u64,
     },
     /// The budgets above it have nothing left for a child.
-    #[error("agent {parent} has only {left} tokens left for its children, and a child needs at least {least}")]
+    #[error(
+        "agent {parent} has only {left} tokens left for its children, and a child needs at least {least}"
+    )]
     NoBudget {
         /// The agent.
         parent: AgentId,
@@ -115,14 +119,21 @@ pub enum SpawnRefused {
 
 fn names(names: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 /// Why an agent may not stop another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum StopRefused {
     /// There is no such agent.
-    #[error("there is no agent '{agent}' in this run; those below you are: {}", names(own))]
+    #[error(
+        "there is no agent '{agent}' in this run; those below you are: {}",
+        names(own)
+    )]
     Unknown {
         /// The named agent.
         agent: AgentId,
@@ -130,7 +141,10 @@ pub enum StopRefused {
         own: Vec<AgentId>,
     },
     /// The named agent is none of its descendants.
-    #[error("an agent can end only those below it, and '{agent}' is not: {}", names(own))]
+    #[error(
+        "an agent can end only those below it, and '{agent}' is not: {}",
+        names(own)
+    )]
     NotBelow {
         /// The named agent.
         agent: AgentId,
@@ -165,7 +179,9 @@ pub enum MessageRefused {
         state: TaskState,
     },
     /// The agent's work is being merged, after which it ends or continues.
-    #[error("agent '{to}' reads no messages while its work is being merged; try again when that is done")]
+    #[error(
+        "agent '{to}' reads no messages while its work is being merged; try again when that is done"
+    )]
     BeingMerged {
         /// The named agent.
         to: AgentId,
@@ -174,7 +190,9 @@ pub enum MessageRefused {
     #[error("the message is empty")]
     Empty,
     /// The mailbox is full.
-    #[error("the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some")]
+    #[error(
+        "the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some"
+    )]
     MailboxFull {
         /// The named agent.
         to: AgentId,
@@ -188,13 +206,17 @@ pub enum MessageRefused {
         bytes: usize,
     },
     /// The deadline is too far away.
-    #[error("a deadline {seconds} s from now is too far away, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed")]
+    #[error(
+        "a deadline {seconds} s from now is too far away, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed"
+    )]
     DeadlineTooFar {
         /// The time until then.
         seconds: u64,
     },
     /// The user has not answered the agent's earlier messages.
-    #[error("the user has not answered your last {MAILBOX_CAPACITY} messages; wait for an answer before you send more")]
+    #[error(
+        "the user has not answered your last {MAILBOX_CAPACITY} messages; wait for an answer before you send more"
+    )]
     UserHasMany,
     /// The sender is the receiver.
     #[error("a message to yourself is read by nobody else; keep it in your notes")]
@@ -240,7 +262,9 @@ pub enum MessageRefused {
         agents: usize,
     },
     /// The one asked begins only after the asker has ended.
-    #[error("agent '{to}' cannot read it before this agent ends; ask without waiting, or decide yourself")]
+    #[error(
+        "agent '{to}' cannot read it before this agent ends; ask without waiting, or decide yourself"
+    )]
     NeverReads {
         /// The one asked.
         to: AgentId,

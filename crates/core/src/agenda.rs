@@ -1,4 +1,5 @@
-//! Lists of a run's tasks, each in its order; which task is in which list is decided by the run's state.
+//! Lists of a run's tasks, each in its order; which task is in which list is decided by the run's
+//! state.
 
 use std::cmp::Reverse;
 
@@ -79,7 +80,11 @@ impl Memberships {
 
 impl FromIterator<List> for Memberships {
     fn from_iter<T: IntoIterator<Item = List>>(lists: T) -> Self {
-        Self(lists.into_iter().fold(0, |all, list| all | Self::of(list).0))
+        Self(
+            lists
+                .into_iter()
+                .fold(0, |all, list| all | Self::of(list).0),
+        )
     }
 }
 
@@ -122,7 +127,11 @@ impl Agenda {
 
     /// Returns the places of the tasks that an agent has spawned, in the order of addition.
     pub(crate) fn children(&self, agent: &AgentId) -> impl Iterator<Item = usize> {
-        self.children.get(agent).into_iter().flat_map(SharedSet::keys).copied()
+        self.children
+            .get(agent)
+            .into_iter()
+            .flat_map(SharedSet::keys)
+            .copied()
     }
 
     /// Returns how many tasks agents have spawned.
@@ -130,9 +139,14 @@ impl Agenda {
         self.spawned
     }
 
-    /// Returns the places of the tasks in a list, by priority where it counts, then in the order of addition.
+    /// Returns the places of the tasks in a list, by priority where it counts, then in the order of
+    /// addition.
     pub(crate) fn places(&self, list: List) -> impl Iterator<Item = usize> {
-        let entries = self.lists.get(list as usize).into_iter().flat_map(SharedSet::keys);
+        let entries = self
+            .lists
+            .get(list as usize)
+            .into_iter()
+            .flat_map(SharedSet::keys);
         entries.map(|(_, place)| *place)
     }
 
@@ -143,7 +157,10 @@ impl Agenda {
             return;
         }
         for (list, entries) in LISTS.into_iter().zip(&mut self.lists) {
-            let entry = (Reverse(if list.counts_priority() { priority } else { 0 }), place);
+            let entry = (
+                Reverse(if list.counts_priority() { priority } else { 0 }),
+                place,
+            );
             let _ = match (before.has(list), lists.has(list)) {
                 (false, true) => entries.insert(entry, ()),
                 (true, false) => entries.remove(&entry),
@@ -164,6 +181,11 @@ mod tests {
 
     #[test]
     fn the_lists_are_in_the_order_of_their_declaration() {
-        assert!(LISTS.iter().enumerate().all(|(at, list)| *list as usize == at));
+        assert!(
+            LISTS
+                .iter()
+                .enumerate()
+                .all(|(at, list)| *list as usize == at)
+        );
     }
 }

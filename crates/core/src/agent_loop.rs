@@ -1,9 +1,10 @@
 //! One agent's loop as a value: sans-IO, steppable and serializable.
 //!
-//! [`AgentLoop`] owns every decision of the loop: counting turns, which calls to run, when messages are delivered,
-//! when the context is compacted, when the agent has finished. A driver carries out each [`Step`], records what
-//! happened, and feeds it back as an [`AgentFact`]; feeding the recorded facts of a dead process to a new loop brings
-//! it to the same state. It does no IO, has no clock, and sees whole replies only, never a stream.
+//! [`AgentLoop`] owns every decision of the loop: counting turns, which calls to run, when messages
+//! are delivered, when the context is compacted, when the agent has finished. A driver carries out
+//! each [`Step`], records what happened, and feeds it back as an [`AgentFact`]; feeding the
+//! recorded facts of a dead process to a new loop brings it to the same state. It does no IO, has
+//! no clock, and sees whole replies only, never a stream.
 
 mod older_repeats;
 mod repeats;
@@ -16,7 +17,9 @@ use self::older_repeats::OlderRepeats;
 use self::repeats::{Repeated, Repeats};
 use crate::agent_spec::AgentSpec;
 use crate::context::{Compaction, Context, Fit, Memo, TokenCounter, fit, tokens_beside_messages};
-use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
+use crate::conversation::{
+    Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall,
+};
 use crate::event::{FailureCause, ReturnCause};
 use crate::ids::TaskId;
 use crate::reached_limit::{LastRequest, Material, ReachedLimit};
@@ -25,8 +28,8 @@ use crate::tool_names::ToolNames;
 /// How many empty replies in a row end the agent's work.
 const EMPTY_REPLIES: u32 = 2;
 
-/// How many replies in a row may be cut off at their maximum size without a call before the agent's work ends: each
-/// one costs as much as a reply can.
+/// How many replies in a row may be cut off at their maximum size without a call before the agent's
+/// work ends: each one costs as much as a reply can.
 const CUT_REPLIES: u32 = 3;
 /// The maximum number of calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
@@ -48,7 +51,8 @@ pub enum Step {
     CallTools(Vec<ToolCall>),
     /// Record this decision, then ask again.
     Compact(Compaction),
-    /// Send this last request, which has no tools; whether a reply comes or not, the agent ends with it.
+    /// Send this last request, which has no tools; whether a reply comes or not, the agent ends
+    /// with it.
     Report(Box<ModelRequest>),
     /// Wait until the exact token counter has loaded, then ask again.
     AwaitCounter,
@@ -91,7 +95,8 @@ impl Finish {
             Self::OutOfTurns => Some(FailureCause::Turns),
             Self::ContextFull => Some(FailureCause::Context),
             Self::Silent => Some(FailureCause::Silent),
-            // Replies that are cut off again and again are a loop, too: the next one would be cut off as well.
+            // Replies that are cut off again and again are a loop, too: the next one would be cut
+            // off as well.
             Self::Looping | Self::CutOff => Some(FailureCause::Looping),
             Self::Refused(_) => Some(FailureCause::Refused),
             Self::AtLimit { limit, .. } => Some(limit.cause),
@@ -123,7 +128,8 @@ pub enum AgentFact {
         /// The map, with its heading.
         text: String,
     },
-    /// A call of the turn waits for something outside the agent; nothing else happens to it until that is over.
+    /// A call of the turn waits for something outside the agent; nothing else happens to it until
+    /// that is over.
     Waits,
     /// Work was returned: a conflict, a failed check, a rejection. It reopens a finished agent.
     Returned {
@@ -202,7 +208,10 @@ enum State {
     /// The next request can be sent.
     Ready,
     /// The reply's calls are being run; results stand in the order of the calls.
-    RunningTools { calls: Vec<ToolCall>, results: Vec<Option<ToolAnswer>> },
+    RunningTools {
+        calls: Vec<ToolCall>,
+        results: Vec<Option<ToolAnswer>>,
+    },
     /// The agent has reached a limit.
     AtLimit { limit: ReachedLimit, asked: bool },
     /// The agent ended.
@@ -210,13 +219,24 @@ enum State {
 }
 
 impl AgentLoop {
-    /// Creates the loop of an agent that has done nothing yet, in a run whose tools have these names.
+    /// Creates the loop of an agent that has done nothing yet, in a run whose tools have these
+    /// names.
     pub fn new(spec: AgentSpec, names: &ToolNames) -> Self {
         let mut context = Context::new(names.in_view());
         let may_change = |name: &&str| names.tool(name).is_some_and(|traits| traits.changes_files);
-        let with_aliases = |name| std::iter::once(name).chain(names.aliases_of(name)).map(str::to_lowercase);
-        let changing = names.names().filter(may_change).flat_map(with_aliases).collect();
-        context.push(Message::User { text: spec.instruction.clone() });
+        let with_aliases = |name| {
+            std::iter::once(name)
+                .chain(names.aliases_of(name))
+                .map(str::to_lowercase)
+        };
+        let changing = names
+            .names()
+            .filter(may_change)
+            .flat_map(with_aliases)
+            .collect();
+        context.push(Message::User {
+            text: spec.instruction.clone(),
+        });
         Self {
             spec,
             fixed: Memo::default(),
@@ -240,14 +260,17 @@ impl AgentLoop {
         &self.spec
     }
 
-    /// Returns the number of the model in use: 0 is the specification's own, the others are its fall-backs.
+    /// Returns the number of the model in use: 0 is the specification's own, the others are its
+    /// fall-backs.
     pub fn model_in_use(&self) -> usize {
         self.in_use
     }
 
     /// Returns the maximum size of a request to the model in use, in tokens.
     pub fn context_tokens(&self) -> u64 {
-        self.spec.model(self.in_use).map_or(self.spec.context_tokens, |(_, tokens)| tokens)
+        self.spec
+            .model(self.in_use)
+            .map_or(self.spec.context_tokens, |(_, tokens)| tokens)
     }
 
     /// Returns the number of replies so far, across attempts.
@@ -274,8 +297,9 @@ impl AgentLoop {
         matches!(self.state, State::AtLimit { .. })
     }
 
-    /// Reports whether messages can be delivered now: after a turn's results and before the next request, or to an
-    /// agent that has just declared its task done; a message reopens it and gives it one extra turn.
+    /// Reports whether messages can be delivered now: after a turn's results and before the next
+    /// request, or to an agent that has just declared its task done; a message reopens it and gives
+    /// it one extra turn.
     pub fn can_hear(&self) -> bool {
         matches!(self.state, State::Ready | State::Finished(Finish::Done(_)))
     }
@@ -285,12 +309,18 @@ impl AgentLoop {
         match &self.state {
             State::Finished(finish) => Step::Finish(finish.clone()),
             State::RunningTools { calls, results } => Step::CallTools(unanswered(calls, results)),
-            State::Ready if self.attempt_turns >= self.spec.max_turns => Step::Finish(Finish::OutOfTurns),
-            State::Ready => self.request_step(counter),
-            State::AtLimit { limit, asked: true } => {
-                Step::Finish(Finish::AtLimit { limit: limit.clone(), report: None })
+            State::Ready if self.attempt_turns >= self.spec.max_turns => {
+                Step::Finish(Finish::OutOfTurns)
             }
-            State::AtLimit { limit, asked: false } => self.report_step(limit, counter),
+            State::Ready => self.request_step(counter),
+            State::AtLimit { limit, asked: true } => Step::Finish(Finish::AtLimit {
+                limit: limit.clone(),
+                report: None,
+            }),
+            State::AtLimit {
+                limit,
+                asked: false,
+            } => self.report_step(limit, counter),
         }
     }
 
@@ -298,7 +328,8 @@ impl AgentLoop {
     ///
     /// # Errors
     ///
-    /// Fails if the fact is not valid in the current state, which means that the journal is not this agent's.
+    /// Fails if the fact is not valid in the current state, which means that the journal is not
+    /// this agent's.
     pub fn apply(&mut self, fact: AgentFact) -> Result<(), IllegalFact> {
         match fact {
             AgentFact::Replied { reply } => self.replied(reply),
@@ -328,7 +359,10 @@ impl AgentLoop {
             AgentFact::ModelSwitched { model } => self.switched(&model),
             AgentFact::ReportDue { limit } => {
                 self.answer_open_calls();
-                self.state = State::AtLimit { limit, asked: false };
+                self.state = State::AtLimit {
+                    limit,
+                    asked: false,
+                };
                 Ok(())
             }
             AgentFact::ReportAsked => match &mut self.state {
@@ -345,7 +379,11 @@ impl AgentLoop {
         if !matches!(self.state, State::Ready) {
             return Err(self.illegal("another model took over while no request was due"));
         }
-        match (0..self.spec.models()).find(|number| self.spec.model(*number).is_some_and(|(name, _)| name == model)) {
+        match (0..self.spec.models()).find(|number| {
+            self.spec
+                .model(*number)
+                .is_some_and(|(name, _)| name == model)
+        }) {
             Some(number) => {
                 self.in_use = number;
                 Ok(())
@@ -354,14 +392,16 @@ impl AgentLoop {
         }
     }
 
-    /// Returns the tokens of the agent's next request, or an upper bound if the counter is not exact. No message is
-    /// counted exactly more than once.
+    /// Returns the tokens of the agent's next request, or an upper bound if the counter is not
+    /// exact. No message is counted exactly more than once.
     pub fn request_tokens(&self, counter: &dyn TokenCounter) -> usize {
         self.fixed_tokens(counter) + self.context.tokens(counter)
     }
 
     fn fixed_tokens(&self, counter: &dyn TokenCounter) -> usize {
-        self.fixed.tokens(counter, || tokens_beside_messages(&self.spec.system, &self.spec.tools, counter))
+        self.fixed.tokens(counter, || {
+            tokens_beside_messages(&self.spec.system, &self.spec.tools, counter)
+        })
     }
 
     fn request_step(&self, counter: &dyn TokenCounter) -> Step {
@@ -369,10 +409,15 @@ impl AgentLoop {
         match fit(self.request_tokens(counter), bound, counter) {
             Fit::Fits(_) => Step::CallModel(Box::new(self.request())),
             Fit::Unknown => Step::AwaitCounter,
-            Fit::TooLarge(_) => match self.context.decide(self.fixed_tokens(counter), bound, counter) {
-                Some(compaction) => Step::Compact(compaction),
-                None => Step::Finish(Finish::ContextFull),
-            },
+            Fit::TooLarge(_) => {
+                match self
+                    .context
+                    .decide(self.fixed_tokens(counter), bound, counter)
+                {
+                    Some(compaction) => Step::Compact(compaction),
+                    None => Step::Finish(Finish::ContextFull),
+                }
+            }
         }
     }
 
@@ -380,14 +425,21 @@ impl AgentLoop {
         let material = Material {
             limit,
             model: self.model_name(),
-            origin: Origin { task: self.spec.task.clone(), turn: self.turn + 1, returned: None },
+            origin: Origin {
+                task: self.spec.task.clone(),
+                turn: self.turn + 1,
+                returned: None,
+            },
             max_output_tokens: self.spec.max_output_tokens,
             transcript: self.context.transcript(),
         };
         match material.compose(self.context_tokens(), counter) {
             LastRequest::Fits(request) => Step::Report(request),
             LastRequest::Unknown => Step::AwaitCounter,
-            LastRequest::TooLarge => Step::Finish(Finish::AtLimit { limit: limit.clone(), report: None }),
+            LastRequest::TooLarge => Step::Finish(Finish::AtLimit {
+                limit: limit.clone(),
+                report: None,
+            }),
         }
     }
 
@@ -402,7 +454,11 @@ impl AgentLoop {
             tools: self.spec.tools.clone(),
             messages: self.context.sent(),
             max_output_tokens: self.spec.max_output_tokens,
-            origin: Origin { task: self.spec.task.clone(), turn: self.turn + 1, returned: self.returned },
+            origin: Origin {
+                task: self.spec.task.clone(),
+                turn: self.turn + 1,
+                returned: self.returned,
+            },
         }
     }
 
@@ -410,7 +466,11 @@ impl AgentLoop {
     fn reported(&mut self, text: String, limit: ReachedLimit) {
         let report = Some(text).filter(|text| !text.trim().is_empty());
         if let Some(text) = &report {
-            self.context.push(Message::Assistant { text: text.clone(), tool_calls: Vec::new(), raw: None });
+            self.context.push(Message::Assistant {
+                text: text.clone(),
+                tool_calls: Vec::new(),
+                raw: None,
+            });
         }
         self.state = State::Finished(Finish::AtLimit { limit, report });
     }
@@ -428,7 +488,13 @@ impl AgentLoop {
         self.turn += 1;
         self.attempt_turns += 1;
         self.returned = None;
-        let ModelReply { text, tool_calls, stop, raw, .. } = reply;
+        let ModelReply {
+            text,
+            tool_calls,
+            stop,
+            raw,
+            ..
+        } = reply;
         let is_empty = text.trim().is_empty() && tool_calls.is_empty();
         if is_empty && stop != StopReason::MaxTokens {
             self.said_nothing(&stop);
@@ -440,7 +506,11 @@ impl AgentLoop {
             self.was_cut_off();
             return Ok(());
         }
-        self.context.push(Message::Assistant { text: text.clone(), tool_calls: tool_calls.clone(), raw });
+        self.context.push(Message::Assistant {
+            text: text.clone(),
+            tool_calls: tool_calls.clone(),
+            raw,
+        });
         if tool_calls.is_empty() {
             self.ended_turn(text, &stop);
             return Ok(());
@@ -448,7 +518,10 @@ impl AgentLoop {
         self.cut_replies = 0;
         let results = refuse_surplus(&tool_calls, &stop);
         let results = self.refuse_repeats(&tool_calls, results);
-        self.state = State::RunningTools { calls: tool_calls, results };
+        self.state = State::RunningTools {
+            calls: tool_calls,
+            results,
+        };
         self.close_turn_if_answered();
         if stop == StopReason::Refusal {
             self.state = State::Finished(Finish::Refused(text));
@@ -457,9 +530,17 @@ impl AgentLoop {
     }
 
     /// Answers the calls that are not run because they have had the same result too often.
-    fn refuse_repeats(&self, calls: &[ToolCall], mut results: Vec<Option<ToolAnswer>>) -> Vec<Option<ToolAnswer>> {
+    fn refuse_repeats(
+        &self,
+        calls: &[ToolCall],
+        mut results: Vec<Option<ToolAnswer>>,
+    ) -> Vec<Option<ToolAnswer>> {
         if self.spec.refuses_repeats {
-            for (call, slot) in calls.iter().zip(&mut results).filter(|(call, _)| self.repeats.refuses(call)) {
+            for (call, slot) in calls
+                .iter()
+                .zip(&mut results)
+                .filter(|(call, _)| self.repeats.refuses(call))
+            {
                 slot.get_or_insert_with(|| ToolAnswer::failed(&call.id, NOT_REPEATED));
             }
         }
@@ -485,7 +566,9 @@ impl AgentLoop {
             return;
         }
         let text = "Your reply was cut off at its maximum size. Continue in smaller steps.";
-        self.context.push(Message::User { text: text.to_owned() });
+        self.context.push(Message::User {
+            text: text.to_owned(),
+        });
     }
 
     fn said_nothing(&mut self, stop: &StopReason) {
@@ -495,8 +578,11 @@ impl AgentLoop {
         } else if self.empty_replies >= EMPTY_REPLIES {
             self.state = State::Finished(Finish::Silent);
         } else {
-            let text = "Your reply was empty. Call a tool, or say that the task is done and what you did.";
-            self.context.push(Message::User { text: text.to_owned() });
+            let text =
+                "Your reply was empty. Call a tool, or say that the task is done and what you did.";
+            self.context.push(Message::User {
+                text: text.to_owned(),
+            });
         }
     }
 
@@ -504,10 +590,15 @@ impl AgentLoop {
         let State::RunningTools { calls, results } = &mut self.state else {
             return Err(self.illegal("a tool result came while no call was open"));
         };
-        let slot =
-            calls.iter().zip(results.iter_mut()).find(|(call, slot)| call.id == result.call_id && slot.is_none());
+        let slot = calls
+            .iter()
+            .zip(results.iter_mut())
+            .find(|(call, slot)| call.id == result.call_id && slot.is_none());
         let Some((_, slot)) = slot else {
-            let reason = format!("a result came for the call {}, which is not open", result.call_id);
+            let reason = format!(
+                "a result came for the call {}, which is not open",
+                result.call_id
+            );
             return Err(self.illegal(&reason));
         };
         *slot = Some(result);
@@ -525,21 +616,30 @@ impl AgentLoop {
         }
         let answered: Vec<ToolAnswer> = results.iter().flatten().cloned().collect();
         let repeated = if self.spec.refuses_repeats {
-            self.repeats.count_turn(calls, &answered, |name| self.changing.contains(&name.to_lowercase()))
+            self.repeats.count_turn(calls, &answered, |name| {
+                self.changing.contains(&name.to_lowercase())
+            })
         } else {
             self.older_repeats.count_turn(calls, &answered)
         };
         self.state = State::Ready;
-        self.context.push(Message::Tool { results: answered.iter().map(ToolAnswer::render).collect() });
+        self.context.push(Message::Tool {
+            results: answered.iter().map(ToolAnswer::render).collect(),
+        });
         match repeated {
             Repeated::No => {}
             Repeated::Polls => {
                 let can_wait = self.spec.tools.iter().any(|tool| tool.name == WAIT_TOOL);
-                self.context.push(Message::User { text: polling_advice(can_wait) });
+                self.context.push(Message::User {
+                    text: polling_advice(can_wait),
+                });
             }
-            Repeated::Warned => self.context.push(Message::User { text: REPEATED.to_owned() }),
+            Repeated::Warned => self.context.push(Message::User {
+                text: REPEATED.to_owned(),
+            }),
             Repeated::Ends(tools) => {
-                let tools: Vec<String> = tools.into_iter().map(|tool| format!("`{tool}`")).collect();
+                let tools: Vec<String> =
+                    tools.into_iter().map(|tool| format!("`{tool}`")).collect();
                 let text = format!(
                     "{REPEATED} The repeated call of {} is not run any more until something has changed.",
                     tools.join(", ")
@@ -567,7 +667,8 @@ impl AgentLoop {
         self.repeats.begin_anew();
     }
 
-    /// Gives an agent that is done another turn: finished work must not fail for lack of one in which to read news.
+    /// Gives an agent that is done another turn: finished work must not fail for lack of one in
+    /// which to read news.
     fn grant_turn_if_done(&mut self) {
         if matches!(self.state, State::Finished(Finish::Done(_))) {
             self.attempt_turns = self.attempt_turns.saturating_sub(1);
@@ -600,7 +701,10 @@ impl AgentLoop {
     }
 
     fn illegal(&self, reason: &str) -> IllegalFact {
-        IllegalFact { task: self.spec.task.clone(), reason: reason.to_owned() }
+        IllegalFact {
+            task: self.spec.task.clone(),
+            reason: reason.to_owned(),
+        }
     }
 }
 
@@ -614,8 +718,8 @@ fn polling_advice(can_wait: bool) -> String {
     format!("You have asked the same several times, and nothing has changed yet. {advice}")
 }
 
-/// Answers the calls that are never run: calls beyond the limit, the last call of a truncated reply, and every call
-/// of a partly withheld reply.
+/// Answers the calls that are never run: calls beyond the limit, the last call of a truncated
+/// reply, and every call of a partly withheld reply.
 fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolAnswer>> {
     let last = calls.len().saturating_sub(1);
     calls
@@ -623,11 +727,16 @@ fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolAnswe
         .enumerate()
         .map(|(at, call)| {
             let reason = if at >= MAX_CALLS_PER_REPLY {
-                Some(format!("Not run: a reply may contain at most {MAX_CALLS_PER_REPLY} calls."))
+                Some(format!(
+                    "Not run: a reply may contain at most {MAX_CALLS_PER_REPLY} calls."
+                ))
             } else if *stop == StopReason::Refusal {
                 Some("Not run: the provider withheld the rest of the reply.".to_owned())
             } else if *stop == StopReason::MaxTokens && at == last {
-                Some("Not run: the reply was cut off at its maximum size. Make a smaller call.".to_owned())
+                Some(
+                    "Not run: the reply was cut off at its maximum size. Make a smaller call."
+                        .to_owned(),
+                )
             } else if calls.iter().take(at).any(|earlier| earlier.id == call.id) {
                 Some("Not run: another call of this reply has the same id.".to_owned())
             } else {
@@ -639,12 +748,18 @@ fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolAnswe
 }
 
 fn unanswered(calls: &[ToolCall], results: &[Option<ToolAnswer>]) -> Vec<ToolCall> {
-    calls.iter().zip(results).filter(|(_, result)| result.is_none()).map(|(call, _)| call.clone()).collect()
+    calls
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| result.is_none())
+        .map(|(call, _)| call.clone())
+        .collect()
 }
 
-/// The result of a call that was stopped, whether by the user or by the death of the process: in both cases its
-/// effects are unknown.
-pub const INTERRUPTED: &str = "it was stopped while running and may have had effects; check before you repeat it";
+/// The result of a call that was stopped, whether by the user or by the death of the process: in
+/// both cases its effects are unknown.
+pub const INTERRUPTED: &str =
+    "it was stopped while running and may have had effects; check before you repeat it";
 
 #[cfg(test)]
 mod tests;

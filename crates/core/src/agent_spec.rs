@@ -28,7 +28,8 @@ pub struct AgentSpec {
     pub max_output_tokens: u32,
     /// Maximum number of turns in one attempt.
     pub max_turns: u32,
-    /// Whether a call is refused that has had the same result too often; not for agents of older journals.
+    /// Whether a call is refused that has had the same result too often; not for agents of older
+    /// journals.
     #[serde(default)]
     pub refuses_repeats: bool,
 }
@@ -48,17 +49,23 @@ impl AgentSpec {
         1 + self.fallbacks.len()
     }
 
-    /// Reports whether the agent can resolve a conflict in a file that is not text: keep it, restore a version, or
-    /// delete it.
+    /// Reports whether the agent can resolve a conflict in a file that is not text: keep it,
+    /// restore a version, or delete it.
     pub fn can_resolve_binary(&self, names: &ToolNames) -> bool {
-        names.deleting().any(|name| self.tools.iter().any(|tool| tool.name == name))
+        names
+            .deleting()
+            .any(|name| self.tools.iter().any(|tool| tool.name == name))
     }
 
-    /// Returns a model's name and the maximum size of a request to it; 0 is its own, the others are its fall-backs.
+    /// Returns a model's name and the maximum size of a request to it; 0 is its own, the others are
+    /// its fall-backs.
     pub fn model(&self, number: usize) -> Option<(&str, u64)> {
         match number.checked_sub(1) {
             None => Some((&self.model, self.context_tokens)),
-            Some(at) => self.fallbacks.get(at).map(|fallback| (fallback.model.as_str(), fallback.context_tokens)),
+            Some(at) => self
+                .fallbacks
+                .get(at)
+                .map(|fallback| (fallback.model.as_str(), fallback.context_tokens)),
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::task_state::TaskState;
 use crate::truncation::truncate;
 use crate::wait::Wait;
 
-/// The maximum number of characters of a summary or an error in a status: several of them fit into one result.
+/// The maximum number of characters of a summary or an error in a status: several of them fit into
+/// one result.
 const MAX_TEXT_CHARS: usize = 2_000;
 
 /// Whether an agent works, and otherwise what has to happen before it does.
@@ -21,7 +22,8 @@ pub enum Liveness {
     Working,
     /// It goes on by itself once this has happened.
     BlockedOn(Blocker),
-    /// A person has to act first: to decide about a call or its work, to answer a question, or to mend a key.
+    /// A person has to act first: to decide about a call or its work, to answer a question, or to
+    /// mend a key.
     WaitingHuman,
     /// It has ended, and nothing of it is left to do.
     IdleDone,
@@ -103,7 +105,9 @@ impl RunState {
             TaskState::Running | TaskState::Committed if record.outage().is_some() => {
                 Liveness::BlockedOn(Blocker::Model)
             }
-            TaskState::Running if self.waiting_for(&record.task.id).is_some() => Liveness::BlockedOn(Blocker::Budget),
+            TaskState::Running if self.waiting_for(&record.task.id).is_some() => {
+                Liveness::BlockedOn(Blocker::Budget)
+            }
             TaskState::Running | TaskState::Committed => Liveness::Working,
             TaskState::Waiting => self.blocked_by_wait(record),
             TaskState::Verified => self.blocked_by_merge(record),
@@ -119,7 +123,10 @@ impl RunState {
 
     fn blocked_by_order(&self, record: &TaskRecord) -> Liveness {
         let before = record.task.depends.iter().chain(&record.task.after);
-        let is_open = |id: &&TaskId| self.task(id).is_none_or(|record| !record.state().is_settled());
+        let is_open = |id: &&TaskId| {
+            self.task(id)
+                .is_none_or(|record| !record.state().is_settled())
+        };
         Liveness::BlockedOn(named(before.filter(is_open), Blocker::Dependencies))
     }
 
@@ -130,15 +137,23 @@ impl RunState {
                 Liveness::BlockedOn(named(ids.iter().filter(is_open), Blocker::Agents))
             }
             Some(Wait::Children) => {
-                let children = self.open_children(&record.task.id).map(|child| &child.task.id);
+                let children = self
+                    .open_children(&record.task.id)
+                    .map(|child| &child.task.id);
                 Liveness::BlockedOn(named(children, Blocker::Agents))
             }
-            Some(Wait::Message { to: Receiver::Agent(asked), .. }) => {
-                Liveness::BlockedOn(Blocker::Agents(vec![asked.clone()]))
-            }
-            Some(Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. }) | None => {
-                Liveness::WaitingHuman
-            }
+            Some(Wait::Message {
+                to: Receiver::Agent(asked),
+                ..
+            }) => Liveness::BlockedOn(Blocker::Agents(vec![asked.clone()])),
+            Some(
+                Wait::Message {
+                    to: Receiver::User, ..
+                }
+                | Wait::Person { .. }
+                | Wait::Endpoint { .. },
+            )
+            | None => Liveness::WaitingHuman,
         }
     }
 
@@ -153,7 +168,9 @@ impl RunState {
         } else {
             let into = self.merge_target(record);
             let parent = into.agent().filter(|_| !self.takes_work(&into)).cloned();
-            Liveness::BlockedOn(parent.map_or(Blocker::Merge, |parent| Blocker::Agents(vec![parent])))
+            Liveness::BlockedOn(
+                parent.map_or(Blocker::Merge, |parent| Blocker::Agents(vec![parent])),
+            )
         }
     }
 
@@ -180,22 +197,34 @@ impl RunState {
             summary: Some(record.summary())
                 .filter(|summary| !summary.is_empty())
                 .map(|text| truncate(text, MAX_TEXT_CHARS)),
-            error: record.error().map(|error| truncate(&error.message, MAX_TEXT_CHARS)),
+            error: record
+                .error()
+                .map(|error| truncate(&error.message, MAX_TEXT_CHARS)),
             hand_back: self.ended_hand_back(record),
             messages: None,
         }
     }
 
-    /// Returns the agents that have not ended, in the order of the plan, then of addition; commands are none.
+    /// Returns the agents that have not ended, in the order of the plan, then of addition; commands
+    /// are none.
     pub fn active_agents(&self, is_live: bool) -> Vec<AgentInfo> {
         let agents = self.tasks().filter(|record| !record.is_command());
         let infos = agents.map(|record| self.agent_info(record, is_live));
-        infos.filter(|info| info.liveness != Liveness::IdleDone).collect()
+        infos
+            .filter(|info| info.liveness != Liveness::IdleDone)
+            .collect()
     }
 }
 
 /// Returns what is waited for; a task that waits for nothing else waits for a slot.
-fn named<'a>(ids: impl Iterator<Item = &'a TaskId>, blocker: fn(Vec<TaskId>) -> Blocker) -> Blocker {
+fn named<'a>(
+    ids: impl Iterator<Item = &'a TaskId>,
+    blocker: fn(Vec<TaskId>) -> Blocker,
+) -> Blocker {
     let ids: Vec<TaskId> = ids.cloned().collect();
-    if ids.is_empty() { Blocker::Slot } else { blocker(ids) }
+    if ids.is_empty() {
+        Blocker::Slot
+    } else {
+        blocker(ids)
+    }
 }

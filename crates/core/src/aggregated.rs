@@ -1,7 +1,8 @@
-//! The results of several agents, side by side: what each hands back, what they change together, and where their
-//! branches stand in each other's way.
+//! The results of several agents, side by side: what each hands back, what they change together,
+//! and where their branches stand in each other's way.
 //!
-//! The changes and the conflicts are found in the repository; what follows from them is decided here.
+//! The changes and the conflicts are found in the repository; what follows from them is decided
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use crate::hand_back::HandBack;
 use crate::ids::AgentId;
 use crate::review::ChangedFile;
 
-/// The maximum number of pairs of branches that are merged to find conflicts, those with common files first.
+/// The maximum number of pairs of branches that are merged to find conflicts, those with common
+/// files first.
 pub const MAX_COMPARED_PAIRS: usize = 64;
 
 /// The maximum size of the combined diff in bytes.
@@ -116,7 +118,10 @@ pub struct AgentChanges {
 impl AgentChanges {
     /// Returns every path that is changed, the earlier one of a renamed file as well.
     pub fn paths(&self) -> BTreeSet<&str> {
-        let paths = self.files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.old_path));
+        let paths = self
+            .files
+            .iter()
+            .flat_map(|file| std::iter::once(&file.path).chain(&file.old_path));
         paths.map(String::as_str).collect()
     }
 
@@ -130,13 +135,21 @@ impl AgentChanges {
     }
 }
 
-/// Returns the pairs of branches to merge, given by their position: those with common files first, and at most
-/// [`MAX_COMPARED_PAIRS`]; and how many others there are. The position after the last agent is the caller's branch.
+/// Returns the pairs of branches to merge, given by their position: those with common files first,
+/// and at most [`MAX_COMPARED_PAIRS`]; and how many others there are. The position after the last
+/// agent is the caller's branch.
 pub fn pairs_to_merge(changes: &[AgentChanges]) -> (Vec<(usize, usize)>, usize) {
-    let changing = |at: &usize| changes.get(*at).is_some_and(|agent| !agent.files.is_empty());
+    let changing = |at: &usize| {
+        changes
+            .get(*at)
+            .is_some_and(|agent| !agent.files.is_empty())
+    };
     let agents: Vec<usize> = (0..changes.len()).filter(changing).collect();
     let mut pairs: Vec<(usize, usize)> = agents.iter().map(|one| (*one, changes.len())).collect();
-    let others = agents.iter().enumerate().flat_map(|(at, one)| agents.iter().skip(at + 1).map(|other| (*one, *other)));
+    let others = agents
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| agents.iter().skip(at + 1).map(|other| (*one, *other)));
     let mut others: Vec<(usize, usize)> = others.collect();
     let common = |(one, other): &(usize, usize)| match (changes.get(*one), changes.get(*other)) {
         (Some(one), Some(other)) => !one.paths().is_disjoint(&other.paths()),
@@ -150,9 +163,13 @@ pub fn pairs_to_merge(changes: &[AgentChanges]) -> (Vec<(usize, usize)>, usize) 
 }
 
 impl AggregatedResults {
-    /// Combines what agents hand back with what they change; conflicts and the diff are still missing.
+    /// Combines what agents hand back with what they change; conflicts and the diff are still
+    /// missing.
     pub fn of(results: Vec<HandBack>, changes: &[AgentChanges]) -> Self {
-        let micro_usd = results.iter().map(|result| result.usage.micro_usd).sum::<Option<u64>>();
+        let micro_usd = results
+            .iter()
+            .map(|result| result.usage.micro_usd)
+            .sum::<Option<u64>>();
         let usage = CombinedUsage {
             tokens: results.iter().map(|result| result.usage.tokens).sum(),
             micro_usd,
@@ -179,7 +196,12 @@ fn overlaps(changes: &[AgentChanges]) -> Vec<SharedFile> {
         }
     }
     let shared = agents.into_iter().filter(|(_, agents)| agents.len() > 1);
-    shared.map(|(path, agents)| SharedFile { path: path.to_owned(), agents }).collect()
+    shared
+        .map(|(path, agents)| SharedFile {
+            path: path.to_owned(),
+            agents,
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -188,34 +210,71 @@ mod tests {
 
     fn changes(agent: &str, files: &[&str]) -> AgentChanges {
         let file = |path: &&str| match path.split_once("->") {
-            Some((old, path)) => {
-                ChangedFile { path: path.to_owned(), old_path: Some(old.to_owned()), ..ChangedFile::default() }
-            }
-            None => ChangedFile { path: (*path).to_owned(), added: 2, removed: 1, ..ChangedFile::default() },
+            Some((old, path)) => ChangedFile {
+                path: path.to_owned(),
+                old_path: Some(old.to_owned()),
+                ..ChangedFile::default()
+            },
+            None => ChangedFile {
+                path: (*path).to_owned(),
+                added: 2,
+                removed: 1,
+                ..ChangedFile::default()
+            },
         };
-        AgentChanges { agent_id: agent.into(), files: files.iter().map(file).collect() }
+        AgentChanges {
+            agent_id: agent.into(),
+            files: files.iter().map(file).collect(),
+        }
     }
 
     #[test]
     fn files_of_several_agents_overlap() {
-        let all = [changes("a", &["x", "y"]), changes("b", &["y", "x->z"]), changes("c", &["w"])];
+        let all = [
+            changes("a", &["x", "y"]),
+            changes("b", &["y", "x->z"]),
+            changes("c", &["w"]),
+        ];
         let together = AggregatedResults::of(Vec::new(), &all);
         let shared: Vec<(&str, Vec<&str>)> = together
             .overlaps
             .iter()
-            .map(|shared| (shared.path.as_str(), shared.agents.iter().map(AgentId::as_str).collect()))
+            .map(|shared| {
+                (
+                    shared.path.as_str(),
+                    shared.agents.iter().map(AgentId::as_str).collect(),
+                )
+            })
             .collect();
         assert_eq!(shared, [("x", vec!["a", "b"]), ("y", vec!["a", "b"])]);
-        let size = ChangeSize { agent_id: "a".into(), files: 2, added: 4, removed: 2 };
+        let size = ChangeSize {
+            agent_id: "a".into(),
+            files: 2,
+            added: 4,
+            removed: 2,
+        };
         assert_eq!(together.changes[0], size);
     }
 
     #[test]
     fn every_pair_is_merged_up_to_a_bound_those_with_common_files_first() {
-        let all = [changes("a", &["x"]), changes("b", &[]), changes("c", &["w"]), changes("d", &["x"])];
-        assert_eq!(pairs_to_merge(&all), (vec![(0, 4), (2, 4), (3, 4), (0, 3), (0, 2), (2, 3)], 0));
-        let many: Vec<AgentChanges> = (0..20).map(|at| changes(&format!("t{at}"), &["x"])).collect();
+        let all = [
+            changes("a", &["x"]),
+            changes("b", &[]),
+            changes("c", &["w"]),
+            changes("d", &["x"]),
+        ];
+        assert_eq!(
+            pairs_to_merge(&all),
+            (vec![(0, 4), (2, 4), (3, 4), (0, 3), (0, 2), (2, 3)], 0)
+        );
+        let many: Vec<AgentChanges> = (0..20)
+            .map(|at| changes(&format!("t{at}"), &["x"]))
+            .collect();
         let (pairs, unchecked) = pairs_to_merge(&many);
-        assert_eq!((pairs.len(), unchecked), (MAX_COMPARED_PAIRS, 20 + 190 - MAX_COMPARED_PAIRS));
+        assert_eq!(
+            (pairs.len(), unchecked),
+            (MAX_COMPARED_PAIRS, 20 + 190 - MAX_COMPARED_PAIRS)
+        );
     }
 }

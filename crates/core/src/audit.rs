@@ -1,8 +1,9 @@
-//! The audit log: one line of JSON for each tool call that ended, each bound to the one before it by a hash.
+//! The audit log: one line of JSON for each tool call that ended, each bound to the one before it
+//! by a hash.
 //!
-//! It is a projection of a run's events: the same events give the same lines, byte for byte, so a log can be completed
-//! or compared with the journal at any time. One file can hold the lines of several runs; each run has a chain of its
-//! own.
+//! It is a projection of a run's events: the same events give the same lines, byte for byte, so a
+//! log can be completed or compared with the journal at any time. One file can hold the lines of
+//! several runs; each run has a chain of its own.
 
 pub mod command;
 
@@ -30,7 +31,8 @@ pub struct AuditLog {
     open: BTreeMap<(AgentId, u32, CallId), Started>,
     /// The parked calls, by the hash that a decision names.
     parked: BTreeMap<CallHash, (AgentId, CallId)>,
-    /// The calls that were decided about, with whether they may run and the approver that decided; `None` for a user.
+    /// The calls that were decided about, with whether they may run and the approver that decided;
+    /// `None` for a user.
     decided: BTreeMap<(AgentId, CallId), (bool, Option<String>)>,
     /// What the agents were exposed to; `None` before the run's first event.
     exposures: Option<Exposures>,
@@ -74,7 +76,8 @@ struct Entry {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     recovered: Vec<Recovery>,
     resource_usage: ResourceUsage,
-    /// Which of the three that are dangerous together the agent has after the call, once it has read text from outside.
+    /// Which of the three that are dangerous together the agent has after the call, once it has
+    /// read text from outside.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     taint: Vec<Leg>,
     run_id: RunId,
@@ -111,29 +114,62 @@ impl AuditLog {
     /// Returns the line of an event that ends a call; `None` for any other event.
     pub fn apply(&mut self, fact: &Recorded) -> Option<String> {
         match (&fact.event, &mut self.exposures) {
-            (Event::RunStarted { settings, .. }, exposures) => *exposures = Some(Exposures::new(settings)),
+            (Event::RunStarted { settings, .. }, exposures) => {
+                *exposures = Some(Exposures::new(settings))
+            }
             (event, Some(exposures)) => exposures.apply(event),
             (_, None) => {}
         }
         match &fact.event {
-            Event::ToolStarted { task, turn, call_id, arguments, rule, cache, .. } => {
+            Event::ToolStarted {
+                task,
+                turn,
+                call_id,
+                arguments,
+                rule,
+                cache,
+                ..
+            } => {
                 let cached = cache.as_ref().is_some_and(|lookup| lookup.hit);
-                let started = Started { arguments: arguments.clone(), rule: rule.clone(), cached, egress: Vec::new() };
-                self.open.insert((task.clone(), *turn, call_id.clone()), started);
+                let started = Started {
+                    arguments: arguments.clone(),
+                    rule: rule.clone(),
+                    cached,
+                    egress: Vec::new(),
+                };
+                self.open
+                    .insert((task.clone(), *turn, call_id.clone()), started);
                 None
             }
-            Event::EgressDecided(EgressDecided { task, turn, call_id, decision }) => {
+            Event::EgressDecided(EgressDecided {
+                task,
+                turn,
+                call_id,
+                decision,
+            }) => {
                 if let Some(started) = self.open.get_mut(&(task.clone(), *turn, call_id.clone())) {
                     started.egress.push(decision.clone());
                 }
                 None
             }
-            Event::ApprovalRequested { task, call, call_id, .. } => {
-                self.parked.insert(call.clone(), (task.clone(), call_id.clone()));
+            Event::ApprovalRequested {
+                task,
+                call,
+                call_id,
+                ..
+            } => {
+                self.parked
+                    .insert(call.clone(), (task.clone(), call_id.clone()));
                 None
             }
-            Event::ApprovalDecided { call, allowed, by, .. } => {
-                self.decided.extend(self.parked.remove(call).map(|parked| (parked, (*allowed, by.clone()))));
+            Event::ApprovalDecided {
+                call, allowed, by, ..
+            } => {
+                self.decided.extend(
+                    self.parked
+                        .remove(call)
+                        .map(|parked| (parked, (*allowed, by.clone()))),
+                );
                 None
             }
             Event::ToolFinished { .. } => self.ended(fact),
@@ -166,7 +202,12 @@ impl AuditLog {
             return None;
         };
         let started = self.open.remove(&(task.clone(), *turn, call_id.clone()));
-        let Started { arguments: parameters, rule, cached, egress } = started.unwrap_or_default();
+        let Started {
+            arguments: parameters,
+            rule,
+            cached,
+            egress,
+        } = started.unwrap_or_default();
         let entry = Entry {
             timestamp: rfc3339(fact.ts_ms),
             agent_id: task.clone(),
@@ -182,7 +223,12 @@ impl AuditLog {
             egress,
             recovered: recovered.clone(),
             resource_usage: *resource_usage,
-            taint: self.exposures.as_ref().and_then(|all| all.of(task)).map(Exposure::legs).unwrap_or_default(),
+            taint: self
+                .exposures
+                .as_ref()
+                .and_then(|all| all.of(task))
+                .map(Exposure::legs)
+                .unwrap_or_default(),
             run_id: fact.run_id.clone(),
             turn: *turn,
             call_id: call_id.clone(),
@@ -194,7 +240,13 @@ impl AuditLog {
         Some(line)
     }
 
-    fn decision(&mut self, task: &AgentId, call: &CallId, outcome: ToolOutcome, rule: String) -> Decision {
+    fn decision(
+        &mut self,
+        task: &AgentId,
+        call: &CallId,
+        outcome: ToolOutcome,
+        rule: String,
+    ) -> Decision {
         let decided = self.decided.remove(&(task.clone(), call.clone()));
         let is_approved = decided.as_ref().is_some_and(|(allowed, _)| *allowed);
         let outcome = match outcome {
@@ -202,7 +254,11 @@ impl AuditLog {
             _ if is_approved => DecisionOutcome::Approved,
             _ => DecisionOutcome::Allowed,
         };
-        Decision { outcome, rule, by: decided.and_then(|(_, by)| by) }
+        Decision {
+            outcome,
+            rule,
+            by: decided.and_then(|(_, by)| by),
+        }
     }
 }
 
@@ -225,7 +281,8 @@ pub enum Difference {
 }
 
 impl Chain {
-    /// Returns how this chain differs from the one that the journal gives, or `None` if it does not.
+    /// Returns how this chain differs from the one that the journal gives, or `None` if it does
+    /// not.
     pub fn difference(&self, recorded: &Chain) -> Option<Difference> {
         match recorded.lines.checked_sub(self.lines) {
             _ if self == recorded => None,
@@ -240,7 +297,9 @@ impl std::fmt::Display for Difference {
         match self {
             Difference::Fewer(1) => f.write_str("its last line is missing"),
             Difference::Fewer(missing) => write!(f, "its last {missing} lines are missing"),
-            Difference::Other => f.write_str("its lines are not those of the calls that the journal recorded"),
+            Difference::Other => {
+                f.write_str("its lines are not those of the calls that the journal recorded")
+            }
         }
     }
 }
@@ -272,7 +331,9 @@ impl std::fmt::Display for Fault {
         f.write_str(match self {
             Fault::Unreadable => "it is not a line of an audit log",
             Fault::Changed => "its content does not match its hash, so it was changed",
-            Fault::OutOfOrder => "it does not follow the line before it: lines are missing, or were moved or added",
+            Fault::OutOfOrder => {
+                "it does not follow the line before it: lines are missing, or were moved or added"
+            }
             Fault::Torn => "it is incomplete, and nothing follows it",
         })
     }
@@ -280,8 +341,8 @@ impl std::fmt::Display for Fault {
 
 /// Checks the lines of a file, and returns each run's chain.
 ///
-/// An incomplete line whose beginning is repeated by a later one is accepted: the program that wrote it was killed or
-/// the disk was full, and the line was written again.
+/// An incomplete line whose beginning is repeated by a later one is accepted: the program that
+/// wrote it was killed or the disk was full, and the line was written again.
 ///
 /// # Errors
 ///
@@ -295,19 +356,22 @@ pub fn check(text: &str) -> Result<BTreeMap<RunId, Chain>, Broken> {
     Ok(chains)
 }
 
-/// Checks the lines of one run in a file that other runs may share, and returns its chain, and the first line that
-/// cannot be read. Whose that one is cannot be known, so it says nothing against a chain that is whole.
+/// Checks the lines of one run in a file that other runs may share, and returns its chain, and the
+/// first line that cannot be read. Whose that one is cannot be known, so it says nothing against a
+/// chain that is whole.
 ///
 /// # Errors
 ///
-/// Returns the first line that cannot be right: one of the run's, or one that cannot be read, before it.
+/// Returns the first line that cannot be right: one of the run's, or one that cannot be read,
+/// before it.
 pub fn check_run(text: &str, run: &RunId) -> Result<(Chain, Option<Broken>), Broken> {
     let (mut chain, mut unreadable) = (Chain::default(), None);
     for line in lines(text) {
         match line {
             Err(broken) => _ = unreadable.get_or_insert(broken),
             Ok(line) if line.entry.run_id == *run => {
-                line.follow(&mut chain).map_err(|broken| unreadable.clone().unwrap_or(broken))?;
+                line.follow(&mut chain)
+                    .map_err(|broken| unreadable.clone().unwrap_or(broken))?;
             }
             Ok(_) => {}
         }
@@ -324,8 +388,9 @@ pub struct Foreign<'a> {
     pub text: &'a str,
 }
 
-/// Returns the lines of a file that are no records of the run: all of them in a file of its own; in one that other
-/// runs share, those after the last record of any run, since whose the others are cannot be known.
+/// Returns the lines of a file that are no records of the run: all of them in a file of its own; in
+/// one that other runs share, those after the last record of any run, since whose the others are
+/// cannot be known.
 pub fn foreign<'a>(text: &'a str, run: &RunId, is_shared: bool) -> Vec<Foreign<'a>> {
     let all: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -336,7 +401,12 @@ pub fn foreign<'a>(text: &'a str, run: &RunId, is_shared: bool) -> Vec<Foreign<'
             Ok(Line { number, .. }) | Err(Broken { line: number, .. }) => found.push(number),
         }
     }
-    let foreign = |number: usize| Some(Foreign { line: number, text: all.get(number.checked_sub(1)?)? });
+    let foreign = |number: usize| {
+        Some(Foreign {
+            line: number,
+            text: all.get(number.checked_sub(1)?)?,
+        })
+    };
     found.into_iter().filter_map(foreign).collect()
 }
 
@@ -353,14 +423,22 @@ struct Line<'a> {
 impl Line<'_> {
     /// Adds the line to its run's chain, if it is unchanged and belongs there.
     fn follow(&self, chain: &mut Chain) -> Result<(), Broken> {
-        let broken = |fault| Err(Broken { line: self.number, fault });
+        let broken = |fault| {
+            Err(Broken {
+                line: self.number,
+                fault,
+            })
+        };
         if hash_of(&self.content) != self.hash {
             return broken(Fault::Changed);
         }
         if self.entry.previous != chain.head {
             return broken(Fault::OutOfOrder);
         }
-        *chain = Chain { lines: chain.lines + 1, head: self.hash.to_owned() };
+        *chain = Chain {
+            lines: chain.lines + 1,
+            head: self.hash.to_owned(),
+        };
         Ok(())
     }
 }
@@ -372,14 +450,26 @@ fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>, Broken>> {
         loop {
             let (line, number) = lines.next()?;
             if let Some((entry, content, hash)) = parsed(line) {
-                return Some(Ok(Line { number, entry, content, hash }));
+                return Some(Ok(Line {
+                    number,
+                    entry,
+                    content,
+                    hash,
+                }));
             }
             let is_last = lines.clone().next().is_none();
             if lines.clone().any(|(later, _)| later.starts_with(line)) {
                 continue;
             }
-            let fault = if is_last && !text.ends_with('\n') { Fault::Torn } else { Fault::Unreadable };
-            return Some(Err(Broken { line: number, fault }));
+            let fault = if is_last && !text.ends_with('\n') {
+                Fault::Torn
+            } else {
+                Fault::Unreadable
+            };
+            return Some(Err(Broken {
+                line: number,
+                fault,
+            }));
         }
     })
 }
@@ -388,7 +478,11 @@ fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>, Broken>> {
 fn parsed(line: &str) -> Option<(Entry, String, &str)> {
     let (content, rest) = line.rsplit_once(HASH_FIELD)?;
     let content = format!("{content}}}");
-    Some((serde_json::from_str(&content).ok()?, content, rest.strip_suffix(END)?))
+    Some((
+        serde_json::from_str(&content).ok()?,
+        content,
+        rest.strip_suffix(END)?,
+    ))
 }
 
 /// Returns an entry as a line with its hash, and the hash.
@@ -396,7 +490,10 @@ fn sealed(entry: &Entry) -> Option<(String, String)> {
     // Cannot fail: every key is a string.
     let content = serde_json::to_string(entry).ok()?;
     let hash = hash_of(&content);
-    Some((format!("{}{HASH_FIELD}{hash}{END}", content.strip_suffix('}')?), hash))
+    Some((
+        format!("{}{HASH_FIELD}{hash}{END}", content.strip_suffix('}')?),
+        hash,
+    ))
 }
 
 fn hash_of(content: &str) -> String {

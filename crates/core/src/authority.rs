@@ -1,8 +1,10 @@
-//! What an agent may do and how much it may use, as a value that only ever narrows from parent to child.
+//! What an agent may do and how much it may use, as a value that only ever narrows from parent to
+//! child.
 //!
 //! A child has the meet of what its role and its parent have, decided once, when it is spawned
-//! ([`crate::RunState::decide_spawn`]), and recorded with it. Its tokens are no part of this: budgets form a tree
-//! ([`crate::budget`]), in which every ancestor's cap holds for the child anyway.
+//! ([`crate::RunState::decide_spawn`]), and recorded with it. Its tokens are no part of this:
+//! budgets form a tree ([`crate::budget`]), in which every ancestor's cap holds for the child
+//! anyway.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +20,8 @@ pub struct Authority {
     pub grant: Grant,
     /// The rules of its role and of its ancestors' roles, which narrow those of the run.
     pub rules: Vec<RuleText>,
-    /// The hosts that its tools for the web reach without asking: names, or `*.name` for every host below a name.
+    /// The hosts that its tools for the web reach without asking: names, or `*.name` for every host
+    /// below a name.
     pub domains: Vec<String>,
     /// Its limits.
     pub limits: AgentLimits,
@@ -54,19 +57,31 @@ impl Authority {
     pub fn is_within(&self, other: &Authority) -> bool {
         let is_covered = |host: &String| other.domains.iter().any(|wide| covers_host(wide, host));
         self.grant.is_within(&other.grant)
-            && other.narrowing_rules().iter().all(|rule| self.rules.contains(rule))
+            && other
+                .narrowing_rules()
+                .iter()
+                .all(|rule| self.rules.contains(rule))
             && self.domains.iter().all(is_covered)
             && self.limits.is_within(other.limits)
     }
 
     /// Returns a run's rules with these, which only narrow them.
     pub fn rules_within(&self, of_run: &[RuleText]) -> Vec<RuleText> {
-        of_run.iter().cloned().chain(self.narrowing_rules()).collect()
+        of_run
+            .iter()
+            .cloned()
+            .chain(self.narrowing_rules())
+            .collect()
     }
 
-    /// Returns its rules without those that allow something: no rule of an agent widens what the run allows.
+    /// Returns its rules without those that allow something: no rule of an agent widens what the
+    /// run allows.
     fn narrowing_rules(&self) -> Vec<RuleText> {
-        self.rules.iter().filter(|rule| rule.decision != RuleDecision::Allow).cloned().collect()
+        self.rules
+            .iter()
+            .filter(|rule| rule.decision != RuleDecision::Allow)
+            .cloned()
+            .collect()
     }
 }
 
@@ -91,7 +106,11 @@ impl Grant {
     pub fn meet(&self, other: &Grant) -> Grant {
         Grant {
             tools: self.tools.intersection(&other.tools).cloned().collect(),
-            permissions: self.permissions.intersection(&other.permissions).copied().collect(),
+            permissions: self
+                .permissions
+                .intersection(&other.permissions)
+                .copied()
+                .collect(),
             withheld: Default::default(),
         }
     }
@@ -116,7 +135,10 @@ fn unique(rules: Vec<RuleText>) -> Vec<RuleText> {
 /// Returns the hosts that are in both lists, in order.
 fn common_hosts(one: &[String], other: &[String]) -> Vec<String> {
     let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
-    let mut common: Vec<String> = pairs.filter_map(|(a, b)| narrower_host(a, b)).cloned().collect();
+    let mut common: Vec<String> = pairs
+        .filter_map(|(a, b)| narrower_host(a, b))
+        .cloned()
+        .collect();
     common.sort();
     common.dedup();
     common
@@ -137,8 +159,19 @@ mod tests {
     use super::*;
     use crate::policy::Permission;
 
-    const TOOLS: [&str; 4] = ["read_file", "write_file", "run_shell_command", "spawn_child_agent"];
-    const HOSTS: [&str; 5] = ["*.example.org", "a.example.org", "*.a.example.org", "example.org", "other.net"];
+    const TOOLS: [&str; 4] = [
+        "read_file",
+        "write_file",
+        "run_shell_command",
+        "spawn_child_agent",
+    ];
+    const HOSTS: [&str; 5] = [
+        "*.example.org",
+        "a.example.org",
+        "*.a.example.org",
+        "example.org",
+        "other.net",
+    ];
     const RULES: [(RuleDecision, &str); 4] = [
         (RuleDecision::Deny, "run_shell_command(rm*)"),
         (RuleDecision::Ask, "write_file"),
@@ -147,7 +180,11 @@ mod tests {
     ];
 
     fn limits(context_tokens: u64, max_output_tokens: u32, max_turns: u32) -> AgentLimits {
-        AgentLimits { context_tokens, max_output_tokens, max_turns }
+        AgentLimits {
+            context_tokens,
+            max_output_tokens,
+            max_turns,
+        }
     }
 
     fn strings(words: &[&str]) -> Vec<String> {
@@ -159,18 +196,31 @@ mod tests {
         RuleText::new(decision, text, "a role")
     }
 
-    /// Any authority, from subsets of few values, so that two of them often have something in common.
+    /// Any authority, from subsets of few values, so that two of them often have something in
+    /// common.
     fn any_authority() -> impl Strategy<Value = Authority> {
         let tools = proptest::sample::subsequence(TOOLS.to_vec(), 0..=TOOLS.len());
-        let permissions = proptest::sample::subsequence(Permission::ALL.to_vec(), 0..=Permission::ALL.len());
+        let permissions =
+            proptest::sample::subsequence(Permission::ALL.to_vec(), 0..=Permission::ALL.len());
         let domains = proptest::sample::subsequence(HOSTS.to_vec(), 0..=HOSTS.len());
-        let rules = proptest::sample::subsequence((0..RULES.len()).collect::<Vec<_>>(), 0..=RULES.len());
+        let rules =
+            proptest::sample::subsequence((0..RULES.len()).collect::<Vec<_>>(), 0..=RULES.len());
         let numbers = (0_u64..4, 0_u32..4, 0_u32..4);
-        (tools, permissions, domains, rules, numbers).prop_map(|(tools, permissions, domains, rules, numbers)| {
-            let grant = Grant { permissions: permissions.into_iter().collect(), ..Grant::of_tools(tools) };
-            let rules = rules.into_iter().map(rule).collect();
-            Authority { grant, rules, domains: strings(&domains), limits: limits(numbers.0, numbers.1, numbers.2) }
-        })
+        (tools, permissions, domains, rules, numbers).prop_map(
+            |(tools, permissions, domains, rules, numbers)| {
+                let grant = Grant {
+                    permissions: permissions.into_iter().collect(),
+                    ..Grant::of_tools(tools)
+                };
+                let rules = rules.into_iter().map(rule).collect();
+                Authority {
+                    grant,
+                    rules,
+                    domains: strings(&domains),
+                    limits: limits(numbers.0, numbers.1, numbers.2),
+                }
+            },
+        )
     }
 
     fn is_same(one: &Authority, other: &Authority) -> bool {
@@ -178,8 +228,8 @@ mod tests {
     }
 
     proptest! {
-        /// The meet is the greatest authority below both, and so it does not matter in which order, how often and in
-        /// how many steps authorities are met.
+        /// The meet is the greatest authority below both, and so it does not matter in which order,
+        /// how often and in how many steps authorities are met.
         #[test]
         fn the_meet_is_the_greatest_below_both(a in any_authority(), b in any_authority(), c in any_authority()) {
             let meet = a.meet(&b);
@@ -195,15 +245,35 @@ mod tests {
     fn hosts_are_narrowed_by_their_names() {
         let table: [(&[&str], &[&str], &[&str]); 7] = [
             (&["*.example.org"], &["a.example.org"], &["a.example.org"]),
-            (&["*.a.example.org"], &["*.example.org"], &["*.a.example.org"]),
+            (
+                &["*.a.example.org"],
+                &["*.example.org"],
+                &["*.a.example.org"],
+            ),
             (&["*.example.org"], &["example.org"], &[]),
-            (&["*.example.org"], &["*.badexample.org", "badexample.org"], &[]),
-            (&["B.example.org", "other.net"], &["b.Example.org."], &["b.Example.org."]),
-            (&["*.example.org", "a.net"], &["*.example.org", "b.net"], &["*.example.org"]),
+            (
+                &["*.example.org"],
+                &["*.badexample.org", "badexample.org"],
+                &[],
+            ),
+            (
+                &["B.example.org", "other.net"],
+                &["b.Example.org."],
+                &["b.Example.org."],
+            ),
+            (
+                &["*.example.org", "a.net"],
+                &["*.example.org", "b.net"],
+                &["*.example.org"],
+            ),
             (&[], &["a.net"], &[]),
         ];
         for (one, other, expected) in table {
-            assert_eq!(common_hosts(&strings(one), &strings(other)), strings(expected), "{one:?} {other:?}");
+            assert_eq!(
+                common_hosts(&strings(one), &strings(other)),
+                strings(expected),
+                "{one:?} {other:?}"
+            );
         }
     }
 
@@ -216,8 +286,14 @@ mod tests {
             limits,
         };
         let met = of(&[0, 3], limits(16_000, 100, 60)).meet(&of(&[1, 0], limits(8_000, 200, 60)));
-        assert_eq!((met.rules.clone(), met.limits), (vec![rule(0), rule(1)], limits(8_000, 100, 60)));
+        assert_eq!(
+            (met.rules.clone(), met.limits),
+            (vec![rule(0), rule(1)], limits(8_000, 100, 60))
+        );
         // A rule of a role that allows something has no effect.
-        assert_eq!(of(&[3, 2], met.limits).rules_within(&[rule(1)]), [rule(1), rule(2)]);
+        assert_eq!(
+            of(&[3, 2], met.limits).rules_within(&[rule(1)]),
+            [rule(1), rule(2)]
+        );
     }
 }

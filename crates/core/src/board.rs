@@ -1,8 +1,8 @@
 //! What a run does next: every change becomes an [`Input`], which becomes effects.
 //!
-//! [`Board::handle`] is pure and never waits; workers wait on the journal. The run's state decides which tasks are
-//! ready, what is merged and how the run ends. The board adds only what no journal can contain: which workers are
-//! active in this process.
+//! [`Board::handle`] is pure and never waits; workers wait on the journal. The run's state decides
+//! which tasks are ready, what is merged and how the run ends. The board adds only what no journal
+//! can contain: which workers are active in this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +74,8 @@ pub struct Board {
     recording: bool,
     verifying_base: bool,
     finished: bool,
-    /// The state of a task when its worker last ended, and how often in a row workers left it unchanged.
+    /// The state of a task when its worker last ended, and how often in a row workers left it
+    /// unchanged.
     idle: BTreeMap<TaskId, (TaskRecord, u32)>,
     /// Whether the run stays open for future tasks.
     pub open_ended: bool,
@@ -82,11 +83,13 @@ pub struct Board {
     has_approver: bool,
     /// The calls that it is being asked about.
     asking: BTreeSet<CallHash>,
-    /// The calls that it was asked about, each once: one that it left to a person stays with the person.
+    /// The calls that it was asked about, each once: one that it left to a person stays with the
+    /// person.
     asked: BTreeSet<CallHash>,
     /// The tasks whose worktrees are being removed; none of them may get a worker meanwhile.
     releasing: BTreeSet<TaskId>,
-    /// The tasks whose worktrees were to be removed since their last worker; some of these had to stay.
+    /// The tasks whose worktrees were to be removed since their last worker; some of these had to
+    /// stay.
     released: BTreeSet<TaskId>,
     /// The tasks for whose worktrees the disk has no room, until something else has ended.
     without_room: BTreeSet<TaskId>,
@@ -95,7 +98,10 @@ pub struct Board {
 impl Board {
     /// Creates a board without workers, of a process that has an approver or has none.
     pub fn new(has_approver: bool) -> Self {
-        Self { has_approver, ..Self::default() }
+        Self {
+            has_approver,
+            ..Self::default()
+        }
     }
 
     /// Returns the effects of a change.
@@ -145,7 +151,10 @@ impl Board {
 
     /// Reports whether the run still ends this way in a newer state than the one of the decision.
     pub fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
-        let mut board = Self { finished: false, ..self.clone() };
+        let mut board = Self {
+            finished: false,
+            ..self.clone()
+        };
         board.handle(Input::Changed, state, level) == [Effect::Finish(end.0, end.1)]
     }
 
@@ -174,7 +183,9 @@ impl Board {
 
     /// Reports whether workers keep leaving a task unchanged.
     fn is_idle(&self, task: &TaskId, state: &RunState) -> bool {
-        self.idle.get(task).is_some_and(|(before, times)| state.task(task) == Some(before) && *times >= IDLE_WORKERS)
+        self.idle.get(task).is_some_and(|(before, times)| {
+            state.task(task) == Some(before) && *times >= IDLE_WORKERS
+        })
     }
 
     fn record_due(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
@@ -204,7 +215,8 @@ impl Board {
         }
     }
 
-    /// Interrupts the workers of tasks that are to be stopped, and cancels those tasks that have none.
+    /// Interrupts the workers of tasks that are to be stopped, and cancels those tasks that have
+    /// none.
     fn stop_workers(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
         for task in state.stopping() {
             let is_new = self.stopped.insert(task.clone());
@@ -227,7 +239,11 @@ impl Board {
             }
             self.released.remove(task);
             let (task, give_up) = (task.clone(), self.is_idle(task, state));
-            effects.push(if give_up { Effect::GiveUp(task) } else { Effect::StartWorker(task) });
+            effects.push(if give_up {
+                Effect::GiveUp(task)
+            } else {
+                Effect::StartWorker(task)
+            });
         }
     }
 
@@ -253,7 +269,11 @@ impl Board {
 
     fn finish(&mut self, state: &RunState, level: ShutdownLevel, effects: &mut Vec<Effect>) {
         let waits = !self.asking.is_empty() || !self.releasing.is_empty();
-        let busy = !self.workers.is_empty() || self.merging || self.recording || self.verifying_base || waits;
+        let busy = !self.workers.is_empty()
+            || self.merging
+            || self.recording
+            || self.verifying_base
+            || waits;
         if busy || !effects.is_empty() {
             return;
         }
@@ -264,9 +284,17 @@ impl Board {
         }
         let end = match outcome(state) {
             // Children that wait for a base whose check has failed would wait for ever.
-            Some(_) if self.open_ended && level == ShutdownLevel::None && state.red_base().is_none() => None,
+            Some(_)
+                if self.open_ended
+                    && level == ShutdownLevel::None
+                    && state.red_base().is_none() =>
+            {
+                None
+            }
             Some(end) => Some(end),
-            None if level >= ShutdownLevel::Drain => Some((RunStatus::Interrupted, EXIT_INTERRUPTED)),
+            None if level >= ShutdownLevel::Drain => {
+                Some((RunStatus::Interrupted, EXIT_INTERRUPTED))
+            }
             None => None,
         };
         if let Some((status, exit_code)) = end {
@@ -285,7 +313,10 @@ mod tests {
     use crate::task::Task;
 
     fn state(max_agents: usize, facts: Vec<Event>) -> RunState {
-        let settings = Box::new(RunSettings { max_agents, ..RunSettings::default() });
+        let settings = Box::new(RunSettings {
+            max_agents,
+            ..RunSettings::default()
+        });
         let started = Event::RunStarted {
             plan: None,
             plan_source: None,
@@ -294,30 +325,55 @@ mod tests {
             base_commit: "base".into(),
             base_branch: None,
         };
-        let tasks = ["a", "b", "c"].map(|id| Event::planned(Task { id: id.into(), ..Task::default() }));
-        let events = std::iter::once(started).chain(tasks).chain(facts).enumerate();
+        let tasks = ["a", "b", "c"].map(|id| {
+            Event::planned(Task {
+                id: id.into(),
+                ..Task::default()
+            })
+        });
+        let events = std::iter::once(started)
+            .chain(tasks)
+            .chain(facts)
+            .enumerate();
         let recorded: Vec<Recorded> = events
-            .map(|(at, event)| Recorded { run_id: "r-abcdef".into(), seq: at as u64 + 1, ts_ms: 0, v: VERSION, event })
+            .map(|(at, event)| Recorded {
+                run_id: "r-abcdef".into(),
+                seq: at as u64 + 1,
+                ts_ms: 0,
+                v: VERSION,
+                event,
+            })
             .collect();
         RunState::replay(&recorded).unwrap().unwrap()
     }
 
     fn ready() -> Vec<Event> {
-        ["a", "b", "c"].map(|task| Event::TaskReady { task: task.into() }).to_vec()
+        ["a", "b", "c"]
+            .map(|task| Event::TaskReady { task: task.into() })
+            .to_vec()
     }
 
     #[test]
     fn due_facts_are_asked_for_once() {
         let (mut board, state) = (Board::default(), state(2, Vec::new()));
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), [Effect::RecordDue]);
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            [Effect::RecordDue]
+        );
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            []
+        );
     }
 
     #[test]
     fn no_more_workers_than_agents_are_allowed() {
         let (mut board, state) = (Board::default(), state(2, ready()));
         let started = ["a", "b"].map(|task| Effect::StartWorker(task.into()));
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), started);
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            started
+        );
         let after = board.handle(Input::WorkerEnded("b".into()), &state, ShutdownLevel::None);
         assert_eq!(after, [Effect::StartWorker("b".into())]);
     }
@@ -333,24 +389,52 @@ mod tests {
         let given_up = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
         // The job is active until the task has failed, which may take a while.
         assert_eq!(given_up, [Effect::GiveUp("a".into())]);
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            []
+        );
     }
 
     #[test]
     fn a_task_that_is_to_be_stopped_is_cancelled_once_it_has_no_worker() {
-        let stop = |task: &str| Event::StopRequested(StopRequest { task: task.into(), by: None });
-        let stopping = state(1, ready().into_iter().chain([stop("a"), stop("b")]).collect());
+        let stop = |task: &str| {
+            Event::StopRequested(StopRequest {
+                task: task.into(),
+                by: None,
+            })
+        };
+        let stopping = state(
+            1,
+            ready().into_iter().chain([stop("a"), stop("b")]).collect(),
+        );
         let (mut board, begun) = (Board::default(), state(1, ready()));
-        assert_eq!(board.handle(Input::Changed, &begun, ShutdownLevel::None), [Effect::StartWorker("a".into())]);
+        assert_eq!(
+            board.handle(Input::Changed, &begun, ShutdownLevel::None),
+            [Effect::StartWorker("a".into())]
+        );
         let stops = [Effect::StopWorker("a".into()), Effect::CallOff("b".into())];
-        assert_eq!(board.handle(Input::Changed, &stopping, ShutdownLevel::None), stops);
-        assert_eq!(board.handle(Input::Changed, &stopping, ShutdownLevel::Drain), []);
-        let off = board.handle(Input::WorkerEnded("a".into()), &stopping, ShutdownLevel::None);
+        assert_eq!(
+            board.handle(Input::Changed, &stopping, ShutdownLevel::None),
+            stops
+        );
+        assert_eq!(
+            board.handle(Input::Changed, &stopping, ShutdownLevel::Drain),
+            []
+        );
+        let off = board.handle(
+            Input::WorkerEnded("a".into()),
+            &stopping,
+            ShutdownLevel::None,
+        );
         assert_eq!(off, [Effect::CallOff("a".into())]);
-        // Nothing is recorded any more once the processes are killed; whoever resumes the run cancels the task.
+        // Nothing is recorded any more once the processes are killed; whoever resumes the run
+        // cancels the task.
         let mut killed = Board::default();
         let end = Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED);
-        assert_eq!(killed.handle(Input::Changed, &stopping, ShutdownLevel::Kill), [end]);
+        assert_eq!(
+            killed.handle(Input::Changed, &stopping, ShutdownLevel::Kill),
+            [end]
+        );
     }
 
     #[test]
@@ -366,19 +450,33 @@ mod tests {
                 spec: None,
                 sends: None,
             };
-            [spawned, Event::TaskMerged { task: task.into(), commit: None, target: None, summary: None }]
+            [
+                spawned,
+                Event::TaskMerged {
+                    task: task.into(),
+                    commit: None,
+                    target: None,
+                    summary: None,
+                },
+            ]
         });
         let facts = ready().into_iter().chain(merged.into_iter().flatten());
         let (mut board, done) = (Board::default(), state(1, facts.collect()));
         let end = (RunStatus::Succeeded, 0);
-        assert_eq!(board.handle(Input::Changed, &done, ShutdownLevel::None), [Effect::Finish(end.0, end.1)]);
+        assert_eq!(
+            board.handle(Input::Changed, &done, ShutdownLevel::None),
+            [Effect::Finish(end.0, end.1)]
+        );
         assert!(board.still_ends(end, &done, ShutdownLevel::None));
         assert!(!board.still_ends((RunStatus::NeedsHuman, 3), &done, ShutdownLevel::None));
         // Asking changes nothing: the workers of a newer state are not active yet.
         for _ in 0..2 {
             assert!(!board.still_ends(end, &state(1, ready()), ShutdownLevel::None));
         }
-        assert_eq!(board.handle(Input::Changed, &state(1, ready()), ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::Changed, &state(1, ready()), ShutdownLevel::None),
+            []
+        );
     }
 
     #[test]
@@ -402,17 +500,42 @@ mod tests {
             arguments: serde_json::Value::Null,
             rule: "ask".to_owned(),
         };
-        let parked = state(1, ready().into_iter().take(1).chain([spawned, asked]).collect());
+        let parked = state(
+            1,
+            ready()
+                .into_iter()
+                .take(1)
+                .chain([spawned, asked])
+                .collect(),
+        );
         let asks = Effect::AskApprover("hash".into());
         let without = Board::default().handle(Input::Changed, &parked, ShutdownLevel::None);
         assert!(!without.contains(&asks), "{without:?}");
         let mut board = Board::new(true);
-        assert!(board.handle(Input::Changed, &parked, ShutdownLevel::None).contains(&asks));
-        assert!(!board.handle(Input::Changed, &parked, ShutdownLevel::None).contains(&asks));
+        assert!(
+            board
+                .handle(Input::Changed, &parked, ShutdownLevel::None)
+                .contains(&asks)
+        );
+        assert!(
+            !board
+                .handle(Input::Changed, &parked, ShutdownLevel::None)
+                .contains(&asks)
+        );
         // The run cannot end before the answer, even if it is being stopped.
-        assert_eq!(board.handle(Input::DueRecorded, &parked, ShutdownLevel::Drain), []);
-        let end = board.handle(Input::ApproverAsked("hash".into()), &parked, ShutdownLevel::Drain);
-        assert_eq!(end, [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]);
+        assert_eq!(
+            board.handle(Input::DueRecorded, &parked, ShutdownLevel::Drain),
+            []
+        );
+        let end = board.handle(
+            Input::ApproverAsked("hash".into()),
+            &parked,
+            ShutdownLevel::Drain,
+        );
+        assert_eq!(
+            end,
+            [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]
+        );
     }
 
     #[test]
@@ -428,54 +551,122 @@ mod tests {
             spec: None,
             sends: None,
         };
-        let prepared = Event::WorktreePrepared { task: id(), onto: None };
-        let merged = Event::TaskMerged { task: id(), commit: None, target: None, summary: None };
+        let prepared = Event::WorktreePrepared {
+            task: id(),
+            onto: None,
+        };
+        let merged = Event::TaskMerged {
+            task: id(),
+            commit: None,
+            target: None,
+            summary: None,
+        };
         let begun = vec![Event::TaskReady { task: id() }, spawned, prepared];
         let done: Vec<Event> = begun.clone().into_iter().chain([merged]).collect();
         let (running, merged) = (state(1, begun), state(1, done.clone()));
         let release = Effect::ReleaseWorktree(id());
         let mut board = Board::default();
-        assert!(board.handle(Input::Changed, &running, ShutdownLevel::None).contains(&Effect::StartWorker(id())));
+        assert!(
+            board
+                .handle(Input::Changed, &running, ShutdownLevel::None)
+                .contains(&Effect::StartWorker(id()))
+        );
         // Its worker may still be storing files.
-        assert!(!board.handle(Input::Changed, &merged, ShutdownLevel::None).contains(&release));
+        assert!(
+            !board
+                .handle(Input::Changed, &merged, ShutdownLevel::None)
+                .contains(&release)
+        );
         let ended = board.handle(Input::WorkerEnded(id()), &merged, ShutdownLevel::None);
         assert!(ended.contains(&release), "{ended:?}");
-        assert!(!board.handle(Input::Changed, &merged, ShutdownLevel::None).contains(&release));
+        assert!(
+            !board
+                .handle(Input::Changed, &merged, ShutdownLevel::None)
+                .contains(&release)
+        );
         // A task that is rejected meanwhile waits for the end of the removal.
-        assert_eq!(board.handle(Input::Changed, &running, ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::Changed, &running, ShutdownLevel::None),
+            []
+        );
         let after = board.handle(Input::WorktreeReleased(id()), &running, ShutdownLevel::None);
         assert_eq!(after, [Effect::StartWorker(id())]);
         // Another process tries again what stayed, and nothing else.
-        assert!(Board::default().handle(Input::Changed, &merged, ShutdownLevel::None).contains(&release));
-        let gone = state(1, done.into_iter().chain([Event::WorktreeLost { task: id() }]).collect());
-        assert!(!Board::default().handle(Input::Changed, &gone, ShutdownLevel::None).contains(&release));
+        assert!(
+            Board::default()
+                .handle(Input::Changed, &merged, ShutdownLevel::None)
+                .contains(&release)
+        );
+        let gone = state(
+            1,
+            done.into_iter()
+                .chain([Event::WorktreeLost { task: id() }])
+                .collect(),
+        );
+        assert!(
+            !Board::default()
+                .handle(Input::Changed, &gone, ShutdownLevel::None)
+                .contains(&release)
+        );
     }
 
     #[test]
     fn a_task_without_room_waits_for_the_end_of_another_one() {
         let (mut board, state) = (Board::default(), state(2, ready()));
-        let starts = |tasks: &[&str]| tasks.iter().map(|task| Effect::StartWorker((*task).into())).collect::<Vec<_>>();
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), starts(&["a", "b"]));
+        let starts = |tasks: &[&str]| {
+            tasks
+                .iter()
+                .map(|task| Effect::StartWorker((*task).into()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            starts(&["a", "b"])
+        );
         // The next one may need less.
-        assert_eq!(board.handle(Input::NoRoom("b".into()), &state, ShutdownLevel::None), starts(&["c"]));
-        assert_eq!(board.handle(Input::NoRoom("c".into()), &state, ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::NoRoom("b".into()), &state, ShutdownLevel::None),
+            starts(&["c"])
+        );
+        assert_eq!(
+            board.handle(Input::NoRoom("c".into()), &state, ShutdownLevel::None),
+            []
+        );
         let after = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
         assert_eq!(after, starts(&["a", "b"]));
         // Once nothing is left that could end, nor start, the run does.
-        assert_eq!(board.handle(Input::NoRoom("a".into()), &state, ShutdownLevel::None), starts(&["c"]));
-        assert_eq!(board.handle(Input::NoRoom("b".into()), &state, ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::NoRoom("a".into()), &state, ShutdownLevel::None),
+            starts(&["c"])
+        );
+        assert_eq!(
+            board.handle(Input::NoRoom("b".into()), &state, ShutdownLevel::None),
+            []
+        );
         let end = board.handle(Input::NoRoom("c".into()), &state, ShutdownLevel::None);
         assert_eq!(end, [Effect::EndWithoutRoom]);
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            []
+        );
     }
 
     #[test]
     fn draining_starts_nothing_and_ends_interrupted() {
         let (mut board, state) = (Board::default(), state(2, ready()));
         board.handle(Input::Changed, &state, ShutdownLevel::None);
-        assert_eq!(board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::Drain), []);
+        assert_eq!(
+            board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::Drain),
+            []
+        );
         let end = board.handle(Input::WorkerEnded("b".into()), &state, ShutdownLevel::Drain);
-        assert_eq!(end, [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]);
-        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+        assert_eq!(
+            end,
+            [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]
+        );
+        assert_eq!(
+            board.handle(Input::Changed, &state, ShutdownLevel::None),
+            []
+        );
     }
 }

@@ -1,19 +1,23 @@
-//! Budgets of tokens, and of money, as trees: what a task reserves counts against it, every ancestor and the run.
+//! Budgets of tokens, and of money, as trees: what a task reserves counts against it, every
+//! ancestor and the run.
 //!
-//! Worst case first: a request reserves its input and its maximum reply before it is sent, and is settled with its
-//! actual usage. At every instant, settled and reserved tokens together stay within every cap, unless a provider
-//! reports more than was reserved. A request that fits but for other open requests waits until those are settled,
-//! first come, first served, and is refused only if it does not fit then.
+//! Worst case first: a request reserves its input and its maximum reply before it is sent, and is
+//! settled with its actual usage. At every instant, settled and reserved tokens together stay
+//! within every cap, unless a provider reports more than was reserved. A request that fits but for
+//! other open requests waits until those are settled, first come, first served, and is refused only
+//! if it does not fit then.
 //!
-//! An agent at work holds [`HAND_BACK_TOKENS`] in every capped budget above it, for the one request with which it
-//! reports at a limit ([`BudgetTree::hold`]); no other request can spend them, not even its own. Money is not held,
-//! since what a report costs depends on the model: a report that the budget of money does not cover is not asked for.
+//! An agent at work holds [`HAND_BACK_TOKENS`] in every capped budget above it, for the one request
+//! with which it reports at a limit ([`BudgetTree::hold`]); no other request can spend them, not
+//! even its own. Money is not held, since what a report costs depends on the model: a report that
+//! the budget of money does not cover is not asked for.
 //!
-//! A child's budget comes from its parent's: it is at most what the parent has left when the child is added. Nothing
-//! is set aside for it, so what it does not use stays with the parent.
+//! A child's budget comes from its parent's: it is at most what the parent has left when the child
+//! is added. Nothing is set aside for it, so what it does not use stays with the parent.
 //!
-//! A request that waits keeps its worker, although its wait is recorded: the slot of a worker that ended would go to
-//! another agent, whose hand-back would be held in the very budget that is short. The wait ends with the open requests.
+//! A request that waits keeps its worker, although its wait is recorded: the slot of a worker that
+//! ended would go to another agent, whose hand-back would be held in the very budget that is short.
+//! The wait ends with the open requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +78,8 @@ struct Node {
 }
 
 impl Node {
-    /// Returns what this budget leaves for requests that are not final reports, once all open ones are settled.
+    /// Returns what this budget leaves for requests that are not final reports, once all open ones
+    /// are settled.
     fn left(&self, cap: u64) -> u64 {
         cap.saturating_sub(self.held).saturating_sub(self.settled)
     }
@@ -114,7 +119,8 @@ pub struct Exhausted {
 pub enum Reservation {
     /// Every budget covers it.
     Fits,
-    /// It fits only if other open requests, or those that wait before it, use less than they reserved.
+    /// It fits only if other open requests, or those that wait before it, use less than they
+    /// reserved.
     Waits,
     /// It does not fit, whatever the other requests use.
     Refused(Exhausted),
@@ -137,27 +143,54 @@ impl Unit {
 impl BudgetTree {
     /// Creates the tree of a run with this cap.
     pub fn new(unit: Unit, cap: Option<u64>) -> Self {
-        Self { unit, run: Node { cap, ..Node::default() }, ..Self::default() }
+        Self {
+            unit,
+            run: Node {
+                cap,
+                ..Node::default()
+            },
+            ..Self::default()
+        }
     }
 
-    /// Adds a task below its parent, or below the run. Its cap is at most what its parent has left: more would promise
-    /// what nobody can spend. The run's budget does not count, since it can be raised.
+    /// Adds a task below its parent, or below the run. Its cap is at most what its parent has left:
+    /// more would promise what nobody can spend. The run's budget does not count, since it can be
+    /// raised.
     pub fn add(&mut self, task: TaskId, parent: Option<TaskId>, cap: Option<u64>) {
-        let above = parent.as_ref().and_then(|parent| self.left_to_children(parent));
+        let above = parent
+            .as_ref()
+            .and_then(|parent| self.left_to_children(parent));
         let cap = cap.map(|cap| above.map_or(cap, |above| cap.min(above)));
-        self.tasks.insert(task, Node { cap, parent, ..Node::default() });
+        self.tasks.insert(
+            task,
+            Node {
+                cap,
+                parent,
+                ..Node::default()
+            },
+        );
     }
 
-    /// Returns what a task and its ancestors have left for a new child; `None` if none of them has a budget.
+    /// Returns what a task and its ancestors have left for a new child; `None` if none of them has
+    /// a budget.
     pub fn left_to_children(&self, parent: &TaskId) -> Option<u64> {
-        let named = self.lineage(parent).into_iter().filter(|(name, _)| name.is_some());
-        named.filter_map(|(_, node)| Some(node.left(node.cap?).saturating_sub(node.reserved))).min()
+        let named = self
+            .lineage(parent)
+            .into_iter()
+            .filter(|(name, _)| name.is_some());
+        named
+            .filter_map(|(_, node)| Some(node.left(node.cap?).saturating_sub(node.reserved)))
+            .min()
     }
 
     /// Gives a child its budget once more, of what its parent has left.
     pub fn renew(&mut self, task: &TaskId, tokens: u64) {
-        let Some(parent) = self.tasks.get(task).and_then(|node| node.parent.clone()) else { return };
-        let tokens = self.left_to_children(&parent).map_or(tokens, |above| tokens.min(above));
+        let Some(parent) = self.tasks.get(task).and_then(|node| node.parent.clone()) else {
+            return;
+        };
+        let tokens = self
+            .left_to_children(&parent)
+            .map_or(tokens, |above| tokens.min(above));
         if let Some(node) = self.tasks.get_mut(task)
             && let Some(cap) = &mut node.cap
         {
@@ -165,24 +198,37 @@ impl BudgetTree {
         }
     }
 
-    /// Reports whether a new attempt of a child gets more tokens than it has left, because its parent has them.
+    /// Reports whether a new attempt of a child gets more tokens than it has left, because its
+    /// parent has them.
     pub fn is_renewable(&self, task: &TaskId) -> bool {
-        let Some(node) = self.tasks.get(task) else { return false };
-        let (Some(cap), Some(parent)) = (node.cap, &node.parent) else { return false };
-        self.left_to_children(parent).is_none_or(|above| above > node.left(cap))
+        let Some(node) = self.tasks.get(task) else {
+            return false;
+        };
+        let (Some(cap), Some(parent)) = (node.cap, &node.parent) else {
+            return false;
+        };
+        self.left_to_children(parent)
+            .is_none_or(|above| above > node.left(cap))
     }
 
-    /// Reports whether the budget that leaves a task the least, apart from the run's, belongs to a task of the plan.
+    /// Reports whether the budget that leaves a task the least, apart from the run's, belongs to a
+    /// task of the plan.
     pub fn is_bound_by_plan(&self, task: &TaskId) -> bool {
-        let named = self.lineage(task).into_iter().filter(|(name, _)| name.is_some());
-        let least = named.filter_map(|(_, node)| Some((node.left(node.cap?), node))).min_by_key(|(left, _)| *left);
+        let named = self
+            .lineage(task)
+            .into_iter()
+            .filter(|(name, _)| name.is_some());
+        let least = named
+            .filter_map(|(_, node)| Some((node.left(node.cap?), node)))
+            .min_by_key(|(left, _)| *left);
         least.is_none_or(|(_, node)| node.parent.is_none())
     }
 
-    /// Decides whether a task may reserve this many tokens now; the first budget, from the task upwards, that can
-    /// never cover them refuses.
+    /// Decides whether a task may reserve this many tokens now; the first budget, from the task
+    /// upwards, that can never cover them refuses.
     ///
-    /// Waiting always ends: the requests before this one wait for open requests, and an open request ends.
+    /// Waiting always ends: the requests before this one wait for open requests, and an open
+    /// request ends.
     pub fn ask(&self, task: &TaskId, tokens: u64) -> Reservation {
         let mut reservation = Reservation::Fits;
         for (name, node) in self.lineage(task) {
@@ -200,31 +246,45 @@ impl BudgetTree {
                 });
             }
             let open = node.reserved.saturating_sub(self.own_request(task));
-            if tokens > left.saturating_sub(open).saturating_sub(self.claimed_before(task, name)) {
+            if tokens
+                > left
+                    .saturating_sub(open)
+                    .saturating_sub(self.claimed_before(task, name))
+            {
                 reservation = Reservation::Waits;
             }
         }
         reservation
     }
 
-    /// Returns how many tokens the descendants of a task can still use, what is reserved now not included; `None` if
-    /// no budget limits them.
+    /// Returns how many tokens the descendants of a task can still use, what is reserved now not
+    /// included; `None` if no budget limits them.
     pub fn left_for_children(&self, task: &TaskId) -> Option<u64> {
         let left = |node: &Node| Some(node.left(node.cap?).saturating_sub(node.reserved));
-        self.lineage(task).into_iter().filter_map(|(_, node)| left(node)).min()
+        self.lineage(task)
+            .into_iter()
+            .filter_map(|(_, node)| left(node))
+            .min()
     }
 
-    /// Reports whether the run's budget leaves less to a task than the budgets of the task and its ancestors.
+    /// Reports whether the run's budget leaves less to a task than the budgets of the task and its
+    /// ancestors.
     pub fn is_bound_by_run(&self, task: &TaskId) -> bool {
         let of_run = self.run.cap.map(|cap| self.run.left(cap));
-        let lineage = self.lineage(task).into_iter().filter(|(name, _)| name.is_some());
+        let lineage = self
+            .lineage(task)
+            .into_iter()
+            .filter(|(name, _)| name.is_some());
         let mut others = lineage.filter_map(|(_, node)| Some(node.left(node.cap?)));
         of_run.is_some_and(|of_run| others.all(|other| other > of_run))
     }
 
-    /// Reports whether any budget limits a task, so that its reservations reduce what others may use.
+    /// Reports whether any budget limits a task, so that its reservations reduce what others may
+    /// use.
     pub fn is_capped(&self, task: &TaskId) -> bool {
-        self.lineage(task).iter().any(|(_, node)| node.cap.is_some())
+        self.lineage(task)
+            .iter()
+            .any(|(_, node)| node.cap.is_some())
     }
 
     /// Changes the cap of the run.
@@ -234,7 +294,10 @@ impl BudgetTree {
 
     /// Returns the tokens of the task's request if it waits.
     pub fn waiting(&self, task: &TaskId) -> Option<u64> {
-        self.waiting.iter().find(|(other, _)| other == task).map(|(_, tokens)| *tokens)
+        self.waiting
+            .iter()
+            .find(|(other, _)| other == task)
+            .map(|(_, tokens)| *tokens)
     }
 
     /// Queues a request; one that waits already keeps its place.
@@ -257,19 +320,29 @@ impl BudgetTree {
         }
     }
 
-    /// Holds what a task's final report needs in every budget above it, if that is covered; a task that holds it
-    /// already keeps it. Nothing is held where no budget limits the task, and of money.
+    /// Holds what a task's final report needs in every budget above it, if that is covered; a task
+    /// that holds it already keeps it. Nothing is held where no budget limits the task, and of
+    /// money.
     pub fn hold(&mut self, task: &TaskId) {
         if self.unit == Unit::Money || self.held(task) > 0 {
             return;
         }
         let lineage = self.lineage(task);
-        let shares = lineage.iter().filter_map(|(_, node)| Some((node.cap?, node)));
+        let shares = lineage
+            .iter()
+            .filter_map(|(_, node)| Some((node.cap?, node)));
         let covered = shares.map(|(cap, node)| {
             let share = (cap / HELD_ONE_IN).saturating_sub(node.held);
-            share.min(node.left(cap).saturating_sub(node.reserved)).min(HAND_BACK_TOKENS)
+            share
+                .min(node.left(cap).saturating_sub(node.reserved))
+                .min(HAND_BACK_TOKENS)
         });
-        let Some(held) = covered.min().filter(|tokens| *tokens >= LEAST_HAND_BACK_TOKENS) else { return };
+        let Some(held) = covered
+            .min()
+            .filter(|tokens| *tokens >= LEAST_HAND_BACK_TOKENS)
+        else {
+            return;
+        };
         self.each_of_lineage(task, |node| node.held += held);
         if let Some(node) = self.tasks.get_mut(task) {
             node.own_held = held;
@@ -298,8 +371,8 @@ impl BudgetTree {
         }
     }
 
-    /// Decides whether a task may make its last request with this many tokens: from what is held for it, which never
-    /// waits for others.
+    /// Decides whether a task may make its last request with this many tokens: from what is held
+    /// for it, which never waits for others.
     pub fn ask_report(&self, task: &TaskId, tokens: u64) -> Reservation {
         match self.unit {
             Unit::Tokens if tokens <= self.held(task) => Reservation::Fits,
@@ -311,7 +384,9 @@ impl BudgetTree {
     pub fn settle(&mut self, task: &TaskId, used: u64) {
         self.release(task);
         if used > 0 {
-            self.each_of_lineage(task, |node| node.settled = node.settled.saturating_add(used));
+            self.each_of_lineage(task, |node| {
+                node.settled = node.settled.saturating_add(used)
+            });
         }
     }
 
@@ -319,7 +394,9 @@ impl BudgetTree {
     pub fn release(&mut self, task: &TaskId) {
         let open = self.own_request(task);
         if open > 0 {
-            self.each_of_lineage(task, |node| node.reserved = node.reserved.saturating_sub(open));
+            self.each_of_lineage(task, |node| {
+                node.reserved = node.reserved.saturating_sub(open)
+            });
             if let Some(node) = self.tasks.get_mut(task) {
                 node.own_request = 0;
             }
@@ -327,7 +404,8 @@ impl BudgetTree {
         self.waiting.retain(|(other, _)| other != task);
     }
 
-    /// Releases every reservation and empties the queue: the processes that made the requests have ended.
+    /// Releases every reservation and empties the queue: the processes that made the requests have
+    /// ended.
     pub fn release_all(&mut self) {
         let tasks: Vec<TaskId> = self.tasks.keys().cloned().collect();
         tasks.iter().for_each(|task| self.release(task));
@@ -337,10 +415,12 @@ impl BudgetTree {
         self.tasks.get(task).map_or(0, |node| node.own_request)
     }
 
-    /// Returns the tokens that requests waiting before this task's claim from one budget: a task's, or the run's.
+    /// Returns the tokens that requests waiting before this task's claim from one budget: a task's,
+    /// or the run's.
     fn claimed_before(&self, task: &TaskId, budget: Option<&TaskId>) -> u64 {
         let before = self.waiting.iter().take_while(|(other, _)| other != task);
-        let concerned = before.filter(|(other, _)| self.lineage(other).iter().any(|(name, _)| *name == budget));
+        let concerned =
+            before.filter(|(other, _)| self.lineage(other).iter().any(|(name, _)| *name == budget));
         concerned.map(|(_, tokens)| tokens).sum()
     }
 
@@ -370,7 +450,10 @@ impl BudgetTree {
 fn set_by(task: Option<&TaskId>, parent: Option<&TaskId>) -> String {
     match (task, parent) {
         (None, _) => String::new(),
-        (Some(_), None) => ". The plan sets this budget, so raising it takes a changed plan and a new run".to_owned(),
+        (Some(_), None) => {
+            ". The plan sets this budget, so raising it takes a changed plan and a new run"
+                .to_owned()
+        }
         (Some(task), Some(parent)) => format!(
             ". Agent {parent} set this budget when it spawned {task}, and can spawn an agent with a larger one; a retry \
              gives {task} as much again"
@@ -379,7 +462,11 @@ fn set_by(task: Option<&TaskId>, parent: Option<&TaskId>) -> String {
 }
 
 fn kept_back(tokens: u64) -> String {
-    if tokens == 0 { String::new() } else { format!(" and holds {tokens} for final reports") }
+    if tokens == 0 {
+        String::new()
+    } else {
+        format!(" and holds {tokens} for final reports")
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,10 @@ impl FromStr for Phase {
         match text {
             "plan" => Ok(Phase::Plan),
             "build" => Ok(Phase::Build),
-            _ => Err(UnknownWord { text: text.to_owned(), known: "plan, build" }),
+            _ => Err(UnknownWord {
+                text: text.to_owned(),
+                known: "plan, build",
+            }),
         }
     }
 }
@@ -53,7 +56,8 @@ impl Display for Phase {
     }
 }
 
-/// The key of a result: `agent|phase|hash|commit`, or what the caller gave. Never depends on a turn or an iteration.
+/// The key of a result: `agent|phase|hash|commit`, or what the caller gave. Never depends on a turn
+/// or an iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey(String);
 
@@ -77,7 +81,11 @@ impl CacheKey {
 
 /// Returns the agent of a key, in lower case: the first of these names that is set.
 pub fn agent_name(names: [Option<&str>; 3]) -> String {
-    let set = names.into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
+    let set = names
+        .into_iter()
+        .flatten()
+        .map(str::trim)
+        .find(|name| !name.is_empty());
     set.unwrap_or(NO_AGENT).to_lowercase()
 }
 
@@ -107,11 +115,14 @@ impl ContentHash {
     }
 }
 
-/// Reports whether the guard forbids to replay anything: the loop builds, and a line of its plan begins with an open
-/// box, so that a replay would pretend that work was done.
+/// Reports whether the guard forbids to replay anything: the loop builds, and a line of its plan
+/// begins with an open box, so that a replay would pretend that work was done.
 pub fn has_pending_tasks(phase: Phase, plan: &str) -> bool {
     let plan = plan.strip_prefix('\u{feff}').unwrap_or(plan);
-    phase == Phase::Build && plan.split(['\n', '\r']).any(|line| line.starts_with(OPEN_TASK))
+    phase == Phase::Build
+        && plan
+            .split(['\n', '\r'])
+            .any(|line| line.starts_with(OPEN_TASK))
 }
 
 /// The lists of what is never replayed.
@@ -135,7 +146,10 @@ pub struct CachedCall<'a> {
 impl NonCacheable {
     /// Parses the shipped list.
     pub fn shipped() -> NonCacheable {
-        let mut lists = NonCacheable { entries: Vec::new(), keyed: Vec::new() };
+        let mut lists = NonCacheable {
+            entries: Vec::new(),
+            keyed: Vec::new(),
+        };
         lists.add(SHIPPED);
         lists
     }
@@ -152,24 +166,32 @@ impl NonCacheable {
 
     /// Adds a project's list, which can make no exceptions; returns the lines that have no effect.
     pub fn add_of_project(&mut self, list: &str) -> Vec<String> {
-        let (exceptions, others): (Vec<&str>, Vec<&str>) = entries(list).partition(|line| line.starts_with(KEYED));
+        let (exceptions, others): (Vec<&str>, Vec<&str>) =
+            entries(list).partition(|line| line.starts_with(KEYED));
         self.entries.extend(others.into_iter().map(str::to_owned));
         exceptions.into_iter().map(str::to_owned).collect()
     }
 
     /// Returns the entry because of which a call is never replayed.
     ///
-    /// A command is read as loosely as a rule that denies: what cannot be understood counts as what an entry names.
+    /// A command is read as loosely as a rule that denies: what cannot be understood counts as what
+    /// an entry names.
     pub fn entry_for(&self, call: CachedCall<'_>) -> Option<&str> {
-        let is_exempt = |entry: &str| call.is_keyed && self.keyed.iter().any(|keyed| keyed == entry);
+        let is_exempt =
+            |entry: &str| call.is_keyed && self.keyed.iter().any(|keyed| keyed == entry);
         let runs = policy::runs(call.command);
         let names = |entry: &str| entry == call.tool || !call.command.is_empty() && runs(entry);
-        self.entries.iter().map(String::as_str).find(|entry| names(entry) && !is_exempt(entry))
+        self.entries
+            .iter()
+            .map(String::as_str)
+            .find(|entry| names(entry) && !is_exempt(entry))
     }
 }
 
 fn entries(list: &str) -> impl Iterator<Item = &str> {
-    let lines = list.lines().map(|line| line.split_once('#').map_or(line, |(line, _)| line).trim());
+    let lines = list
+        .lines()
+        .map(|line| line.split_once('#').map_or(line, |(line, _)| line).trim());
     lines.filter(|line| !line.is_empty())
 }
 
@@ -185,7 +207,10 @@ mod tests {
         assert_eq!(key.as_str(), "rovodev|build|5891b5b522d5df08|1a2b3c4");
         let unnamed = CacheKey::new(&agent_name([None; 3]), Phase::Plan, &prompt, NO_COMMIT);
         assert_eq!(unnamed.as_str(), "local|plan|5891b5b522d5df08|unknown");
-        assert_ne!(ContentHash::of_parts([&b"ab"[..], b"c"]), ContentHash::of_parts([&b"a"[..], b"bc"]));
+        assert_ne!(
+            ContentHash::of_parts([&b"ab"[..], b"c"]),
+            ContentHash::of_parts([&b"a"[..], b"bc"])
+        );
         assert_eq!(agent_name([Some("Cli"), Some("a"), Some("b")]), "cli");
     }
 
@@ -193,7 +218,11 @@ mod tests {
     fn the_guard_looks_for_lines_that_begin_with_an_open_box() {
         let table = [
             (Phase::Build, "# Plan\n- [ ] T1\n", true),
-            (Phase::Build, "- [x] T1\n  - [ ] indented\n* [ ] other\n", false),
+            (
+                Phase::Build,
+                "- [x] T1\n  - [ ] indented\n* [ ] other\n",
+                false,
+            ),
             (Phase::Build, "\u{feff}- [ ] T1\n", true),
             (Phase::Build, "# Plan\r- [x] T1\r- [ ] T2\r", true),
             (Phase::Build, "# Plan\r\n- [ ] T1\r\n", true),
@@ -209,14 +238,27 @@ mod tests {
     fn the_lists_decide_what_is_replayed() {
         let mut lists = NonCacheable::shipped();
         lists.add("my deploy # mine\n");
-        assert_eq!(lists.add_of_project("slow-check\nkeyed: git push\n"), ["keyed: git push"]);
+        assert_eq!(
+            lists.add_of_project("slow-check\nkeyed: git push\n"),
+            ["keyed: git push"]
+        );
         let table = [
             ("git", "git push origin main", false, Some("git push")),
             ("git", "git push", true, Some("git push")),
-            ("git", "cd x && git commit -m 'fix: it'", false, Some("git commit")),
+            (
+                "git",
+                "cd x && git commit -m 'fix: it'",
+                false,
+                Some("git commit"),
+            ),
             ("git", "git -C elsewhere push", false, Some("git push")),
             ("git", "git status", false, None),
-            ("acli", "acli rovodev invoke --prompt-file p", false, Some("acli rovodev invoke")),
+            (
+                "acli",
+                "acli rovodev invoke --prompt-file p",
+                false,
+                Some("acli rovodev invoke"),
+            ),
             ("rovodev", "acli rovodev invoke --prompt-file p", true, None),
             ("shellcheck", "shellcheck -e SC1091 a.sh", false, None),
             ("markdownlint", "markdownlint .", false, None),
@@ -227,7 +269,11 @@ mod tests {
             ("my", "my deployment", false, None),
         ];
         for (tool, command, is_keyed, expected) in table {
-            let call = CachedCall { tool, command, is_keyed };
+            let call = CachedCall {
+                tool,
+                command,
+                is_keyed,
+            };
             assert_eq!(lists.entry_for(call), expected, "{call:?}");
         }
     }

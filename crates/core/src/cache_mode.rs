@@ -33,18 +33,33 @@ pub enum CacheMode {
 }
 
 impl CacheMode {
-    /// Returns the mode that the environment asks for by `CACHE_MODE` and `CACHE_SKIP`, if any. Words that other
-    /// programs have for [`CacheMode::Use`] stand for it; [`CacheMode::foreign`] says so.
+    /// Returns the mode that the environment asks for by `CACHE_MODE` and `CACHE_SKIP`, if any.
+    /// Words that other programs have for [`CacheMode::Use`] stand for it; [`CacheMode::foreign`]
+    /// says so.
     ///
     /// # Errors
     /// Fails if a variable has an unknown value.
-    pub fn of_variables(mode: Option<&str>, skip: Option<&str>) -> Result<Option<CacheMode>, UnknownWord> {
-        let own = |text: &str| if OF_OTHERS.contains(&text) { Ok(CacheMode::Use) } else { text.parse() };
+    pub fn of_variables(
+        mode: Option<&str>,
+        skip: Option<&str>,
+    ) -> Result<Option<CacheMode>, UnknownWord> {
+        let own = |text: &str| {
+            if OF_OTHERS.contains(&text) {
+                Ok(CacheMode::Use)
+            } else {
+                text.parse()
+            }
+        };
         let mode = mode.map(own).transpose()?;
         let skips = match skip.map(str::to_ascii_lowercase).as_deref() {
             None | Some("" | "0" | "false") => false,
             Some("1" | "true") => true,
-            Some(other) => return Err(UnknownWord { text: other.to_owned(), known: "true, false" }),
+            Some(other) => {
+                return Err(UnknownWord {
+                    text: other.to_owned(),
+                    known: "true, false",
+                });
+            }
         };
         Ok(if skips { Some(CacheMode::Use) } else { mode })
     }
@@ -75,7 +90,10 @@ impl FromStr for CacheMode {
             "read" => Ok(CacheMode::Read),
             "write" => Ok(CacheMode::Write),
             "use" => Ok(CacheMode::Use),
-            _ => Err(UnknownWord { text: text.to_owned(), known: "off, read, write, use" }),
+            _ => Err(UnknownWord {
+                text: text.to_owned(),
+                known: "off, read, write, use",
+            }),
         }
     }
 }
@@ -107,12 +125,26 @@ mod tests {
             (None, Some(""), Ok(None)),
         ];
         for (mode, skip, expected) in table {
-            assert_eq!(CacheMode::of_variables(mode, skip), expected, "{mode:?} {skip:?}");
+            assert_eq!(
+                CacheMode::of_variables(mode, skip),
+                expected,
+                "{mode:?} {skip:?}"
+            );
         }
         let warnings = [None, Some("use"), Some("readwrite")].map(CacheMode::foreign);
-        assert_eq!(warnings, [None, None, Some("CACHE_MODE=readwrite is read as `use`".to_owned())]);
+        assert_eq!(
+            warnings,
+            [
+                None,
+                None,
+                Some("CACHE_MODE=readwrite is read as `use`".to_owned())
+            ]
+        );
         let wrong = CacheMode::of_variables(Some("all"), None).unwrap_err();
-        assert_eq!(wrong.to_string(), "`all` is not one of off, read, write, use");
+        assert_eq!(
+            wrong.to_string(),
+            "`all` is not one of off, read, write, use"
+        );
         assert!(CacheMode::of_variables(None, Some("maybe")).is_err());
     }
 }

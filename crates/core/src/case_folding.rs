@@ -1,9 +1,10 @@
 //! Which names are the same to a case-insensitive file system, or look the same to a reader.
 //!
-//! macOS and Windows take `Orchestrate.toml` and `orchestrate.toml` for one file; HFS+ ignores some invisible
-//! characters; NTFS ignores trailing dots and spaces, and has streams (`name:stream`) and short names
-//! (`ORCHES~1.TOM`). A file that is special under one name is special under all of them, on every system, since a
-//! branch can be checked out anywhere. [`crate::git_path`] covers further names of `.git` itself.
+//! macOS and Windows take `Orchestrate.toml` and `orchestrate.toml` for one file; HFS+ ignores some
+//! invisible characters; NTFS ignores trailing dots and spaces, and has streams (`name:stream`) and
+//! short names (`ORCHES~1.TOM`). A file that is special under one name is special under all of
+//! them, on every system, since a branch can be checked out anywhere. [`crate::git_path`] covers
+//! further names of `.git` itself.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -22,26 +23,37 @@ const SHORTENED: [&str; 9] = [
     ".gitmodules",
 ];
 
-/// Returns a key that is equal for texts that look alike: compatible forms composed (NFKC), case folded, invisible
-/// characters removed.
+/// Returns a key that is equal for texts that look alike: compatible forms composed (NFKC), case
+/// folded, invisible characters removed.
 pub fn folded(text: &str) -> String {
-    // Composing and folding take most of the time of reading a large plan, whose names are mostly ASCII.
+    // Composing and folding take most of the time of reading a large plan, whose names are mostly
+    // ASCII.
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let visible = text.chars().filter(|c| !is_invisible(*c));
-    let folded = visible.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    let folded = visible
+        .nfkc()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase);
     folded.nfkc().collect()
 }
 
 /// Returns a path with each part normalised as a case-insensitive file system would compare it.
 pub fn folded_path(path: &str) -> String {
-    path.split('/').map(folded_part).collect::<Vec<_>>().join("/")
+    path.split('/')
+        .map(folded_part)
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 fn folded_part(part: &str) -> String {
     let lower = folded(part);
-    let name = lower.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    let name = lower
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(['.', ' ']);
     if name.is_empty() {
         return lower;
     }
@@ -51,7 +63,9 @@ fn folded_part(part: &str) -> String {
 
 /// Reports whether a name is a short form that NTFS may give a long one.
 fn is_short_form(name: &str, long: &str) -> bool {
-    let Some((stem, rest)) = name.split_once('~') else { return false };
+    let Some((stem, rest)) = name.split_once('~') else {
+        return false;
+    };
     let bare = long.trim_start_matches('.');
     let (long_stem, ending) = bare.rsplit_once('.').unwrap_or((bare, ""));
     let (number, short_ending) = rest.split_once('.').unwrap_or((rest, ""));
@@ -70,8 +84,14 @@ mod tests {
 
     #[test]
     fn what_looks_alike_is_equal() {
-        let pairs =
-            [("T1", "t1"), ("É", "e\u{301}"), ("ﬁx", "FIX"), ("T１", "T1"), ("\u{212a}", "k"), ("a\u{3164}b", "ab")];
+        let pairs = [
+            ("T1", "t1"),
+            ("É", "e\u{301}"),
+            ("ﬁx", "FIX"),
+            ("T１", "T1"),
+            ("\u{212a}", "k"),
+            ("a\u{3164}b", "ab"),
+        ];
         for (one, two) in pairs {
             assert_eq!(folded(one), folded(two), "{one:?} {two:?}");
         }

@@ -43,19 +43,38 @@ impl std::fmt::Display for Caution {
 }
 
 impl RunState {
-    /// Returns what a person should look at before the result is landed: high risks and unverified claims of the work
-    /// that is part of it, in the run's order.
+    /// Returns what a person should look at before the result is landed: high risks and unverified
+    /// claims of the work that is part of it, in the run's order.
     pub fn cautions(&self) -> Vec<Caution> {
         let merged = self.newly_merged();
         let mut cautions = Vec::new();
         for record in merged.iter().filter_map(|task| self.task(task)) {
-            let mut add = |about| cautions.push(Caution { task: record.task.id.clone(), about });
+            let mut add = |about| {
+                cautions.push(Caution {
+                    task: record.task.id.clone(),
+                    about,
+                })
+            };
             if let Some(work) = record.compared() {
-                work.risks.iter().cloned().map(CautionAbout::Risk).for_each(&mut add);
-                work.weakened.iter().cloned().map(CautionAbout::Weakened).for_each(&mut add);
+                work.risks
+                    .iter()
+                    .cloned()
+                    .map(CautionAbout::Risk)
+                    .for_each(&mut add);
+                work.weakened
+                    .iter()
+                    .cloned()
+                    .map(CautionAbout::Weakened)
+                    .for_each(&mut add);
             }
-            let claims = self.ended_hand_back(record).map(|ended| ended.unverified).unwrap_or_default();
-            claims.into_iter().map(CautionAbout::Claim).for_each(&mut add);
+            let claims = self
+                .ended_hand_back(record)
+                .map(|ended| ended.unverified)
+                .unwrap_or_default();
+            claims
+                .into_iter()
+                .map(CautionAbout::Claim)
+                .for_each(&mut add);
             if record.state() == TaskState::NothingToDo && record.works_on_rest() {
                 add(CautionAbout::Rest);
             }

@@ -1,8 +1,9 @@
-//! What a command of an agent says about its work: whether it runs a check, whether its exit code is the check's, and
-//! whether it can have changed a file.
+//! What a command of an agent says about its work: whether it runs a check, whether its exit code
+//! is the check's, and whether it can have changed a file.
 //!
-//! This is a reading of plain lines, for what is shown of an agent's claims; it is no boundary. Where a line's meaning
-//! is not certain, it counts as one that may have changed files and that proves nothing.
+//! This is a reading of plain lines, for what is shown of an agent's claims; it is no boundary.
+//! Where a line's meaning is not certain, it counts as one that may have changed files and that
+//! proves nothing.
 
 /// The programs that run tests, with the words after them, of the usual ecosystems.
 const RUNNERS: [&[&str]; 44] = [
@@ -53,23 +54,58 @@ const RUNNERS: [&[&str]; 44] = [
 ];
 /// Options with which a program runs no test, though it ends with 0; `""` stands for every program.
 const RUNS_NOTHING: [(&str, &[&str]); 14] = [
-    ("", &["--help", "-h", "--version", "--dry-run", "--list", "--no-run"]),
+    (
+        "",
+        &[
+            "--help",
+            "-h",
+            "--version",
+            "--dry-run",
+            "--list",
+            "--no-run",
+        ],
+    ),
     ("bats", &["--count", "-c"]),
     ("ctest", &["-N", "--show-only"]),
     ("dotnet", &["--list-tests", "-t"]),
     ("go", &["-c", "-list", "-n"]),
     ("gradle", &["-m"]),
     ("jest", &["--listTests", "--showConfig"]),
-    ("make", &["-n", "--just-print", "--recon", "-q", "--question", "-t", "--touch"]),
+    (
+        "make",
+        &[
+            "-n",
+            "--just-print",
+            "--recon",
+            "-q",
+            "--question",
+            "-t",
+            "--touch",
+        ],
+    ),
     ("mvn", &["-DskipTests", "-Dmaven.test.skip"]),
     ("npm", &["--if-present"]),
-    ("phpunit", &["--list-tests", "--list-suites", "--list-groups"]),
+    (
+        "phpunit",
+        &["--list-tests", "--list-suites", "--list-groups"],
+    ),
     (
         "pytest",
-        &["--collect-only", "--co", "--setup-plan", "--setup-only", "--fixtures", "--fixtures-per-test", "--markers"],
+        &[
+            "--collect-only",
+            "--co",
+            "--setup-plan",
+            "--setup-only",
+            "--fixtures",
+            "--fixtures-per-test",
+            "--markers",
+        ],
     ),
     ("nox", &["-l", "--install-only"]),
-    ("tox", &["-l", "-a", "--listenvs", "--notest", "--showconfig"]),
+    (
+        "tox",
+        &["-l", "-a", "--listenvs", "--notest", "--showconfig"],
+    ),
 ];
 /// Subcommands of `cargo nextest` that run no test.
 const NEXTEST_RUNS_NOTHING: [&str; 4] = ["list", "archive", "show-config", "self"];
@@ -77,15 +113,24 @@ const NEXTEST_RUNS_NOTHING: [&str; 4] = ["list", "archive", "show-config", "self
 const ENDS_SHELL: [&str; 3] = ["exec", "exit", "return"];
 /// Programs that only read.
 const READING: [&str; 22] = [
-    "cat", "cd", "diff", "du", "echo", "file", "grep", "head", "hexdump", "ls", "nl", "pwd", "rg", "sleep", "stat",
-    "tail", "test", "tree", "true", "type", "wc", "which",
+    "cat", "cd", "diff", "du", "echo", "file", "grep", "head", "hexdump", "ls", "nl", "pwd", "rg",
+    "sleep", "stat", "tail", "test", "tree", "true", "type", "wc", "which",
 ];
 /// Subcommands of cargo that write only what they build.
 const CARGO_READING: [&str; 6] = ["build", "check", "clippy", "doc", "metadata", "tree"];
 /// Where what is written is no file of the work.
 const NO_FILES: [&str; 3] = ["/dev/null", "/dev/stderr", "/dev/stdout"];
 /// Subcommands of git that only read.
-const GIT_READING: [&str; 8] = ["blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"];
+const GIT_READING: [&str; 8] = [
+    "blame",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "rev-parse",
+    "show",
+    "status",
+];
 
 /// What is known of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,28 +163,49 @@ pub(crate) enum Changes {
 pub(crate) fn read(line: &str, checks: &[&str]) -> Reading {
     let line = line.trim();
     if checks.iter().any(|check| line == check.trim()) {
-        return Reading::Check { is_exact: true, changes: Changes::Never };
+        return Reading::Check {
+            is_exact: true,
+            changes: Changes::Never,
+        };
     }
     let parts = parts(line);
     let of_run = |part: &Part| checks.iter().any(|check| part.text == check.trim());
     let is_check = |part: &Part| of_run(part) || is_runner(&part.text);
-    let may_change = |part: &Part| writes(&part.text) || !(is_check(part) || only_reads(&part.text));
+    let may_change =
+        |part: &Part| writes(&part.text) || !(is_check(part) || only_reads(&part.text));
     let Some(at) = parts.iter().position(is_check) else {
-        return if parts.iter().any(may_change) { Reading::MayChange } else { Reading::Reads };
+        return if parts.iter().any(may_change) {
+            Reading::MayChange
+        } else {
+            Reading::Reads
+        };
     };
     let (before, from) = parts.split_at_checked(at).unwrap_or_default();
     let runs = |part: &Part| of_run(part) || !runs_nothing(&part.text);
-    // What follows a check may replace its exit code, except `&&`; what precedes it does not, unless it is left out.
-    let is_reached = before.last().is_none_or(|part| part.end != End::Or) && !before.iter().any(ends_shell);
+    // What follows a check may replace its exit code, except `&&`; what precedes it does not,
+    // unless it is left out.
+    let is_reached =
+        before.last().is_none_or(|part| part.end != End::Or) && !before.iter().any(ends_shell);
     let is_exact = is_reached
         && from.first().is_some_and(runs)
-        && from.iter().all(|part| matches!(part.end, End::And | End::Line));
-    let before = before.iter().filter(|part| may_change(part)).map(|part| match part.end {
-        End::And | End::Then | End::Line => Changes::Before,
-        End::Or | End::Other => Changes::After,
-    });
-    let during_or_after = from.iter().filter(|part| may_change(part)).map(|_| Changes::After);
-    let changes = before.chain(during_or_after).max().unwrap_or(Changes::Never);
+        && from
+            .iter()
+            .all(|part| matches!(part.end, End::And | End::Line));
+    let before = before
+        .iter()
+        .filter(|part| may_change(part))
+        .map(|part| match part.end {
+            End::And | End::Then | End::Line => Changes::Before,
+            End::Or | End::Other => Changes::After,
+        });
+    let during_or_after = from
+        .iter()
+        .filter(|part| may_change(part))
+        .map(|_| Changes::After);
+    let changes = before
+        .chain(during_or_after)
+        .max()
+        .unwrap_or(Changes::Never);
     Reading::Check { is_exact, changes }
 }
 
@@ -163,7 +229,8 @@ enum End {
     Line,
 }
 
-/// Divides a line at its operators; those in quotes are none, and neither is that of a redirection such as `2>&1`.
+/// Divides a line at its operators; those in quotes are none, and neither is that of a redirection
+/// such as `2>&1`.
 fn parts(line: &str) -> Vec<Part> {
     let (mut parts, mut text, mut quote, mut before) = (Vec::new(), String::new(), None, ' ');
     let mut rest = line.chars().peekable();
@@ -186,19 +253,28 @@ fn parts(line: &str) -> Vec<Part> {
             _ => None,
         };
         match end {
-            Some(end) => parts.push(Part { text: std::mem::take(&mut text).trim().to_owned(), end }),
+            Some(end) => parts.push(Part {
+                text: std::mem::take(&mut text).trim().to_owned(),
+                end,
+            }),
             None => text.push(c),
         }
         before = c;
     }
-    parts.push(Part { text: text.trim().to_owned(), end: End::Line });
+    parts.push(Part {
+        text: text.trim().to_owned(),
+        end: End::Line,
+    });
     parts.retain(|part| !part.text.is_empty());
     parts
 }
 
 /// Returns the words of a command after variables that are set for it.
 fn words(text: &str) -> Vec<&str> {
-    let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains(['/', '-']));
+    let is_setting = |word: &&str| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| !name.contains(['/', '-']))
+    };
     text.split_whitespace().skip_while(is_setting).collect()
 }
 
@@ -210,16 +286,25 @@ fn is_runner(text: &str) -> bool {
 /// Reports whether a program that runs tests runs none, because of its options.
 fn runs_nothing(text: &str) -> bool {
     let words = words(text);
-    let names =
-        |program: &str| words.iter().any(|word| word.rsplit('/').next().is_some_and(|name| is_of(name, program)));
+    let names = |program: &str| {
+        words.iter().any(|word| {
+            word.rsplit('/')
+                .next()
+                .is_some_and(|name| is_of(name, program))
+        })
+    };
     let has = |option: &&str| {
-        let with_value =
-            |word: &&str| word.strip_prefix(*option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+        let with_value = |word: &&str| {
+            word.strip_prefix(*option)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        };
         words.iter().any(with_value)
     };
     match words.as_slice() {
         ["cargo", "nextest", sub, ..] if NEXTEST_RUNS_NOTHING.contains(sub) => true,
-        _ => RUNS_NOTHING.iter().any(|(program, options)| names(program) && options.iter().any(has)),
+        _ => RUNS_NOTHING
+            .iter()
+            .any(|(program, options)| names(program) && options.iter().any(has)),
     }
 }
 
@@ -229,15 +314,18 @@ fn is_of(name: &str, program: &str) -> bool {
 }
 
 fn ends_shell(part: &Part) -> bool {
-    words(&part.text).first().is_some_and(|word| ENDS_SHELL.contains(word))
+    words(&part.text)
+        .first()
+        .is_some_and(|word| ENDS_SHELL.contains(word))
 }
 
 /// Reports whether a part may write a file by a redirection, or by a command within it.
 fn writes(text: &str) -> bool {
     let is_file = |target: &str| {
         let target = target.split_whitespace().next().unwrap_or_default();
-        let is_stream =
-            target.strip_prefix('&').is_some_and(|to| to.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+        let is_stream = target
+            .strip_prefix('&')
+            .is_some_and(|to| to.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
         let is_temporary = target.starts_with("/tmp/") && !target.contains("..");
         !(is_stream || is_temporary || NO_FILES.contains(&target))
     };
@@ -311,8 +399,14 @@ mod tests {
         let table = [
             ("cargo fmt; cargo test", check(true, Changes::Before)),
             ("cargo fmt && ./check.sh", check(true, Changes::Before)),
-            ("cargo test && sed -i s/a/b/ src/lib.rs", check(true, Changes::After)),
-            ("cargo fmt && cargo test && git checkout .", check(true, Changes::After)),
+            (
+                "cargo test && sed -i s/a/b/ src/lib.rs",
+                check(true, Changes::After),
+            ),
+            (
+                "cargo fmt && cargo test && git checkout .",
+                check(true, Changes::After),
+            ),
             ("cargo test | tee log", check(false, Changes::After)),
             ("cargo test > src/lib.rs", check(true, Changes::After)),
             ("cargo test -p $(cat name)", check(true, Changes::After)),
@@ -352,12 +446,21 @@ mod tests {
             let proves = matches!(read(line, &[]), Reading::Check { is_exact: true, .. });
             assert!(!proves, "{line}");
         }
-        let runs = ["pytest -n 4", "go test -count=1 ./...", "ctest -V", "cargo nextest run", "make test"];
+        let runs = [
+            "pytest -n 4",
+            "go test -count=1 ./...",
+            "ctest -V",
+            "cargo nextest run",
+            "make test",
+        ];
         for line in runs {
             assert_eq!(read(line, &[]), check(true, Changes::Never), "{line}");
         }
         // The user has chosen this one.
-        assert_eq!(read("cargo test --no-run", &["cargo test --no-run"]), check(true, Changes::Never));
+        assert_eq!(
+            read("cargo test --no-run", &["cargo test --no-run"]),
+            check(true, Changes::Never)
+        );
     }
 
     fn check(is_exact: bool, changes: Changes) -> Reading {

@@ -1,10 +1,12 @@
-//! How often a check is tried on one tree before its result counts: one that fails at random must cost no agent work.
+//! How often a check is tried on one tree before its result counts: one that fails at random must
+//! cost no agent work.
 //!
-//! A red check is tried again on the very tree (`verify_retries`). Red and green on one tree mean that the check is
-//! *flaky*: the tree counts as green, and no result of that check is evidence against work. Once a command has been
-//! seen flaky in a run, each red tree gets [`MORE_TRIES`] more tries. Before that, a merged tree that stays red has the
-//! branch that it was merged into tried once, which was green before: red there shows that the check is flaky, too.
-//! The results are facts; this module only counts them.
+//! A red check is tried again on the very tree (`verify_retries`). Red and green on one tree mean
+//! that the check is *flaky*: the tree counts as green, and no result of that check is evidence
+//! against work. Once a command has been seen flaky in a run, each red tree gets [`MORE_TRIES`]
+//! more tries. Before that, a merged tree that stays red has the branch that it was merged into
+//! tried once, which was green before: red there shows that the check is flaky, too. The results
+//! are facts; this module only counts them.
 
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{BlobId, Oid, TaskId};
 use crate::shared_map::{SharedMap, SharedSet};
 
-/// How many more tries a red tree gets once its check has been seen flaky in the run: with them, a check that fails at
-/// random 40% of the time is believed wrongly about once in a hundred times.
+/// How many more tries a red tree gets once its check has been seen flaky in the run: with them, a
+/// check that fails at random 40% of the time is believed wrongly about once in a hundred times.
 pub const MORE_TRIES: u32 = 3;
 
 /// The result of one try of a check on a tree.
@@ -126,7 +128,10 @@ pub(crate) struct Try<'a> {
 impl CheckResults {
     /// Adds a try on a tree that is checked out for that.
     pub(crate) fn add(&mut self, tried: Try<'_>) {
-        self.add_to(&Checked::Tree(tried.tree.clone(), tried.command.to_owned()), tried);
+        self.add_to(
+            &Checked::Tree(tried.tree.clone(), tried.command.to_owned()),
+            tried,
+        );
     }
 
     /// Adds a try of a task's own check, in its worktree.
@@ -134,10 +139,25 @@ impl CheckResults {
         self.add_to(&Checked::Work(task.clone()), tried);
     }
 
-    fn add_to(&mut self, checked: &Checked, Try { task, tree, command, result }: Try<'_>) {
-        self.tries.update(checked.clone(), |tries| tries.add(result));
+    fn add_to(
+        &mut self,
+        checked: &Checked,
+        Try {
+            task,
+            tree,
+            command,
+            result,
+        }: Try<'_>,
+    ) {
+        self.tries
+            .update(checked.clone(), |tries| tries.add(result));
         let tries = self.tries.get(checked);
-        let Some(red) = tries.filter(|tries| tries.green.is_some()).and_then(|tries| tries.red.last()) else { return };
+        let Some(red) = tries
+            .filter(|tries| tries.green.is_some())
+            .and_then(|tries| tries.red.last())
+        else {
+            return;
+        };
         let seen = FlakyCheck {
             task: task.cloned(),
             command: command.to_owned(),
@@ -145,7 +165,8 @@ impl CheckResults {
             exit: red.exit.clone(),
             output: red.output.clone(),
         };
-        let is_known = |known: &FlakyCheck| known.tree == seen.tree && known.command == seen.command;
+        let is_known =
+            |known: &FlakyCheck| known.tree == seen.tree && known.command == seen.command;
         if !self.flaky.iter().any(is_known) {
             self.commands.insert(seen.command.clone(), ());
             Arc::make_mut(&mut self.flaky).push(seen);
@@ -157,14 +178,17 @@ impl CheckResults {
         self.tries.remove(&Checked::Work(task.clone()));
     }
 
-    /// Forgets the tries of a check on a tree, since what made it fail may have been mended outside of the repository.
+    /// Forgets the tries of a check on a tree, since what made it fail may have been mended outside
+    /// of the repository.
     pub(crate) fn forget(&mut self, tree: &Oid, command: &str) {
-        self.tries.remove(&Checked::Tree(tree.clone(), command.to_owned()));
+        self.tries
+            .remove(&Checked::Tree(tree.clone(), command.to_owned()));
     }
 
     /// Returns the tries of a check on a tree.
     pub(crate) fn of(&self, tree: &Oid, command: &str) -> Option<&CheckTries> {
-        self.tries.get(&Checked::Tree(tree.clone(), command.to_owned()))
+        self.tries
+            .get(&Checked::Tree(tree.clone(), command.to_owned()))
     }
 
     /// Returns the tries of a task's own check on the work that it has handed over.
@@ -173,8 +197,15 @@ impl CheckResults {
     }
 
     /// Returns what tries of a check say, if a red check is tried again this often; with 0, never.
-    pub(crate) fn judge(&self, tries: Option<&CheckTries>, command: &str, retries: u32) -> TriedCheck {
-        let Some(tries) = tries else { return TriedCheck::Open };
+    pub(crate) fn judge(
+        &self,
+        tries: Option<&CheckTries>,
+        command: &str,
+        retries: u32,
+    ) -> TriedCheck {
+        let Some(tries) = tries else {
+            return TriedCheck::Open;
+        };
         let allowed = self.allowed(command, retries);
         if tries.green.is_some() {
             TriedCheck::Green
@@ -187,7 +218,11 @@ impl CheckResults {
 
     /// Returns how often a check may fail on one tree before its result counts.
     pub(crate) fn allowed(&self, command: &str, retries: u32) -> u32 {
-        let more = if retries > 0 && self.is_flaky(command) { MORE_TRIES } else { 0 };
+        let more = if retries > 0 && self.is_flaky(command) {
+            MORE_TRIES
+        } else {
+            0
+        };
         retries.saturating_add(more).saturating_add(1)
     }
 
@@ -217,14 +252,23 @@ mod tests {
     use super::*;
 
     fn result(passed: bool) -> VerifyResult {
-        VerifyResult { passed, exit: "exit code 1".to_owned(), output: "output".into() }
+        VerifyResult {
+            passed,
+            exit: "exit code 1".to_owned(),
+            output: "output".into(),
+        }
     }
 
     /// Returns the results of these tries, `+` or `-`, of the check `c` on a tree.
     fn tried(results: &mut CheckResults, tree: &str, tries: &str) -> &'static str {
         let tree = Oid::from(tree);
         for passed in tries.chars().map(|mark| mark == '+') {
-            results.add(Try { task: None, tree: &tree, command: "c", result: result(passed) });
+            results.add(Try {
+                task: None,
+                tree: &tree,
+                command: "c",
+                result: result(passed),
+            });
         }
         match results.judge(results.of(&tree, "c"), "c", 1) {
             TriedCheck::Open => "open",
@@ -235,25 +279,49 @@ mod tests {
 
     #[test]
     fn a_check_once_seen_flaky_gets_more_tries() {
-        let table = [("", "open"), ("-", "open"), ("+", "green"), ("--", "red"), ("-+", "green"), ("+-", "green")];
+        let table = [
+            ("", "open"),
+            ("-", "open"),
+            ("+", "green"),
+            ("--", "red"),
+            ("-+", "green"),
+            ("+-", "green"),
+        ];
         for (tries, expected) in table {
             let mut results = CheckResults::default();
             assert_eq!(tried(&mut results, "tree", tries), expected, "{tries}");
-            assert_eq!(results.is_flaky("c"), tries.contains('+') && tries.contains('-'), "{tries}");
+            assert_eq!(
+                results.is_flaky("c"),
+                tries.contains('+') && tries.contains('-'),
+                "{tries}"
+            );
         }
         let mut results = CheckResults::default();
         assert_eq!(tried(&mut results, "before", "--"), "red");
         tried(&mut results, "flaky", "-+");
         // It is open again, although it was judged before.
         assert_eq!(tried(&mut results, "before", ""), "open");
-        for (tries, expected) in [("--", "open"), ("---", "open"), ("----", "open"), ("-----", "red")] {
+        for (tries, expected) in [
+            ("--", "open"),
+            ("---", "open"),
+            ("----", "open"),
+            ("-----", "red"),
+        ] {
             assert_eq!(tried(&mut results, tries, tries), expected, "{tries}");
         }
         assert!(!results.is_flaky("another"));
         // Without retries nothing is tried again, whatever is known.
         let tree = Oid::from("-");
-        results.add(Try { task: None, tree: &tree, command: "c", result: result(false) });
-        assert_eq!(results.judge(results.of(&tree, "c"), "c", 0), TriedCheck::Red);
+        results.add(Try {
+            task: None,
+            tree: &tree,
+            command: "c",
+            result: result(false),
+        });
+        assert_eq!(
+            results.judge(results.of(&tree, "c"), "c", 0),
+            TriedCheck::Red
+        );
     }
 
     #[test]
@@ -262,7 +330,11 @@ mod tests {
         for tree in ["a", "b", "a"] {
             tried(&mut results, tree, "-+");
         }
-        let trees: Vec<&str> = results.unannounced().iter().map(|flaky| flaky.tree.as_str()).collect();
+        let trees: Vec<&str> = results
+            .unannounced()
+            .iter()
+            .map(|flaky| flaky.tree.as_str())
+            .collect();
         assert_eq!(trees, ["a", "b"]);
         results.announced();
         assert_eq!(results.unannounced().len(), 1);

@@ -17,8 +17,8 @@ pub const SPAWN_TOOL: &str = "spawn_child_agent";
 /// The tools that only an agent with children needs.
 pub const PARENTS_TOOLS: [&str; 2] = [SPAWN_TOOL, "terminate_agent"];
 
-/// The maximum number of agents that the agents of a run spawn, ended ones included: ten times what any plan for people
-/// needs, and few enough that an agent that spawns in a loop ends.
+/// The maximum number of agents that the agents of a run spawn, ended ones included: ten times what
+/// any plan for people needs, and few enough that an agent that spawns in a loop ends.
 pub const MAX_SPAWNED_PER_RUN: usize = 1_000;
 
 /// The maximum size in bytes of what a child is given beside its task: more belongs into a file.
@@ -43,7 +43,8 @@ pub struct AskedChild {
     pub context: Option<BlobId>,
     /// What its role allows.
     pub of_role: Authority,
-    /// What the parent's role allows, which holds for a parent of the plan; a child has an authority of its own.
+    /// What the parent's role allows, which holds for a parent of the plan; a child has an
+    /// authority of its own.
     pub of_parents_role: Option<Authority>,
     /// The canonical names of the tools that it is to have; `None` for all that it may have.
     pub tools: Option<BTreeSet<String>>,
@@ -71,7 +72,8 @@ pub struct AgentHandle {
     pub role: String,
     /// Its tools.
     pub tools: Vec<String>,
-    /// The tokens that it may use at most; `None` if only the budgets of its parent and of the run limit it.
+    /// The tokens that it may use at most; `None` if only the budgets of its parent and of the run
+    /// limit it.
     pub budget: Option<u64>,
 }
 
@@ -112,16 +114,27 @@ impl KeptWork {
     }
 }
 
-/// Returns the task of an assignment in free text: its first line is the title, and the rest are the details. A title
-/// that is too long is cut, and the details repeat it.
+/// Returns the task of an assignment in free text: its first line is the title, and the rest are
+/// the details. A title that is too long is cut, and the details repeat it.
 pub fn assigned(text: &str) -> Task {
     let mut lines = text.trim().lines();
     let first = shown(lines.next().unwrap_or_default().trim());
     let is_long = first.chars().count() > MAX_TITLE_CHARS;
     let details = if is_long { text.trim().lines() } else { lines };
     let details: Vec<String> = details.map(|line| line.trim_end().to_owned()).collect();
-    let title = if is_long { format!("{}…", first.chars().take(MAX_TITLE_CHARS).collect::<String>()) } else { first };
-    Task { title, details, ..Task::default() }
+    let title = if is_long {
+        format!(
+            "{}…",
+            first.chars().take(MAX_TITLE_CHARS).collect::<String>()
+        )
+    } else {
+        first
+    };
+    Task {
+        title,
+        details,
+        ..Task::default()
+    }
 }
 
 #[cfg(test)]
@@ -131,10 +144,17 @@ mod tests {
     #[test]
     fn an_assignment_has_a_title_and_details() {
         let long = "word ".repeat(40);
-        let cut = format!("{}…", long.chars().take(MAX_TITLE_CHARS).collect::<String>());
+        let cut = format!(
+            "{}…",
+            long.chars().take(MAX_TITLE_CHARS).collect::<String>()
+        );
         let table: [(&str, &str, &[&str]); 5] = [
             ("  Write it.\n", "Write it.", &[]),
-            ("Write it.\n\n- in src\n  - well  \n", "Write it.", &["", "- in src", "  - well"]),
+            (
+                "Write it.\n\n- in src\n  - well  \n",
+                "Write it.",
+                &["", "- in src", "  - well"],
+            ),
             ("", "", &[]),
             (&long, &cut, &[long.trim()]),
             ("a\u{202e}b", "a\\u{202e}b", &[]),

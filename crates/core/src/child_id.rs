@@ -1,4 +1,5 @@
-//! The id of a child that gets none from its parent: words of its task, so that its branch says what it is for.
+//! The id of a child that gets none from its parent: words of its task, so that its branch says
+//! what it is for.
 
 use crate::ids::TaskId;
 use crate::invisible::is_invisible;
@@ -9,8 +10,10 @@ const MAX_CHARS: usize = 24;
 /// The id of a child whose task has no word.
 const NO_WORDS: &str = "agent";
 /// Words that say nothing about a task.
-const FILLERS: [&str; 15] =
-    ["a", "an", "and", "by", "for", "from", "in", "into", "it", "of", "on", "please", "the", "to", "with"];
+const FILLERS: [&str; 15] = [
+    "a", "an", "and", "by", "for", "from", "in", "into", "it", "of", "on", "please", "the", "to",
+    "with",
+];
 /// Names that mean something else than an agent where agents are named.
 const RESERVED: [&str; 15] = [
     "all",
@@ -30,11 +33,14 @@ const RESERVED: [&str; 15] = [
     "user",
 ];
 
-/// Returns an id made of the words of a task, valid and not taken: `refactor_database`, then `refactor_database_2`.
+/// Returns an id made of the words of a task, valid and not taken: `refactor_database`, then
+/// `refactor_database_2`.
 pub(crate) fn child_id(task: &str, is_taken: impl Fn(&TaskId) -> bool) -> TaskId {
     let stem = stem(task);
     let numbered = (2_u64..).map(|number| with_number(&stem, number));
-    let mut candidates = std::iter::once(stem.clone()).chain(numbered).map(TaskId::new);
+    let mut candidates = std::iter::once(stem.clone())
+        .chain(numbered)
+        .map(TaskId::new);
     let free = candidates.find(|id| is_possible(id.as_str()) && !is_taken(id));
     // There are more numbers than tasks.
     free.unwrap_or_default()
@@ -49,18 +55,28 @@ fn is_possible(id: &str) -> bool {
 fn stem(task: &str) -> String {
     let lower = task.to_lowercase();
     let is_letter = |c: char| c.is_alphanumeric() && !is_invisible(c);
-    let words: Vec<&str> = lower.split(|c| !is_letter(c)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = lower
+        .split(|c| !is_letter(c))
+        .filter(|word| !word.is_empty())
+        .collect();
     let telling = words.iter().copied().filter(|word| !FILLERS.contains(word));
     let mut stem = joined(telling);
     if stem.is_empty() {
         stem = joined(words.into_iter());
     }
-    if stem.is_empty() { NO_WORDS.to_owned() } else { stem }
+    if stem.is_empty() {
+        NO_WORDS.to_owned()
+    } else {
+        stem
+    }
 }
 
 /// Joins words while they fit; the first one is cut if it is too long by itself.
 fn joined<'w>(mut words: impl Iterator<Item = &'w str>) -> String {
-    let mut joined = words.next().map(|word| first_chars(word, MAX_CHARS)).unwrap_or_default();
+    let mut joined = words
+        .next()
+        .map(|word| first_chars(word, MAX_CHARS))
+        .unwrap_or_default();
     for word in words {
         let longer = format!("{joined}_{word}");
         if !fits(&longer, MAX_CHARS) {
@@ -106,11 +122,17 @@ mod tests {
     fn ids_are_the_words_of_the_task() {
         let table = [
             ("Refactor the database", "refactor_database"),
-            ("Refactor the database layer to use a pool", "refactor_database_layer"),
+            (
+                "Refactor the database layer to use a pool",
+                "refactor_database_layer",
+            ),
             ("Fix `login()` in src/auth.rs", "fix_login_src_auth_rs"),
             ("  -- T2: Parse!!! ", "t2_parse"),
             ("2 fixes", "2_fixes"),
-            ("Internationalisationalizations everywhere", "internationalisationaliz"),
+            (
+                "Internationalisationalizations everywhere",
+                "internationalisationaliz",
+            ),
             ("to the", "to_the"),
             ("", "agent"),
             ("…—!", "agent"),
@@ -136,16 +158,29 @@ mod tests {
     #[test]
     fn a_taken_id_gets_a_number() {
         let mut taken = BTreeSet::new();
-        let ids = ["Refactor the database layer", "refactor database LAYER", "Refactor a database layer"].map(|task| {
+        let ids = [
+            "Refactor the database layer",
+            "refactor database LAYER",
+            "Refactor a database layer",
+        ]
+        .map(|task| {
             let id = child_id(task, |id| taken.contains(id));
             taken.insert(id.clone());
             id.to_string()
         });
-        assert_eq!(ids, ["refactor_database_layer", "refactor_database_laye_2", "refactor_database_laye_3"]);
+        assert_eq!(
+            ids,
+            [
+                "refactor_database_layer",
+                "refactor_database_laye_2",
+                "refactor_database_laye_3"
+            ]
+        );
     }
 
     proptest! {
-        /// Whatever the task is called, its id is valid, short, new, and a branch's name as it is if it is ASCII.
+        /// Whatever the task is called, its id is valid, short, new, and a branch's name as it is
+        /// if it is ASCII.
         #[test]
         fn every_title_yields_a_valid_id(titles in proptest::collection::vec("\\PC{0,60}|integration|[a-z ]{0,9}", 1..9)) {
             let mut taken: BTreeSet<TaskId> = BTreeSet::new();

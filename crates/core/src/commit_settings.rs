@@ -13,8 +13,8 @@ pub struct CommitSettings {
     /// Globs over paths that the user takes into commits whatever they look like.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Globs over paths that the repository takes although they look like scratch files; what looks like a secret
-    /// stays out, since a repository cannot widen what its user allows.
+    /// Globs over paths that the repository takes although they look like scratch files; what looks
+    /// like a secret stays out, since a repository cannot widen what its user allows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_scratch: Vec<String>,
 }

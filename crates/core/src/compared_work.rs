@@ -60,6 +60,12 @@ impl ComparedWork {
     pub fn new(tree: Oid, mut files: Vec<ChangedPath>) -> Self {
         let omitted = files.len().saturating_sub(MAX_CHANGED_PATHS);
         files.truncate(MAX_CHANGED_PATHS);
-        Self { tree, files, omitted, risks: Vec::new(), weakened: Vec::new() }
+        Self {
+            tree,
+            files,
+            omitted,
+            risks: Vec::new(),
+            weakened: Vec::new(),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The conversation between an agent and a model, independent of any provider.
 //!
-//! A reply keeps the provider's own blocks beside ours ([`RawBlocks`]): they are replayed verbatim to the same
-//! provider and model, and dropped for any other, since signatures are not portable.
+//! A reply keeps the provider's own blocks beside ours ([`RawBlocks`]): they are replayed verbatim
+//! to the same provider and model, and dropped for any other, since signatures are not portable.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -141,7 +141,13 @@ impl ToolAnswer {
     /// Creates the answer to a call that failed, entirely in our own words.
     pub fn failed(call_id: &CallId, note: impl Into<String>) -> Self {
         let note = note.into();
-        Self { call_id: call_id.clone(), text: note.clone(), note, is_error: true, same_again: SameAgain::Repeats }
+        Self {
+            call_id: call_id.clone(),
+            text: note.clone(),
+            note,
+            is_error: true,
+            same_again: SameAgain::Repeats,
+        }
     }
 
     /// Returns the answer as the model reads it: other parties' text in a block, our own after it.
@@ -155,7 +161,11 @@ impl ToolAnswer {
             (material, "") => self.block(material),
             (material, note) => format!("{}\n{note}", self.block(material)),
         };
-        ToolResult { call_id: self.call_id.clone(), text, is_error: self.is_error }
+        ToolResult {
+            call_id: self.call_id.clone(),
+            text,
+            is_error: self.is_error,
+        }
     }
 
     fn block(&self, material: &str) -> String {
@@ -182,14 +192,16 @@ pub struct ModelReply {
 /// The maximum length of a call's id in bytes: longer than any that providers generate.
 const MAX_ID_BYTES: usize = 256;
 
-/// The maximum length of a called tool's name in characters: providers reject longer ones when they are sent back.
+/// The maximum length of a called tool's name in characters: providers reject longer ones when they
+/// are sent back.
 const MAX_NAME_CHARS: usize = 64;
 
 impl ModelReply {
-    /// Returns the reply with the ids and names of its calls bounded in length, whichever model made it.
+    /// Returns the reply with the ids and names of its calls bounded in length, whichever model
+    /// made it.
     ///
-    /// They appear in every request, so without a bound one call could fill an agent's whole context. A call whose
-    /// name was cut is answered as a call of an unknown tool.
+    /// They appear in every request, so without a bound one call could fill an agent's whole
+    /// context. A call whose name was cut is answered as a call of an unknown tool.
     #[must_use]
     pub fn bounded(mut self, turn: u32) -> Self {
         for (at, call) in self.tool_calls.iter_mut().enumerate() {
@@ -266,24 +278,38 @@ mod tests {
             is_error: false,
             same_again: SameAgain::Repeats,
         };
-        let number = |line: &str| line.len() == "<data-123456789abc>".len() && line.starts_with("<data-");
+        let number =
+            |line: &str| line.len() == "<data-123456789abc>".len() && line.starts_with("<data-");
         let shown = |line: &str| match line {
             line if number(line) => "<data>".to_owned(),
             line if line.starts_with("</data-") => "</data>".to_owned(),
             line => line.to_owned(),
         };
-        answer.render().text.lines().map(shown).collect::<Vec<_>>().join("\n")
+        answer
+            .render()
+            .text
+            .lines()
+            .map(shown)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
-    /// Requests are kept in journals: older ones must stay readable, and a request that follows no return is written
-    /// as before.
+    /// Requests are kept in journals: older ones must stay readable, and a request that follows no
+    /// return is written as before.
     #[test]
     fn an_origin_names_a_return_only_if_there_is_one() {
         let written = r#"{"task":"T1","turn":2}"#;
-        let origin = Origin { task: "T1".into(), turn: 2, returned: None };
+        let origin = Origin {
+            task: "T1".into(),
+            turn: 2,
+            returned: None,
+        };
         assert_eq!(serde_json::from_str::<Origin>(written).unwrap(), origin);
         assert_eq!(serde_json::to_string(&origin).unwrap(), written);
-        let origin = Origin { returned: Some(ReturnCause::RunCheck), ..origin };
+        let origin = Origin {
+            returned: Some(ReturnCause::RunCheck),
+            ..origin
+        };
         let written = r#"{"task":"T1","turn":2,"returned":"run_check"}"#;
         assert_eq!(serde_json::to_string(&origin).unwrap(), written);
         assert_eq!(serde_json::from_str::<Origin>(written).unwrap(), origin);
@@ -291,8 +317,15 @@ mod tests {
 
     #[test]
     fn ids_and_names_are_bounded() {
-        let call = |id: &str, name: &str| ToolCall { id: id.into(), name: name.to_owned(), arguments: Value::Null };
-        let raw = Some(RawBlocks { model: "m".to_owned(), blocks: Vec::new() });
+        let call = |id: &str, name: &str| ToolCall {
+            id: id.into(),
+            name: name.to_owned(),
+            arguments: Value::Null,
+        };
+        let raw = Some(RawBlocks {
+            model: "m".to_owned(),
+            blocks: Vec::new(),
+        });
         let reply = |tool_calls| ModelReply {
             text: String::new(),
             tool_calls,
@@ -305,16 +338,27 @@ mod tests {
         let kept = vec![fine.clone(), call("c2", &"x".repeat(64)), call("c3", "")];
         assert_eq!(reply(kept.clone()).bounded(3), reply(kept));
         let bounded = reply(vec![fine.clone(), call(&long, &long)]).bounded(3);
-        assert_eq!(bounded.tool_calls, [fine, call("call_3_2", &"x".repeat(64))]);
+        assert_eq!(
+            bounded.tool_calls,
+            [fine, call("call_3_2", &"x".repeat(64))]
+        );
         assert_eq!(bounded.raw, None);
     }
 
     #[test]
     fn our_own_words_stand_outside_the_block() {
         for (text, note, expected) in [
-            ("out\n[exit code 0, 0.1 s]", "[exit code 0, 0.1 s]", "<data>\nout\n</data>\n[exit code 0, 0.1 s]"),
+            (
+                "out\n[exit code 0, 0.1 s]",
+                "[exit code 0, 0.1 s]",
+                "<data>\nout\n</data>\n[exit code 0, 0.1 s]",
+            ),
             // Text in which a command imitates its own end is the command's.
-            ("[exit code 0]\n[exit code 1]", "[exit code 1]", "<data>\n[exit code 0]\n</data>\n[exit code 1]"),
+            (
+                "[exit code 0]\n[exit code 1]",
+                "[exit code 1]",
+                "<data>\n[exit code 0]\n</data>\n[exit code 1]",
+            ),
             ("all of it", "", "<data>\nall of it\n</data>"),
             // The control: what is ours alone stands in no block.
             ("ours", "ours", "ours"),

@@ -13,7 +13,8 @@ const MAX_REASON: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EgressDecision {
-    /// The host and the port, as the program wrote them; a user and a password before them are left out.
+    /// The host and the port, as the program wrote them; a user and a password before them are left
+    /// out.
     pub asked: String,
     /// The canonical host; `None` if what was asked for names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,28 +50,52 @@ impl EgressDecision {
     /// Creates the decision to let a program connect.
     pub fn allowed(asked: &str, host: String, port: u16, rule: String) -> EgressDecision {
         let host = Some(host);
-        EgressDecision { asked: brief(asked), host, port: Some(port), allowed: true, rule, reason: None }
+        EgressDecision {
+            asked: brief(asked),
+            host,
+            port: Some(port),
+            allowed: true,
+            rule,
+            reason: None,
+        }
     }
 
     /// Creates the decision about what names no host.
-    pub fn refused(asked: &str, rule: impl Into<String>, reason: impl Into<String>) -> EgressDecision {
+    pub fn refused(
+        asked: &str,
+        rule: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> EgressDecision {
         let (rule, reason): (String, String) = (rule.into(), reason.into());
         let reason = Some(crate::truncate(&reason, MAX_REASON));
-        EgressDecision { asked: brief(asked), host: None, port: None, allowed: false, rule, reason }
+        EgressDecision {
+            asked: brief(asked),
+            host: None,
+            port: None,
+            allowed: false,
+            rule,
+            reason,
+        }
     }
 
     /// Returns the same decision about this host.
     #[must_use]
     pub fn about(self, host: String, port: u16) -> EgressDecision {
-        EgressDecision { host: Some(host), port: Some(port), ..self }
+        EgressDecision {
+            host: Some(host),
+            port: Some(port),
+            ..self
+        }
     }
 }
 
-/// Returns what was asked for, without a user and a password, without characters that would not show, and at a bounded
-/// length.
+/// Returns what was asked for, without a user and a password, without characters that would not
+/// show, and at a bounded length.
 fn brief(asked: &str) -> String {
     let asked = crate::invisible::shown(asked);
-    let asked = asked.rsplit_once('@').map_or(asked.clone(), |(_, host)| format!("…@{host}"));
+    let asked = asked
+        .rsplit_once('@')
+        .map_or(asked.clone(), |(_, host)| format!("…@{host}"));
     crate::truncate(&asked, MAX_ASKED)
 }
 
@@ -88,7 +113,10 @@ mod tests {
         ];
         for (asked, expected) in table {
             assert_eq!(EgressDecision::refused(asked, "r", "why").asked, expected);
-            assert_eq!(EgressDecision::allowed(asked, "h".to_owned(), 443, "r".to_owned()).asked, expected);
+            assert_eq!(
+                EgressDecision::allowed(asked, "h".to_owned(), 443, "r".to_owned()).asked,
+                expected
+            );
         }
     }
 

@@ -1,5 +1,6 @@
-//! Decides what happens after a tool's call has failed, by the class of the failure; and when a class of tools, or what
-//! a call reaches, is out of order. Values only: the clock and the waiting belong to the executor.
+//! Decides what happens after a tool's call has failed, by the class of the failure; and when a
+//! class of tools, or what a call reaches, is out of order. Values only: the clock and the waiting
+//! belong to the executor.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ const MOST_RETRIES: u32 = 2;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// How much longer the second time limit of a call is than the first.
 pub const LONGER: u32 = 2;
-/// How many calls have to fail one after another, retries included as one, before what they need is out of order.
+/// How many calls have to fail one after another, retries included as one, before what they need is
+/// out of order.
 const OUT_OF_ORDER_AFTER: u32 = 3;
 /// How long calls that need what is out of order are refused before one may try again.
 pub const PROBE_AFTER: Duration = Duration::from_secs(30);
@@ -44,7 +46,8 @@ pub struct FailedCall {
     pub failure: Failure,
     /// How often it was run again already.
     pub retries: u32,
-    /// Whether running it twice has the effect of running it once: it reads, or it has changed nothing.
+    /// Whether running it twice has the effect of running it once: it reads, or it has changed
+    /// nothing.
     pub is_repeatable: bool,
     /// Whether a longer time limit is allowed, and the agent has not set the limit itself.
     pub can_be_longer: bool,
@@ -76,26 +79,46 @@ pub enum Reaction {
 impl FailedCall {
     /// Decides what happens now.
     pub fn reaction(self) -> Reaction {
-        let Self { failure, retries, is_repeatable, can_be_longer, has_alternative, may_ask, .. } = self;
-        let otherwise = if has_alternative { Reaction::UseAlternative } else { Reaction::Return };
+        let Self {
+            failure,
+            retries,
+            is_repeatable,
+            can_be_longer,
+            has_alternative,
+            may_ask,
+            ..
+        } = self;
+        let otherwise = if has_alternative {
+            Reaction::UseAlternative
+        } else {
+            Reaction::Return
+        };
         match failure {
-            Failure::TimedOut if retries == 0 && is_repeatable && can_be_longer => Reaction::RunLonger,
+            Failure::TimedOut if retries == 0 && is_repeatable && can_be_longer => {
+                Reaction::RunLonger
+            }
             // What may have had half of its effect must not have it again in another way.
             Failure::TimedOut | Failure::Network if !is_repeatable => Reaction::Return,
-            Failure::Network | Failure::Unavailable => self.wait().map_or(otherwise, Reaction::RunAgain),
+            Failure::Network | Failure::Unavailable => {
+                self.wait().map_or(otherwise, Reaction::RunAgain)
+            }
             Failure::TimedOut | Failure::Absent => otherwise,
             Failure::Refused | Failure::Forbidden if has_alternative => Reaction::UseAlternative,
             Failure::Forbidden if may_ask => Reaction::AskPerson,
-            Failure::Repairable | Failure::Refused | Failure::Forbidden | Failure::Broken | Failure::Interrupted => {
-                Reaction::Return
-            }
+            Failure::Repairable
+            | Failure::Refused
+            | Failure::Forbidden
+            | Failure::Broken
+            | Failure::Interrupted => Reaction::Return,
         }
     }
 
-    /// Returns the time before the next try; `None` if there is to be none. One before the time that the remote side
-    /// asks for would be refused as well, and would count against us.
+    /// Returns the time before the next try; `None` if there is to be none. One before the time
+    /// that the remote side asks for would be refused as well, and would count against us.
     fn wait(self) -> Option<Duration> {
-        let own = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(self.retries)).min(self.longest_wait);
+        let own = FIRST_WAIT
+            .saturating_mul(2_u32.saturating_pow(self.retries))
+            .min(self.longest_wait);
         let wait = self.asked_wait.map_or(own, |asked| asked.max(own));
         (self.retries < MOST_RETRIES && wait <= self.longest_wait).then_some(wait)
     }
@@ -106,13 +129,14 @@ impl FailedCall {
 pub enum Lacking {
     /// What all tools of the class need, such as the sandbox.
     Class,
-    /// What the call reaches, such as a host. That of one says nothing about others: whoever writes a page chooses the
-    /// hosts of its links.
+    /// What the call reaches, such as a host. That of one says nothing about others: whoever writes
+    /// a page chooses the hosts of its links.
     Reached,
 }
 
 impl Failure {
-    /// Returns what the failure shows to be out of order; `None` if it says nothing about other calls.
+    /// Returns what the failure shows to be out of order; `None` if it says nothing about other
+    /// calls.
     pub fn shows(self) -> Option<Lacking> {
         match self {
             Failure::Unavailable => Some(Lacking::Class),
@@ -128,8 +152,8 @@ impl Failure {
     }
 }
 
-/// Whether one thing that calls need is available: after several failures of it, calls are refused at once, except for
-/// one from time to time that tries it.
+/// Whether one thing that calls need is available: after several failures of it, calls are refused
+/// at once, except for one from time to time that tries it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// How many calls in a row found that it is not available.
@@ -141,8 +165,8 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns how long from now calls are refused, zero while one is trying it; `None` if a call may run. One may try
-    /// again after the given time, by a clock that never goes back.
+    /// Returns how long from now calls are refused, zero while one is trying it; `None` if a call
+    /// may run. One may try again after the given time, by a clock that never goes back.
     pub fn refusal(&self, now: Duration, probe_after: Duration) -> Option<Duration> {
         let waited = now.saturating_sub(self.failed_at);
         match self.is_out_of_order() {
@@ -160,7 +184,11 @@ impl Health {
     /// Notes how a call ended: whether what it needs was available.
     pub fn ended(&mut self, was_available: bool, now: Duration) {
         self.is_probed = false;
-        self.failures = if was_available { 0 } else { self.failures.saturating_add(1) };
+        self.failures = if was_available {
+            0
+        } else {
+            self.failures.saturating_add(1)
+        };
         self.failed_at = now;
     }
 
@@ -193,32 +221,74 @@ mod tests {
         asked_wait: None,
         longest_wait: Duration::from_secs(30),
     };
-    const REPEATABLE: FailedCall = FailedCall { is_repeatable: true, ..PLAIN };
-    const LIMITED: FailedCall = FailedCall { failure: Failure::TimedOut, can_be_longer: true, ..REPEATABLE };
+    const REPEATABLE: FailedCall = FailedCall {
+        is_repeatable: true,
+        ..PLAIN
+    };
+    const LIMITED: FailedCall = FailedCall {
+        failure: Failure::TimedOut,
+        can_be_longer: true,
+        ..REPEATABLE
+    };
 
     fn again(milliseconds: u64) -> Reaction {
         Reaction::RunAgain(Duration::from_millis(milliseconds))
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
     #[test]
     fn each_class_of_failure_has_its_strategy() {
-        use Failure::{Absent, Broken, Forbidden, Interrupted, Network, Refused, Repairable, TimedOut, Unavailable};
+        use Failure::{
+            Absent, Broken, Forbidden, Interrupted, Network, Refused, Repairable, TimedOut,
+            Unavailable,
+        };
         use Reaction::{AskPerson, Return, RunLonger, UseAlternative};
         let of = |failure, call: FailedCall| FailedCall { failure, ..call };
-        let with = |call: FailedCall| FailedCall { has_alternative: true, ..call };
+        let with = |call: FailedCall| FailedCall {
+            has_alternative: true,
+            ..call
+        };
         let after = |retries, call: FailedCall| FailedCall { retries, ..call };
         let asked = |seconds, call: FailedCall| {
             let asked_wait = Some(Duration::from_secs(seconds));
-            FailedCall { failure: Network, asked_wait, ..call }
+            FailedCall {
+                failure: Network,
+                asked_wait,
+                ..call
+            }
         };
         let table = [
             (LIMITED, RunLonger),
             (after(1, LIMITED), Return),
             (after(1, with(LIMITED)), UseAlternative),
-            (FailedCall { is_repeatable: false, ..LIMITED }, Return),
-            (FailedCall { is_repeatable: false, ..with(LIMITED) }, Return),
-            (FailedCall { can_be_longer: false, ..LIMITED }, Return),
-            (FailedCall { can_be_longer: false, ..with(LIMITED) }, UseAlternative),
+            (
+                FailedCall {
+                    is_repeatable: false,
+                    ..LIMITED
+                },
+                Return,
+            ),
+            (
+                FailedCall {
+                    is_repeatable: false,
+                    ..with(LIMITED)
+                },
+                Return,
+            ),
+            (
+                FailedCall {
+                    can_be_longer: false,
+                    ..LIMITED
+                },
+                Return,
+            ),
+            (
+                FailedCall {
+                    can_be_longer: false,
+                    ..with(LIMITED)
+                },
+                UseAlternative,
+            ),
             (of(Network, REPEATABLE), again(500)),
             (of(Network, after(1, REPEATABLE)), again(1000)),
             (of(Network, after(2, REPEATABLE)), Return),
@@ -231,7 +301,13 @@ mod tests {
             (asked(31, REPEATABLE), Return),
             (asked(31, with(REPEATABLE)), UseAlternative),
             (asked(1, PLAIN), Return),
-            (FailedCall { longest_wait: Duration::ZERO, ..of(Network, REPEATABLE) }, again(0)),
+            (
+                FailedCall {
+                    longest_wait: Duration::ZERO,
+                    ..of(Network, REPEATABLE)
+                },
+                again(0),
+            ),
             // Nothing ran, so nothing can have its effect twice.
             (of(Unavailable, PLAIN), again(500)),
             (of(Unavailable, after(2, PLAIN)), Return),
@@ -241,9 +317,36 @@ mod tests {
             (of(Refused, PLAIN), Return),
             (of(Refused, with(PLAIN)), UseAlternative),
             (of(Forbidden, PLAIN), Return),
-            (of(Forbidden, FailedCall { may_ask: true, ..PLAIN }), AskPerson),
-            (of(Forbidden, FailedCall { may_ask: true, ..with(PLAIN) }), UseAlternative),
-            (of(Refused, FailedCall { may_ask: true, ..PLAIN }), Return),
+            (
+                of(
+                    Forbidden,
+                    FailedCall {
+                        may_ask: true,
+                        ..PLAIN
+                    },
+                ),
+                AskPerson,
+            ),
+            (
+                of(
+                    Forbidden,
+                    FailedCall {
+                        may_ask: true,
+                        ..with(PLAIN)
+                    },
+                ),
+                UseAlternative,
+            ),
+            (
+                of(
+                    Refused,
+                    FailedCall {
+                        may_ask: true,
+                        ..PLAIN
+                    },
+                ),
+                Return,
+            ),
             (of(Repairable, with(REPEATABLE)), Return),
             (of(Broken, with(REPEATABLE)), Return),
             (of(Interrupted, with(REPEATABLE)), Return),
@@ -289,10 +392,21 @@ mod tests {
 
     #[test]
     fn only_what_all_tools_of_a_class_need_counts_for_the_class() {
-        use Failure::{Absent, Broken, Forbidden, Interrupted, Network, Refused, Repairable, TimedOut, Unavailable};
+        use Failure::{
+            Absent, Broken, Forbidden, Interrupted, Network, Refused, Repairable, TimedOut,
+            Unavailable,
+        };
         assert_eq!(Unavailable.shows(), Some(Lacking::Class));
         assert_eq!(Network.shows(), Some(Lacking::Reached));
-        for failure in [Absent, Broken, Forbidden, Interrupted, Refused, Repairable, TimedOut] {
+        for failure in [
+            Absent,
+            Broken,
+            Forbidden,
+            Interrupted,
+            Refused,
+            Repairable,
+            TimedOut,
+        ] {
             assert_eq!(failure.shows(), None, "{failure:?}");
         }
     }

@@ -1,10 +1,11 @@
-//! Which paths git accepts into a tree, decided as git does with `core.protectHFS` and `core.protectNTFS` on.
+//! Which paths git accepts into a tree, decided as git does with `core.protectHFS` and
+//! `core.protectNTFS` on.
 //!
-//! A part of a path may mean `.git` to a file system other than the current one: HFS+ ignores case and some invisible
-//! characters; NTFS ignores case, trailing dots and spaces, and has short names (`git~1`) and streams
-//! (`.git::$INDEX_ALLOCATION`). Git's `verify_path` (read-cache.c) covers them all, and paths that it rejects must
-//! never be stored, read or written here. The file tools and the staging of worktrees both use this module, so that
-//! they cannot disagree.
+//! A part of a path may mean `.git` to a file system other than the current one: HFS+ ignores case
+//! and some invisible characters; NTFS ignores case, trailing dots and spaces, and has short names
+//! (`git~1`) and streams (`.git::$INDEX_ALLOCATION`). Git's `verify_path` (read-cache.c) covers
+//! them all, and paths that it rejects must never be stored, read or written here. The file tools
+//! and the staging of worktrees both use this module, so that they cannot disagree.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,7 +14,8 @@ use crate::invisible::shown;
 /// The short name that NTFS gives `.gitmodules` if the usual ones are taken: a hash of the name.
 const MODULES_HASHED: &[u8] = b"gi7eba";
 
-/// Reports whether git accepts a path with `/` separators into a tree; links named `.gitmodules` are rejected too.
+/// Reports whether git accepts a path with `/` separators into a tree; links named `.gitmodules`
+/// are rejected too.
 pub fn is_storable(path: &[u8], is_link: bool) -> bool {
     let mut starts_part = true;
     for (at, byte) in path.iter().enumerate() {
@@ -29,13 +31,16 @@ pub fn is_storable(path: &[u8], is_link: bool) -> bool {
     !starts_part
 }
 
-/// Returns a path as text for a record: unchanged if it is UTF-8, else with each other byte escaped as `\xNN`, so
-/// that different paths stay different.
+/// Returns a path as text for a record: unchanged if it is UTF-8, else with each other byte escaped
+/// as `\xNN`, so that different paths stay different.
 pub fn text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         text.push_str(chunk.valid());
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
     }
     text
 }
@@ -71,7 +76,8 @@ pub fn is_git_name(part: &str) -> bool {
     !matches!(part, "" | "." | "..") && !is_storable(part.as_bytes(), false)
 }
 
-/// Reports whether git accepts the first part of a path; it looks past the part's end where NTFS does.
+/// Reports whether git accepts the first part of a path; it looks past the part's end where NTFS
+/// does.
 fn is_possible_part(path: &[u8], is_link: bool) -> bool {
     let part = path.split(|byte| *byte == b'/').next().unwrap_or_default();
     let lower = part.to_ascii_lowercase();
@@ -83,13 +89,22 @@ fn is_possible_part(path: &[u8], is_link: bool) -> bool {
     !is_refused && !is_ntfs_alias(path, is_link)
 }
 
-/// Reports whether HFS+ takes a part for `name`; like git, this stops at the first malformed character.
+/// Reports whether HFS+ takes a part for `name`; like git, this stops at the first malformed
+/// character.
 fn is_hfs_alias(part: &[u8], name: &[u8]) -> bool {
-    let chunk = part.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
+    let chunk = part
+        .utf8_chunks()
+        .next()
+        .map(|chunk| chunk.valid())
+        .unwrap_or_default();
     let mut letters = chunk.chars().take_while(|c| !matches!(c, '\u{fffe}' | '\u{ffff}')).filter(
         |c| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'),
     );
-    let is_begun = name.iter().all(|byte| letters.next().is_some_and(|c| c.eq_ignore_ascii_case(&char::from(*byte))));
+    let is_begun = name.iter().all(|byte| {
+        letters
+            .next()
+            .is_some_and(|c| c.eq_ignore_ascii_case(&char::from(*byte)))
+    });
     is_begun && letters.next().is_none()
 }
 
@@ -110,16 +125,22 @@ fn is_ntfs_modules(path: &[u8]) -> bool {
         Some([b'1'..=b'4', rest @ ..]) => Some(rest),
         _ => None,
     };
-    long.or_else(short).or_else(|| behind_hashed_short_name(path)).is_some_and(|rest| ends(rest, b":"))
+    long.or_else(short)
+        .or_else(|| behind_hashed_short_name(path))
+        .is_some_and(|rest| ends(rest, b":"))
 }
 
-/// Returns the rest after a short name of eight letters: the beginning of the hashed name, `~` and a number.
+/// Returns the rest after a short name of eight letters: the beginning of the hashed name, `~` and
+/// a number.
 fn behind_hashed_short_name(path: &[u8]) -> Option<&[u8]> {
     let (name, rest) = path.split_at_checked(8)?;
     let tilde = name.iter().position(|byte| *byte == b'~')?;
     let (begin, number) = (name.get(..tilde)?, name.get(tilde + 1..)?);
-    let is_begin = MODULES_HASHED.get(..tilde).is_some_and(|hashed| begin.eq_ignore_ascii_case(hashed));
-    let is_number = number.first().is_some_and(|digit| *digit != b'0') && number.iter().all(u8::is_ascii_digit);
+    let is_begin = MODULES_HASHED
+        .get(..tilde)
+        .is_some_and(|hashed| begin.eq_ignore_ascii_case(hashed));
+    let is_number =
+        number.first().is_some_and(|digit| *digit != b'0') && number.iter().all(u8::is_ascii_digit);
     (is_begin && is_number).then_some(rest)
 }
 
@@ -158,7 +179,17 @@ mod tests {
         for alias in aliases {
             assert!(is_git_name(alias), "{alias:?}");
         }
-        for name in [".gitignore", ".github", "git~2", "x.git", "git", ".gi\u{200b}t", "..git", "a\rb", ".gitmodules"] {
+        for name in [
+            ".gitignore",
+            ".github",
+            "git~2",
+            "x.git",
+            "git",
+            ".gi\u{200b}t",
+            "..git",
+            "a\rb",
+            ".gitmodules",
+        ] {
             assert!(!is_git_name(name), "{name:?}");
         }
     }
@@ -189,7 +220,10 @@ mod tests {
     fn names_that_are_no_utf8_stay_two() {
         use std::os::unix::ffi::OsStrExt as _;
         let path = |bytes: &'static [u8]| text(Path::new(std::ffi::OsStr::from_bytes(bytes)));
-        assert_eq!([path(b"caf\xe9"), path(b"caf\xe8"), path(b"a\nb")], ["caf\\xe9", "caf\\xe8", "a\nb"]);
+        assert_eq!(
+            [path(b"caf\xe9"), path(b"caf\xe8"), path(b"a\nb")],
+            ["caf\\xe9", "caf\\xe8", "a\nb"]
+        );
         assert_eq!(path("é/\u{fffd}".as_bytes()), "é/\u{fffd}");
     }
 

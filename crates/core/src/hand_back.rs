@@ -1,7 +1,9 @@
-//! What a task hands back to its parent and to people: one value, from the agent's words and from the facts.
+//! What a task hands back to its parent and to people: one value, from the agent's words and from
+//! the facts.
 //!
-//! The agent gives a summary and open questions. Everything else follows from what was recorded, and so does whether
-//! the agent's claims hold: a claim that the facts do not bear out is shown with the reason.
+//! The agent gives a summary and open questions. Everything else follows from what was recorded,
+//! and so does whether the agent's claims hold: a claim that the facts do not bear out is shown
+//! with the reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +69,9 @@ pub enum Doubt {
         exit: String,
     },
     /// The exit code of the command is not that of a check that ran.
-    #[error("the result of `{command}` is not known: its exit code is not that of a check that ran")]
+    #[error(
+        "the result of `{command}` is not known: its exit code is not that of a check that ran"
+    )]
     UnknownResult {
         /// The command.
         command: String,
@@ -106,8 +110,16 @@ impl UnverifiedClaim {
 
 impl std::fmt::Display for UnverifiedClaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let why: Vec<String> = self.why.iter().map(|doubt| shown(&doubt.to_string())).collect();
-        let said = if self.said.is_empty() { "done".to_owned() } else { shown(&self.said) };
+        let why: Vec<String> = self
+            .why
+            .iter()
+            .map(|doubt| shown(&doubt.to_string()))
+            .collect();
+        let said = if self.said.is_empty() {
+            "done".to_owned()
+        } else {
+            shown(&self.said)
+        };
         write!(f, "\"{said}\": {}", why.join("; "))
     }
 }
@@ -173,7 +185,10 @@ pub struct HandBack {
     pub children: Vec<ChildOutcome>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde requires"
+)]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -198,14 +213,22 @@ impl Outcome {
 
     /// Reports whether the agent had used up what it needs.
     pub fn is_at_limit(self) -> bool {
-        matches!(self, Self::OutOfTurns | Self::OutOfTokens | Self::OutOfMoney | Self::OutOfTime)
+        matches!(
+            self,
+            Self::OutOfTurns | Self::OutOfTokens | Self::OutOfMoney | Self::OutOfTime
+        )
     }
 
     /// Returns the outcome of a task.
     pub fn of(record: &TaskRecord) -> Self {
         match record.state() {
-            TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting => Self::Working,
-            TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged => Self::Done,
+            TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting => {
+                Self::Working
+            }
+            TaskState::Committed
+            | TaskState::Verified
+            | TaskState::AwaitingReview
+            | TaskState::Merged => Self::Done,
             TaskState::NothingToDo => Self::NothingToDo,
             TaskState::Conflicted => Self::NotMerged,
             TaskState::Skipped => Self::Skipped,
@@ -231,11 +254,19 @@ impl RunState {
     /// Returns what a task hands back.
     pub fn hand_back(&self, record: &TaskRecord) -> HandBack {
         let outcome = Outcome::of(record);
-        let report = if outcome == Outcome::Working { "" } else { record.summary().trim() };
+        let report = if outcome == Outcome::Working {
+            ""
+        } else {
+            record.summary().trim()
+        };
         let children = self.children(&record.task.id);
-        let children =
-            children.map(|child| ChildOutcome { agent_id: child.task.id.clone(), outcome: Outcome::of(child) });
-        let (files, omitted_files) = record.compared().map_or((&[][..], 0), |work| (&work.files[..], work.omitted));
+        let children = children.map(|child| ChildOutcome {
+            agent_id: child.task.id.clone(),
+            outcome: Outcome::of(child),
+        });
+        let (files, omitted_files) = record
+            .compared()
+            .map_or((&[][..], 0), |work| (&work.files[..], work.omitted));
         HandBack {
             agent_id: record.task.id.clone(),
             outcome,
@@ -268,37 +299,58 @@ impl RunState {
 
 /// Returns what the facts say of work without a report.
 fn without_report(record: &TaskRecord, files: usize) -> String {
-    let tool = record.last_tool().map(|tool| format!(", the last call was of {tool}")).unwrap_or_default();
-    format!("no report: {} replies{tool}, {files} files changed", record.turns())
+    let tool = record
+        .last_tool()
+        .map(|tool| format!(", the last call was of {tool}"))
+        .unwrap_or_default();
+    format!(
+        "no report: {} replies{tool}, {files} files changed",
+        record.turns()
+    )
 }
 
 /// Returns the existing tests that are changed or deleted; new ones only add.
 fn changed_tests<'f>(files: impl IntoIterator<Item = &'f ChangedPath>) -> Vec<String> {
-    files.into_iter().filter(|file| file.changes_test()).map(|file| file.path.clone()).collect()
+    files
+        .into_iter()
+        .filter(|file| file.changes_test())
+        .map(|file| file.path.clone())
+        .collect()
 }
 
 impl TaskRecord {
-    /// Returns the claims of a report that the facts do not bear out. Work that has ended claims to be done, unless its
-    /// agent had reached a limit.
+    /// Returns the claims of a report that the facts do not bear out. Work that has ended claims to
+    /// be done, unless its agent had reached a limit.
     pub fn unverified_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
-        self.held_claims(report).into_iter().map(|(claim, _)| claim).collect()
+        self.held_claims(report)
+            .into_iter()
+            .map(|(claim, _)| claim)
+            .collect()
     }
 
-    /// Returns why a role that is strict about claims refuses a report: it does not say what it claims, or the facts do
-    /// not bear out what it lists. What only its prose seems to claim is named beside that, but is no reason by itself,
-    /// since prose can be misread.
+    /// Returns why a role that is strict about claims refuses a report: it does not say what it
+    /// claims, or the facts do not bear out what it lists. What only its prose seems to claim is
+    /// named beside that, but is no reason by itself, since prose can be misread.
     pub fn refused_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
         let mut held = self.held_claims(report);
         if !self.is_command() && !has_claims_line(report) {
-            let missing =
-                UnverifiedClaim { claim: ClaimKind::Done, said: String::new(), why: vec![Doubt::NoClaimsLine] };
+            let missing = UnverifiedClaim {
+                claim: ClaimKind::Done,
+                said: String::new(),
+                why: vec![Doubt::NoClaimsLine],
+            };
             held.push((missing, true));
         }
         let is_refused = held.iter().any(|(_, counts)| *counts);
-        if is_refused { held.into_iter().map(|(claim, _)| claim).collect() } else { Vec::new() }
+        if is_refused {
+            held.into_iter().map(|(claim, _)| claim).collect()
+        } else {
+            Vec::new()
+        }
     }
 
-    /// Returns the claims that the facts do not bear out, each with whether it is more than a reading of prose.
+    /// Returns the claims that the facts do not bear out, each with whether it is more than a
+    /// reading of prose.
     fn held_claims(&self, report: &str) -> Vec<(UnverifiedClaim, bool)> {
         if self.is_command() {
             return Vec::new();
@@ -306,19 +358,40 @@ impl TaskRecord {
         let made = claims(report);
         let undeclared = || self.undeclared_tests(report);
         let mut held = Vec::new();
-        if !made.iter().any(|claim| claim.kind == ClaimKind::Done) && self.reached_limit().is_none() {
+        if !made.iter().any(|claim| claim.kind == ClaimKind::Done) && self.reached_limit().is_none()
+        {
             let why = undeclared().into_iter().collect();
-            held.push((UnverifiedClaim { claim: ClaimKind::Done, said: String::new(), why }, true));
+            held.push((
+                UnverifiedClaim {
+                    claim: ClaimKind::Done,
+                    said: String::new(),
+                    why,
+                },
+                true,
+            ));
         }
         held.extend(made.into_iter().map(|claim| {
             let why = match claim.kind {
                 ClaimKind::Done => {
                     let is_empty = self.changed_files().is_empty() && self.delivers_changes();
-                    is_empty.then_some(Doubt::NoChanges).into_iter().chain(undeclared()).collect()
+                    is_empty
+                        .then_some(Doubt::NoChanges)
+                        .into_iter()
+                        .chain(undeclared())
+                        .collect()
                 }
-                ClaimKind::Verified | ClaimKind::TestsPass => self.doubt_of_check().into_iter().collect(),
+                ClaimKind::Verified | ClaimKind::TestsPass => {
+                    self.doubt_of_check().into_iter().collect()
+                }
             };
-            (UnverifiedClaim { claim: claim.kind, said: claim.said, why }, claim.listed)
+            (
+                UnverifiedClaim {
+                    claim: claim.kind,
+                    said: claim.said,
+                    why,
+                },
+                claim.listed,
+            )
         }));
         held.retain(|(claim, _)| !claim.why.is_empty());
         held
@@ -329,32 +402,41 @@ impl TaskRecord {
         self.compared().map_or(&[], |work| &work.files)
     }
 
-    /// Returns the doubt about tests that are changed although the report does not name them. What its children changed
-    /// was theirs to name.
+    /// Returns the doubt about tests that are changed although the report does not name them. What
+    /// its children changed was theirs to name.
     fn undeclared_tests(&self, report: &str) -> Option<Doubt> {
         let is_named = |path: &String| {
             let name = path.rsplit('/').next().unwrap_or(path);
             report.contains(path.as_str()) || report.contains(name)
         };
-        let own = self.changed_files().iter().filter(|file| !self.childrens_tests().contains(file));
-        let files: Vec<String> = changed_tests(own).into_iter().filter(|path| !is_named(path)).collect();
+        let own = self
+            .changed_files()
+            .iter()
+            .filter(|file| !self.childrens_tests().contains(file));
+        let files: Vec<String> = changed_tests(own)
+            .into_iter()
+            .filter(|path| !is_named(path))
+            .collect();
         (!files.is_empty()).then_some(Doubt::TestsChanged { files })
     }
 
-    /// Reports whether the task has handed over changes, or that it has none although its agent was to make some.
+    /// Reports whether the task has handed over changes, or that it has none although its agent was
+    /// to make some.
     fn delivers_changes(&self) -> bool {
         self.state() == TaskState::NothingToDo || self.commit().is_some()
     }
 
-    /// Returns what speaks against a claim that a check passes. The run's own check of the very work decides, and is
-    /// waited for.
+    /// Returns what speaks against a claim that a check passes. The run's own check of the very
+    /// work decides, and is waited for.
     fn doubt_of_check(&self) -> Option<Doubt> {
         let failed = |receipt: &CheckReceipt| {
             let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
             Doubt::CheckFailed { command, exit }
         };
         let is_current = |receipt: &&CheckReceipt| !receipt.outdated;
-        let of_run = |receipt: &&CheckReceipt| receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree();
+        let of_run = |receipt: &&CheckReceipt| {
+            receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree()
+        };
         match self.verify() {
             Verify::Passed => return None,
             Verify::Failed => {
@@ -362,21 +444,34 @@ impl TaskRecord {
                     return Some(failed(receipt));
                 }
             }
-            Verify::None if self.task.verify.is_some() && self.reached_limit().is_none() => return None,
+            Verify::None if self.task.verify.is_some() && self.reached_limit().is_none() => {
+                return None;
+            }
             Verify::None => {}
         }
-        let own = || self.checks().iter().rev().filter(|receipt| receipt.by == CheckedBy::Agent);
+        let own = || {
+            self.checks()
+                .iter()
+                .rev()
+                .filter(|receipt| receipt.by == CheckedBy::Agent)
+        };
         let newest = match own().find(is_current) {
             Some(current) => current,
             None => match own().next() {
-                Some(old) => return Some(Doubt::Outdated { command: old.command.clone() }),
+                Some(old) => {
+                    return Some(Doubt::Outdated {
+                        command: old.command.clone(),
+                    });
+                }
                 None => return Some(Doubt::NoCheck),
             },
         };
         match newest.verdict {
             CheckVerdict::Passed | CheckVerdict::Flaky => None,
             CheckVerdict::Failed => Some(failed(newest)),
-            CheckVerdict::Unknown => Some(Doubt::UnknownResult { command: newest.command.clone() }),
+            CheckVerdict::Unknown => Some(Doubt::UnknownResult {
+                command: newest.command.clone(),
+            }),
         }
     }
 }

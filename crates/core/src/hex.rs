@@ -4,7 +4,11 @@
 pub fn hex(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(bytes.len().saturating_mul(2));
     for byte in bytes {
-        digits.extend([byte >> 4, byte & 0xf].into_iter().filter_map(|digit| char::from_digit(digit.into(), 16)));
+        digits.extend(
+            [byte >> 4, byte & 0xf]
+                .into_iter()
+                .filter_map(|digit| char::from_digit(digit.into(), 16)),
+        );
     }
     digits
 }

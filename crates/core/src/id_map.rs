@@ -1,8 +1,8 @@
 //! A map from the ids of a run's tasks, whose copies share what they have in common.
 //!
-//! It is found where an id belongs by a hash of its text: to compare numbers costs much less than to compare texts, a
-//! dozen of which are between the root of a map of a thousand tasks and an entry. Entries are never removed, so ids
-//! whose hashes are equal can use the numbers that follow.
+//! It is found where an id belongs by a hash of its text: to compare numbers costs much less than
+//! to compare texts, a dozen of which are between the root of a map of a thousand tasks and an
+//! entry. Entries are never removed, so ids whose hashes are equal can use the numbers that follow.
 
 use std::fmt;
 
@@ -21,7 +21,9 @@ pub(crate) struct IdMap<V> {
 
 impl<V> Default for IdMap<V> {
     fn default() -> Self {
-        Self { entries: SharedMap::default() }
+        Self {
+            entries: SharedMap::default(),
+        }
     }
 }
 
@@ -38,7 +40,8 @@ impl<V> IdMap<V> {
 
     /// Returns the entry of an id.
     pub(crate) fn get_key_value(&self, id: &TaskId) -> Option<(&TaskId, &V)> {
-        self.find_from(hash(id), id).map(|(_, (id, value))| (id, value))
+        self.find_from(hash(id), id)
+            .map(|(_, (id, value))| (id, value))
     }
 
     /// Reports whether there is an entry of an id.
@@ -56,8 +59,8 @@ impl<V> IdMap<V> {
         self.iter().map(|(id, _)| id)
     }
 
-    /// Returns the entry of an id, with the number under which it is stored: the first from its hash on that no other
-    /// id has.
+    /// Returns the entry of an id, with the number under which it is stored: the first from its
+    /// hash on that no other id has.
     fn find_from(&self, hash: u64, id: &TaskId) -> Option<(u64, &(TaskId, V))> {
         let mut slot = hash;
         loop {
@@ -97,7 +100,11 @@ impl<V: Clone> IdMap<V> {
 
     fn insert_from(&mut self, hash: u64, id: TaskId, value: V) {
         let mut slot = hash;
-        while self.entries.get(&slot).is_some_and(|(other, _)| *other != id) {
+        while self
+            .entries
+            .get(&slot)
+            .is_some_and(|(other, _)| *other != id)
+        {
             slot = slot.wrapping_add(1);
         }
         self.entries.insert(slot, (id, value));
@@ -105,11 +112,14 @@ impl<V: Clone> IdMap<V> {
 }
 
 fn hash(id: &TaskId) -> u64 {
-    id.as_str().bytes().fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+    id.as_str().bytes().fold(BASIS, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+    })
 }
 
 impl<V: PartialEq> PartialEq for IdMap<V> {
-    /// Compares the entries; where ids with equal hashes are stored depends on the order of insertion.
+    /// Compares the entries; where ids with equal hashes are stored depends on the order of
+    /// insertion.
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().all(|(id, value)| other.get(id) == Some(value))
     }
@@ -159,7 +169,8 @@ mod tests {
             prop_assert!(!map.contains_key(&"other".into()));
         }
 
-        /// Ids whose hashes are equal, or follow each other, are kept apart, in whatever order they come.
+        /// Ids whose hashes are equal, or follow each other, are kept apart, in whatever order they
+        /// come.
         #[test]
         fn equal_hashes_are_no_equal_ids(ids in prop::collection::btree_set(0..40_u32, 1..30), few in 1..4_u64) {
             let id = |number: &u32| TaskId::new(format!("T{number}"));

@@ -1,7 +1,8 @@
 //! Identifiers, each its own type, so that a task cannot be passed where a commit is meant.
 //!
-//! Branch and worktree names follow from ids alone ([`TaskId::branch_component`]), so recovery finds
-//! what exists instead of making it again. The mapping is injective: two ids never share a name.
+//! Branch and worktree names follow from ids alone ([`TaskId::branch_component`]), so recovery
+//! finds what exists instead of making it again. The mapping is injective: two ids never share a
+//! name.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -63,11 +64,13 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// One run: `r-` and lower-case letters and digits (never a valid task id, see [`RunId::is_run_id`]).
+    /// One run: `r-` and lower-case letters and digits (never a valid task id, see
+    /// [`RunId::is_run_id`]).
     RunId
 }
 text_id! {
-    /// One task of a plan or a spawned one; at most [`TaskId::MAX_BYTES`] bytes, unique within its run.
+    /// One task of a plan or a spawned one; at most [`TaskId::MAX_BYTES`] bytes, unique within its
+    /// run.
     TaskId
 }
 text_id! {
@@ -79,7 +82,8 @@ text_id! {
     BlobId
 }
 text_id! {
-    /// The content hash (SHA-256, lower-case hexadecimal) of a whole request to a model; only its parts are blobs.
+    /// The content hash (SHA-256, lower-case hexadecimal) of a whole request to a model; only its
+    /// parts are blobs.
     RequestHash
 }
 text_id! {
@@ -114,8 +118,12 @@ impl BlobId {
 impl RunId {
     /// Reports whether the text has the form of a run id (`r-` and at least six of `[a-z0-9]`).
     pub fn is_run_id(text: &str) -> bool {
-        text.strip_prefix("r-")
-            .is_some_and(|rest| rest.len() >= 6 && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
+        text.strip_prefix("r-").is_some_and(|rest| {
+            rest.len() >= 6
+                && rest
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        })
     }
 
     /// Returns the full name of the branch with the merged result.
@@ -138,7 +146,8 @@ impl RunId {
         format!("refs/orchestrate/keep/{self}/")
     }
 
-    /// Returns the prefix of the refs that hold the branches of superseded attempts, with its trailing slash.
+    /// Returns the prefix of the refs that hold the branches of superseded attempts, with its
+    /// trailing slash.
     pub fn attempts_prefix(&self) -> String {
         format!("refs/orchestrate/attempts/{self}/")
     }
@@ -161,11 +170,12 @@ impl TaskId {
         if RunId::is_run_id(id) {
             return Some("this id has the form of a run's id".to_owned());
         }
-        (!Self::is_plain(id)).then(|| "an id is made of letters, digits, `.`, `_` and `-`".to_owned())
+        (!Self::is_plain(id))
+            .then(|| "an id is made of letters, digits, `.`, `_` and `-`".to_owned())
     }
 
-    /// Returns the key by which ids are compared: ids that look alike are the same to a reader, and ids that differ
-    /// only in case are the same branch on a case-insensitive file system.
+    /// Returns the key by which ids are compared: ids that look alike are the same to a reader, and
+    /// ids that differ only in case are the same branch on a case-insensitive file system.
     pub fn key(id: &str) -> String {
         folded(id)
     }
@@ -174,13 +184,16 @@ impl TaskId {
     pub fn is_plain(text: &str) -> bool {
         // Unicode counts the Hangul fillers as letters, but they are invisible.
         let is_letter = |c: char| c.is_alphanumeric() && !is_invisible(c);
-        text.chars().next().is_some_and(is_letter) && text.chars().all(|c| is_letter(c) || matches!(c, '.' | '_' | '-'))
+        text.chars().next().is_some_and(is_letter)
+            && text
+                .chars()
+                .all(|c| is_letter(c) || matches!(c, '.' | '_' | '-'))
     }
 
     /// Returns the id as one component of a ref and of a path.
     ///
-    /// Letters, digits, `-` and `_` are kept, and so is a dot unless git forbids it there; every other byte is
-    /// written `%XX`. `%` itself is encoded, so the mapping is injective.
+    /// Letters, digits, `-` and `_` are kept, and so is a dot unless git forbids it there; every
+    /// other byte is written `%XX`. `%` itself is encoded, so the mapping is injective.
     pub fn branch_component(&self) -> String {
         let bytes = self.0.as_bytes();
         let locked = self.0.ends_with(".lock");
@@ -210,7 +223,8 @@ mod tests {
 
     #[test]
     fn branch_components_are_plain_where_git_allows_it() {
-        // The control: the first ids are no other names to git or a shell, and are components as they are.
+        // The control: the first ids are no other names to git or a shell, and are components as
+        // they are.
         let table = [
             ("T1", "T1"),
             ("1.2", "1.2"),
@@ -235,15 +249,33 @@ mod tests {
 
     #[test]
     fn ids_that_would_confuse_are_refused() {
-        for id in ["integration", "Integration", "ｉntegration", "r-abc123", "", "a b", "-x", "a\u{3164}b", "\u{1160}"]
-        {
+        for id in [
+            "integration",
+            "Integration",
+            "ｉntegration",
+            "r-abc123",
+            "",
+            "a b",
+            "-x",
+            "a\u{3164}b",
+            "\u{1160}",
+        ] {
             assert!(TaskId::refusal(id).is_some(), "{id}");
         }
         assert!(TaskId::refusal(&"a".repeat(65)).is_some());
         assert!(TaskId::refusal(&"a".repeat(300)).is_some());
         assert_eq!(TaskId::key("Setup"), TaskId::key("sETUP"));
         // The control: ids that differ from these only in what confuses are taken.
-        for id in ["US-001", "integrations", "r-abc12", "a_b", "x-", "ab", "ᄀ", &"a".repeat(64)] {
+        for id in [
+            "US-001",
+            "integrations",
+            "r-abc12",
+            "a_b",
+            "x-",
+            "ab",
+            "ᄀ",
+            &"a".repeat(64),
+        ] {
             assert_eq!(TaskId::refusal(id), None, "{id}");
         }
         assert_ne!(TaskId::key("Setup"), TaskId::key("Setups"));

@@ -1,5 +1,5 @@
-//! Why an event is not valid in the current state. Neither a model nor a person can cause this: it means a defect, or a
-//! journal that something else has written.
+//! Why an event is not valid in the current state. Neither a model nor a person can cause this: it
+//! means a defect, or a journal that something else has written.
 
 use crate::admission::MessageRefused;
 use crate::ids::{AgentId, CallHash, Oid, RunId, TaskId};
@@ -130,6 +130,9 @@ pub enum Illegal {
 impl Illegal {
     /// Names the task whose event is not valid.
     pub(crate) fn of(self, task: TaskId) -> Self {
-        Self::OfTask { task, reason: Box::new(self) }
+        Self::OfTask {
+            task,
+            reason: Box::new(self),
+        }
     }
 }

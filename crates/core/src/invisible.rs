@@ -1,8 +1,10 @@
-//! Characters that are invisible or change the reading direction, so that a text differs from what it shows.
+//! Characters that are invisible or change the reading direction, so that a text differs from what
+//! it shows.
 //!
-//! The table is Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), plus the separators of lines
-//! and paragraphs, the marks of interlinear annotations, and the blank braille pattern, which looks like a space but
-//! counts as a letter. Some of them belong to ordinary text: see [`hidden`].
+//! The table is Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), plus the
+//! separators of lines and paragraphs, the marks of interlinear annotations, and the blank braille
+//! pattern, which looks like a space but counts as a letter. Some of them belong to ordinary text:
+//! see [`hidden`].
 
 /// Reports whether a character is invisible or changes the reading direction.
 pub fn is_invisible(c: char) -> bool {
@@ -15,13 +17,20 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Returns the invisible characters of a text that hide something, each with its byte offset.
 ///
-/// Characters that ordinary text needs are left out: one variation selector after a sign, a joiner between two signs,
-/// and joiners between letters of scripts that use them (Arabic, the scripts of India and others).
+/// Characters that ordinary text needs are left out: one variation selector after a sign, a joiner
+/// between two signs, and joiners between letters of scripts that use them (Arabic, the scripts of
+/// India and others).
 pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let mut before = None;
     text.char_indices().filter(move |(at, c)| {
         let last = before.replace(*c);
-        is_invisible(*c) && !is_ordinary(*c, last, text.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next()))
+        is_invisible(*c)
+            && !is_ordinary(
+                *c,
+                last,
+                text.get(at + c.len_utf8()..)
+                    .and_then(|rest| rest.chars().next()),
+            )
     })
 }
 
@@ -31,11 +40,15 @@ pub fn without_hidden(text: &str) -> String {
         return text.to_owned();
     }
     let mut offsets = hidden(text).map(|(at, _)| at).peekable();
-    text.char_indices().filter(|(at, _)| offsets.next_if_eq(at).is_none()).map(|(_, c)| c).collect()
+    text.char_indices()
+        .filter(|(at, _)| offsets.next_if_eq(at).is_none())
+        .map(|(_, c)| c)
+        .collect()
 }
 
-/// Returns a name in one line, safe to show: control characters and hidden characters are escaped, and a backslash
-/// that would read as the beginning of an escape is doubled, so that two names never look alike.
+/// Returns a name in one line, safe to show: control characters and hidden characters are escaped,
+/// and a backslash that would read as the beginning of an escape is doubled, so that two names
+/// never look alike.
 pub fn shown(name: &str) -> String {
     let mut offsets = hidden(name).map(|(at, _)| at).peekable();
     let mut shown = String::with_capacity(name.len());
@@ -45,7 +58,12 @@ pub fn shown(name: &str) -> String {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            '\\' if name.get(at + 1..).is_some_and(|rest| rest.starts_with(reads_on)) => shown.push_str("\\\\"),
+            '\\' if name
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with(reads_on)) =>
+            {
+                shown.push_str("\\\\")
+            }
             _ if is_hidden || c.is_control() => shown.extend(c.escape_unicode()),
             _ => shown.push(c),
         }
@@ -53,7 +71,8 @@ pub fn shown(name: &str) -> String {
     shown
 }
 
-/// Reports whether a backslash before this character would read as the beginning of an escape made by [`shown`].
+/// Reports whether a backslash before this character would read as the beginning of an escape made
+/// by [`shown`].
 fn reads_on(c: char) -> bool {
     matches!(c, 'n' | 'r' | 't' | 'u' | '\\') || c.is_control() || is_invisible(c)
 }
@@ -74,7 +93,11 @@ fn is_keycap(before: char, after: Option<char>) -> bool {
 
 /// Reports whether a character is a visible sign, as emojis are.
 fn is_sign(c: char) -> bool {
-    !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control() && !is_invisible(c)
+    !c.is_ascii()
+        && !c.is_alphanumeric()
+        && !c.is_whitespace()
+        && !c.is_control()
+        && !is_invisible(c)
 }
 
 /// Reports whether a character belongs to a script that uses joiners.
@@ -94,7 +117,11 @@ mod tests {
             assert_eq!(hidden(&text).collect::<Vec<_>>(), [(1, c)], "U+{:04X}", u32::from(c));
             assert_eq!(without_hidden(&text), "ab");
         }
-        assert_eq!(hidden("⚠\u{fe0f}\u{fe0f}x").count(), 1, "more than one selector carries data");
+        assert_eq!(
+            hidden("⚠\u{fe0f}\u{fe0f}x").count(),
+            1,
+            "more than one selector carries data"
+        );
     }
 
     #[test]
@@ -114,9 +141,21 @@ mod tests {
 
     #[test]
     fn two_names_never_look_alike() {
-        let names =
-            ["a\nb", "a\rb", "a b", "a  b", "a\tb", "a\\nb", "a\\\\nb", "a\\\nb", "a\u{1b}b", "a\\u{1b}b", "a\\b"];
-        let all: std::collections::BTreeSet<String> = names.iter().map(|name| shown(name)).collect();
+        let names = [
+            "a\nb",
+            "a\rb",
+            "a b",
+            "a  b",
+            "a\tb",
+            "a\\nb",
+            "a\\\\nb",
+            "a\\\nb",
+            "a\u{1b}b",
+            "a\\u{1b}b",
+            "a\\b",
+        ];
+        let all: std::collections::BTreeSet<String> =
+            names.iter().map(|name| shown(name)).collect();
         assert_eq!(all.len(), names.len(), "{all:?}");
     }
 

@@ -1,4 +1,5 @@
-//! What a snapshot leaves in the worktree on purpose: scratch files, what looks like a secret, and boxes of the plan.
+//! What a snapshot leaves in the worktree on purpose: scratch files, what looks like a secret, and
+//! boxes of the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +21,8 @@ pub struct LeftAside {
     /// New files that look like secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<WithheldFile>,
-    /// What the agent had changed of the boxes in the plan's file, which only landing changes: the ids of tasks, and
-    /// the lines of their parts.
+    /// What the agent had changed of the boxes in the plan's file, which only landing changes: the
+    /// ids of tasks, and the lines of their parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxes: Vec<String>,
 }
@@ -36,17 +37,29 @@ pub struct ScratchFile {
     pub what: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde requires"
+)]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
 impl LeftAside {
     /// Creates what is left, of any number of scratch files.
-    pub fn new(mut scratch: Vec<ScratchFile>, withheld: Vec<WithheldFile>, boxes: Vec<String>) -> LeftAside {
+    pub fn new(
+        mut scratch: Vec<ScratchFile>,
+        withheld: Vec<WithheldFile>,
+        boxes: Vec<String>,
+    ) -> LeftAside {
         let more_scratch = scratch.len().saturating_sub(MAX_SCRATCH);
         scratch.truncate(MAX_SCRATCH);
-        LeftAside { scratch, more_scratch, withheld, boxes }
+        LeftAside {
+            scratch,
+            more_scratch,
+            withheld,
+            boxes,
+        }
     }
 
     /// Reports whether nothing is left.
@@ -61,7 +74,10 @@ impl LeftAside {
 
     /// Returns the scratch files in words, or `None` if there are none.
     pub fn scratch_in_words(&self) -> Option<String> {
-        let named = self.scratch.iter().map(|file| format!("{} ({})", crate::invisible::shown(&file.path), file.what));
+        let named = self
+            .scratch
+            .iter()
+            .map(|file| format!("{} ({})", crate::invisible::shown(&file.path), file.what));
         let more = (self.more_scratch > 0).then(|| format!("and {} more", self.more_scratch));
         let words: Vec<String> = named.chain(more).collect();
         (!words.is_empty()).then(|| words.join(", "))

@@ -1,4 +1,5 @@
-//! Every decision of orchestrate as a pure value: nothing outside itself, so no async, no IO and no clock.
+//! Every decision of orchestrate as a pure value: nothing outside itself, so no async, no IO and no
+//! clock.
 //!
 //! Four pure machines carry the system, and all of them are folds over recorded facts:
 //! [`RunState`] (one run), [`AgentLoop`] (one agent), [`MergeQueue`] (what to merge, verify,
@@ -124,8 +125,8 @@ pub use commit_settings::CommitSettings;
 pub use compared_work::{ChangedPath, ComparedWork, MAX_CHANGED_PATHS, WorkCompared};
 pub use context::{ByteBound, Context, TokenCounter};
 pub use conversation::{
-    Message, ModelReply, ModelRequest, Origin, RawBlocks, SameAgain, StopReason, ToolAnswer, ToolCall, ToolResult,
-    ToolSpec, Usage,
+    Message, ModelReply, ModelRequest, Origin, RawBlocks, SameAgain, StopReason, ToolAnswer,
+    ToolCall, ToolResult, ToolSpec, Usage,
 };
 pub use dropped_tasks::DroppedTasks;
 pub use event::{Event, Recorded};

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// Default size of a map in tokens: some thirty definitions.
 pub const MAP_TOKENS: u64 = 1_000;
-/// How long an agent's first request waits for its map by default, in milliseconds: nobody notices it.
+/// How long an agent's first request waits for its map by default, in milliseconds: nobody notices
+/// it.
 pub const MAP_WAIT_MS: u64 = 50;
-/// The share of an agent's context that a map takes at most, unless the role asks for a certain size.
+/// The share of an agent's context that a map takes at most, unless the role asks for a certain
+/// size.
 const SHARE: u64 = 16;
 /// The share that it takes at most even then: the task and the work need the rest.
 const MOST: u64 = 4;
@@ -24,13 +26,20 @@ pub enum MapChoice {
 }
 
 impl MapChoice {
-    /// Returns the budget in tokens of the map for an agent with this context, in a run whose maps have so many; zero
-    /// means none. Without a choice, a map is made only if it is worth it.
-    pub fn budget(choice: Option<MapChoice>, of_run: u64, is_worth_it: bool, context_tokens: u64) -> u64 {
+    /// Returns the budget in tokens of the map for an agent with this context, in a run whose maps
+    /// have so many; zero means none. Without a choice, a map is made only if it is worth it.
+    pub fn budget(
+        choice: Option<MapChoice>,
+        of_run: u64,
+        is_worth_it: bool,
+        context_tokens: u64,
+    ) -> u64 {
         match choice {
             Some(MapChoice::Off) => 0,
             Some(MapChoice::Tokens(tokens)) => tokens.min(context_tokens / MOST),
-            Some(MapChoice::On) => (if of_run == 0 { MAP_TOKENS } else { of_run }).min(context_tokens / SHARE),
+            Some(MapChoice::On) => {
+                (if of_run == 0 { MAP_TOKENS } else { of_run }).min(context_tokens / SHARE)
+            }
             None if is_worth_it => of_run.min(context_tokens / SHARE),
             None => 0,
         }
@@ -58,7 +67,10 @@ mod tests {
         ];
         for (choice, of_run, is_worth_it, context, expected) in table {
             let budget = MapChoice::budget(choice, of_run, is_worth_it, context);
-            assert_eq!(budget, expected, "{choice:?} {of_run} {is_worth_it} {context}");
+            assert_eq!(
+                budget, expected,
+                "{choice:?} {of_run} {is_worth_it} {context}"
+            );
         }
     }
 }

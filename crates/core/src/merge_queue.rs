@@ -1,11 +1,12 @@
 //! What to merge, verify, advance or return: pure, one merge at a time.
 //!
-//! Work is merged into the integration branch, or into the branch of the agent that spawned its task, by the same
-//! rules. What is merged has passed the run's check: a candidate is merged without a checkout, its exact merged tree
-//! is verified, and only then the branch moves to it. A conflict or a failed check is returned to its agent with the
-//! evidence, a limited number of times. Results of checks are kept by (tree, command), so no green tree is checked
-//! twice, and a red one only to rule out that the check is flaky ([`crate::check_tries`]).
-//! This module decides; the merge executor acts.
+//! Work is merged into the integration branch, or into the branch of the agent that spawned its
+//! task, by the same rules. What is merged has passed the run's check: a candidate is merged
+//! without a checkout, its exact merged tree is verified, and only then the branch moves to it. A
+//! conflict or a failed check is returned to its agent with the evidence, a limited number of
+//! times. Results of checks are kept by (tree, command), so no green tree is checked twice, and a
+//! red one only to rule out that the check is flaky ([`crate::check_tries`]). This module decides;
+//! the merge executor acts.
 
 use crate::check_tries::{CheckResults, FlakyCheck, TriedCheck, Try, VerifyResult};
 use crate::event::{AdoptedWork, Event, ReturnCause, VerifyScope};
@@ -130,22 +131,70 @@ impl MergeQueue {
     /// Applies an event of a task; fails with the reason if it is not valid in the current state.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::MergeStarted { task, into, target, candidate } => {
-                if let Some(other) = self.current.as_ref().filter(|current| current.task != *task) {
+            Event::MergeStarted {
+                task,
+                into,
+                target,
+                candidate,
+            } => {
+                if let Some(other) = self
+                    .current
+                    .as_ref()
+                    .filter(|current| current.task != *task)
+                {
                     return Err(Illegal::MergeOpen(other.task.clone()));
                 }
-                let (task, into, target, candidate) = (task.clone(), into.clone(), target.clone(), candidate.clone());
+                let (task, into, target, candidate) = (
+                    task.clone(),
+                    into.clone(),
+                    target.clone(),
+                    candidate.clone(),
+                );
                 let stage = Stage::Merging;
-                self.current = Some(Current { task, into, target, candidate, stage, on_target: None });
+                self.current = Some(Current {
+                    task,
+                    into,
+                    target,
+                    candidate,
+                    stage,
+                    on_target: None,
+                });
                 Ok(())
             }
-            Event::MergeConflicted { task, files } => self.reached(task, Stage::Conflicted(files.clone())),
-            Event::MergePrepared { task, commit, tree } => {
-                self.reached(task, Stage::Prepared { commit: commit.clone(), tree: tree.clone() })
+            Event::MergeConflicted { task, files } => {
+                self.reached(task, Stage::Conflicted(files.clone()))
             }
-            Event::VerifyFinished { task, scope, tree, command, passed, exit, output, .. } => {
-                let result = VerifyResult { passed: *passed, exit: exit.clone(), output: output.clone() };
-                self.tried(*scope, Try { task: Some(task), tree, command, result });
+            Event::MergePrepared { task, commit, tree } => self.reached(
+                task,
+                Stage::Prepared {
+                    commit: commit.clone(),
+                    tree: tree.clone(),
+                },
+            ),
+            Event::VerifyFinished {
+                task,
+                scope,
+                tree,
+                command,
+                passed,
+                exit,
+                output,
+                ..
+            } => {
+                let result = VerifyResult {
+                    passed: *passed,
+                    exit: exit.clone(),
+                    output: output.clone(),
+                };
+                self.tried(
+                    *scope,
+                    Try {
+                        task: Some(task),
+                        tree,
+                        command,
+                        result,
+                    },
+                );
                 Ok(())
             }
             Event::TaskCommitted { task, .. } | Event::WorkAdopted(AdoptedWork { task, .. }) => {
@@ -158,7 +207,8 @@ impl MergeQueue {
             | Event::TaskCancelled { task, .. }
             | Event::TaskFailed { task, .. } => {
                 // The branch of an agent that has ended is left as it is.
-                let concerns = |current: &Current| current.task == *task || current.into.agent() == Some(task);
+                let concerns =
+                    |current: &Current| current.task == *task || current.into.agent() == Some(task);
                 self.current.take_if(|current| concerns(current));
                 Ok(())
             }
@@ -173,7 +223,11 @@ impl MergeQueue {
             VerifyScope::Task => self.results.add_own(task, tried),
             VerifyScope::Run => self.results.add(tried),
             VerifyScope::Target => {
-                if let Some(current) = self.current.as_mut().filter(|current| current.task == *task) {
+                if let Some(current) = self
+                    .current
+                    .as_mut()
+                    .filter(|current| current.task == *task)
+                {
                     current.on_target = Some(tried.result.clone());
                 }
                 self.results.add(tried);
@@ -199,34 +253,81 @@ impl MergeQueue {
     /// Returns the next step of merging, or `None` if there is none now.
     pub fn next(&self, situation: &Situation<'_>) -> Option<MergeStep> {
         let Some(current) = &self.current else {
-            let Candidate { task, commit, into, target } = situation.candidate.clone()?;
-            return Some(MergeStep::Merge { task, into, target, candidate: commit });
+            let Candidate {
+                task,
+                commit,
+                into,
+                target,
+            } = situation.candidate.clone()?;
+            return Some(MergeStep::Merge {
+                task,
+                into,
+                target,
+                candidate: commit,
+            });
         };
-        let (task, into, target) = (current.task.clone(), current.into.clone(), current.target.clone());
+        let (task, into, target) = (
+            current.task.clone(),
+            current.into.clone(),
+            current.target.clone(),
+        );
         match &current.stage {
-            Stage::Merging => Some(MergeStep::Merge { task, into, target, candidate: current.candidate.clone() }),
-            Stage::Conflicted(files) => {
-                Some(situation.give_back(current, ReturnCause::Conflict, Evidence::Conflict(files.clone())))
-            }
+            Stage::Merging => Some(MergeStep::Merge {
+                task,
+                into,
+                target,
+                candidate: current.candidate.clone(),
+            }),
+            Stage::Conflicted(files) => Some(situation.give_back(
+                current,
+                ReturnCause::Conflict,
+                Evidence::Conflict(files.clone()),
+            )),
             Stage::Prepared { commit, tree } => {
-                let advance = MergeStep::Advance { task, into, commit: commit.clone(), target };
-                let Some(command) = situation.settings.verify.clone() else { return Some(advance) };
-                let (retries, tries) = (situation.settings.verify_retries, self.results.of(tree, &command));
+                let advance = MergeStep::Advance {
+                    task,
+                    into,
+                    commit: commit.clone(),
+                    target,
+                };
+                let Some(command) = situation.settings.verify.clone() else {
+                    return Some(advance);
+                };
+                let (retries, tries) = (
+                    situation.settings.verify_retries,
+                    self.results.of(tree, &command),
+                );
                 Some(match self.results.judge(tries, &command, retries) {
                     TriedCheck::Open => {
-                        let (task, commit, tree) = (current.task.clone(), commit.clone(), tree.clone());
-                        MergeStep::Verify { task, commit, tree, command }
+                        let (task, commit, tree) =
+                            (current.task.clone(), commit.clone(), tree.clone());
+                        MergeStep::Verify {
+                            task,
+                            commit,
+                            tree,
+                            command,
+                        }
                     }
                     TriedCheck::Green => advance,
                     // What is known to be flaky has had all its tries on the merged tree.
                     TriedCheck::Red
-                        if retries > 0 && current.on_target.is_none() && !self.results.is_flaky(&command) =>
+                        if retries > 0
+                            && current.on_target.is_none()
+                            && !self.results.is_flaky(&command) =>
                     {
-                        MergeStep::VerifyTarget { task: current.task.clone(), commit: current.target.clone(), command }
+                        MergeStep::VerifyTarget {
+                            task: current.task.clone(),
+                            commit: current.target.clone(),
+                            command,
+                        }
                     }
                     TriedCheck::Red => {
                         let tries = tries.map_or_else(Vec::new, |tries| tries.red().to_vec());
-                        let evidence = Evidence::Check { command, tries, on_target: current.on_target.clone() };
+                        let evidence = Evidence::Check {
+                            command,
+                            tries,
+                            on_target: current.on_target.clone(),
+                        };
                         situation.give_back(current, ReturnCause::RunCheck, evidence)
                     }
                 })
@@ -276,10 +377,22 @@ pub struct Situation<'a> {
 impl Situation<'_> {
     fn give_back(&self, current: &Current, cause: ReturnCause, evidence: Evidence) -> MergeStep {
         let (task, onto) = (current.task.clone(), current.target.clone());
-        let decided = self.current.map(|record| record.after_fault(cause, Some(&onto), self.settings.merge_rounds));
+        let decided = self
+            .current
+            .map(|record| record.after_fault(cause, Some(&onto), self.settings.merge_rounds));
         match decided.unwrap_or(AfterFault::Return) {
-            AfterFault::Return => MergeStep::Return { task, cause, onto, evidence },
-            AfterFault::GiveUp(end) => MergeStep::GiveUp { task, cause, end, evidence },
+            AfterFault::Return => MergeStep::Return {
+                task,
+                cause,
+                onto,
+                evidence,
+            },
+            AfterFault::GiveUp(end) => MergeStep::GiveUp {
+                task,
+                cause,
+                end,
+                evidence,
+            },
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The template of a landing's message: a text with placeholders in braces, such as `{title}`.
 //!
-//! `{{` and `}}` stand for one brace each, as in format strings. Braces around anything but one word are text.
+//! `{{` and `}}` stand for one brace each, as in format strings. Braces around anything but one
+//! word are text.
 
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,9 @@ pub enum Place {
 
 /// A word in braces that is no placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("fill in `{{{0}}}`: the placeholders are {{title}}, {{run}} and {{tasks}}; write `{{{{` for a brace")]
+#[error(
+    "fill in `{{{0}}}`: the placeholders are {{title}}, {{run}} and {{tasks}}; write `{{{{` for a brace"
+)]
 pub struct UnknownPlaceholder(pub String);
 
 impl MessageTemplate {
@@ -59,11 +62,16 @@ impl MessageTemplate {
             let (before, from) = rest.split_at(at);
             literal.push_str(before);
             if let Some((name, after)) = word_in_braces(from) {
-                let placeholder = Placeholder::named(name).ok_or_else(|| UnknownPlaceholder(name.to_owned()))?;
-                parts.extend([Part::Text(std::mem::take(&mut literal)), Part::Value(placeholder)]);
+                let placeholder =
+                    Placeholder::named(name).ok_or_else(|| UnknownPlaceholder(name.to_owned()))?;
+                parts.extend([
+                    Part::Text(std::mem::take(&mut literal)),
+                    Part::Value(placeholder),
+                ]);
                 rest = after;
             } else {
-                // A double brace stands for a single one, and so does a single one that begins no placeholder.
+                // A double brace stands for a single one, and so does a single one that begins no
+                // placeholder.
                 let brace = if from.starts_with('{') { "{" } else { "}" };
                 literal.push_str(brace);
                 let after = from.strip_prefix(brace).unwrap_or_default();
@@ -79,7 +87,11 @@ impl MessageTemplate {
     pub fn fill(&self, value: impl Fn(Placeholder, Place) -> String) -> String {
         let mut message = String::new();
         for part in &self.parts {
-            let place = if message.contains('\n') { Place::Body } else { Place::Subject };
+            let place = if message.contains('\n') {
+                Place::Body
+            } else {
+                Place::Subject
+            };
             match part {
                 Part::Text(text) => message.push_str(text),
                 Part::Value(placeholder) => message.push_str(&value(*placeholder, place)),
@@ -93,7 +105,13 @@ impl MessageTemplate {
 impl Default for MessageTemplate {
     fn default() -> Self {
         let below = Part::Text("\n\n".to_owned());
-        Self { parts: vec![Part::Value(Placeholder::Title), below, Part::Value(Placeholder::Tasks)] }
+        Self {
+            parts: vec![
+                Part::Value(Placeholder::Title),
+                below,
+                Part::Value(Placeholder::Tasks),
+            ],
+        }
     }
 }
 
@@ -129,8 +147,14 @@ mod tests {
         let table = [
             ("", ""),
             ("plain } {", "plain } {"),
-            ("{title}: {tasks}", "<Title Subject {run}>: <Tasks Subject {run}>"),
-            ("{run}\n{tasks}}", "<Run Subject {run}>\n<Tasks Body {run}>}"),
+            (
+                "{title}: {tasks}",
+                "<Title Subject {run}>: <Tasks Subject {run}>",
+            ),
+            (
+                "{run}\n{tasks}}",
+                "<Run Subject {run}>\n<Tasks Body {run}>}",
+            ),
             ("{{run}} {{{run}}}", "{run} {<Run Subject {run}>}"),
             ("{} { run } {a b} {ré", "{} { run } {a b} {ré"),
         ];

@@ -1,8 +1,9 @@
-//! A search of the web by a model's own endpoint: what is asked for, what comes back, and what it may cost.
+//! A search of the web by a model's own endpoint: what is asked for, what comes back, and what it
+//! may cost.
 //!
-//! Such a search is one request to the model, so the budgets cover it before it is sent, as every other one. What the
-//! endpoint finds is part of its prompt, and an endpoint may divide a query into several: both are estimated before,
-//! and counted as the endpoint reports them.
+//! Such a search is one request to the model, so the budgets cover it before it is sent, as every
+//! other one. What the endpoint finds is part of its prompt, and an endpoint may divide a query
+//! into several: both are estimated before, and counted as the endpoint reports them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +14,8 @@ use crate::price::Price;
 
 /// The most tokens of the reply, reasoning included: the answer is a few sentences.
 pub const MAX_OUTPUT_TOKENS: u32 = 4_096;
-/// The tokens that are reserved for what the endpoint finds and for its own instructions: ten results of about two
-/// thousand tokens.
+/// The tokens that are reserved for what the endpoint finds and for its own instructions: ten
+/// results of about two thousand tokens.
 const FOUND_TOKENS: u64 = 20_000;
 /// The searches that are reserved for one query.
 const RESERVED_SEARCHES: u64 = 3;
@@ -68,7 +69,9 @@ pub struct SearchPrice {
 impl SearchPrice {
     /// Returns what a request with these searches costs, in micro-dollars.
     pub fn cost(&self, usage: Usage, searches: u64) -> u64 {
-        self.tokens.cost(usage).saturating_add(self.search.saturating_mul(searches))
+        self.tokens
+            .cost(usage)
+            .saturating_add(self.search.saturating_mul(searches))
     }
 }
 
@@ -123,43 +126,69 @@ pub struct SearchUse {
 }
 
 impl SearchUse {
-    /// Returns the maximum that a query is expected to use, by its size in bytes, which are no fewer than its tokens.
+    /// Returns the maximum that a query is expected to use, by its size in bytes, which are no
+    /// fewer than its tokens.
     pub fn most(query_bytes: usize) -> SearchUse {
         let query = u64::try_from(query_bytes).unwrap_or(u64::MAX);
         let input_tokens = FOUND_TOKENS.saturating_add(query);
-        let usage = Usage { input_tokens, cached_tokens: 0, output_tokens: u64::from(MAX_OUTPUT_TOKENS) };
-        SearchUse { usage, searches: RESERVED_SEARCHES }
+        let usage = Usage {
+            input_tokens,
+            cached_tokens: 0,
+            output_tokens: u64::from(MAX_OUTPUT_TOKENS),
+        };
+        SearchUse {
+            usage,
+            searches: RESERVED_SEARCHES,
+        }
     }
 
     /// Returns what this needs of the budgets; `None` for money if the price is not known.
     pub fn amount(self, price: Option<SearchPrice>) -> Amount {
         let micro_usd = price.map(|price| price.cost(self.usage, self.searches));
-        Amount { tokens: self.usage.total(), micro_usd }
+        Amount {
+            tokens: self.usage.total(),
+            micro_usd,
+        }
     }
 }
 
 impl From<&SearchReply> for SearchUse {
     fn from(reply: &SearchReply) -> SearchUse {
-        SearchUse { usage: reply.usage, searches: reply.searches }
+        SearchUse {
+            usage: reply.usage,
+            searches: reply.searches,
+        }
     }
 }
 
 impl SearchRequested {
     /// Returns what it needs of the budgets.
     pub fn amount(&self) -> Amount {
-        Amount { tokens: self.reserved_tokens, micro_usd: self.reserved_micro_usd }
+        Amount {
+            tokens: self.reserved_tokens,
+            micro_usd: self.reserved_micro_usd,
+        }
     }
 
     /// Returns its end.
     #[must_use]
-    pub fn ended(&self, used: SearchUse, price: Option<SearchPrice>, error: Option<String>) -> SearchEnded {
+    pub fn ended(
+        &self,
+        used: SearchUse,
+        price: Option<SearchPrice>,
+        error: Option<String>,
+    ) -> SearchEnded {
         SearchEnded {
             task: self.task.clone(),
             turn: self.turn,
             call_id: self.call_id.clone(),
             usage: used.usage,
             // What was not used costs nothing, whatever the price is.
-            micro_usd: if used == SearchUse::default() { Some(0) } else { used.amount(price).micro_usd },
+            micro_usd: if used == SearchUse::default() {
+                Some(0)
+            } else {
+                used.amount(price).micro_usd
+            },
             searches: used.searches,
             error: error.map(|error| crate::truncate(&error, MAX_ERROR)),
         }
@@ -172,13 +201,24 @@ mod tests {
     use crate::price::Rates;
 
     fn price() -> SearchPrice {
-        let rates = Rates { input: 3_000_000, cached: 300_000, output: 15_000_000 };
-        SearchPrice { tokens: Price { rates, long: None }, search: 10_000 }
+        let rates = Rates {
+            input: 3_000_000,
+            cached: 300_000,
+            output: 15_000_000,
+        };
+        SearchPrice {
+            tokens: Price { rates, long: None },
+            search: 10_000,
+        }
     }
 
     #[test]
     fn a_search_costs_its_tokens_and_its_fee() {
-        let usage = Usage { input_tokens: 1_000, cached_tokens: 400, output_tokens: 100 };
+        let usage = Usage {
+            input_tokens: 1_000,
+            cached_tokens: 400,
+            output_tokens: 100,
+        };
         let table = [
             (Usage::default(), 0, 0),
             (Usage::default(), 2, 20_000),
@@ -186,9 +226,16 @@ mod tests {
             (usage, 1, 13_420),
         ];
         for (usage, searches, expected) in table {
-            assert_eq!(price().cost(usage, searches), expected, "{usage:?} {searches}");
+            assert_eq!(
+                price().cost(usage, searches),
+                expected,
+                "{usage:?} {searches}"
+            );
         }
-        let dear = SearchPrice { search: u64::MAX, ..price() };
+        let dear = SearchPrice {
+            search: u64::MAX,
+            ..price()
+        };
         assert_eq!(dear.cost(usage, 2), u64::MAX);
     }
 
@@ -197,8 +244,20 @@ mod tests {
         let most = SearchUse::most(100);
         let tokens = FOUND_TOKENS + 100 + u64::from(MAX_OUTPUT_TOKENS);
         let money = (FOUND_TOKENS + 100) * 3 + u64::from(MAX_OUTPUT_TOKENS) * 15 + 30_000;
-        assert_eq!(most.amount(None), Amount { tokens, micro_usd: None });
-        assert_eq!(most.amount(Some(price())), Amount { tokens, micro_usd: Some(money) });
+        assert_eq!(
+            most.amount(None),
+            Amount {
+                tokens,
+                micro_usd: None
+            }
+        );
+        assert_eq!(
+            most.amount(Some(price())),
+            Amount {
+                tokens,
+                micro_usd: Some(money)
+            }
+        );
     }
 
     #[test]
@@ -212,7 +271,10 @@ mod tests {
             reserved_micro_usd: None,
         };
         let cost = |used: SearchUse, price| asked.ended(used, price, None).micro_usd;
-        let some = SearchUse { searches: 1, ..SearchUse::default() };
+        let some = SearchUse {
+            searches: 1,
+            ..SearchUse::default()
+        };
         assert_eq!(cost(SearchUse::default(), None), Some(0));
         assert_eq!(cost(some, None), None);
         assert_eq!(cost(some, Some(price())), Some(10_000));

@@ -60,7 +60,9 @@ impl Permission {
 
     /// Finds a permission by its name.
     pub fn named(name: &str) -> Option<Permission> {
-        Permission::ALL.into_iter().find(|permission| permission.as_str() == name)
+        Permission::ALL
+            .into_iter()
+            .find(|permission| permission.as_str() == name)
     }
 }
 

@@ -1,14 +1,16 @@
-//! What a tool call may do, as a pure decision over rules: the first match of deny, then ask, then allow.
+//! What a tool call may do, as a pure decision over rules: the first match of deny, then ask, then
+//! allow.
 //!
-//! Invariants: a rule never widens what the agent's role grants ([`Grant`]); a rule that denies matches if
-//! *any* part of a call matches, a rule that allows only if *every* part does, so a compound command is never let
-//! through because of its first half. The settings of tools deny before any rule asks or allows ([`Policy::limited`]).
-//! Where no rule matches, the built-in rules apply (agents may not write the files that configure agents, unless a rule
-//! of the user's allows it), then the role's grant.
+//! Invariants: a rule never widens what the agent's role grants ([`Grant`]); a rule that denies
+//! matches if *any* part of a call matches, a rule that allows only if *every* part does, so a
+//! compound command is never let through because of its first half. The settings of tools deny
+//! before any rule asks or allows ([`Policy::limited`]). Where no rule matches, the built-in rules
+//! apply (agents may not write the files that configure agents, unless a rule of the user's allows
+//! it), then the role's grant.
 //!
-//! Deliberately absent: any claim to contain a program. Rules are for users who want to be asked or to forbid
-//! something; the kernel is the boundary. Resolving links is the executor's work, which asks again with the path that
-//! was really opened.
+//! Deliberately absent: any claim to contain a program. Rules are for users who want to be asked or
+//! to forbid something; the kernel is the boundary. Resolving links is the executor's work, which
+//! asks again with the path that was really opened.
 
 mod command;
 mod destinations;
@@ -46,7 +48,8 @@ pub const DEFAULT_RULE: &str = "default";
 /// The rule that asks about hosts that the user does not list.
 pub const DOMAINS_RULE: &str = limits::DOMAINS;
 
-/// The rule that asks about every program that is to use the network, unless another rule is for it.
+/// The rule that asks about every program that is to use the network, unless another rule is for
+/// it.
 pub const NETWORK_RULE: &str = "built-in:network";
 
 /// The tools and permissions of an agent's role; rules only narrow them.
@@ -74,13 +77,18 @@ impl Grant {
 
     /// Takes those of these tools from the agent that its role has.
     pub fn withhold(&mut self, tools: &[&str], reason: &str) {
-        let of_role: Vec<String> = self.tools.extract_if(.., |tool| tools.contains(&tool.as_str())).collect();
-        self.withheld.extend(of_role.into_iter().map(|tool| (tool, reason.to_owned())));
+        let of_role: Vec<String> = self
+            .tools
+            .extract_if(.., |tool| tools.contains(&tool.as_str()))
+            .collect();
+        self.withheld
+            .extend(of_role.into_iter().map(|tool| (tool, reason.to_owned())));
     }
 
     /// Reports whether the role may use the tool.
     pub fn permits(&self, tool: &str, permission: Permission) -> bool {
-        self.tools.contains(tool) && (permission == Permission::None || self.permissions.contains(&permission))
+        self.tools.contains(tool)
+            && (permission == Permission::None || self.permissions.contains(&permission))
     }
 }
 
@@ -96,10 +104,11 @@ pub enum Access {
     Write,
     /// It deletes a file, so rules about any tool that deletes or moves files hold as well.
     Delete,
-    /// It runs a program that the tool chooses, so rules about any tool that runs programs hold as well.
+    /// It runs a program that the tool chooses, so rules about any tool that runs programs hold as
+    /// well.
     Run,
-    /// It lets a program use the network. Rules of any tool that connects to hosts may be against it; only a rule about
-    /// the permission, or about `domain:` of this tool, is for it.
+    /// It lets a program use the network. Rules of any tool that connects to hosts may be against
+    /// it; only a rule about the permission, or about `domain:` of this tool, is for it.
     Network,
 }
 
@@ -116,11 +125,15 @@ impl Access {
         }
     }
 
-    /// Returns how rules see this access by a tool with this permission: a tool that only reads needs no further rules
-    /// about reading. A program is the same whichever tool runs it.
+    /// Returns how rules see this access by a tool with this permission: a tool that only reads
+    /// needs no further rules about reading. A program is the same whichever tool runs it.
     #[must_use]
     pub fn beside(self, own: Permission) -> Access {
-        if self.permission(own) == own && self != Access::Run { Access::Own } else { self }
+        if self.permission(own) == own && self != Access::Run {
+            Access::Own
+        } else {
+            self
+        }
     }
 }
 
@@ -223,28 +236,43 @@ const DOMAIN: &str = "domain:";
 impl Pattern {
     fn new(text: &str) -> Pattern {
         let hosts = HostPattern::parse(text.strip_prefix(DOMAIN).unwrap_or(text));
-        Pattern { text: text.to_owned(), paths: PathPattern::new(text), hosts }
+        Pattern {
+            text: text.to_owned(),
+            paths: PathPattern::new(text),
+            hosts,
+        }
     }
 
-    /// Reports whether a host matches, or all hosts below a name; where more matches is safer, a pattern with other
-    /// wildcards matches as text.
+    /// Reports whether a host matches, or all hosts below a name; where more matches is safer, a
+    /// pattern with other wildcards matches as text.
     fn matches_host(&self, host: &str, strict: bool) -> bool {
         let hosts = HostPattern::parse(host);
-        let is_covered = |pattern: &HostPattern| hosts.as_ref().is_some_and(|hosts| pattern.covers(hosts));
+        let is_covered =
+            |pattern: &HostPattern| hosts.as_ref().is_some_and(|hosts| pattern.covers(hosts));
         if self.hosts.as_ref().is_some_and(is_covered) {
             return true;
         }
-        let as_text = || hosts.as_ref().map_or_else(|| host.to_lowercase(), HostPattern::to_string);
-        let pattern = self.text.strip_prefix(DOMAIN).unwrap_or(&self.text).to_lowercase();
+        let as_text = || {
+            hosts
+                .as_ref()
+                .map_or_else(|| host.to_lowercase(), HostPattern::to_string)
+        };
+        let pattern = self
+            .text
+            .strip_prefix(DOMAIN)
+            .unwrap_or(&self.text)
+            .to_lowercase();
         !strict && self.hosts.is_none() && glob::matches_text(&pattern, &as_text())
     }
 }
 
 impl Rule {
-    /// Parses a rule: `tool`, `tool(glob)`, or a permission's name instead of a tool's. Tools have any of their names.
+    /// Parses a rule: `tool`, `tool(glob)`, or a permission's name instead of a tool's. Tools have
+    /// any of their names.
     ///
     /// # Errors
-    /// [`PolicyError::Syntax`] if the text is neither, [`PolicyError::Example`] if one of its examples is wrong.
+    /// [`PolicyError::Syntax`] if the text is neither, [`PolicyError::Example`] if one of its
+    /// examples is wrong.
     pub fn parse(text: &RuleText, names: &ToolNames) -> Result<Rule, PolicyError> {
         let wrong = |reason: &str| PolicyError::Syntax {
             rule: text.rule.clone(),
@@ -254,8 +282,9 @@ impl Rule {
         let (name, pattern) = match text.rule.trim().split_once('(') {
             None => (text.rule.trim(), None),
             Some((name, rest)) => {
-                let pattern =
-                    rest.strip_suffix(')').ok_or_else(|| wrong("the parenthesis is not closed at the end"))?;
+                let pattern = rest
+                    .strip_suffix(')')
+                    .ok_or_else(|| wrong("the parenthesis is not closed at the end"))?;
                 (name.trim(), Some(pattern.trim()))
             }
         };
@@ -267,12 +296,21 @@ impl Rule {
             return Err(wrong("the pattern is too long"));
         }
         if pattern == Some("") {
-            return Err(wrong(&format!("the parenthesis is empty; write `{name}` for every call, or a pattern in it")));
+            return Err(wrong(&format!(
+                "the parenthesis is empty; write `{name}` for every call, or a pattern in it"
+            )));
         }
         let pattern = pattern.filter(|pattern| !matches!(*pattern, "*" | "domain:*"));
         let permission = Permission::named(name);
-        let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
-        let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
+        let tools = if permission.is_some() {
+            Vec::new()
+        } else {
+            names.in_rule(name)
+        };
+        let of_tools = tools
+            .iter()
+            .filter_map(|tool| names.tool(tool))
+            .map(|traits| traits.permission);
         let permissions: BTreeSet<Permission> = permission.into_iter().chain(of_tools).collect();
         let is_about_web = permissions.iter().eq([&Permission::NetworkAccess]);
         if is_about_web && pattern.is_some_and(is_address) {
@@ -280,7 +318,9 @@ impl Rule {
                 "a rule about the web names a host, not an address or a port, as in `tool(domain:example.org)`",
             ));
         }
-        if let Some(reason) = pattern.and_then(|pattern| hostless(pattern, text.decision, is_about_web)) {
+        if let Some(reason) =
+            pattern.and_then(|pattern| hostless(pattern, text.decision, is_about_web))
+        {
             return Err(wrong(&reason));
         }
         let rule = Rule {
@@ -300,24 +340,35 @@ impl Rule {
         };
         match judged.contradicted(&text.examples) {
             None => Ok(rule),
-            Some(reason) => {
-                Err(PolicyError::Example { rule: text.rule.clone(), source_name: text.source.clone(), reason })
-            }
+            Some(reason) => Err(PolicyError::Example {
+                rule: text.rule.clone(),
+                source_name: text.source.clone(),
+                reason,
+            }),
         }
     }
 
-    /// Returns the canonical names of the tools that it is about; `None` for a rule about a permission.
+    /// Returns the canonical names of the tools that it is about; `None` for a rule about a
+    /// permission.
     pub fn tools(&self) -> &[String] {
         &self.tools
     }
 
     fn is_about(&self, question: &Question<'_>) -> bool {
         // To allow a tool, or a page to it, says nothing of what its programs may reach.
-        if question.access == Access::Network && self.decision == RuleDecision::Allow && self.permission.is_none() {
+        if question.access == Access::Network
+            && self.decision == RuleDecision::Allow
+            && self.permission.is_none()
+        {
             return self.tools.iter().any(|tool| tool == question.tool) && self.is_about_domain();
         }
-        let names = || self.tools.iter().any(|tool| glob::matches_text(tool, question.tool));
-        let shares = || question.access != Access::Own && self.permissions.contains(&question.permission);
+        let names = || {
+            self.tools
+                .iter()
+                .any(|tool| glob::matches_text(tool, question.tool))
+        };
+        let shares =
+            || question.access != Access::Own && self.permissions.contains(&question.permission);
         match self.permission {
             Some(permission) => permission == question.permission,
             None => names() || shares(),
@@ -326,11 +377,15 @@ impl Rule {
 
     /// Reports whether its pattern says that it is one for hosts.
     fn is_about_domain(&self) -> bool {
-        self.pattern.as_ref().is_some_and(|pattern| pattern.text.starts_with(DOMAIN))
+        self.pattern
+            .as_ref()
+            .is_some_and(|pattern| pattern.text.starts_with(DOMAIN))
     }
 
     fn matches_targets(&self, targets: &[Target]) -> bool {
-        let Some(of_rule) = &self.pattern else { return true };
+        let Some(of_rule) = &self.pattern else {
+            return true;
+        };
         let pattern = &of_rule.text;
         let strict = self.decision == RuleDecision::Allow;
         let hit = |target: &Target| match target {
@@ -342,12 +397,16 @@ impl Rule {
             Target::Remote(branch) => of_rule.matches_remote(branch, strict),
             Target::Network => false,
         };
-        if strict { !targets.is_empty() && targets.iter().all(hit) } else { targets.iter().any(hit) }
+        if strict {
+            !targets.is_empty() && targets.iter().all(hit)
+        } else {
+            targets.iter().any(hit)
+        }
     }
 }
 
-/// Reports whether a pattern is the address of a page, or a host with a port. No host matches it, so a rule with it
-/// would deny nothing.
+/// Reports whether a pattern is the address of a page, or a host with a port. No host matches it,
+/// so a rule with it would deny nothing.
 fn is_address(pattern: &str) -> bool {
     let host = pattern.strip_prefix(DOMAIN).unwrap_or(pattern);
     host.contains('/') || (host.matches(':').count() == 1 && HostPattern::parse(host).is_none())
@@ -375,7 +434,11 @@ fn hostless(pattern: &str, decision: RuleDecision, is_about_web: bool) -> Option
 
 /// Returns the line that makes a shell run exactly these words, so that one reader judges both.
 fn shell_line(words: &[String]) -> String {
-    words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn command_matches(pattern: &str, text: &str, strict: bool) -> bool {
@@ -401,8 +464,8 @@ pub struct Policy {
     limits: Limits,
 }
 
-/// Paths that configure agents: a run reads them from the base commit, and agents may write them only if a rule of
-/// the user's allows it.
+/// Paths that configure agents: a run reads them from the base commit, and agents may write them
+/// only if a rule of the user's allows it.
 const CONFIGURATION: &[&str] = &[
     "/orchestrate.toml",
     "/.orchestrate/",
@@ -429,13 +492,23 @@ impl Policy {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() { Ok(Policy { rules, limits: Limits::default() }) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(Policy {
+                rules,
+                limits: Limits::default(),
+            })
+        } else {
+            Err(errors)
+        }
     }
 
     /// Returns the same rules with the settings of tools, as they hold in a worktree.
     #[must_use]
     pub fn limited(self, settings: &ToolSettings, worktree: &Path) -> Policy {
-        Policy { limits: Limits::of(settings, worktree), ..self }
+        Policy {
+            limits: Limits::of(settings, worktree),
+            ..self
+        }
     }
 
     /// Keeps files of the worktree that look like secrets out of sight of every tool.
@@ -448,7 +521,9 @@ impl Policy {
     /// Decides a call.
     ///
     /// ```
-    /// use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
+    /// use orchestrate_core::policy::{
+    ///     Access, Decision, Grant, Permission, Policy, Question, Target,
+    /// };
     /// use orchestrate_core::settings::{RuleDecision, RuleText};
     /// use orchestrate_core::tool_names::ToolNames;
     /// let mut names = ToolNames::default();
@@ -478,22 +553,39 @@ impl Policy {
             .or_else(|| of_rules(RuleDecision::Allow))
             .or_else(|| built_in(question))
             .or_else(|| asked_by_default(question))
-            .or_else(|| doubted(question, |target| doubted_host(&self.limits, question.tool, target)))
+            .or_else(|| {
+                doubted(question, |target| {
+                    doubted_host(&self.limits, question.tool, target)
+                })
+            })
             .or_else(|| doubted(question, Target::doubted_remote))
-            .or_else(|| (question.access == Access::Network).then(|| Decision::Ask { rule: NETWORK_RULE.to_owned() }))
-            .unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
+            .or_else(|| {
+                (question.access == Access::Network).then(|| Decision::Ask {
+                    rule: NETWORK_RULE.to_owned(),
+                })
+            })
+            .unwrap_or_else(|| Decision::Allow {
+                rule: DEFAULT_RULE.to_owned(),
+            })
     }
 
-    /// Reports whether an agent with this grant may call a tool at all, if only with a person's approval.
+    /// Reports whether an agent with this grant may call a tool at all, if only with a person's
+    /// approval.
     ///
     /// Each call is decided on its own, by what it names ([`Policy::decide`]).
     pub fn permits(&self, agent: &Grant, tool: &str, permission: Permission) -> bool {
-        let question = Question { tool, permission, access: Access::Own, targets: &[] };
+        let question = Question {
+            tool,
+            permission,
+            access: Access::Own,
+            targets: &[],
+        };
         !matches!(self.decide(agent, &question), Decision::Deny { .. })
     }
 
-    /// Returns the mildest decision that a call could get which names this or more: some calls may be denied or asked
-    /// about by rules with patterns, and where only a built-in rule asks, a rule may allow some.
+    /// Returns the mildest decision that a call could get which names this or more: some calls may
+    /// be denied or asked about by rules with patterns, and where only a built-in rule asks, a rule
+    /// may allow some.
     pub fn mildest(&self, grant: &Grant, question: &Question<'_>) -> Decision {
         let decided = self.decide(grant, question);
         let is_asked_by_user = self.matching(RuleDecision::Ask, question).is_some();
@@ -504,68 +596,105 @@ impl Policy {
         }
     }
 
-    /// Returns the part of the policy that decides about paths which a tool uses in one way, for judging many of them;
-    /// `None` if it allows every path. The targets of the question have no effect.
+    /// Returns the part of the policy that decides about paths which a tool uses in one way, for
+    /// judging many of them; `None` if it allows every path. The targets of the question have no
+    /// effect.
     pub fn about_paths(&self, grant: &Grant, question: &Question<'_>) -> Option<Policy> {
-        let rules: Vec<Rule> = self.rules.iter().filter(|rule| rule.is_about(question)).cloned().collect();
+        let rules: Vec<Rule> = self
+            .rules
+            .iter()
+            .filter(|rule| rule.is_about(question))
+            .cloned()
+            .collect();
         let refuses = !grant.permits(question.tool, question.permission)
             || is_built_in(question.permission)
             || self.limits.restricts_paths()
-            || rules.iter().any(|rule| rule.decision != RuleDecision::Allow);
-        refuses.then(|| Policy { rules, limits: self.limits.clone() })
+            || rules
+                .iter()
+                .any(|rule| rule.decision != RuleDecision::Allow);
+        refuses.then(|| Policy {
+            rules,
+            limits: self.limits.clone(),
+        })
     }
 
     /// Reports whether a rule or a limit may be against a program that a tool chooses itself.
     pub fn restricts_programs(&self, tool: &str) -> bool {
-        let question = Question { tool, permission: Permission::CodeExecution, access: Access::Run, targets: &[] };
-        let restricts = |rule: &Rule| rule.decision != RuleDecision::Allow && rule.is_about(&question);
+        let question = Question {
+            tool,
+            permission: Permission::CodeExecution,
+            access: Access::Run,
+            targets: &[],
+        };
+        let restricts =
+            |rule: &Rule| rule.decision != RuleDecision::Allow && rule.is_about(&question);
         self.limits.restricts_programs() || self.rules.iter().any(restricts)
     }
 
     fn matching(&self, wanted: RuleDecision, question: &Question<'_>) -> Option<&Rule> {
-        let matches =
-            |rule: &&Rule| rule.decision == wanted && rule.is_about(question) && rule.matches_targets(question.targets);
+        let matches = |rule: &&Rule| {
+            rule.decision == wanted
+                && rule.is_about(question)
+                && rule.matches_targets(question.targets)
+        };
         self.rules.iter().find(matches)
     }
 
-    /// Denies to change a file that no tool may touch, whoever changed it before; `None` for any other.
+    /// Denies to change a file that no tool may touch, whoever changed it before; `None` for any
+    /// other.
     pub fn forbids(&self, path: &str) -> Option<Decision> {
         let refusal = self.limits.refuse_path(path)?;
-        Some(Decision::Deny { rule: refusal.rule.to_owned(), reason: refusal.reason })
+        Some(Decision::Deny {
+            rule: refusal.rule.to_owned(),
+            reason: refusal.reason,
+        })
     }
 
-    /// Reports whether no program of an agent's may change a file, since the file configures agents and no rule of
-    /// the user's allows every writer to.
+    /// Reports whether no program of an agent's may change a file, since the file configures agents
+    /// and no rule of the user's allows every writer to.
     ///
-    /// A rule about a tool opens a file to that tool alone, and a rule that asks opens it only to approved calls;
-    /// neither covers a command. Changes that a tool made under such a rule are known from its call.
+    /// A rule about a tool opens a file to that tool alone, and a rule that asks opens it only to
+    /// approved calls; neither covers a command. Changes that a tool made under such a rule are
+    /// known from its call.
     pub fn protects(&self, path: &str) -> bool {
         let target = [Target::Path(path.to_owned())];
         let opens = |rule: &Rule| {
-            let writes = matches!(rule.permission, Some(Permission::FileWrite | Permission::FileModify));
+            let writes = matches!(
+                rule.permission,
+                Some(Permission::FileWrite | Permission::FileModify)
+            );
             rule.decision == RuleDecision::Allow && writes && rule.matches_targets(&target)
         };
         configures(path) && !self.rules.iter().any(opens)
     }
 }
 
-/// Returns a function that reports whether a command line may run a command that begins with given words.
+/// Returns a function that reports whether a command line may run a command that begins with given
+/// words.
 ///
-/// A line is read as loosely as for rules that deny: one that is too complex to be read may run anything.
+/// A line is read as loosely as for rules that deny: one that is too complex to be read may run
+/// anything.
 pub(crate) fn runs(line: &str) -> impl Fn(&str) -> bool {
     let read = Command::read(line);
-    move |words: &str| read.as_ref().map_or(true, |command| command.may_be(&format!("{words} *")))
+    move |words: &str| {
+        read.as_ref()
+            .map_or(true, |command| command.may_be(&format!("{words} *")))
+    }
 }
 
-/// Returns the subcommands of git that a command line runs as far as it is plain, for advice; it decides nothing.
+/// Returns the subcommands of git that a command line runs as far as it is plain, for advice; it
+/// decides nothing.
 ///
 /// ```
 /// use orchestrate_core::policy::git_subcommands;
-/// let found = git_subcommands("cd a && git -C b add . && git commit -m 'git push'; echo git merge");
+/// let line = "cd a && git -C b add . && git commit -m 'git push'; echo git merge";
+/// let found = git_subcommands(line);
 /// assert_eq!(found.into_iter().collect::<Vec<_>>(), ["add", "commit"]);
 /// ```
 pub fn git_subcommands(line: &str) -> BTreeSet<String> {
-    Command::read(line).map(|command| command.git_subcommands()).unwrap_or_default()
+    Command::read(line)
+        .map(|command| command.git_subcommands())
+        .unwrap_or_default()
 }
 
 fn rule_decision(rule: &Rule) -> Decision {
@@ -581,20 +710,30 @@ fn rule_decision(rule: &Rule) -> Decision {
 }
 
 fn refused_by_role(grant: &Grant, question: &Question<'_>) -> Decision {
-    let Question { tool, permission, .. } = question;
+    let Question {
+        tool, permission, ..
+    } = question;
     let reason = match grant.withheld.get(*tool) {
         Some(reason) => format!("this agent may not use `{tool}`: {reason}"),
         None => {
-            let has_permission = *permission == Permission::None || grant.permissions.contains(permission);
+            let has_permission =
+                *permission == Permission::None || grant.permissions.contains(permission);
             let lacking = match (grant.tools.contains(*tool), has_permission) {
                 (true, _) => format!("it lists the tool, but lacks the permission `{permission}`"),
                 (false, true) => "it has the permission, but does not list the tool".to_owned(),
-                (false, false) => format!("it lists neither the tool nor the permission `{permission}`"),
+                (false, false) => {
+                    format!("it lists neither the tool nor the permission `{permission}`")
+                }
             };
-            format!("this agent's role does not grant `{tool}` ({permission}): {lacking}; use the tools that it lists")
+            format!(
+                "this agent's role does not grant `{tool}` ({permission}): {lacking}; use the tools that it lists"
+            )
         }
     };
-    Decision::Deny { rule: "built-in:role".to_owned(), reason }
+    Decision::Deny {
+        rule: "built-in:role".to_owned(),
+        reason,
+    }
 }
 
 /// Denies what the settings of tools never allow.
@@ -606,21 +745,37 @@ fn refused_by_limits(limits: &Limits, question: &Question<'_>) -> Option<Decisio
         Target::Shell(text) => limits.refuse_line(text),
         Target::Host(_) | Target::Remote(_) | Target::Network | Target::Name(_) => None,
     })?;
-    Some(Decision::Deny { rule: refusal.rule.to_owned(), reason: refusal.reason })
+    Some(Decision::Deny {
+        rule: refusal.rule.to_owned(),
+        reason: refusal.reason,
+    })
 }
 
 /// Asks if a setting is in doubt about one of the targets.
-fn doubted(question: &Question<'_>, doubt: impl Fn(&Target) -> Option<&'static str>) -> Option<Decision> {
+fn doubted(
+    question: &Question<'_>,
+    doubt: impl Fn(&Target) -> Option<&'static str>,
+) -> Option<Decision> {
     let rule = question.targets.iter().find_map(doubt)?;
-    Some(Decision::Ask { rule: rule.to_owned() })
+    Some(Decision::Ask {
+        rule: rule.to_owned(),
+    })
 }
 
 fn doubted_line(limits: &Limits, target: &Target) -> Option<&'static str> {
-    if let Target::Shell(text) = target { limits.doubt_line(text) } else { None }
+    if let Target::Shell(text) = target {
+        limits.doubt_line(text)
+    } else {
+        None
+    }
 }
 
 fn doubted_host(limits: &Limits, tool: &str, target: &Target) -> Option<&'static str> {
-    if let Target::Host(host) = target { limits.doubt_host(tool, host) } else { None }
+    if let Target::Host(host) = target {
+        limits.doubt_host(tool, host)
+    } else {
+        None
+    }
 }
 
 fn too_complex(question: &Question<'_>) -> Option<Decision> {
@@ -645,30 +800,45 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
     if !is_built_in(question.permission) {
         return None;
     }
-    let path = question.targets.iter().filter_map(Target::path).find(|path| configures(path))?;
+    let path = question
+        .targets
+        .iter()
+        .filter_map(Target::path)
+        .find(|path| configures(path))?;
     Some(Decision::Deny {
         rule: "built-in:configuration".to_owned(),
-        reason: format!("only the user may change `{path}`, which configures agents; report what should change"),
+        reason: format!(
+            "only the user may change `{path}`, which configures agents; report what should change"
+        ),
     })
 }
 
-/// The tools that bring code of strangers into the worktree, which the user is asked about unless a rule allows it.
+/// The tools that bring code of strangers into the worktree, which the user is asked about unless a
+/// rule allows it.
 const ASKED_BY_DEFAULT: [&str; 1] = ["install_package"];
 
-/// Asks about a call of such a tool. The files that it opens belong to the call to which the user consents; where its
-/// programs may connect is decided apart from it.
+/// Asks about a call of such a tool. The files that it opens belong to the call to which the user
+/// consents; where its programs may connect is decided apart from it.
 fn asked_by_default(question: &Question<'_>) -> Option<Decision> {
     let is_call = question.access == Access::Own
         && question.permission == Permission::CodeExecution
-        && !question.targets.iter().any(|target| target.path().is_some());
+        && !question
+            .targets
+            .iter()
+            .any(|target| target.path().is_some());
     let is_asked = is_call && ASKED_BY_DEFAULT.contains(&question.tool);
-    is_asked.then(|| Decision::Ask { rule: "built-in:packages".to_owned() })
+    is_asked.then(|| Decision::Ask {
+        rule: "built-in:packages".to_owned(),
+    })
 }
 
-/// Reports whether a path is one of [`CONFIGURATION`] under any name that a file system may take for it.
+/// Reports whether a path is one of [`CONFIGURATION`] under any name that a file system may take
+/// for it.
 fn configures(path: &str) -> bool {
     let folded = folded_path(path);
-    CONFIGURATION.iter().any(|pattern| PathPattern::new(pattern).matches(&folded))
+    CONFIGURATION
+        .iter()
+        .any(|pattern| PathPattern::new(pattern).matches(&folded))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Prices of models and the cost of requests, in whole micro-dollars: money is never counted in floating point.
+//! Prices of models and the cost of requests, in whole micro-dollars: money is never counted in
+//! floating point.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +54,25 @@ impl Price {
             _ => self.rates,
         };
         let cached = usage.cached_tokens.min(usage.input_tokens);
-        let parts =
-            [(usage.input_tokens - cached, rates.input), (cached, rates.cached), (usage.output_tokens, rates.output)];
-        let sum: u128 = parts.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
+        let parts = [
+            (usage.input_tokens - cached, rates.input),
+            (cached, rates.cached),
+            (usage.output_tokens, rates.output),
+        ];
+        let sum: u128 = parts
+            .iter()
+            .map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate))
+            .sum();
         u64::try_from(sum.div_ceil(TOKENS)).unwrap_or(u64::MAX)
     }
 
     /// Returns the most that a request of this size can cost: nothing of its prompt is cached.
     pub fn most(&self, input_tokens: u64, output_tokens: u64) -> u64 {
-        self.cost(Usage { input_tokens, cached_tokens: 0, output_tokens })
+        self.cost(Usage {
+            input_tokens,
+            cached_tokens: 0,
+            output_tokens,
+        })
     }
 }
 
@@ -76,7 +87,10 @@ pub struct Cost {
 
 impl Default for Cost {
     fn default() -> Self {
-        Self { known: 0, is_whole: true }
+        Self {
+            known: 0,
+            is_whole: true,
+        }
     }
 }
 
@@ -95,22 +109,38 @@ impl Cost {
     }
 }
 
-/// Parses an amount of dollars such as `2`, `0.25` or `1.5` into micro-dollars; `None` if it is none, or finer.
+/// Parses an amount of dollars such as `2`, `0.25` or `1.5` into micro-dollars; `None` if it is
+/// none, or finer.
 pub fn micro_usd(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) {
         return None;
     }
     let part = part.trim_end_matches('0');
-    let digits = u32::try_from(part.len()).ok().filter(|digits| *digits <= 6)?;
-    let fraction = if part.is_empty() { 0 } else { part.parse::<u64>().ok()? * 10u64.pow(6 - digits) };
-    whole.parse::<u64>().ok()?.checked_mul(DOLLAR)?.checked_add(fraction)
+    let digits = u32::try_from(part.len())
+        .ok()
+        .filter(|digits| *digits <= 6)?;
+    let fraction = if part.is_empty() {
+        0
+    } else {
+        part.parse::<u64>().ok()? * 10u64.pow(6 - digits)
+    };
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(DOLLAR)?
+        .checked_add(fraction)
 }
 
 /// Formats micro-dollars for people: whole cents, or four digits below ten cents.
 pub fn dollars(micro_usd: u64) -> String {
-    let (unit, digits) = if micro_usd < DOLLAR / 10 { (100, 4) } else { (10_000, 2) };
+    let (unit, digits) = if micro_usd < DOLLAR / 10 {
+        (100, 4)
+    } else {
+        (10_000, 2)
+    };
     // Rounded up, so that no cost is shown as none.
     let units = micro_usd.div_ceil(unit);
     let per_dollar = DOLLAR / unit;
@@ -122,14 +152,31 @@ mod tests {
     use super::*;
 
     fn price(input: u64, cached: u64, output: u64) -> Price {
-        Price { rates: Rates { input, cached, output }, long: None }
+        Price {
+            rates: Rates {
+                input,
+                cached,
+                output,
+            },
+            long: None,
+        }
     }
 
     #[test]
     fn a_request_costs_its_tokens() {
         let plain = price(3_000_000, 300_000, 15_000_000);
-        let rates = Rates { input: 6_000_000, cached: 600_000, output: 22_500_000 };
-        let tiered = Price { long: Some(LongRates { above: 1_000, rates }), ..plain };
+        let rates = Rates {
+            input: 6_000_000,
+            cached: 600_000,
+            output: 22_500_000,
+        };
+        let tiered = Price {
+            long: Some(LongRates {
+                above: 1_000,
+                rates,
+            }),
+            ..plain
+        };
         let table = [
             (plain, (0, 0, 0), 0),
             (plain, (1_000_000, 0, 0), 3_000_000),
@@ -145,7 +192,11 @@ mod tests {
             (price(u64::MAX, 0, 0), (u64::MAX, 0, 0), u64::MAX),
         ];
         for (price, (input_tokens, cached_tokens, output_tokens), expected) in table {
-            let usage = Usage { input_tokens, cached_tokens, output_tokens };
+            let usage = Usage {
+                input_tokens,
+                cached_tokens,
+                output_tokens,
+            };
             assert_eq!(price.cost(usage), expected, "{usage:?}");
         }
         assert_eq!(plain.most(1_000, 100), 4_500);
@@ -158,7 +209,14 @@ mod tests {
             costs.iter().for_each(|cost| sum.add(*cost));
             sum.micro_usd()
         };
-        assert_eq!((sum(&[]), sum(&[Some(2), Some(3)]), sum(&[Some(2), None, Some(3)])), (Some(0), Some(5), None));
+        assert_eq!(
+            (
+                sum(&[]),
+                sum(&[Some(2), Some(3)]),
+                sum(&[Some(2), None, Some(3)])
+            ),
+            (Some(0), Some(5), None)
+        );
     }
 
     #[test]

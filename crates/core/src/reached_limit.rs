@@ -1,8 +1,10 @@
-//! The last request of an agent that has reached a limit: one, without tools, within what is held for it.
+//! The last request of an agent that has reached a limit: one, without tools, within what is held
+//! for it.
 //!
-//! Its turns, its time or a budget is used up, so the task fails; but what the agent knows must not be lost with it.
-//! That the request is due is a fact ([`crate::Event::ReportDue`]), and so is that it was sent, so it is never sent
-//! twice, whatever happens in between. Without its reply the report consists of what the facts say.
+//! Its turns, its time or a budget is used up, so the task fails; but what the agent knows must not
+//! be lost with it. That the request is due is a fact ([`crate::Event::ReportDue`]), and so is that
+//! it was sent, so it is never sent twice, whatever happens in between. Without its reply the
+//! report consists of what the facts say.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +102,8 @@ impl FailureCause {
         }
     }
 
-    /// Reports whether the agent could go on if it had more of something, and reports what it has instead.
+    /// Reports whether the agent could go on if it had more of something, and reports what it has
+    /// instead.
     pub fn asks_for_report(self) -> bool {
         self.used_up().is_some()
     }
@@ -121,16 +124,21 @@ pub(crate) struct Material<'a> {
 }
 
 impl Material<'_> {
-    /// Composes the request with as much of the transcript as fits, the newest part first; `bound` is the maximum size
-    /// of a request to the model.
+    /// Composes the request with as much of the transcript as fits, the newest part first; `bound`
+    /// is the maximum size of a request to the model.
     pub(crate) fn compose(&self, bound: u64, counter: &dyn TokenCounter) -> LastRequest {
         let tokens = self.limit.tokens.min(bound);
-        let reply = (tokens / REPLY_ONE_IN).min(MAX_REPLY_TOKENS).min(u64::from(self.max_output_tokens));
+        let reply = (tokens / REPLY_ONE_IN)
+            .min(MAX_REPLY_TOKENS)
+            .min(u64::from(self.max_output_tokens));
         let bound = usize::try_from(tokens - reply).unwrap_or(usize::MAX);
         let reply = u32::try_from(reply).unwrap_or(u32::MAX);
         let (task, entries) = self.texts();
-        let of = |task_chars, from: usize| self.request(&truncate(&task, task_chars), entries.get(from..), reply);
-        let compare = |request: &ModelRequest| fit(request_tokens(request, counter), bound, counter);
+        let of = |task_chars, from: usize| {
+            self.request(&truncate(&task, task_chars), entries.get(from..), reply)
+        };
+        let compare =
+            |request: &ModelRequest| fit(request_tokens(request, counter), bound, counter);
         let whole = of(task.len(), 0);
         match compare(&whole) {
             Fit::Fits(_) => return LastRequest::Fits(Box::new(whole)),
@@ -153,7 +161,8 @@ impl Material<'_> {
 
     /// Returns the task's text and the later messages as lines, oldest first.
     ///
-    /// They are texts, and not messages with calls, since a provider accepts those only beside the tools.
+    /// They are texts, and not messages with calls, since a provider accepts those only beside the
+    /// tools.
     fn texts(&self) -> (String, Vec<String>) {
         let mut messages = self.transcript.iter();
         let task = match messages.next() {
@@ -163,10 +172,18 @@ impl Material<'_> {
         (task, messages.map(|message| entry(message)).collect())
     }
 
-    fn request(&self, task: &str, entries: Option<&[String]>, max_output_tokens: u32) -> ModelRequest {
+    fn request(
+        &self,
+        task: &str,
+        entries: Option<&[String]>,
+        max_output_tokens: u32,
+    ) -> ModelRequest {
         let entries = entries.unwrap_or_default();
         let name = self.origin.task.as_str();
-        let mut text = format!("You have to stop: {}.\n\nYour task was:\n", truncate(&self.limit.message, WHY_CHARS));
+        let mut text = format!(
+            "You have to stop: {}.\n\nYour task was:\n",
+            truncate(&self.limit.message, WHY_CHARS)
+        );
         text.push_str(&block(&["task", name], task));
         if !entries.is_empty() {
             text.push_str("\n\nWhat happened last, newest at the end:\n");
@@ -189,12 +206,18 @@ impl Material<'_> {
 fn entry(message: &Message) -> String {
     match message {
         Message::User { text } => format!("told: {}", truncate(text, SAID_CHARS)),
-        Message::Assistant { text, tool_calls, .. } => {
+        Message::Assistant {
+            text, tool_calls, ..
+        } => {
             let said = Some(text.trim()).filter(|text| !text.is_empty());
             let said = said.map(|text| format!("you: {}", truncate(text, SAID_CHARS)));
-            let calls = tool_calls
-                .iter()
-                .map(|call| format!("call {} {}", call.name, truncate(&call.arguments.to_string(), CALL_CHARS)));
+            let calls = tool_calls.iter().map(|call| {
+                format!(
+                    "call {} {}",
+                    call.name,
+                    truncate(&call.arguments.to_string(), CALL_CHARS)
+                )
+            });
             said.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
         }
         Message::Tool { results } => {
@@ -226,24 +249,48 @@ mod tests {
     }
 
     fn transcript(task: &str, turns: usize) -> Vec<Message> {
-        let mut messages = vec![Message::User { text: task.to_owned() }];
+        let mut messages = vec![Message::User {
+            text: task.to_owned(),
+        }];
         for turn in 0..turns {
             let arguments = serde_json::json!({ "path": format!("file-{turn}.txt") });
-            let call = ToolCall { id: "c".into(), name: "read_file".to_owned(), arguments };
-            messages.push(Message::Assistant { text: format!("step {turn}"), tool_calls: vec![call], raw: None });
+            let call = ToolCall {
+                id: "c".into(),
+                name: "read_file".to_owned(),
+                arguments,
+            };
+            messages.push(Message::Assistant {
+                text: format!("step {turn}"),
+                tool_calls: vec![call],
+                raw: None,
+            });
             let text = "x".repeat(5_000);
-            let result = ToolResult { call_id: "c".into(), text, is_error: false };
-            messages.push(Message::Tool { results: vec![result] });
+            let result = ToolResult {
+                call_id: "c".into(),
+                text,
+                is_error: false,
+            };
+            messages.push(Message::Tool {
+                results: vec![result],
+            });
         }
         messages
     }
 
     fn compose(messages: &[Message], tokens: u64, counter: &dyn TokenCounter) -> LastRequest {
-        let limit = ReachedLimit { cause: FailureCause::Turns, message: "no turns are left".to_owned(), tokens };
+        let limit = ReachedLimit {
+            cause: FailureCause::Turns,
+            message: "no turns are left".to_owned(),
+            tokens,
+        };
         let material = Material {
             limit: &limit,
             model: "script:x",
-            origin: Origin { task: "T1".into(), turn: 9, returned: None },
+            origin: Origin {
+                task: "T1".into(),
+                turn: 9,
+                returned: None,
+            },
             max_output_tokens: 4_096,
             transcript: messages.iter().collect(),
         };
@@ -252,16 +299,25 @@ mod tests {
 
     #[test]
     fn the_request_has_no_tools_and_stays_within_what_is_held() {
-        for (task, turns) in [("do it", 0), ("do it", 3), ("do it", 300), (&"long task ".repeat(2_000)[..], 40)] {
+        for (task, turns) in [
+            ("do it", 0),
+            ("do it", 3),
+            ("do it", 300),
+            (&"long task ".repeat(2_000)[..], 40),
+        ] {
             for tokens in [1_000, 1_250, 2_000, 16_000] {
                 let composed = compose(&transcript(task, turns), tokens, &Quarter);
                 let LastRequest::Fits(request) = composed else {
                     panic!("{turns} turns, {tokens} tokens: {composed:?}")
                 };
-                let most = request_tokens(&request, &Quarter) as u64 + u64::from(request.max_output_tokens);
+                let most = request_tokens(&request, &Quarter) as u64
+                    + u64::from(request.max_output_tokens);
                 assert!(most <= tokens, "{turns} turns: {most} of {tokens}");
                 assert!(request.tools.is_empty() && request.messages.len() == 1);
-                assert!(u64::from(request.max_output_tokens) >= tokens.min(6_000) / 3, "{tokens}");
+                assert!(
+                    u64::from(request.max_output_tokens) >= tokens.min(6_000) / 3,
+                    "{tokens}"
+                );
             }
         }
     }
@@ -271,15 +327,32 @@ mod tests {
         let LastRequest::Fits(request) = compose(&transcript("do it", 40), 2_000, &Quarter) else {
             panic!("too large")
         };
-        let [Message::User { text }] = &request.messages[..] else { panic!("{request:?}") };
-        assert!(text.contains("step 39") && text.contains("file-39.txt") && !text.contains("step 0\n"), "{text}");
-        assert!(text.contains("You have to stop: no turns are left.") && text.contains("do it"), "{text}");
+        let [Message::User { text }] = &request.messages[..] else {
+            panic!("{request:?}")
+        };
+        assert!(
+            text.contains("step 39") && text.contains("file-39.txt") && !text.contains("step 0\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("You have to stop: no turns are left.") && text.contains("do it"),
+            "{text}"
+        );
     }
 
     #[test]
     fn too_few_tokens_make_no_request_and_an_upper_bound_decides_nothing() {
-        assert_eq!(compose(&transcript("do it", 1), 400, &Quarter), LastRequest::TooLarge);
-        assert_eq!(compose(&transcript("do it", 1), 0, &Quarter), LastRequest::TooLarge);
-        assert_eq!(compose(&transcript("do it", 9), 1_000, &crate::ByteBound), LastRequest::Unknown);
+        assert_eq!(
+            compose(&transcript("do it", 1), 400, &Quarter),
+            LastRequest::TooLarge
+        );
+        assert_eq!(
+            compose(&transcript("do it", 1), 0, &Quarter),
+            LastRequest::TooLarge
+        );
+        assert_eq!(
+            compose(&transcript("do it", 9), 1_000, &crate::ByteBound),
+            LastRequest::Unknown
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The report of a run and its exit code: functions of the run's state, and of whether a process works on it.
+//! The report of a run and its exit code: functions of the run's state, and of whether a process
+//! works on it.
 
 use std::sync::Arc;
 
@@ -70,10 +71,11 @@ pub struct Report {
     /// Where its result has landed last, unless that was undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landed: Option<LandedResult>,
-    /// The time from the first event to the newest, without the time in which no process worked on it or all its
-    /// agents waited for their models.
+    /// The time from the first event to the newest, without the time in which no process worked on
+    /// it or all its agents waited for their models.
     pub duration_ms: u64,
-    /// The time in which its agents waited for models that did not answer, and nothing else was done.
+    /// The time in which its agents waited for models that did not answer, and nothing else was
+    /// done.
     pub waited_ms: u64,
     /// All tokens.
     pub usage: ReportUsage,
@@ -142,8 +144,8 @@ pub struct TaskReport {
     pub agent_id: AgentId,
     /// The agent that spawned it; null for a task of the plan, and for a child of a program.
     pub parent: Option<AgentId>,
-    /// Its depth in the tree of agents, as the limit counts it: 1 without a parent; `None` in a report on the task
-    /// alone.
+    /// Its depth in the tree of agents, as the limit counts it: 1 without a parent; `None` in a
+    /// report on the task alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// Attempts begun.
@@ -164,13 +166,14 @@ pub struct TaskReport {
     pub usage: ReportUsage,
     /// Why the task did not succeed.
     pub error: Option<TaskError>,
-    /// Whether the run has ended without its work, which is kept, since its agent was ended before that was merged.
+    /// Whether the run has ended without its work, which is kept, since its agent was ended before
+    /// that was merged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub not_in_result: bool,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
-    /// The agent that its work was merged into, and that has ended without success, so that the work is not in the
-    /// result.
+    /// The agent that its work was merged into, and that has ended without success, so that the
+    /// work is not in the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<AgentId>,
     /// Its newest verdict on the tasks that it reviews.
@@ -179,10 +182,12 @@ pub struct TaskReport {
     /// The reviewing tasks whose verdict its finished work waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for_verdict_of: Vec<TaskId>,
-    /// What its agent hands back; `None` in a report on the task alone, and before its work has ended.
+    /// What its agent hands back; `None` in a report on the task alone, and before its work has
+    /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hand_back: Option<HandBack>,
-    /// What its agent was exposed to, once it has read text from outside; `None` in a report on the task alone.
+    /// What its agent was exposed to, once it has read text from outside; `None` in a report on the
+    /// task alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaskTaint>,
     /// What its work leaves in the worktree on purpose.
@@ -195,11 +200,13 @@ pub struct TaskReport {
 pub struct TaskTaint {
     /// Where the first such text came from.
     pub outside_text: OutsideSource,
-    /// Whether it also holds private data and can send data out, so that the text could make it give these away.
+    /// Whether it also holds private data and can send data out, so that the text could make it
+    /// give these away.
     pub flagged: bool,
     /// Whether it has made a call that can send data out.
     pub sent: bool,
-    /// How it could send data out with the tools that it has; `None` if a rule or the sandbox is against every call.
+    /// How it could send data out with the tools that it has; `None` if a rule or the sandbox is
+    /// against every call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub can_send: Option<Sending>,
 }
@@ -224,10 +231,13 @@ impl Standing {
         status_name(self.state.status)
     }
 
-    /// Returns the state of a task; started work counts as waiting while no process works on the run.
+    /// Returns the state of a task; started work counts as waiting while no process works on the
+    /// run.
     pub fn of_task(&self, record: &TaskRecord) -> TaskState {
         match record.state() {
-            TaskState::Running if self.state.status != RunStatus::Running || !self.is_live => TaskState::Ready,
+            TaskState::Running if self.state.status != RunStatus::Running || !self.is_live => {
+                TaskState::Ready
+            }
             state => state,
         }
     }
@@ -249,7 +259,11 @@ impl Standing {
             ..TaskReport::of(record)
         };
         Report {
-            r#type: if state.exit_code.is_some() { "run.finished" } else { "run.status" },
+            r#type: if state.exit_code.is_some() {
+                "run.finished"
+            } else {
+                "run.status"
+            },
             run_id: state.run_id.clone(),
             status: self.status_name().to_owned(),
             exit_code: state.exit_code,
@@ -281,14 +295,17 @@ impl RunState {
         self.exposure(agent).and_then(TaskTaint::of)
     }
 
-    /// Returns what the agent that got the goal of the run has answered, once its task has succeeded.
+    /// Returns what the agent that got the goal of the run has answered, once its task has
+    /// succeeded.
     pub fn answer(&self) -> Option<&str> {
-        let record = self.goal().filter(|record| severity(self, record) == Severity::Fine)?;
+        let record = self
+            .goal()
+            .filter(|record| severity(self, record) == Severity::Fine)?;
         Some(record.summary()).filter(|summary| !summary.is_empty())
     }
 
-    /// Returns the plan that the run has made, and the path of the file that the user asked for; `None` if it was not
-    /// asked to make one, or has none yet.
+    /// Returns the plan that the run has made, and the path of the file that the user asked for;
+    /// `None` if it was not asked to make one, or has none yet.
     pub fn made_plan(&self) -> Option<(&str, &str)> {
         self.settings.plan_file.as_deref().zip(self.answer())
     }
@@ -332,9 +349,13 @@ impl TaskReport {
         self.agent.is_some() && self.commit.is_none() && self.turns > 0
     }
 
-    /// Reports whether a command carried out the task without changing anything, so that nothing was merged.
+    /// Reports whether a command carried out the task without changing anything, so that nothing
+    /// was merged.
     pub fn changed_nothing(&self) -> bool {
-        self.state == TaskState::Merged && self.agent.is_none() && self.attempt > 0 && self.commit.is_none()
+        self.state == TaskState::Merged
+            && self.agent.is_none()
+            && self.attempt > 0
+            && self.commit.is_none()
     }
 }
 
@@ -352,7 +373,10 @@ impl ReportUsage {
 }
 
 /// Returns an amount in dollars, as it is written in JSON.
-#[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars, and only for display")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below nine billion dollars, and only for display"
+)]
 fn in_dollars(micro_usd: u64) -> f64 {
     micro_usd as f64 / DOLLAR as f64
 }
@@ -372,13 +396,14 @@ pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     Some(worst.map_or((RunStatus::Succeeded, EXIT_OK), Severity::outcome))
 }
 
-/// Returns how a run ends if it was asked to stop with an exit code, which then takes precedence over its outcome.
+/// Returns how a run ends if it was asked to stop with an exit code, which then takes precedence
+/// over its outcome.
 pub fn outcome_if_stopped(outcome: (RunStatus, u8), asked: Option<u8>) -> (RunStatus, u8) {
     asked.map_or(outcome, |exit_code| (RunStatus::Interrupted, exit_code))
 }
 
-/// Returns the status and exit code of a run that succeeded and could not be landed, from the exit code of the
-/// landing.
+/// Returns the status and exit code of a run that succeeded and could not be landed, from the exit
+/// code of the landing.
 pub fn outcome_if_not_landed(landing: u8) -> (RunStatus, u8) {
     match landing {
         // The obstacle appeared since the run started: the user did not type anything wrong.
@@ -409,16 +434,19 @@ impl FailureCause {
 impl Severity {
     fn of(cause: EndCause) -> Severity {
         use FailureCause::{
-            Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint, Internal, InvalidPlan,
-            Looping, Model, NoChanges, NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
+            Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint,
+            Internal, InvalidPlan, Looping, Model, NoChanges, NoVerdict, Panicked, Refused, Setup,
+            Silent, Timeout, Turns, Worktree,
         };
-        let EndCause::Failed(cause) = cause else { return Severity::Failed };
+        let EndCause::Failed(cause) = cause else {
+            return Severity::Failed;
+        };
         match cause {
             Turns | Budget | Cost | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | ChangesRequested | Claims | InvalidPlan | NoChanges | NoVerdict | Silent | Looping | Refused
-            | Model | Endpoint | Command | Setup | Worktree => Severity::Failed,
+            Check | ChangesRequested | Claims | InvalidPlan | NoChanges | NoVerdict | Silent
+            | Looping | Refused | Model | Endpoint | Command | Setup | Worktree => Severity::Failed,
         }
     }
 
@@ -434,22 +462,30 @@ impl Severity {
     }
 }
 
-/// Returns what a task contributes. Rejected work that is part of the result is the user's to decide about, since it
-/// would be refused to land it.
+/// Returns what a task contributes. Rejected work that is part of the result is the user's to
+/// decide about, since it would be refused to land it.
 fn severity(state: &RunState, record: &TaskRecord) -> Severity {
     let is_undecided = record.is_rejected_in_result() && state.is_in_result(record);
-    let least = if is_undecided { Severity::NeedsHuman } else { Severity::Fine };
+    let least = if is_undecided {
+        Severity::NeedsHuman
+    } else {
+        Severity::Fine
+    };
     severity_of_state(state, record).max(least)
 }
 
-/// Returns what the state of a task contributes. An agent's child that did not succeed is a result for its parent,
-/// which then succeeds or does not.
+/// Returns what the state of a task contributes. An agent's child that did not succeed is a result
+/// for its parent, which then succeeds or does not.
 fn severity_of_state(state: &RunState, record: &TaskRecord) -> Severity {
     match record.state() {
         TaskState::Failed | TaskState::Conflicted if record.parent.is_some() => Severity::Fine,
-        TaskState::Merged | TaskState::NothingToDo | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
+        TaskState::Merged | TaskState::NothingToDo | TaskState::Skipped | TaskState::Cancelled => {
+            Severity::Fine
+        }
         TaskState::Verified if state.stays_unmerged(record) => Severity::Fine,
-        TaskState::Failed => record.error().map_or(Severity::Failed, |error| Severity::of(error.cause)),
+        TaskState::Failed => record
+            .error()
+            .map_or(Severity::Failed, |error| Severity::of(error.cause)),
         _ => Severity::NeedsHuman,
     }
 }

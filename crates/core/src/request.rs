@@ -1,8 +1,9 @@
 //! Requests of users and programs to a run, and the decisions on them.
 //!
-//! [`RunState::decide`] is the only place where a request is accepted or refused; its caller only records the
-//! decision. Requests and refusals are stored as JSON, so a released variant or field keeps its name. The terminal
-//! words how to continue after a refusal: no text here names a command line.
+//! [`RunState::decide`] is the only place where a request is accepted or refused; its caller only
+//! records the decision. Requests and refusals are stored as JSON, so a released variant or field
+//! keeps its name. The terminal words how to continue after a refusal: no text here names a command
+//! line.
 
 mod refused;
 
@@ -64,7 +65,8 @@ pub enum Request {
         /// The message to the agent.
         message: Option<String>,
     },
-    /// Retries every task that has failed or could not be merged, except those that a limit would stop again.
+    /// Retries every task that has failed or could not be merged, except those that a limit would
+    /// stop again.
     RetryFailed {
         /// The message to the agents.
         message: Option<String>,
@@ -75,7 +77,8 @@ pub enum Request {
         to: Address,
         /// The content.
         body: Body,
-        /// What it is for; `None` for an answer if an agent waits for one, and otherwise for a note.
+        /// What it is for; `None` for an answer if an agent waits for one, and otherwise for a
+        /// note.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<MessageKind>,
         /// The number of the agent's question that it answers.
@@ -219,23 +222,29 @@ pub struct Return {
 impl Allowance {
     /// Returns the new time limit of the whole run, in milliseconds.
     pub fn timeout_ms(&self) -> Option<u64> {
-        self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        self.time
+            .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// Returns what the agents of these tasks are told.
     fn words(&self) -> String {
         let tokens = self.tokens.map(|tokens| format!("{tokens} tokens"));
         let money = self.micro_usd.map(dollars);
-        let time = self.time.map(|time| format!("{} seconds of work", time.as_secs()));
+        let time = self
+            .time
+            .map(|time| format!("{} seconds of work", time.as_secs()));
         let raised: Vec<String> = tokens.into_iter().chain(money).chain(time).collect();
         if raised.is_empty() {
             return TRY_AGAIN.to_owned();
         }
         let raised = raised.join(", ");
-        format!("The limit that stopped you has been raised: the whole run may use {raised} now. Go on where you were.")
+        format!(
+            "The limit that stopped you has been raised: the whole run may use {raised} now. Go on where you were."
+        )
     }
 
-    /// Returns the tasks that failed for lack of a limit that is raised, or of a model that answers.
+    /// Returns the tasks that failed for lack of a limit that is raised, or of a model that
+    /// answers.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
             Some(Limit::RunTokens) => self.tokens.is_some(),
@@ -245,14 +254,24 @@ impl Allowance {
             Some(Limit::Endpoint) => true,
             Some(Limit::TaskTokens) | None => false,
         };
-        state.tasks().filter(is_given).map(|record| record.task.id.clone()).collect()
+        state
+            .tasks()
+            .filter(is_given)
+            .map(|record| record.task.id.clone())
+            .collect()
     }
 }
 
 impl Request {
     /// Returns the request that sends a message without any of the optional parts.
     pub fn message(to: impl Into<Address>, body: impl Into<Body>) -> Self {
-        Self::Message { to: to.into(), body: body.into(), kind: None, reply_to: None, deadline_seconds: None }
+        Self::Message {
+            to: to.into(),
+            body: body.into(),
+            kind: None,
+            reply_to: None,
+            deadline_seconds: None,
+        }
     }
 
     /// Returns the ended tasks that the request reopens in this state.
@@ -284,22 +303,58 @@ impl RunState {
                 self.decide_return(task, ReturnCause::Retried, message)
             }
             Request::RetryFailed { message } => self.decide_retry_of_failed(message.as_ref()),
-            Request::Decide { call, allowed, message } => {
+            Request::Decide {
+                call,
+                allowed,
+                message,
+            } => {
                 let fact = self.decide_call(call, *allowed, message.clone(), None)?;
-                let answer = format!("call {call} is {}", if *allowed { "approved" } else { "rejected" });
-                Ok(Accepted { decision: Decision::Record(vec![fact]), answer })
+                let answer = format!(
+                    "call {call} is {}",
+                    if *allowed { "approved" } else { "rejected" }
+                );
+                Ok(Accepted {
+                    decision: Decision::Record(vec![fact]),
+                    answer,
+                })
             }
-            Request::Message { to, body, kind, reply_to, deadline_seconds } => {
+            Request::Message {
+                to,
+                body,
+                kind,
+                reply_to,
+                deadline_seconds,
+            } => {
                 let (to, body) = (to.clone(), body.clone());
                 let (kind, reply_to, deadline_seconds) = (*kind, *reply_to, *deadline_seconds);
-                self.decide_users_message(&Outgoing { to, kind, body, reply_to, deadline_seconds, waits: false })
+                self.decide_users_message(&Outgoing {
+                    to,
+                    kind,
+                    body,
+                    reply_to,
+                    deadline_seconds,
+                    waits: false,
+                })
             }
-            Request::Stop { .. } => Ok(Accepted { decision: Decision::Stop, answer: "stopping".to_owned() }),
+            Request::Stop { .. } => Ok(Accepted {
+                decision: Decision::Stop,
+                answer: "stopping".to_owned(),
+            }),
             Request::StopAgent { agent, .. } => {
                 self.known(agent)?;
-                let stop = Event::StopRequested(StopRequest { task: agent.clone(), by: None });
-                let decision = if self.is_any_open(agent) { Decision::Record(vec![stop]) } else { Decision::Stop };
-                Ok(Accepted { decision, answer: format!("stopping {agent}") })
+                let stop = Event::StopRequested(StopRequest {
+                    task: agent.clone(),
+                    by: None,
+                });
+                let decision = if self.is_any_open(agent) {
+                    Decision::Record(vec![stop])
+                } else {
+                    Decision::Stop
+                };
+                Ok(Accepted {
+                    decision,
+                    answer: format!("stopping {agent}"),
+                })
             }
         }
     }
@@ -307,16 +362,31 @@ impl RunState {
     /// Decides which tasks continue when a run is resumed with a raised limit.
     ///
     /// # Errors
-    /// Fails if the run's time is still used up, so that the tasks would fail again at once, or if its cost is to be
-    /// limited and a part of it is not known.
-    pub fn decide_resumption(&self, allowance: Allowance) -> Result<Option<Return>, RequestRefused> {
-        let is_unpriced = |event: &Event| matches!(event, Event::ModelCut { micro_usd: None, .. });
-        let is_unknown = || self.cost().micro_usd().is_none() || self.cut_requests().iter().any(is_unpriced);
+    /// Fails if the run's time is still used up, so that the tasks would fail again at once, or if
+    /// its cost is to be limited and a part of it is not known.
+    pub fn decide_resumption(
+        &self,
+        allowance: Allowance,
+    ) -> Result<Option<Return>, RequestRefused> {
+        let is_unpriced = |event: &Event| {
+            matches!(
+                event,
+                Event::ModelCut {
+                    micro_usd: None,
+                    ..
+                }
+            )
+        };
+        let is_unknown =
+            || self.cost().micro_usd().is_none() || self.cut_requests().iter().any(is_unpriced);
         if allowance.micro_usd.is_some() && is_unknown() {
             return Err(RequestRefused::UnknownCost);
         }
         let tasks = allowance.reopens(self);
-        let waiting = self.rejecting_endpoints().into_iter().flat_map(|rejecting| rejecting.tasks);
+        let waiting = self
+            .rejecting_endpoints()
+            .into_iter()
+            .flat_map(|rejecting| rejecting.tasks);
         let continuing: Vec<TaskId> = tasks.iter().cloned().chain(waiting).collect();
         if continuing.is_empty() {
             return Ok(None);
@@ -332,7 +402,11 @@ impl RunState {
                 more_time: allowance.time.is_some(),
             });
         }
-        let again = Return { tasks, cause: ReturnCause::Retried, message: allowance.words() };
+        let again = Return {
+            tasks,
+            cause: ReturnCause::Retried,
+            message: allowance.words(),
+        };
         Ok(Some(again).filter(|again| !again.tasks.is_empty()))
     }
 
@@ -345,42 +419,76 @@ impl RunState {
                 branch: record.branch().map(str::to_owned),
             });
         }
-        let awaits_review = matches!(record.state(), TaskState::AwaitingReview | TaskState::Verified);
+        let awaits_review = matches!(
+            record.state(),
+            TaskState::AwaitingReview | TaskState::Verified
+        );
         if !awaits_review && !takes_back {
-            return Err(RequestRefused::NotInReview { task: task.clone(), state: record.state() });
+            return Err(RequestRefused::NotInReview {
+                task: task.clone(),
+                state: record.state(),
+            });
         }
         self.require_time()?;
         if record.tree() != Some(tree) {
             return Err(RequestRefused::Changed { task: task.clone() });
         }
-        let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
-        Ok(Accepted { decision: Decision::Record(vec![fact]), answer: format!("{task} is approved at tree {tree}") })
+        let fact = Event::ReviewApproved {
+            task: task.clone(),
+            tree: tree.clone(),
+        };
+        Ok(Accepted {
+            decision: Decision::Record(vec![fact]),
+            answer: format!("{task} is approved at tree {tree}"),
+        })
     }
 
     fn decide_adoption(&self, adoption: &Adoption) -> Result<Accepted, RequestRefused> {
-        let Adoption { task, tip, commit, part, .. } = adoption;
+        let Adoption {
+            task,
+            tip,
+            commit,
+            part,
+            ..
+        } = adoption;
         let record = self.known(task)?;
         self.require_adoptable(task)?;
         if part.is_some() && self.stays_unmerged(record) {
             let branch = record.branch().map(str::to_owned);
-            return Err(RequestRefused::NothingIsMerged { task: task.clone(), branch });
+            return Err(RequestRefused::NothingIsMerged {
+                task: task.clone(),
+                branch,
+            });
         }
-        if part.is_some() && !matches!(record.state(), TaskState::AwaitingReview | TaskState::Verified) {
-            return Err(RequestRefused::NotInReview { task: task.clone(), state: record.state() });
+        if part.is_some()
+            && !matches!(
+                record.state(),
+                TaskState::AwaitingReview | TaskState::Verified
+            )
+        {
+            return Err(RequestRefused::NotInReview {
+                task: task.clone(),
+                state: record.state(),
+            });
         }
         if record.tip() != Some(tip) {
             return Err(RequestRefused::Changed { task: task.clone() });
         }
         let answer = match part {
             None => format!("{task} has your commit {commit} as its work, which is checked again"),
-            Some(Part { left, .. }) if left.is_empty() => format!("{task} is approved with the files that you named"),
+            Some(Part { left, .. }) if left.is_empty() => {
+                format!("{task} is approved with the files that you named")
+            }
             Some(Part { taken, left, .. }) => format!(
                 "{task} is approved in part ({}); the rest returns to its agent once that is merged: {}",
                 taken.join(", "),
                 left.join(", ")
             ),
         };
-        Ok(Accepted { decision: Decision::Adopt(adoption.clone()), answer })
+        Ok(Accepted {
+            decision: Decision::Adopt(adoption.clone()),
+            answer,
+        })
     }
 
     /// Requires that a person's commit may become a task's work now.
@@ -395,19 +503,34 @@ impl RunState {
         }
         if let Some(parent) = self.lost_parent(record) {
             let first = self.first_to_retry(record).cloned();
-            return Err(RequestRefused::ParentEnded { task: task.clone(), parent: parent.clone(), first });
+            return Err(RequestRefused::ParentEnded {
+                task: task.clone(),
+                parent: parent.clone(),
+                first,
+            });
         }
         let agents = self.dropped_within(record);
         if !agents.is_empty() {
-            return Err(RequestRefused::HoldsDropped { task: task.clone(), agents });
+            return Err(RequestRefused::HoldsDropped {
+                task: task.clone(),
+                agents,
+            });
         }
         if !record.may_be_adopted() {
-            return Err(RequestRefused::NotAdoptable { task: task.clone(), state: record.state() });
+            return Err(RequestRefused::NotAdoptable {
+                task: task.clone(),
+                state: record.state(),
+            });
         }
         Ok(())
     }
 
-    fn decide_return(&self, task: &TaskId, cause: ReturnCause, message: String) -> Result<Accepted, RequestRefused> {
+    fn decide_return(
+        &self,
+        task: &TaskId,
+        cause: ReturnCause,
+        message: String,
+    ) -> Result<Accepted, RequestRefused> {
         let record = self.known(task)?;
         self.require_time()?;
         if self.merges.current() == Some(task) {
@@ -422,20 +545,36 @@ impl RunState {
         }
         let agents = self.dropped_within(record);
         if !agents.is_empty() {
-            return Err(RequestRefused::HoldsDropped { task: task.clone(), agents });
+            return Err(RequestRefused::HoldsDropped {
+                task: task.clone(),
+                agents,
+            });
         }
         if !record.may_be_returned(cause) {
-            return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state() });
+            return Err(RequestRefused::NothingToReturn {
+                task: task.clone(),
+                state: record.state(),
+            });
         }
-        let answer = format!("{task} is returned to its agent for attempt {}", record.attempt() + 1);
-        let decision = Decision::Return(Return { tasks: vec![task.clone()], cause, message });
+        let answer = format!(
+            "{task} is returned to its agent for attempt {}",
+            record.attempt() + 1
+        );
+        let decision = Decision::Return(Return {
+            tasks: vec![task.clone()],
+            cause,
+            message,
+        });
         Ok(Accepted { decision, answer })
     }
 
-    /// Returns the highest ended agent above a task, which has to be retried before the others, if that is possible.
+    /// Returns the highest ended agent above a task, which has to be retried before the others, if
+    /// that is possible.
     fn first_to_retry(&self, record: &TaskRecord) -> Option<&TaskId> {
         let highest = self.highest_lost_parent(record)?;
-        self.decide_return(highest, ReturnCause::Retried, TRY_AGAIN.to_owned()).is_ok().then_some(highest)
+        self.decide_return(highest, ReturnCause::Retried, TRY_AGAIN.to_owned())
+            .is_ok()
+            .then_some(highest)
     }
 
     fn decide_retry_of_failed(&self, message: Option<&String>) -> Result<Accepted, RequestRefused> {
@@ -445,13 +584,21 @@ impl RunState {
         }
         self.require_time()?;
         let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
-        let answer = format!("returned to their agents for another attempt: {}", names.join(", "));
+        let answer = format!(
+            "returned to their agents for another attempt: {}",
+            names.join(", ")
+        );
         let message = message.map_or_else(|| TRY_AGAIN.to_owned(), String::clone);
-        let decision = Decision::Return(Return { tasks, cause: ReturnCause::Retried, message });
+        let decision = Decision::Return(Return {
+            tasks,
+            cause: ReturnCause::Retried,
+            message,
+        });
         Ok(Accepted { decision, answer })
     }
 
-    /// Returns the tasks that did not succeed by themselves and that nothing prevents from succeeding now.
+    /// Returns the tasks that did not succeed by themselves and that nothing prevents from
+    /// succeeding now.
     fn failed_tasks(&self) -> Vec<TaskId> {
         let has_failed = |record: &&TaskRecord| {
             let is_open = matches!(record.state(), TaskState::Failed | TaskState::Conflicted);
@@ -459,14 +606,18 @@ impl RunState {
             let is_wanted = self.lost_parent(record).is_none();
             is_open && may_succeed && is_wanted && self.merges.current() != Some(&record.task.id)
         };
-        self.tasks().filter(has_failed).map(|record| record.task.id.clone()).collect()
+        self.tasks()
+            .filter(has_failed)
+            .map(|record| record.task.id.clone())
+            .collect()
     }
 
-    /// Decides a parked call as a user or the approver of this name wishes, and returns the event of it.
+    /// Decides a parked call as a user or the approver of this name wishes, and returns the event
+    /// of it.
     ///
     /// # Errors
-    /// Fails if the call does not wait for a decision, if parts of what would be allowed are hidden, or if no time is
-    /// left.
+    /// Fails if the call does not wait for a decision, if parts of what would be allowed are
+    /// hidden, or if no time is left.
     pub fn decide_call(
         &self,
         call: &CallHash,
@@ -481,13 +632,24 @@ impl RunState {
             return Err(RequestRefused::HiddenCall { call: call.clone() });
         }
         self.require_time()?;
-        Ok(Event::ApprovalDecided { call: call.clone(), allowed, message, by })
+        Ok(Event::ApprovalDecided {
+            call: call.clone(),
+            allowed,
+            message,
+            by,
+        })
     }
 
     fn decide_users_message(&self, outgoing: &Outgoing) -> Result<Accepted, RequestRefused> {
-        let Routed { events, receipt, .. } =
-            self.decide_message(&Origin::user(), outgoing).map_err(RequestRefused::Message)?;
-        Ok(Accepted { decision: Decision::Record(events), answer: receipt.to_string() })
+        let Routed {
+            events, receipt, ..
+        } = self
+            .decide_message(&Origin::user(), outgoing)
+            .map_err(RequestRefused::Message)?;
+        Ok(Accepted {
+            decision: Decision::Record(events),
+            answer: receipt.to_string(),
+        })
     }
 
     /// Refuses requests that would start work when no time is left: the work would fail at once.
@@ -500,13 +662,18 @@ impl RunState {
 
     /// Returns the refusal of requests that need time which the run no longer has.
     pub fn out_of_time(&self) -> RequestRefused {
-        RequestRefused::OutOfTime { limit_ms: self.settings.timeout_ms.unwrap_or_default() }
+        RequestRefused::OutOfTime {
+            limit_ms: self.settings.timeout_ms.unwrap_or_default(),
+        }
     }
 
     pub(crate) fn known(&self, task: &TaskId) -> Result<&TaskRecord, RequestRefused> {
         self.task(task).ok_or_else(|| {
             let known = self.tasks().map(|record| record.task.id.clone()).collect();
-            RequestRefused::NoSuchTask { task: task.clone(), known }
+            RequestRefused::NoSuchTask {
+                task: task.clone(),
+                known,
+            }
         })
     }
 }

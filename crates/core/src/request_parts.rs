@@ -7,12 +7,13 @@ use crate::ids::BlobId;
 
 /// The parts of a recorded request, relative to the agent's request before it.
 ///
-/// Its messages are the first `keep_first` of the request before, then `add`, then the last `keep_last` of the request
-/// before.
+/// Its messages are the first `keep_first` of the request before, then `add`, then the last
+/// `keep_last` of the request before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestParts {
-    /// The number of the fact of the agent's request before this one; `None` if nothing of it is kept.
+    /// The number of the fact of the agent's request before this one; `None` if nothing of it is
+    /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The system text.
@@ -34,16 +35,32 @@ pub struct RequestParts {
     pub keep_last: usize,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
 impl RequestParts {
     /// Creates the parts of a request that keeps nothing of the one before.
-    pub fn anew((system, tools): (BlobId, BlobId), messages: Vec<BlobId>, max_output_tokens: u32) -> Self {
+    pub fn anew(
+        (system, tools): (BlobId, BlobId),
+        messages: Vec<BlobId>,
+        max_output_tokens: u32,
+    ) -> Self {
         let (after, returned) = (None, None);
-        Self { after, system, tools, max_output_tokens, returned, keep_first: 0, add: messages, keep_last: 0 }
+        Self {
+            after,
+            system,
+            tools,
+            max_output_tokens,
+            returned,
+            keep_first: 0,
+            add: messages,
+            keep_last: 0,
+        }
     }
 
     /// Returns the number of messages of the request before that are kept.

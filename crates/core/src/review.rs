@@ -1,8 +1,9 @@
 //! What to look at before deciding about a run's branches: size, risk, overlaps and cost of each.
 //!
-//! A listing is a function of the run's state and of the changes of each branch, which a caller with access to the
-//! repository provides. Risk is a rule about paths, not a judgement about code: it marks branches that change files
-//! which decide whether others are right (tests, CI, builds, pinned versions, modes), or that delete most files.
+//! A listing is a function of the run's state and of the changes of each branch, which a caller
+//! with access to the repository provides. Risk is a rule about paths, not a judgement about code:
+//! it marks branches that change files which decide whether others are right (tests, CI, builds,
+//! pinned versions, modes), or that delete most files.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,15 @@ use crate::run_state::{EndCause, MergedAttempt, RunState, TaskRecord, TaskState,
 use crate::test_files::is_test_file;
 
 /// Folders of CI configuration.
-const CI_FOLDERS: [&str; 7] = [".github", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".ci", ".gitea"];
+const CI_FOLDERS: [&str; 7] = [
+    ".github",
+    ".gitlab",
+    ".circleci",
+    ".buildkite",
+    ".woodpecker",
+    ".ci",
+    ".gitea",
+];
 /// Files of CI configuration.
 const CI_FILES: [&str; 8] = [
     ".gitlab-ci.yml",
@@ -71,7 +80,13 @@ const BUILD_FILES: [&str; 31] = [
 /// Folders that configure a build.
 const BUILD_FOLDERS: [&str; 2] = [".cargo", ".orchestrate"];
 /// Lock files that do not end in `.lock`, in lower case.
-const LOCK_FILES: [&str; 5] = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"];
+const LOCK_FILES: [&str; 5] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "go.sum",
+    "bun.lockb",
+];
 
 /// Files that instruct agents or configure git, in lower case.
 const RULE_FILES: [&str; 9] = [
@@ -115,7 +130,8 @@ pub struct BranchChanges {
     pub files: Vec<ChangedFile>,
     /// Whether more than half of the files are deleted.
     pub loses_most: bool,
-    /// What the user has changed since, which is not in the work; `None` if that cannot become part of it now.
+    /// What the user has changed since, which is not in the work; `None` if that cannot become part
+    /// of it now.
     pub own: Option<OwnChanges>,
     /// Files whose content looks like a secret, with the reasons.
     pub secrets: Vec<String>,
@@ -146,9 +162,16 @@ impl std::fmt::Display for OwnChanges {
             1 => Some(format!("1 {what}")),
             _ => Some(format!("{count} {what}s")),
         };
-        let parts = [counted(self.commits, "commit"), counted(self.files.len(), "file")];
+        let parts = [
+            counted(self.commits, "commit"),
+            counted(self.files.len(), "file"),
+        ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let is = if self.commits + self.files.len() == 1 { "is" } else { "are" };
+        let is = if self.commits + self.files.len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
         write!(f, "{} of yours {is} not in it", parts.join(" and "))
     }
 }
@@ -157,7 +180,8 @@ impl std::fmt::Display for OwnChanges {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// It changes only files that others check; new tests are among them, since the old ones still apply.
+    /// It changes only files that others check; new tests are among them, since the old ones still
+    /// apply.
     Low,
     /// It changes existing tests, CI, build scripts, lock files or modes, or deletes most files.
     High,
@@ -197,7 +221,8 @@ pub struct ReviewEntry {
     pub cause: Option<EndCause>,
     /// The result of the newest check.
     pub verify: Verify,
-    /// The files that the task changes, sorted by path: what each merged attempt has changed, and its newest work.
+    /// The files that the task changes, sorted by path: what each merged attempt has changed, and
+    /// its newest work.
     pub files: Vec<ChangedFile>,
     /// How closely to look.
     pub risk: Risk,
@@ -209,14 +234,17 @@ pub struct ReviewEntry {
     pub overlaps: Vec<Overlap>,
     /// What the task used.
     pub usage: ReportUsage,
-    /// The attempts whose work is in the result, oldest first, including work rejected after it was merged.
+    /// The attempts whose work is in the result, oldest first, including work rejected after it was
+    /// merged.
     #[serde(serialize_with = "without_work")]
     pub merged: Vec<MergedAttempt>,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
-    /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and sockets.
+    /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and
+    /// sockets.
     pub left_out: Vec<String>,
-    /// What stayed in the worktree on purpose: caches, build outputs, what looks like a secret, boxes of the plan.
+    /// What stayed in the worktree on purpose: caches, build outputs, what looks like a secret,
+    /// boxes of the plan.
     #[serde(flatten)]
     pub aside: LeftAside,
     /// Why it waits for a person's approval.
@@ -236,7 +264,8 @@ pub struct ReviewEntry {
     pub flaky_checks: Vec<FlakyCheck>,
 }
 
-/// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
+/// Serializes merged attempts without the commits of their work: what counts is the commit that
+/// merged it.
 fn without_work<S: Serializer>(merged: &[MergedAttempt], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Shown<'a> {
@@ -245,11 +274,18 @@ fn without_work<S: Serializer>(merged: &[MergedAttempt], serializer: S) -> Resul
         into: Option<&'a MergeTarget>,
         commit: &'a Oid,
     }
-    serializer.collect_seq(merged.iter().map(|MergedAttempt { attempt, into, commit, .. }| Shown {
-        attempt: *attempt,
-        into: Some(into).filter(|into| !into.is_integration()),
-        commit,
-    }))
+    serializer.collect_seq(merged.iter().map(
+        |MergedAttempt {
+             attempt,
+             into,
+             commit,
+             ..
+         }| Shown {
+            attempt: *attempt,
+            into: Some(into).filter(|into| !into.is_integration()),
+            commit,
+        },
+    ))
 }
 
 impl BranchChanges {
@@ -259,7 +295,10 @@ impl BranchChanges {
         self.secrets.extend(later.secrets);
         self.weakened.extend(later.weakened);
         let mut by_path: BTreeMap<String, ChangedFile> = BTreeMap::new();
-        for file in std::mem::take(&mut self.files).into_iter().chain(later.files) {
+        for file in std::mem::take(&mut self.files)
+            .into_iter()
+            .chain(later.files)
+        {
             match by_path.entry(file.path.clone()) {
                 Entry::Occupied(earlier) => earlier.into_mut().add(file),
                 Entry::Vacant(free) => drop(free.insert(file)),
@@ -292,19 +331,40 @@ impl ChangedFile {
 
 impl ReviewEntry {
     /// Lists every branch of a run, given the changes of each.
-    pub fn listing(standing: &Standing, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
+    pub fn listing(
+        standing: &Standing,
+        changes: &BTreeMap<TaskId, BranchChanges>,
+    ) -> Vec<ReviewEntry> {
         let questions = |task: &TaskId| {
-            let of_task = standing.state.questions_to_user().filter(|(agent, _)| *agent == task);
+            let of_task = standing
+                .state
+                .questions_to_user()
+                .filter(|(agent, _)| *agent == task);
             of_task.map(|(_, question)| question.clone()).collect()
         };
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
             let taint = standing.state.taint(&record.task.id);
             let awaits = state.awaits_review() || state == TaskState::Verified;
-            let holds = if awaits { standing.state.holds(record) } else { Vec::new() };
+            let holds = if awaits {
+                standing.state.holds(record)
+            } else {
+                Vec::new()
+            };
             let holds = holds.iter().map(ToString::to_string).collect();
-            let flaky_checks = standing.state.flaky_checks_of(&record.task.id).cloned().collect();
-            Some(ReviewEntry { state, questions, taint, holds, flaky_checks, ..entry(record, changes)? })
+            let flaky_checks = standing
+                .state
+                .flaky_checks_of(&record.task.id)
+                .cloned()
+                .collect();
+            Some(ReviewEntry {
+                state,
+                questions,
+                taint,
+                holds,
+                flaky_checks,
+                ..entry(record, changes)?
+            })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -315,7 +375,10 @@ impl ReviewEntry {
         }
         let mut shared: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
         for (path, tasks) in &by_path {
-            for (one, other) in tasks.iter().flat_map(|one| tasks.iter().map(move |other| (*one, *other))) {
+            for (one, other) in tasks
+                .iter()
+                .flat_map(|one| tasks.iter().map(move |other| (*one, *other)))
+            {
                 if one != other {
                     shared.entry((one, other)).or_default().push(path.clone());
                 }
@@ -326,19 +389,24 @@ impl ReviewEntry {
             if let (Some(entry), Some(task)) = (entries.get_mut(one), names.get(other))
                 && !are_in_line(&standing.state, &entry.task, task)
             {
-                entry.overlaps.push(Overlap { task: task.clone(), paths });
+                entry.overlaps.push(Overlap {
+                    task: task.clone(),
+                    paths,
+                });
             }
         }
         entries
     }
 }
 
-/// Reports whether one of two agents is an ancestor of the other: it takes the other's work into its own.
+/// Reports whether one of two agents is an ancestor of the other: it takes the other's work into
+/// its own.
 fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
     let parent = |task: &TaskId| state.task(task)?.parent.as_ref();
     let is_below = |task: &TaskId, above: &TaskId| {
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        let mut ancestors = std::iter::successors(parent(task), |at| parent(at)).take(state.tasks().count());
+        let mut ancestors =
+            std::iter::successors(parent(task), |at| parent(at)).take(state.tasks().count());
         ancestors.any(|ancestor| ancestor == above)
     };
     is_below(one, other) || is_below(other, one)
@@ -346,10 +414,17 @@ fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
     let mut changes = changes.get(&record.task.id).cloned().unwrap_or_default();
-    changes.files.sort_by(|one, other| one.path.cmp(&other.path));
+    changes
+        .files
+        .sort_by(|one, other| one.path.cmp(&other.path));
     let mut reasons = changes.risks();
     reasons.extend(changes.weakened.iter().map(|what| format!("it {what}")));
-    let BranchChanges { files, loses_most, own, .. } = changes;
+    let BranchChanges {
+        files,
+        loses_most,
+        own,
+        ..
+    } = changes;
     Some(ReviewEntry {
         task: record.task.id.clone(),
         title: record.task.title.clone(),
@@ -361,7 +436,11 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         state: record.state(),
         cause: record.error().map(|error| error.cause),
         verify: record.verify(),
-        risk: if reasons.is_empty() { Risk::Low } else { Risk::High },
+        risk: if reasons.is_empty() {
+            Risk::Low
+        } else {
+            Risk::High
+        },
         risk_reasons: reasons,
         loses_most,
         files,
@@ -380,7 +459,11 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
 }
 
 fn touched(files: &[ChangedFile]) -> BTreeSet<&str> {
-    files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.old_path)).map(String::as_str).collect()
+    files
+        .iter()
+        .flat_map(|file| std::iter::once(&file.path).chain(&file.old_path))
+        .map(String::as_str)
+        .collect()
 }
 
 /// Returns, for each changed file that decides about others, what is changed in it.
@@ -397,7 +480,9 @@ fn reason(file: &ChangedFile) -> Option<String> {
         Some(Kind::Test) if file.is_new => None,
         Some(kind) if file.is_new => Some(format!("{path} is new: {}", kind.words())),
         Some(kind) => Some(format!("{path} is changed: {}", kind.words())),
-        None => file.mode_changed.then(|| format!("the mode of {path} changed")),
+        None => file
+            .mode_changed
+            .then(|| format!("the mode of {path} changed")),
     }
 }
 
@@ -431,16 +516,30 @@ fn kind(path: &str) -> Option<Kind> {
     let mut folders: Vec<&str> = lower.split('/').collect();
     let name = folders.pop().unwrap_or_default();
     let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
-    let is_role = name.ends_with(".md") && folders.last().is_some_and(|folder| ROLE_FOLDERS.contains(folder));
+    let is_role = name.ends_with(".md")
+        && folders
+            .last()
+            .is_some_and(|folder| ROLE_FOLDERS.contains(folder));
     let kinds = [
         (Kind::Secret, name_of_secret(path).is_some()),
         (Kind::Ci, is_within(&CI_FOLDERS) || CI_FILES.contains(&name)),
-        (Kind::Build, BUILD_FILES.contains(&name) || name.starts_with("dockerfile.") || is_within(&BUILD_FOLDERS)),
-        (Kind::Lock, name.ends_with(".lock") || LOCK_FILES.contains(&name)),
+        (
+            Kind::Build,
+            BUILD_FILES.contains(&name)
+                || name.starts_with("dockerfile.")
+                || is_within(&BUILD_FOLDERS),
+        ),
+        (
+            Kind::Lock,
+            name.ends_with(".lock") || LOCK_FILES.contains(&name),
+        ),
         (Kind::Rules, is_role || RULE_FILES.contains(&name)),
         (Kind::Test, is_test_file(path)),
     ];
-    kinds.into_iter().find(|(_, is_it)| *is_it).map(|(kind, _)| kind)
+    kinds
+        .into_iter()
+        .find(|(_, is_it)| *is_it)
+        .map(|(kind, _)| kind)
 }
 
 #[cfg(test)]
@@ -452,7 +551,12 @@ mod tests {
     use crate::task::Task;
 
     fn changed(path: &str) -> ChangedFile {
-        ChangedFile { path: path.to_owned(), added: 2, removed: 1, ..ChangedFile::default() }
+        ChangedFile {
+            path: path.to_owned(),
+            added: 2,
+            removed: 1,
+            ..ChangedFile::default()
+        }
     }
 
     #[test]
@@ -484,7 +588,14 @@ mod tests {
             ".env",
             "deploy/server.pem",
         ];
-        let low = ["src/lib.rs", "docs/testing.md", "src/contest.rs", "src/builder.rs", "README.md", "lock.txt"];
+        let low = [
+            "src/lib.rs",
+            "docs/testing.md",
+            "src/contest.rs",
+            "src/builder.rs",
+            "README.md",
+            "lock.txt",
+        ];
         let is_risky = |files: &[ChangedFile]| !risk_reasons(files).is_empty();
         for path in high {
             assert!(is_risky(&[changed("src/a.rs"), changed(path)]), "{path}");
@@ -492,18 +603,45 @@ mod tests {
         for path in low {
             assert!(!is_risky(&[changed(path)]), "{path}");
         }
-        let new = |path: &str| ChangedFile { is_new: true, ..changed(path) };
-        assert!(!is_risky(&[new("tests/run.rs"), new("src/parser/tests.rs")]), "new tests only add");
-        for path in ["tests/Cargo.toml", ".github/workflows/ci.yml", "build.rs", "Cargo.lock", "tests/.gitattributes"] {
+        let new = |path: &str| ChangedFile {
+            is_new: true,
+            ..changed(path)
+        };
+        assert!(
+            !is_risky(&[new("tests/run.rs"), new("src/parser/tests.rs")]),
+            "new tests only add"
+        );
+        for path in [
+            "tests/Cargo.toml",
+            ".github/workflows/ci.yml",
+            "build.rs",
+            "Cargo.lock",
+            "tests/.gitattributes",
+        ] {
             assert!(is_risky(&[new(path)]), "{path}");
         }
-        assert_eq!(risk_reasons(&[changed("tests/a.rs")]), ["tests/a.rs is changed: it is a test"]);
-        assert!(is_risky(&[ChangedFile { mode_changed: true, ..changed("src/a.rs") }]));
-        assert!(is_risky(&[ChangedFile { old_path: Some("tests/a.rs".to_owned()), ..changed("src/a.rs") }]));
+        assert_eq!(
+            risk_reasons(&[changed("tests/a.rs")]),
+            ["tests/a.rs is changed: it is a test"]
+        );
+        assert!(is_risky(&[ChangedFile {
+            mode_changed: true,
+            ..changed("src/a.rs")
+        }]));
+        assert!(is_risky(&[ChangedFile {
+            old_path: Some("tests/a.rs".to_owned()),
+            ..changed("src/a.rs")
+        }]));
     }
 
     fn state() -> RunState {
-        let task = |id: &str| Event::planned(Task { id: id.into(), title: id.to_owned(), ..Task::default() });
+        let task = |id: &str| {
+            Event::planned(Task {
+                id: id.into(),
+                title: id.to_owned(),
+                ..Task::default()
+            })
+        };
         let ready = |id: &str| Event::TaskReady { task: id.into() };
         let spawned = |id: &str| Event::AgentSpawned {
             task: id.into(),
@@ -529,22 +667,42 @@ mod tests {
             tree: "d1".into(),
             summary: "done".to_owned(),
         };
-        let events =
-            [started, task("A"), task("B"), task("C"), ready("A"), ready("B"), spawned("A"), spawned("B"), committed];
+        let events = [
+            started,
+            task("A"),
+            task("B"),
+            task("C"),
+            ready("A"),
+            ready("B"),
+            spawned("A"),
+            spawned("B"),
+            committed,
+        ];
         let facts: Vec<Recorded> = events
             .into_iter()
             .zip(1..)
-            .map(|(event, seq)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event })
+            .map(|(event, seq)| Recorded {
+                run_id: "r-abcdef".into(),
+                seq,
+                ts_ms: seq,
+                v: VERSION,
+                event,
+            })
             .collect();
         RunState::replay(&facts).unwrap().unwrap()
     }
 
     #[test]
     fn own_changes_are_counted_in_words() {
-        let own =
-            |commits, files: &[&str]| OwnChanges { commits, files: files.iter().map(ToString::to_string).collect() };
+        let own = |commits, files: &[&str]| OwnChanges {
+            commits,
+            files: files.iter().map(ToString::to_string).collect(),
+        };
         let table = [
-            (own(1, &["a", "b"]), "1 commit and 2 files of yours are not in it"),
+            (
+                own(1, &["a", "b"]),
+                "1 commit and 2 files of yours are not in it",
+            ),
             (own(2, &[]), "2 commits of yours are not in it"),
             (own(0, &["a"]), "1 file of yours is not in it"),
         ];
@@ -556,13 +714,25 @@ mod tests {
 
     #[test]
     fn branches_are_listed_with_what_they_share() {
-        let moved = ChangedFile { old_path: Some("src/old.rs".to_owned()), ..changed("src/new.rs") };
-        let of = |files| BranchChanges { files, ..BranchChanges::default() };
+        let moved = ChangedFile {
+            old_path: Some("src/old.rs".to_owned()),
+            ..changed("src/new.rs")
+        };
+        let of = |files| BranchChanges {
+            files,
+            ..BranchChanges::default()
+        };
         let changes = BTreeMap::from([
-            ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
+            (
+                "A".into(),
+                of(vec![changed("src/z.rs"), changed("src/old.rs")]),
+            ),
             ("B".into(), of(vec![moved, changed("Cargo.lock")])),
         ]);
-        let standing = Standing { state: state().into(), is_live: true };
+        let standing = Standing {
+            state: state().into(),
+            is_live: true,
+        };
         let listed = serde_json::to_value(ReviewEntry::listing(&standing, &changes)).unwrap();
         let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
         let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});

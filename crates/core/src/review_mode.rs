@@ -45,7 +45,9 @@ impl ReviewMode {
 }
 
 /// Reads a task's own mode. Older journals only say whether a review was required.
-pub(crate) fn review_of_task<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ReviewMode>, D::Error> {
+pub(crate) fn review_of_task<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ReviewMode>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Written {
@@ -70,14 +72,22 @@ mod tests {
         }
         assert_eq!(ReviewMode::named("required"), Some(ReviewMode::Always));
         assert_eq!(ReviewMode::named("none"), Some(ReviewMode::Never));
-        assert!(ReviewMode::Never < ReviewMode::DeletedTests && ReviewMode::Risky < ReviewMode::Always);
+        assert!(
+            ReviewMode::Never < ReviewMode::DeletedTests && ReviewMode::Risky < ReviewMode::Always
+        );
         let written = |review: &str| {
             let text = format!("{{\"id\":\"T1\",\"title\":\"x\",\"status\":\"todo\"{review}}}");
             serde_json::from_str::<Task>(&text).unwrap().review
         };
-        assert_eq!(written(",\"review_required\":true"), Some(ReviewMode::Always));
+        assert_eq!(
+            written(",\"review_required\":true"),
+            Some(ReviewMode::Always)
+        );
         assert_eq!(written(",\"review_required\":false"), None);
-        assert_eq!(written(",\"review\":\"deleted-tests\""), Some(ReviewMode::DeletedTests));
+        assert_eq!(
+            written(",\"review\":\"deleted-tests\""),
+            Some(ReviewMode::DeletedTests)
+        );
         assert_eq!(written(""), None);
     }
 }

@@ -72,15 +72,29 @@ pub enum QuestionEnd {
 impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sent = self.sent.iter().map(Delivery::to_string);
-        let refused = self.refused.iter().map(|NotSent { to, why }| format!("not for {}: {why}", to.as_str()));
+        let refused = self
+            .refused
+            .iter()
+            .map(|NotSent { to, why }| format!("not for {}: {why}", to.as_str()));
         let question = self.question.map(|end| end.describe().to_owned());
-        f.write_str(&sent.chain(refused).chain(question).collect::<Vec<_>>().join("\n"))
+        f.write_str(
+            &sent
+                .chain(refused)
+                .chain(question)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
     }
 }
 
 impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { to, sequence, kind, acknowledged } = self;
+        let Self {
+            to,
+            sequence,
+            kind,
+            acknowledged,
+        } = self;
         let what = match kind {
             MessageKind::Note => "message",
             kind => kind.as_str(),
@@ -91,7 +105,9 @@ impl fmt::Display for Delivery {
         }
         match (to, *sequence) {
             (Receiver::User, _) | (_, 1) => Ok(()),
-            (_, sequence) if *acknowledged + 1 >= sequence => write!(f, ", which has read all before it"),
+            (_, sequence) if *acknowledged + 1 >= sequence => {
+                write!(f, ", which has read all before it")
+            }
             _ => write!(f, ", which has read up to {acknowledged}"),
         }
     }
@@ -103,7 +119,9 @@ impl QuestionEnd {
             Self::Answered => "it is answered; the answer follows",
             Self::Closed => "it will not be answered; the message that follows says why",
             Self::TimedOut => "there was no answer in time; the question stays open",
-            Self::OtherMessage => "another message has come first, and follows; the question stays open",
+            Self::OtherMessage => {
+                "another message has come first, and follows; the question stays open"
+            }
         }
     }
 }

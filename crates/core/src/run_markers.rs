@@ -1,4 +1,5 @@
-//! The markers of a run: a projection of its events, so that they are the same whenever they are written.
+//! The markers of a run: a projection of its events, so that they are the same whenever they are
+//! written.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +17,15 @@ const TIMED_OUT: i32 = 124;
 const COMMIT_DIGITS: usize = 7;
 /// Agents work on the plan; none of their turns is for planning only.
 const PHASE: Phase = Phase::Build;
-/// Why the guard is against replaying requests to models and tools that do not only read: an agent that works has an
-/// open task.
+/// Why the guard is against replaying requests to models and tools that do not only read: an agent
+/// that works has an open task.
 const PENDING: &str = "pending_tasks";
 
 /// The markers of one run, as far as its events have been applied.
 ///
-/// A turn lasts until the agent's next one, or until its work is handed over or ended. Requests to a model have the
-/// same pair of markers as tools. Calls are numbered in the order in which they start.
+/// A turn lasts until the agent's next one, or until its work is handed over or ended. Requests to
+/// a model have the same pair of markers as tools. Calls are numbered in the order in which they
+/// start.
 #[derive(Debug, Default)]
 pub struct RunMarkers {
     calls: u64,
@@ -68,38 +70,69 @@ impl RunMarkers {
                 self.cache = settings.cache;
                 Vec::new()
             }
-            Event::AgentSpawned { task, agent, base, .. } => {
+            Event::AgentSpawned {
+                task, agent, base, ..
+            } => {
                 let entry = self.agents.entry(task.clone()).or_default();
                 entry.role.clone_from(agent);
                 entry.commit = short(base);
                 Vec::new()
             }
             Event::TurnStarted { task, turn } => self.turn_started(task, *turn, fact),
-            Event::ModelRequested { task, turn, model, request, .. } => {
+            Event::ModelRequested {
+                task,
+                turn,
+                model,
+                request,
+                ..
+            } => {
                 let content = ContentHash::of_parts([request.as_str().as_bytes()]);
-                self.started((task.clone(), Called::Model(*turn)), model, &content, fact.ts_ms)
+                self.started(
+                    (task.clone(), Called::Model(*turn)),
+                    model,
+                    &content,
+                    fact.ts_ms,
+                )
             }
             Event::ModelReplied { task, turn, .. } => {
                 self.ended(&(task.clone(), Called::Model(*turn)), (0, None), fact.ts_ms)
             }
             Event::ModelFailed { task, turn, .. }
             | Event::ModelRejected { task, turn, .. }
-            | Event::ModelSwitched { task, turn, .. } => {
-                self.ended(&(task.clone(), Called::Model(*turn)), (FAILED, Some(Reason::ExitCode)), fact.ts_ms)
-            }
+            | Event::ModelSwitched { task, turn, .. } => self.ended(
+                &(task.clone(), Called::Model(*turn)),
+                (FAILED, Some(Reason::ExitCode)),
+                fact.ts_ms,
+            ),
             Event::ModelCut { task, turn, .. } => {
                 let end = (i32::from(EXIT_INTERRUPTED), Some(Reason::Interrupted));
                 self.ended(&(task.clone(), Called::Model(*turn)), end, fact.ts_ms)
             }
-            Event::ToolStarted { task, turn, call_id, tool, arguments, cache, .. } => {
-                let content = ContentHash::of_parts([tool.as_bytes(), arguments.to_string().as_bytes()]);
+            Event::ToolStarted {
+                task,
+                turn,
+                call_id,
+                tool,
+                arguments,
+                cache,
+                ..
+            } => {
+                let content =
+                    ContentHash::of_parts([tool.as_bytes(), arguments.to_string().as_bytes()]);
                 let call = (task.clone(), Called::Tool(*turn, call_id.clone()));
                 match cache {
                     Some(lookup) => self.looked_up(call, tool, lookup, fact.ts_ms),
                     None => self.started(call, tool, &content, fact.ts_ms),
                 }
             }
-            Event::ToolFinished { task, turn, call_id, outcome, exit_code, .. } => {
+            Event::ToolFinished {
+                task,
+                turn,
+                call_id,
+                outcome,
+                exit_code,
+                ..
+            } => {
                 let call = (task.clone(), Called::Tool(*turn, call_id.clone()));
                 self.ended(&call, end_of(*outcome, *exit_code), fact.ts_ms)
             }
@@ -107,12 +140,17 @@ impl RunMarkers {
                 self.agents.entry(task.clone()).or_default().commit = short(commit);
                 self.turn_ended(task, "ok", fact)
             }
-            Event::NothingToDo { task, .. } | Event::ReviewWaiting { task } => self.turn_ended(task, "ok", fact),
+            Event::NothingToDo { task, .. } | Event::ReviewWaiting { task } => {
+                self.turn_ended(task, "ok", fact)
+            }
             Event::TaskFailed { task, .. } => self.turn_ended(task, "failed", fact),
             Event::TaskCancelled { task, .. } => self.turn_ended(task, "cancelled", fact),
             Event::RunFinished { .. } => {
                 let agents: Vec<AgentId> = self.agents.keys().cloned().collect();
-                agents.iter().flat_map(|task| self.turn_ended(task, "interrupted", fact)).collect()
+                agents
+                    .iter()
+                    .flat_map(|task| self.turn_ended(task, "interrupted", fact))
+                    .collect()
             }
             _ => Vec::new(),
         }
@@ -122,8 +160,17 @@ impl RunMarkers {
         let mut markers = self.turn_ended(task, "ok", fact);
         self.agents.entry(task.clone()).or_default().turn = Some(turn);
         let (iter, run_id, ts) = (u64::from(turn), fact.run_id.to_string(), fact.ts_ms);
-        markers.push(Marker::IterStart { iter, run_id: run_id.clone(), ts });
-        markers.push(Marker::PhaseStart { iter, phase: PHASE.to_string(), run_id, ts });
+        markers.push(Marker::IterStart {
+            iter,
+            run_id: run_id.clone(),
+            ts,
+        });
+        markers.push(Marker::PhaseStart {
+            iter,
+            phase: PHASE.to_string(),
+            run_id,
+            ts,
+        });
         markers.extend(self.cache_in_turn(iter, ts));
         markers
     }
@@ -135,31 +182,85 @@ impl RunMarkers {
         }
         let (mode, scope) = (self.cache.to_string(), PHASE.to_string());
         // Programs that agents run are told nothing of it.
-        let configuration = Marker::CacheConfig { mode, scope: scope.clone(), exported: false, iter: Some(iter), ts };
-        let guard = Marker::CacheGuard { iter: Some(iter), reason: PENDING.to_owned(), phase: scope, ts };
-        std::iter::once(configuration).chain(self.cache.reads().then_some(guard)).collect()
+        let configuration = Marker::CacheConfig {
+            mode,
+            scope: scope.clone(),
+            exported: false,
+            iter: Some(iter),
+            ts,
+        };
+        let guard = Marker::CacheGuard {
+            iter: Some(iter),
+            reason: PENDING.to_owned(),
+            phase: scope,
+            ts,
+        };
+        std::iter::once(configuration)
+            .chain(self.cache.reads().then_some(guard))
+            .collect()
     }
 
     fn turn_ended(&mut self, task: &AgentId, status: &str, fact: &Recorded) -> Vec<Marker> {
-        let Some(turn) = self.agents.get_mut(task).and_then(|agent| agent.turn.take()) else { return Vec::new() };
+        let Some(turn) = self
+            .agents
+            .get_mut(task)
+            .and_then(|agent| agent.turn.take())
+        else {
+            return Vec::new();
+        };
         let (iter, run_id, ts) = (u64::from(turn), fact.run_id.to_string(), fact.ts_ms);
         let (phase, status) = (PHASE.to_string(), status.to_owned());
-        vec![Marker::PhaseEnd { iter, phase, status, run_id: run_id.clone(), ts }, Marker::IterEnd { iter, run_id, ts }]
+        vec![
+            Marker::PhaseEnd {
+                iter,
+                phase,
+                status,
+                run_id: run_id.clone(),
+                ts,
+            },
+            Marker::IterEnd { iter, run_id, ts },
+        ]
     }
 
-    fn started(&mut self, call: CallKey, tool: &str, content: &ContentHash, started_ms: u64) -> Vec<Marker> {
+    fn started(
+        &mut self,
+        call: CallKey,
+        tool: &str,
+        content: &ContentHash,
+        started_ms: u64,
+    ) -> Vec<Marker> {
         let agent = self.agents.entry(call.0.clone()).or_default();
-        let key = CacheKey::new(&agent_name([agent.role.as_deref(), None, None]), PHASE, content, &agent.commit);
+        let key = CacheKey::new(
+            &agent_name([agent.role.as_deref(), None, None]),
+            PHASE,
+            content,
+            &agent.commit,
+        );
         vec![self.opened(call, tool, key.as_str(), started_ms)]
     }
 
-    /// Returns the markers of a call for which the cache was asked. Nothing runs for one that is replayed.
-    fn looked_up(&mut self, call: CallKey, tool: &str, lookup: &CacheLookup, ts: u64) -> Vec<Marker> {
+    /// Returns the markers of a call for which the cache was asked. Nothing runs for one that is
+    /// replayed.
+    fn looked_up(
+        &mut self,
+        call: CallKey,
+        tool: &str,
+        lookup: &CacheLookup,
+        ts: u64,
+    ) -> Vec<Marker> {
         let (cache_key, name) = (lookup.key.clone(), tool.to_owned());
         match lookup.hit {
-            true => vec![Marker::CacheHit { cache_key, tool: name, ts }],
+            true => vec![Marker::CacheHit {
+                cache_key,
+                tool: name,
+                ts,
+            }],
             false => {
-                let miss = Marker::CacheMiss { cache_key, tool: name, ts };
+                let miss = Marker::CacheMiss {
+                    cache_key,
+                    tool: name,
+                    ts,
+                };
                 vec![miss, self.opened(call, tool, &lookup.key, ts)]
             }
         }
@@ -168,14 +269,39 @@ impl RunMarkers {
     fn opened(&mut self, call: CallKey, tool: &str, cache_key: &str, started_ms: u64) -> Marker {
         self.calls += 1;
         let id = format!("tool_{:05}", self.calls);
-        let git_sha = self.agents.entry(call.0.clone()).or_default().commit.clone();
-        self.open.insert(call, OpenCall { id: id.clone(), started_ms });
-        Marker::ToolStart { id, tool: tool.to_owned(), cache_key: cache_key.to_owned(), git_sha, ts: started_ms }
+        let git_sha = self
+            .agents
+            .entry(call.0.clone())
+            .or_default()
+            .commit
+            .clone();
+        self.open.insert(
+            call,
+            OpenCall {
+                id: id.clone(),
+                started_ms,
+            },
+        );
+        Marker::ToolStart {
+            id,
+            tool: tool.to_owned(),
+            cache_key: cache_key.to_owned(),
+            git_sha,
+            ts: started_ms,
+        }
     }
 
     fn ended(&mut self, call: &CallKey, (rc, reason): CallEnd, ts: u64) -> Vec<Marker> {
-        let Some(OpenCall { id, started_ms }) = self.open.remove(call) else { return Vec::new() };
-        vec![Marker::ToolEnd { id, rc, duration_ms: ts.saturating_sub(started_ms), reason, ts }]
+        let Some(OpenCall { id, started_ms }) = self.open.remove(call) else {
+            return Vec::new();
+        };
+        vec![Marker::ToolEnd {
+            id,
+            rc,
+            duration_ms: ts.saturating_sub(started_ms),
+            reason,
+            ts,
+        }]
     }
 }
 
@@ -185,9 +311,10 @@ fn end_of(outcome: ToolOutcome, exit_code: Option<i32>) -> CallEnd {
         ToolOutcome::Ok => (0, None),
         ToolOutcome::TimedOut => (TIMED_OUT, Some(Reason::Timeout)),
         ToolOutcome::Interrupted => (i32::from(EXIT_INTERRUPTED), Some(Reason::Interrupted)),
-        ToolOutcome::Failed | ToolOutcome::Denied => {
-            (exit_code.filter(|code| *code != 0).unwrap_or(FAILED), Some(Reason::ExitCode))
-        }
+        ToolOutcome::Failed | ToolOutcome::Denied => (
+            exit_code.filter(|code| *code != 0).unwrap_or(FAILED),
+            Some(Reason::ExitCode),
+        ),
     }
 }
 
@@ -201,7 +328,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the lines of events, the first of which is recorded at 1,010 ms, and each next one 10 ms later.
+    /// Returns the lines of events, the first of which is recorded at 1,010 ms, and each next one
+    /// 10 ms later.
     fn lines(events: &[Value]) -> Vec<String> {
         let mut markers = RunMarkers::default();
         let facts = events.iter().zip(1..).map(|(event, seq)| Recorded {
@@ -211,7 +339,10 @@ mod tests {
             v: 1,
             event: serde_json::from_value(event.clone()).unwrap(),
         });
-        facts.flat_map(|fact| markers.apply(&fact)).map(|marker| marker.to_string()).collect()
+        facts
+            .flat_map(|fact| markers.apply(&fact))
+            .map(|marker| marker.to_string())
+            .collect()
     }
 
     fn spawned(task: &str) -> Value {
@@ -237,7 +368,8 @@ mod tests {
     fn a_replayed_call_starts_nothing() {
         let looked_up = |call: &str, hit: bool| {
             let mut event = tool_started(call);
-            event["cache"] = json!({"key": "implementer|build|0123456789abcdef|1a2b3c4", "hit": hit});
+            event["cache"] =
+                json!({"key": "implementer|build|0123456789abcdef|1a2b3c4", "hit": hit});
             event
         };
         let found = lines(&[
@@ -247,10 +379,26 @@ mod tests {
             looked_up("c2", true),
             tool_finished("c2", "ok", None),
         ]);
-        let names: Vec<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(names, [":::CACHE_MISS:::", ":::TOOL_START:::", ":::TOOL_END:::", ":::CACHE_HIT:::"]);
+        let names: Vec<&str> = found
+            .iter()
+            .filter_map(|line| line.split(' ').next())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ":::CACHE_MISS:::",
+                ":::TOOL_START:::",
+                ":::TOOL_END:::",
+                ":::CACHE_HIT:::"
+            ]
+        );
         let key = " cache_key=implementer|build|0123456789abcdef|1a2b3c4 ";
-        assert!(found.iter().all(|line| line.contains(key) || line.contains("TOOL_END")), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|line| line.contains(key) || line.contains("TOOL_END")),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -260,8 +408,7 @@ mod tests {
                              "reserved_tokens": 1});
         let reply = json!({"type": "model.replied", "task": "a", "turn": 1, "reply": "blob",
                            "usage": {}, "stop": "tool_calls"});
-        let committed =
-            json!({"type": "task.committed", "task": "a", "commit": "77777777", "tree": "t", "summary": "done"});
+        let committed = json!({"type": "task.committed", "task": "a", "commit": "77777777", "tree": "t", "summary": "done"});
         let events = [
             spawned("a"),
             turn("a", 1),
@@ -274,7 +421,12 @@ mod tests {
         let found = lines(&events);
         let keyless: Vec<String> = found
             .iter()
-            .map(|line| line.split(' ').filter(|field| !field.starts_with("cache_key=")).collect::<Vec<_>>().join(" "))
+            .map(|line| {
+                line.split(' ')
+                    .filter(|field| !field.starts_with("cache_key="))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
             .collect();
         assert_eq!(
             keyless,
@@ -289,7 +441,11 @@ mod tests {
                 ":::ITER_END::: iter=1 run_id=r-1 ts=1070",
             ]
         );
-        assert!(found[2].contains(" cache_key=implementer|build|"), "{}", found[2]);
+        assert!(
+            found[2].contains(" cache_key=implementer|build|"),
+            "{}",
+            found[2]
+        );
     }
 
     #[test]
@@ -302,8 +458,11 @@ mod tests {
             event
         };
         let said = |cache: &str| lines(&[started(cache), spawned("a"), turn("a", 3)]).split_off(2);
-        let config = |mode: &str| format!(":::CACHE_CONFIG::: mode={mode} scope=build exported=0 iter=3 ts=1030");
-        let guard = ":::CACHE_GUARD::: iter=3 allowed=0 reason=pending_tasks phase=build ts=1030".to_owned();
+        let config = |mode: &str| {
+            format!(":::CACHE_CONFIG::: mode={mode} scope=build exported=0 iter=3 ts=1030")
+        };
+        let guard = ":::CACHE_GUARD::: iter=3 allowed=0 reason=pending_tasks phase=build ts=1030"
+            .to_owned();
         assert_eq!(said("use"), [config("use"), guard.clone()]);
         assert_eq!(said("read"), [config("read"), guard]);
         assert_eq!(said("write"), [config("write")]);
@@ -314,13 +473,33 @@ mod tests {
     fn each_end_of_a_call_has_its_reason() {
         let table = [
             ("ok", None, "result=PASS rc=0 exit=0 duration_ms=10 ts="),
-            ("failed", None, "result=FAIL rc=1 exit=1 duration_ms=10 reason=exit_code_1 ts="),
-            ("denied", None, "result=FAIL rc=1 exit=1 duration_ms=10 reason=exit_code_1 ts="),
-            ("timed_out", None, "result=FAIL rc=124 exit=124 duration_ms=10 reason=timeout ts="),
-            ("interrupted", None, "result=FAIL rc=130 exit=130 duration_ms=10 reason=interrupted ts="),
+            (
+                "failed",
+                None,
+                "result=FAIL rc=1 exit=1 duration_ms=10 reason=exit_code_1 ts=",
+            ),
+            (
+                "denied",
+                None,
+                "result=FAIL rc=1 exit=1 duration_ms=10 reason=exit_code_1 ts=",
+            ),
+            (
+                "timed_out",
+                None,
+                "result=FAIL rc=124 exit=124 duration_ms=10 reason=timeout ts=",
+            ),
+            (
+                "interrupted",
+                None,
+                "result=FAIL rc=130 exit=130 duration_ms=10 reason=interrupted ts=",
+            ),
         ];
         for (outcome, code, expected) in table {
-            let found = lines(&[spawned("a"), tool_started("c"), tool_finished("c", outcome, code)]);
+            let found = lines(&[
+                spawned("a"),
+                tool_started("c"),
+                tool_finished("c", outcome, code),
+            ]);
             assert!(found[1].contains(expected), "{outcome}: {}", found[1]);
         }
     }

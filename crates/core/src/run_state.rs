@@ -1,9 +1,10 @@
 //! One run: the fold of its facts.
 //!
-//! [`RunState::apply`] is the only way to change it, so replaying the journal restores the state of the dead process.
-//! An event that is not valid in the current state is refused with a reason ([`IllegalEvent`]) and changes nothing.
-//! The state decides what is ready, what is skipped and when nothing more can be done; the coordinator only asks. It
-//! is cheap to clone: records are shared until they change, and so are the maps of them.
+//! [`RunState::apply`] is the only way to change it, so replaying the journal restores the state of
+//! the dead process. An event that is not valid in the current state is refused with a reason
+//! ([`IllegalEvent`]) and changes nothing. The state decides what is ready, what is skipped and
+//! when nothing more can be done; the coordinator only asks. It is cheap to clone: records are
+//! shared until they change, and so are the maps of them.
 
 mod agenda;
 mod base;
@@ -36,7 +37,9 @@ use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
 pub use crate::check_tries::AfterRedCheck;
-use crate::event::{AdoptedWork, Event, FailureCause, Recorded, ReturnCause, RunStatus, VerifyScope};
+use crate::event::{
+    AdoptedWork, Event, FailureCause, Recorded, ReturnCause, RunStatus, VerifyScope,
+};
 pub use crate::hand_over::HandOver;
 pub use crate::hold::Hold;
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
@@ -66,9 +69,11 @@ pub struct RunState {
     pub started_ms: u64,
     /// Unix milliseconds of the newest event.
     pub updated_ms: u64,
-    /// Milliseconds between these two in which no process worked on it, or all its agents waited for their models.
+    /// Milliseconds between these two in which no process worked on it, or all its agents waited
+    /// for their models.
     pub paused_ms: u64,
-    /// Milliseconds of these in which its agents waited for models that did not answer, and nothing else was done.
+    /// Milliseconds of these in which its agents waited for models that did not answer, and nothing
+    /// else was done.
     pub waited_ms: u64,
     /// Its frozen settings.
     pub settings: Arc<RunSettings>,
@@ -122,7 +127,8 @@ pub struct Landing {
     pub result: Oid,
     /// The tasks whose work it contains.
     pub tasks: Vec<TaskId>,
-    /// Whether the branch is known to have moved; a killed process may have moved it without recording that.
+    /// Whether the branch is known to have moved; a killed process may have moved it without
+    /// recording that.
     pub is_done: bool,
 }
 
@@ -135,7 +141,8 @@ pub enum LandingOutcome {
     Completed,
     /// The user has undone it by hand.
     Undone,
-    /// It was interrupted, and its branch or the run's result has moved on without it, so its files must be restored.
+    /// It was interrupted, and its branch or the run's result has moved on without it, so its files
+    /// must be restored.
     Overtaken,
 }
 
@@ -176,7 +183,8 @@ pub enum Limit {
     RunTime,
     /// The model's endpoint, which has to answer again.
     Endpoint,
-    /// The plan's token budget of the task or of one of its ancestors: raising it takes another plan.
+    /// The plan's token budget of the task or of one of its ancestors: raising it takes another
+    /// plan.
     TaskTokens,
 }
 
@@ -187,7 +195,15 @@ impl RunState {
     ///
     /// Fails if the event is not `run.started`.
     pub fn begin(first: &Recorded) -> Result<Self, IllegalEvent> {
-        let Event::RunStarted { plan, plan_source, title, settings, base_commit, base_branch } = &first.event else {
+        let Event::RunStarted {
+            plan,
+            plan_source,
+            title,
+            settings,
+            base_commit,
+            base_branch,
+        } = &first.event
+        else {
             return Err(illegal(first, Illegal::NotStarted));
         };
         Ok(Self {
@@ -227,9 +243,13 @@ impl RunState {
     /// # Errors
     ///
     /// Fails with the first event that is not valid after those before it.
-    pub fn replay<'a>(facts: impl IntoIterator<Item = &'a Recorded>) -> Result<Option<Self>, IllegalEvent> {
+    pub fn replay<'a>(
+        facts: impl IntoIterator<Item = &'a Recorded>,
+    ) -> Result<Option<Self>, IllegalEvent> {
         let mut facts = facts.into_iter();
-        let Some(first) = facts.next() else { return Ok(None) };
+        let Some(first) = facts.next() else {
+            return Ok(None);
+        };
         let mut state = Self::begin(first)?;
         for fact in facts {
             state.apply(fact)?;
@@ -273,7 +293,12 @@ impl RunState {
     fn apply_event(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::RunStarted { .. } => Err(Illegal::AlreadyStarted),
-            Event::RunResumed { timeout_ms, budget_tokens, budget_micro_usd, .. } => {
+            Event::RunResumed {
+                timeout_ms,
+                budget_tokens,
+                budget_micro_usd,
+                ..
+            } => {
                 let settings = Arc::make_mut(&mut self.settings);
                 settings.timeout_ms = timeout_ms.or(settings.timeout_ms);
                 self.raise_budgets(*budget_tokens, *budget_micro_usd);
@@ -309,11 +334,15 @@ impl RunState {
             }
             Event::CheckFlaky(flaky) => {
                 self.merges.results.announced();
-                flaky.task.iter().for_each(|task| self.count_checks(task, event));
+                flaky
+                    .task
+                    .iter()
+                    .for_each(|task| self.count_checks(task, event));
                 Ok(())
             }
             Event::MachineSlept { slept_ms } => {
-                // The time of an ended run, or of one that waits for its models, stands still anyway.
+                // The time of an ended run, or of one that waits for its models, stands still
+                // anyway.
                 if self.status == RunStatus::Running && !self.stands_still() {
                     self.paused_ms += slept_ms;
                 }
@@ -328,30 +357,53 @@ impl RunState {
                 }
                 Ok(())
             }
-            Event::TaskAdded { task, parent, spawn } => self.add_task(task, parent.as_ref(), spawn.as_deref()),
+            Event::TaskAdded {
+                task,
+                parent,
+                spawn,
+            } => self.add_task(task, parent.as_ref(), spawn.as_deref()),
             Event::StopRequested(request) => self.stop_requested(request),
             Event::MessageSent { envelope } => self.message_sent(envelope),
-            Event::MessageDelivered { from, to, sequence, expired: false } => {
-                self.message_delivered(from, to, *sequence)
+            Event::MessageDelivered {
+                from,
+                to,
+                sequence,
+                expired: false,
+            } => self.message_delivered(from, to, *sequence),
+            Event::MessageDelivered {
+                from,
+                to,
+                sequence,
+                expired: true,
+            } => self.message_expired(from, &to.clone().into(), *sequence),
+            Event::MessageExpired(ExpiredMessage { from, to, sequence }) => {
+                self.message_expired(from, to, *sequence)
             }
-            Event::MessageDelivered { from, to, sequence, expired: true } => {
-                self.message_expired(from, &to.clone().into(), *sequence)
-            }
-            Event::MessageExpired(ExpiredMessage { from, to, sequence }) => self.message_expired(from, to, *sequence),
             Event::QuestionUnanswered(question) => self.question_unanswered(question),
-            Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
+            Event::ApprovalDecided {
+                call,
+                allowed,
+                message,
+                ..
+            } => self.decided(call, *allowed, message.as_deref()),
             _ => self.apply_to_task(event),
         }
     }
 
-    fn add_task(&mut self, task: &Task, parent: Option<&AgentId>, spawn: Option<&SpawnRecord>) -> Result<(), Illegal> {
+    fn add_task(
+        &mut self,
+        task: &Task,
+        parent: Option<&AgentId>,
+        spawn: Option<&SpawnRecord>,
+    ) -> Result<(), Illegal> {
         for concerned in self.schedule.add(task)? {
             self.tasks.note_rewired(concerned);
         }
         if let (Some(parent), Some(place)) = (parent, self.schedule.place(&task.id)) {
             self.agenda.add_child(parent, place);
         }
-        self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
+        self.budget
+            .add(task.id.clone(), parent.cloned(), task.tokens);
         self.money.add(task.id.clone(), parent.cloned(), None);
         let record = match spawn {
             Some(spawn) => TaskRecord::of_child(task.clone(), parent.cloned(), spawn.clone()),
@@ -362,42 +414,76 @@ impl RunState {
     }
 
     fn apply_to_task(&mut self, event: &Event) -> Result<(), Illegal> {
-        let Some(id) = event.task().cloned() else { return Ok(()) };
+        let Some(id) = event.task().cloned() else {
+            return Ok(());
+        };
         let record = self.task(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
         if hands_over(event) && self.messages_for(&id).next().is_some() {
             return Err(Illegal::UnreadMessage.of(id));
         }
         let before = record.state();
-        if let Event::MergeStarted { into, candidate, .. } = event
+        if let Event::MergeStarted {
+            into, candidate, ..
+        } = event
             && !self.is_candidate(record, (into, candidate))
         {
             return Err(Illegal::NotACandidate(candidate.clone()).of(id));
         }
-        let record = self.tasks.get_mut(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
-        record.apply(self.seq + 1, event).map_err(|reason| reason.of(id.clone()))?;
+        let record = self
+            .tasks
+            .get_mut(&id)
+            .ok_or_else(|| Illegal::NoTask(id.clone()))?;
+        record
+            .apply(self.seq + 1, event)
+            .map_err(|reason| reason.of(id.clone()))?;
         let into = self.merges.target().cloned();
         self.merges.apply(event)?;
         self.count_spending(&id, event);
         self.count_checks(&id, event);
         match event {
             Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
-            Event::VerifyFinished { scope: VerifyScope::Target, .. } => {}
-            Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),
+            Event::VerifyFinished {
+                scope: VerifyScope::Target,
+                ..
+            } => {}
+            Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => {
+                self.count_red_check(&id, tree)
+            }
             Event::WorkAdopted(AdoptedWork { tree, .. }) => {
                 self.count_red_check(&id, tree);
                 if before.is_settled() {
                     self.unskip(&id);
                 }
             }
-            Event::TaskMerged { commit: Some(commit), .. } => self.merged(&id, into, commit),
-            Event::ApprovalRequested { call, tool, summary, arguments, rule, .. } => {
+            Event::TaskMerged {
+                commit: Some(commit),
+                ..
+            } => self.merged(&id, into, commit),
+            Event::ApprovalRequested {
+                call,
+                tool,
+                summary,
+                arguments,
+                rule,
+                ..
+            } => {
                 let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
                 let arguments = arguments.clone();
-                let asked = Approval { task: id, tool, summary, arguments, rule, decision: None };
+                let asked = Approval {
+                    task: id,
+                    tool,
+                    summary,
+                    arguments,
+                    rule,
+                    decision: None,
+                };
                 self.approvals.insert(call.clone(), Arc::new(asked));
             }
             // What was built on the chosen part stands.
-            Event::TaskReturned { cause: ReturnCause::Rest, .. } => {}
+            Event::TaskReturned {
+                cause: ReturnCause::Rest,
+                ..
+            } => {}
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
             Event::TaskReturned { .. } if before.is_settled() => self.unskip(&id),
             Event::ReviewApproved { .. } if before.is_settled() => {
@@ -412,7 +498,10 @@ impl RunState {
     /// Makes the tasks that were skipped because of this one pending again.
     fn unskip(&mut self, retried: &TaskId) {
         for id in self.schedule.lost_with(retried) {
-            if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Skipped) {
+            if let Some(record) = self
+                .tasks
+                .get_mut_if(&id, |record| record.state() == TaskState::Skipped)
+            {
                 record.wait_again();
             }
         }
@@ -422,16 +511,22 @@ impl RunState {
     fn mark_stale(&mut self, rejected: &TaskId) {
         let attempt = self.task(rejected).map_or(0, TaskRecord::attempt);
         for id in self.schedule.dependents(rejected) {
-            if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Merged) {
+            if let Some(record) = self
+                .tasks
+                .get_mut_if(&id, |record| record.state() == TaskState::Merged)
+            {
                 record.mark_stale(rejected, attempt);
             }
         }
     }
 
-    /// Withdraws that the tasks built on this one are stale: the rejection of its newest merged work is withdrawn.
+    /// Withdraws that the tasks built on this one are stale: the rejection of its newest merged
+    /// work is withdrawn.
     fn unmark_stale(&mut self, task: &TaskId) {
         let newest = self.task(task).and_then(|record| record.merged().last());
-        let Some(attempt) = newest.map(|merged| merged.attempt) else { return };
+        let Some(attempt) = newest.map(|merged| merged.attempt) else {
+            return;
+        };
         for id in self.schedule.dependents(task) {
             if let Some(record) = self.tasks.get_mut_if(&id, TaskRecord::is_stale) {
                 record.unmark_stale(task, attempt);
@@ -439,23 +534,37 @@ impl RunState {
         }
     }
 
-    fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), Illegal> {
-        let approval = self.approvals.get_mut(call).ok_or_else(|| Illegal::NoCall(call.clone()))?;
+    fn decided(
+        &mut self,
+        call: &CallHash,
+        allowed: bool,
+        message: Option<&str>,
+    ) -> Result<(), Illegal> {
+        let approval = self
+            .approvals
+            .get_mut(call)
+            .ok_or_else(|| Illegal::NoCall(call.clone()))?;
         if approval.decision.is_some() {
             return Err(Illegal::Decided(call.clone()));
         }
         let approval = Arc::make_mut(approval);
-        approval.decision = Some(ApprovalDecision { allowed, message: message.map(str::to_owned) });
+        approval.decision = Some(ApprovalDecision {
+            allowed,
+            message: message.map(str::to_owned),
+        });
         if let Some(record) = self.tasks.get_mut(&approval.task) {
             record.unpark(call);
         }
         Ok(())
     }
 
-    /// Returns the limit that stopped a task and must be raised before the task can continue, or `None` if the task
-    /// ended otherwise, or because of a limit that starts afresh in each attempt.
+    /// Returns the limit that stopped a task and must be raised before the task can continue, or
+    /// `None` if the task ended otherwise, or because of a limit that starts afresh in each
+    /// attempt.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
-        let error = record.error().filter(|_| record.state() == TaskState::Failed)?;
+        let error = record
+            .error()
+            .filter(|_| record.state() == TaskState::Failed)?;
         let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
         let has_time = self.time_left() != Some(Duration::ZERO);
         if failed_for(FailureCause::Budget) {
@@ -470,7 +579,8 @@ impl RunState {
         if failed_for(FailureCause::Endpoint) {
             return Some(Limit::Endpoint);
         }
-        (failed_for(FailureCause::Timeout) && record.failed_out_of_time() && !has_time).then_some(Limit::RunTime)
+        (failed_for(FailureCause::Timeout) && record.failed_out_of_time() && !has_time)
+            .then_some(Limit::RunTime)
     }
 
     /// Returns a task's record.
@@ -481,7 +591,10 @@ impl RunState {
     /// Returns the tasks merged by this run whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
         let is_in = |record: &&TaskRecord| record.merged().is_empty() || self.is_in_result(record);
-        let merged = self.tasks().filter(|record| record.state().is_merged() && !record.was_done()).filter(is_in);
+        let merged = self
+            .tasks()
+            .filter(|record| record.state().is_merged() && !record.was_done())
+            .filter(is_in);
         merged.map(|record| record.task.id.clone()).collect()
     }
 
@@ -496,18 +609,32 @@ impl RunState {
         let parked = parked.filter_map(|call| self.approvals.get_key_value(call));
         let open = parked.filter(|(_, approval)| approval.decision.is_none());
         // In the order of their hashes.
-        open.map(|(call, approval)| (call, approval.as_ref())).collect::<BTreeMap<_, _>>().into_iter()
+        open.map(|(call, approval)| (call, approval.as_ref()))
+            .collect::<BTreeMap<_, _>>()
+            .into_iter()
     }
 
     /// Reports whether a call whose id has this prefix was parked and has been decided.
     pub fn is_decided(&self, prefix: &str) -> bool {
-        let decided = self.approvals.iter().filter(|(_, approval)| approval.decision.is_some());
-        !prefix.is_empty() && decided.into_iter().any(|(call, _)| call.as_str().starts_with(prefix))
+        let decided = self
+            .approvals
+            .iter()
+            .filter(|(_, approval)| approval.decision.is_some());
+        !prefix.is_empty()
+            && decided
+                .into_iter()
+                .any(|(call, _)| call.as_str().starts_with(prefix))
     }
 
     /// Returns the calls of one agent that were parked, decided or not.
-    pub fn approvals_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = (&'a CallHash, &'a Approval)> {
-        let approvals = self.approvals.iter().map(|(call, approval)| (call, approval.as_ref()));
+    pub fn approvals_of<'a>(
+        &'a self,
+        agent: &'a AgentId,
+    ) -> impl Iterator<Item = (&'a CallHash, &'a Approval)> {
+        let approvals = self
+            .approvals
+            .iter()
+            .map(|(call, approval)| (call, approval.as_ref()));
         approvals.filter(move |(_, approval)| approval.task == *agent)
     }
 
@@ -516,39 +643,72 @@ impl RunState {
         self.exposures.of(agent)
     }
 
-    /// Returns what decisions about an agent's calls depend on, as far as it was exposed to text from outside.
+    /// Returns what decisions about an agent's calls depend on, as far as it was exposed to text
+    /// from outside.
     pub fn taint_guard(&self, agent: &AgentId) -> TaintGuard {
-        TaintGuard::new(&self.settings, self.exposures.of(agent).cloned().unwrap_or_default())
+        TaintGuard::new(
+            &self.settings,
+            self.exposures.of(agent).cloned().unwrap_or_default(),
+        )
     }
 
-    /// Returns the events that follow from the state alone: tasks that become ready, skipped, due for review, or
-    /// abandoned, waits that are over, and questions that nobody will answer.
+    /// Returns the events that follow from the state alone: tasks that become ready, skipped, due
+    /// for review, or abandoned, waits that are over, and questions that nobody will answer.
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
         let skipped = self.unstartable();
         let skipped = skipped.map(|(task, because)| (task.clone(), because.clone()));
         let skipped = skipped.map(|(task, because)| Event::TaskSkipped { task, because });
-        let ready = self.listed(List::Startable).map(|record| Event::TaskReady { task: record.task.id.clone() });
-        let reviews = self.listed(List::ToReview).map(|record| Event::ReviewRequested { task: record.task.id.clone() });
+        let ready = self.listed(List::Startable).map(|record| Event::TaskReady {
+            task: record.task.id.clone(),
+        });
+        let reviews = self
+            .listed(List::ToReview)
+            .map(|record| Event::ReviewRequested {
+                task: record.task.id.clone(),
+            });
         let abandoned: Vec<Event> = self.abandoned().collect();
         let is_abandoned = |event: &Event| abandoned.iter().any(|end| end.task() == event.task());
-        let flaky = self.merges.results.unannounced().iter().cloned().map(Event::CheckFlaky);
-        let mut due: Vec<Event> = flaky.chain(skipped).chain(ready).chain(reviews).chain(self.wakes()).collect();
+        let flaky = self
+            .merges
+            .results
+            .unannounced()
+            .iter()
+            .cloned()
+            .map(Event::CheckFlaky);
+        let mut due: Vec<Event> = flaky
+            .chain(skipped)
+            .chain(ready)
+            .chain(reviews)
+            .chain(self.wakes())
+            .collect();
         due.retain(|event| !is_abandoned(event));
         due.extend(abandoned);
         // One that ends with these events takes no notice any more.
-        let ends = |event: &&Event| matches!(event, Event::TaskSkipped { .. } | Event::TaskCancelled { .. });
-        let ended: Vec<TaskId> = due.iter().filter(ends).filter_map(Event::task).cloned().collect();
+        let ends = |event: &&Event| {
+            matches!(
+                event,
+                Event::TaskSkipped { .. } | Event::TaskCancelled { .. }
+            )
+        };
+        let ended: Vec<TaskId> = due
+            .iter()
+            .filter(ends)
+            .filter_map(Event::task)
+            .cloned()
+            .collect();
         let goes_on = |event: &Event| event.task().is_none_or(|asker| !ended.contains(asker));
         due.extend(self.unanswered().into_iter().filter(goes_on));
         due
     }
 
-    /// Reports whether a task can continue without the user: by an agent's work, by being merged, or once a deadline
-    /// has passed.
+    /// Reports whether a task can continue without the user: by an agent's work, by being merged,
+    /// or once a deadline has passed.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
-        record.state().is_workable() || record.waits_until().is_some() || self.is_to_be_merged(record)
+        record.state().is_workable()
+            || record.waits_until().is_some()
+            || self.is_to_be_merged(record)
     }
 
     /// Reports whether any task can continue without the user.
@@ -563,7 +723,9 @@ impl RunState {
 
     /// Returns the same tasks one by one: there may be many more than agents.
     pub(crate) fn to_work_on(&self) -> impl Iterator<Item = &TaskId> {
-        self.listed(List::Begun).chain(self.listed(List::Ready)).map(|record| &record.task.id)
+        self.listed(List::Begun)
+            .chain(self.listed(List::Ready))
+            .map(|record| &record.task.id)
     }
 
     /// Returns the tasks whose work is merged and that still have a worktree.
@@ -572,25 +734,50 @@ impl RunState {
     }
 }
 
-/// Reports whether an event is recorded by a process that found the run idle: to take it over, to clean up or to land
-/// it.
+/// Reports whether an event is recorded by a process that found the run idle: to take it over, to
+/// clean up or to land it.
 fn is_from_outside(event: &Event) -> bool {
-    use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded, TasksDropped};
-    let is_of_landing =
-        matches!(event, LandingStarted { .. } | LandingFailed { .. } | RunLanded { .. } | RunUnlanded { .. });
-    is_of_landing || matches!(event, RunResumed { .. } | RunCleaned { .. } | TasksDropped { .. })
+    use Event::{
+        LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded, TasksDropped,
+    };
+    let is_of_landing = matches!(
+        event,
+        LandingStarted { .. } | LandingFailed { .. } | RunLanded { .. } | RunUnlanded { .. }
+    );
+    is_of_landing
+        || matches!(
+            event,
+            RunResumed { .. } | RunCleaned { .. } | TasksDropped { .. }
+        )
 }
 
-/// Reports whether with this event an agent ends its work, and reads no more messages unless the work is returned.
+/// Reports whether with this event an agent ends its work, and reads no more messages unless the
+/// work is returned.
 fn hands_over(event: &Event) -> bool {
-    let is_report = matches!(event, Event::TaskMerged { commit: None, .. } | Event::NothingToDo { .. });
-    is_report || matches!(event, Event::TaskCommitted { .. } | Event::ReviewWaiting { .. })
+    let is_report = matches!(
+        event,
+        Event::TaskMerged { commit: None, .. } | Event::NothingToDo { .. }
+    );
+    is_report
+        || matches!(
+            event,
+            Event::TaskCommitted { .. } | Event::ReviewWaiting { .. }
+        )
 }
 
 fn illegal(fact: &Recorded, reason: Illegal) -> IllegalEvent {
     let kind = serde_json::to_value(&fact.event)
         .ok()
-        .and_then(|value| value.get("type").and_then(|kind| kind.as_str().map(str::to_owned)))
+        .and_then(|value| {
+            value
+                .get("type")
+                .and_then(|kind| kind.as_str().map(str::to_owned))
+        })
         .unwrap_or_default();
-    IllegalEvent { run: fact.run_id.clone(), seq: fact.seq, kind, reason }
+    IllegalEvent {
+        run: fact.run_id.clone(),
+        seq: fact.seq,
+        kind,
+        reason,
+    }
 }

@@ -1,14 +1,28 @@
-//! Text without what differs between two runs of one program that do the same: durations and times of day.
+//! Text without what differs between two runs of one program that do the same: durations and times
+//! of day.
 
 /// Units of a duration that may follow a number after a blank, too.
-const UNITS: [&str; 12] =
-    ["s", "ms", "us", "µs", "ns", "sec", "secs", "second", "seconds", "milliseconds", "minutes", "min"];
+const UNITS: [&str; 12] = [
+    "s",
+    "ms",
+    "us",
+    "µs",
+    "ns",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "milliseconds",
+    "minutes",
+    "min",
+];
 /// Units that follow a number directly, as in `1h2m`.
 const ATTACHED: [&str; 2] = ["h", "m"];
 /// What stands for a time.
 const TIME: char = '#';
 
-/// Returns a text with a mark in place of each duration, such as `0.31s`, `1.2 s` or `1m03s`, and of each time of day.
+/// Returns a text with a mark in place of each duration, such as `0.31s`, `1.2 s` or `1m03s`, and
+/// of each time of day.
 pub(crate) fn without_times(text: &str) -> String {
     let mut same = String::with_capacity(text.len());
     let mut rest = text;
@@ -49,21 +63,33 @@ fn time_length(text: &str) -> Option<usize> {
     }
     // The parts of `1m03s`.
     for part in ATTACHED {
-        let next = after.strip_prefix(part).filter(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+        let next = after
+            .strip_prefix(part)
+            .filter(|next| next.starts_with(|c: char| c.is_ascii_digit()));
         if let Some(length) = next.and_then(time_length) {
             return Some(number + part.len() + length);
         }
     }
-    let spaced = after.strip_prefix(' ').and_then(|after| unit(after, &UNITS));
+    let spaced = after
+        .strip_prefix(' ')
+        .and_then(|after| unit(after, &UNITS));
     spaced.map(|length| number + 1 + length)
 }
 
 /// Returns the length of a number, with its decimals.
 fn number_length(text: &str) -> usize {
-    let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let whole = digits(text);
-    let decimals = text.get(whole..).and_then(|rest| rest.strip_prefix('.')).map_or(0, digits);
-    if decimals > 0 { whole + 1 + decimals } else { whole }
+    let decimals = text
+        .get(whole..)
+        .and_then(|rest| rest.strip_prefix('.'))
+        .map_or(0, digits);
+    if decimals > 0 {
+        whole + 1 + decimals
+    } else {
+        whole
+    }
 }
 
 /// Returns the length of a time such as `12:03:59.5`.
@@ -71,8 +97,8 @@ fn clock_length(text: &str) -> Option<usize> {
     let shape = |at: usize, is: fn(u8) -> bool| text.as_bytes().get(at).copied().is_some_and(is);
     let is_colon = |byte: u8| byte == b':';
     let digit = |byte: u8| byte.is_ascii_digit();
-    let is_clock =
-        [0, 1, 3, 4, 6, 7].into_iter().all(|at| shape(at, digit)) && [2, 5].into_iter().all(|at| shape(at, is_colon));
+    let is_clock = [0, 1, 3, 4, 6, 7].into_iter().all(|at| shape(at, digit))
+        && [2, 5].into_iter().all(|at| shape(at, is_colon));
     let seconds = text.get(6..).filter(|_| is_clock)?;
     Some(6 + number_length(seconds))
 }
@@ -81,7 +107,11 @@ fn clock_length(text: &str) -> Option<usize> {
 fn unit(text: &str, units: &[&str]) -> Option<usize> {
     let word = text.len() - text.trim_start_matches(|c: char| c.is_alphabetic()).len();
     let word = text.get(..word)?;
-    let ends = text.get(word.len()..)?.chars().next().is_none_or(|next| !next.is_ascii_digit() && next != '_');
+    let ends = text
+        .get(word.len()..)?
+        .chars()
+        .next()
+        .is_none_or(|next| !next.is_ascii_digit() && next != '_');
     (ends && units.contains(&word)).then_some(word.len())
 }
 

@@ -1,10 +1,12 @@
-//! The order of tasks as an acyclic graph: what may start, what never will, what could run together.
+//! The order of tasks as an acyclic graph: what may start, what never will, what could run
+//! together.
 //!
-//! A task starts when every task that it `depends` on is merged (or was done before the run) and every task that it
-//! comes `after` is settled; one that tests what it comes after never starts if any of that has failed. This is the
-//! only place that decides it, for checking a plan as for a run. The answers are functions of the graph and of the
-//! progress given by the caller; the schedule itself holds no state of a run. A plan's tasks are added one by one, so a
-//! task may name one that does not exist yet, and waits until it does. Cloning a schedule copies a pointer.
+//! A task starts when every task that it `depends` on is merged (or was done before the run) and
+//! every task that it comes `after` is settled; one that tests what it comes after never starts if
+//! any of that has failed. This is the only place that decides it, for checking a plan as for a
+//! run. The answers are functions of the graph and of the progress given by the caller; the
+//! schedule itself holds no state of a run. A plan's tasks are added one by one, so a task may name
+//! one that does not exist yet, and waits until it does. Cloning a schedule copies a pointer.
 
 pub(crate) mod outlook;
 
@@ -23,8 +25,8 @@ pub enum Progress {
     Waiting,
     /// It has started and not ended.
     Active,
-    /// It is set aside for the user: its dependents wait, while tasks that only come after it continue, since the
-    /// user may take days.
+    /// It is set aside for the user: its dependents wait, while tasks that only come after it
+    /// continue, since the user may take days.
     Parked,
     /// Like parked, and its work is complete: a task that reviews it may start.
     Held,
@@ -65,7 +67,10 @@ pub enum ScheduleError {
 }
 
 fn path(ids: &[TaskId]) -> String {
-    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" → ")
+    ids.iter()
+        .map(TaskId::as_str)
+        .collect::<Vec<_>>()
+        .join(" → ")
 }
 
 /// The tasks of a run and what each waits for.
@@ -133,17 +138,22 @@ impl Schedule {
         }
         graph.require_complete()?;
         graph.put_in_order()?;
-        Ok(Self { graph: Arc::new(graph) })
+        Ok(Self {
+            graph: Arc::new(graph),
+        })
     }
 
-    /// Adds a task; it may wait for tasks that do not exist yet, and is not ready before they do. Returns the tasks
-    /// that wait for others than before: this one, and those that have waited for it to be added.
+    /// Adds a task; it may wait for tasks that do not exist yet, and is not ready before they do.
+    /// Returns the tasks that wait for others than before: this one, and those that have waited for
+    /// it to be added.
     ///
     /// # Errors
     /// A cycle, with its path; a duplicate id. The schedule is then unchanged.
     pub fn add(&mut self, task: &Task) -> Result<Vec<TaskId>, ScheduleError> {
         self.graph.require_new(&task.id)?;
-        if self.graph.namers(&task.id).next().is_none() && !names(task).any(|(id, _)| *id == task.id) {
+        if self.graph.namers(&task.id).next().is_none()
+            && !names(task).any(|(id, _)| *id == task.id)
+        {
             // No task waits for it, so it comes last in the order and closes no cycle.
             let graph = Arc::make_mut(&mut self.graph);
             graph.append(task);
@@ -155,14 +165,23 @@ impl Schedule {
         graph.put_in_order()?;
         self.graph = Arc::new(graph);
         let graph = &self.graph;
-        let followers = graph.node(&task.id).into_iter().flat_map(|node| node.followers.keys().copied());
+        let followers = graph
+            .node(&task.id)
+            .into_iter()
+            .flat_map(|node| node.followers.keys().copied());
         // What a task reviews may follow from what others wait for.
         let concerned: BTreeSet<usize> = if graph.has_review {
             (0..graph.nodes.len()).collect()
         } else {
-            followers.chain(graph.index.get(&task.id).copied()).collect()
+            followers
+                .chain(graph.index.get(&task.id).copied())
+                .collect()
         };
-        Ok(concerned.into_iter().filter_map(|at| self.id(at)).cloned().collect())
+        Ok(concerned
+            .into_iter()
+            .filter_map(|at| self.id(at))
+            .cloned()
+            .collect())
     }
 
     /// Returns the place of a task in the order of the plan, then of addition.
@@ -187,7 +206,8 @@ impl Schedule {
         order
     }
 
-    /// Reports whether there is a task whose id cannot exist beside this one: the same, but for case and the like.
+    /// Reports whether there is a task whose id cannot exist beside this one: the same, but for
+    /// case and the like.
     pub(crate) fn has_key_of(&self, id: &TaskId) -> bool {
         self.graph.keys.contains_key(&key_of(id))
     }
@@ -197,10 +217,12 @@ impl Schedule {
         self.reached_from(of, |node, at| node.depends.contains_key(&at))
     }
 
-    /// Returns the tasks that never start if this one fails, in the order of the plan: its dependents, those that test
-    /// it, and theirs.
+    /// Returns the tasks that never start if this one fails, in the order of the plan: its
+    /// dependents, those that test it, and theirs.
     pub fn lost_with(&self, task: &TaskId) -> Vec<TaskId> {
-        self.reached_from(task, |node, at| node.depends.contains_key(&at) || node.tested.contains_key(&at))
+        self.reached_from(task, |node, at| {
+            node.depends.contains_key(&at) || node.tested.contains_key(&at)
+        })
     }
 
     fn reached_from(&self, of: &TaskId, needs: impl Fn(&Node, usize) -> bool) -> Vec<TaskId> {
@@ -215,12 +237,20 @@ impl Schedule {
                 }
             }
         }
-        reached.into_iter().filter_map(|at| self.id(at)).cloned().collect()
+        reached
+            .into_iter()
+            .filter_map(|at| self.id(at))
+            .cloned()
+            .collect()
     }
 
     /// Returns the tasks that are merged only after this one's approval.
     pub fn reviews(&self, reviewer: &TaskId) -> Vec<TaskId> {
-        let reviews = self.graph.node(reviewer).into_iter().flat_map(|node| node.reviews.keys());
+        let reviews = self
+            .graph
+            .node(reviewer)
+            .into_iter()
+            .flat_map(|node| node.reviews.keys());
         reviews.filter_map(|at| self.id(*at)).cloned().collect()
     }
 
@@ -248,31 +278,56 @@ impl Graph {
 
     /// Returns the tasks that wait for a task.
     fn followers_of(&self, at: usize) -> impl Iterator<Item = usize> {
-        self.at(at).into_iter().flat_map(|node| node.followers.keys()).copied()
+        self.at(at)
+            .into_iter()
+            .flat_map(|node| node.followers.keys())
+            .copied()
     }
 
     /// Returns the tasks that review a task.
     fn reviewers_of(&self, at: usize) -> impl Iterator<Item = usize> {
         // Most runs have no reviews, and a task may have many followers.
-        let followers = self.has_review.then(|| self.followers_of(at)).into_iter().flatten();
-        followers.filter(move |follower| self.at(*follower).is_some_and(|node| node.reviews.contains_key(&at)))
+        let followers = self
+            .has_review
+            .then(|| self.followers_of(at))
+            .into_iter()
+            .flatten();
+        followers.filter(move |follower| {
+            self.at(*follower)
+                .is_some_and(|node| node.reviews.contains_key(&at))
+        })
     }
 
     /// Returns the tasks that name one that does not exist yet.
     fn namers<'a>(&'a self, id: &'a TaskId) -> impl Iterator<Item = (usize, Wait)> + 'a {
-        let named = self.awaited.iter_from(&(id.clone(), 0, Wait::Depends)).map(|(entry, ())| entry);
-        named.take_while(move |(name, _, _)| name == id).map(|(_, namer, wait)| (*namer, *wait))
+        let named = self
+            .awaited
+            .iter_from(&(id.clone(), 0, Wait::Depends))
+            .map(|(entry, ())| entry);
+        named
+            .take_while(move |(name, _, _)| name == id)
+            .map(|(_, namer, wait)| (*namer, *wait))
     }
 
     fn require_new(&self, id: &TaskId) -> Result<(), ScheduleError> {
-        if self.index.contains_key(id) { Err(ScheduleError::Duplicate(id.clone())) } else { Ok(()) }
+        if self.index.contains_key(id) {
+            Err(ScheduleError::Duplicate(id.clone()))
+        } else {
+            Ok(())
+        }
     }
 
     fn require_complete(&self) -> Result<(), ScheduleError> {
         let namers = self.awaited.keys().map(|(name, namer, _)| (*namer, name));
-        match namers.min().and_then(|(at, name)| Some((self.at(at)?, name))) {
+        match namers
+            .min()
+            .and_then(|(at, name)| Some((self.at(at)?, name)))
+        {
             None => Ok(()),
-            Some((node, name)) => Err(ScheduleError::Unknown { task: node.id.clone(), dependency: name.clone() }),
+            Some((node, name)) => Err(ScheduleError::Unknown {
+                task: node.id.clone(),
+                dependency: name.clone(),
+            }),
         }
     }
 
@@ -287,7 +342,9 @@ impl Graph {
             match self.index.get(id) {
                 Some(earlier) => node.join(*earlier, wait),
                 // A name that is repeated counts once.
-                None if self.awaited.insert((id.clone(), at, wait), ()).is_none() => node.missing += 1,
+                None if self.awaited.insert((id.clone(), at, wait), ()).is_none() => {
+                    node.missing += 1
+                }
                 None => {}
             }
         }
@@ -322,8 +379,17 @@ impl Graph {
     }
 
     fn put_in_order(&mut self) -> Result<(), ScheduleError> {
-        let waits: Vec<Vec<usize>> = self.nodes.values().map(|node| node.waits().collect()).collect();
-        let ids = |cycle: Vec<usize>| cycle.into_iter().filter_map(|at| Some(self.at(at)?.id.clone())).collect();
+        let waits: Vec<Vec<usize>> = self
+            .nodes
+            .values()
+            .map(|node| node.waits().collect())
+            .collect();
+        let ids = |cycle: Vec<usize>| {
+            cycle
+                .into_iter()
+                .filter_map(|at| Some(self.at(at)?.id.clone()))
+                .collect()
+        };
         let order = topological(&waits).map_err(|cycle| ScheduleError::Cycle(ids(cycle)))?;
         for (position, at) in order.iter().enumerate() {
             self.order.insert(position, *at);
@@ -337,21 +403,27 @@ impl Graph {
 
     /// Returns what a task reviews.
     fn reviews_of(&self, at: usize) -> impl Iterator<Item = usize> {
-        self.at(at).into_iter().flat_map(|node| node.reviews.keys()).copied()
+        self.at(at)
+            .into_iter()
+            .flat_map(|node| node.reviews.keys())
+            .copied()
     }
 
-    /// Decides which dependencies of a task are merged only after its approval: all, except those that another task
-    /// that it waits for needs in the result, and tasks that review themselves. Everything that it waits for must be
-    /// decided already.
+    /// Decides which dependencies of a task are merged only after its approval: all, except those
+    /// that another task that it waits for needs in the result, and tasks that review themselves.
+    /// Everything that it waits for must be decided already.
     fn settle_review(&mut self, at: usize) {
-        let Some(node) = self.at(at).filter(|node| node.is_review) else { return };
+        let Some(node) = self.at(at).filter(|node| node.is_review) else {
+            return;
+        };
         let mut reviews: BTreeSet<usize> = node.depends.keys().copied().collect();
         let mut seen: BTreeSet<usize> = node.waits().collect();
         let mut open: Vec<usize> = seen.iter().copied().collect();
         while let Some(before) = open.pop().and_then(|at| self.at(at)) {
             let needed = before.depends.keys().copied();
-            let needed =
-                needed.flat_map(|at| self.reviews_of(at).chain([at])).filter(|at| !before.reviews.contains_key(at));
+            let needed = needed
+                .flat_map(|at| self.reviews_of(at).chain([at]))
+                .filter(|at| !before.reviews.contains_key(at));
             for at in needed {
                 reviews.remove(&at);
             }
@@ -405,13 +477,18 @@ impl Node {
     }
 }
 
-/// Sorts indices so that each comes after all that it waits for; the lowest index first where the order is free.
+/// Sorts indices so that each comes after all that it waits for; the lowest index first where the
+/// order is free.
 ///
 /// # Errors
 /// Returns the indices of one cycle, with its first one repeated at the end.
 pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     // Mostly, everything waits for what precedes it.
-    if waits.iter().enumerate().all(|(at, needs)| needs.iter().all(|need| *need < at)) {
+    if waits
+        .iter()
+        .enumerate()
+        .all(|(at, needs)| needs.iter().all(|need| *need < at))
+    {
         return Ok((0..waits.len()).collect());
     }
     let mut missing: Vec<usize> = vec![0; waits.len()];
@@ -424,8 +501,12 @@ pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    let mut free: std::collections::BTreeSet<usize> =
-        missing.iter().enumerate().filter(|(_, count)| **count == 0).map(|(at, _)| at).collect();
+    let mut free: std::collections::BTreeSet<usize> = missing
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count == 0)
+        .map(|(at, _)| at)
+        .collect();
     let mut order = Vec::with_capacity(waits.len());
     while let Some(at) = free.pop_first() {
         order.push(at);
@@ -438,10 +519,15 @@ pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    if order.len() == waits.len() { Ok(order) } else { Err(cycle(waits, &missing)) }
+    if order.len() == waits.len() {
+        Ok(order)
+    } else {
+        Err(cycle(waits, &missing))
+    }
 }
 
-/// Returns the cycles in which indices wait for each other, each as a path whose last step, if removed, breaks it.
+/// Returns the cycles in which indices wait for each other, each as a path whose last step, if
+/// removed, breaks it.
 ///
 /// At most `most` of them.
 pub fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
@@ -473,7 +559,9 @@ fn cycle(waits: &[Vec<usize>], missing: &[usize]) -> Vec<usize> {
             return found;
         }
         trail.push(current);
-        at = waits.get(current).and_then(|needs| needs.iter().copied().find(stuck));
+        at = waits
+            .get(current)
+            .and_then(|needs| needs.iter().copied().find(stuck));
     }
     trail
 }
@@ -483,10 +571,14 @@ mod tests {
     use super::*;
     use crate::task::TaskStatus;
 
-    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority, `-` for a cancelled box, and `tests`
-    /// for a task that tests what it comes after.
+    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority, `-` for a cancelled
+    /// box, and `tests` for a task that tests what it comes after.
     fn tasks(lines: &str) -> Vec<Task> {
-        let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
+        let ids = |text: &str| {
+            text.split_whitespace()
+                .map(TaskId::from)
+                .collect::<Vec<_>>()
+        };
         lines
             .lines()
             .map(|line| {
@@ -494,7 +586,12 @@ mod tests {
                 let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
                 let mut words = head.split_whitespace();
                 let id = TaskId::from(words.next().unwrap_or_default());
-                let mut task = Task { id, depends: ids(depends), after: ids(after), ..Task::default() };
+                let mut task = Task {
+                    id,
+                    depends: ids(depends),
+                    after: ids(after),
+                    ..Task::default()
+                };
                 for word in words {
                     match word {
                         "done" => task.status = TaskStatus::Done,
@@ -508,7 +605,8 @@ mod tests {
             .collect()
     }
 
-    /// Returns the ready tasks, and the skipped ones with the reason, for the progress in the second text.
+    /// Returns the ready tasks, and the skipped ones with the reason, for the progress in the
+    /// second text.
     fn state(lines: &str, progress: &str) -> (String, String) {
         let tasks = tasks(lines);
         let of = |id: &TaskId| {
@@ -529,8 +627,11 @@ mod tests {
         };
         let schedule = Schedule::new(&tasks).unwrap();
         let ready: Vec<String> = schedule.ready(of).iter().map(TaskId::to_string).collect();
-        let skipped: Vec<String> =
-            schedule.skipped(of).iter().map(|(task, because)| format!("{task}({because})")).collect();
+        let skipped: Vec<String> = schedule
+            .skipped(of)
+            .iter()
+            .map(|(task, because)| format!("{task}({because})"))
+            .collect();
         (ready.join(" "), skipped.join(" "))
     }
 
@@ -553,10 +654,16 @@ mod tests {
             ("a\nb: < a", "a=active", "", ""),
             ("a\nb: < a", "a=parked", "b", ""),
             ("a\nb: < a", "a=failed", "b", ""),
-            // A test does not start when its work has failed, or cannot start; a box that was cancelled is no failure.
+            // A test does not start when its work has failed, or cannot start; a box that was
+            // cancelled is no failure.
             ("a\nb\nc tests: < a b", "a=merged b=active", "", ""),
             ("a\nb\nc tests: < a b", "a=merged b=failed", "", "c(b)"),
-            ("a\nb: a\nc tests: < b\nd: c", "a=failed", "", "b(a) c(b) d(c)"),
+            (
+                "a\nb: a\nc tests: < b\nd: c",
+                "a=failed",
+                "",
+                "b(a) c(b) d(c)",
+            ),
             ("a -\nb\nc tests: < a b", "b=merged", "c", ""),
             ("a\nb\nc tests: < a b", "a=parked b=merged", "c", ""),
             // A skipped task lets no task overtake the one that it comes after.
@@ -564,28 +671,47 @@ mod tests {
             ("x\na\nb: x < a\nc: < b", "x=failed a=merged", "c", "b(x)"),
         ];
         for (lines, progress, ready, skipped) in table {
-            assert_eq!(state(lines, progress), (ready.to_owned(), skipped.to_owned()), "{lines} / {progress}");
+            assert_eq!(
+                state(lines, progress),
+                (ready.to_owned(), skipped.to_owned()),
+                "{lines} / {progress}"
+            );
         }
     }
 
     #[test]
     fn waves_say_what_could_run_together() {
-        let schedule = Schedule::new(&tasks("a\nb done\nc: a b\nd: < a\ne -\nf: e\ng: c d\nh: b")).unwrap();
-        let waves: Vec<String> =
-            schedule.waves().iter().map(|wave| wave.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ")).collect();
+        let schedule =
+            Schedule::new(&tasks("a\nb done\nc: a b\nd: < a\ne -\nf: e\ng: c d\nh: b")).unwrap();
+        let waves: Vec<String> = schedule
+            .waves()
+            .iter()
+            .map(|wave| {
+                wave.iter()
+                    .map(TaskId::as_str)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect();
         assert_eq!(waves, ["a h", "c d", "g"]);
     }
 
     #[test]
     fn what_makes_no_schedule() {
         let table = [
-            ("a: b\nb: < c\nc: a", "order tasks that depend on each other: a → b → c → a"),
+            (
+                "a: b\nb: < c\nc: a",
+                "order tasks that depend on each other: a → b → c → a",
+            ),
             ("a: a", "order tasks that depend on each other: a → a"),
             ("a\na", "add a second task `a`"),
             ("a: z", "find `z`, which `a` depends on"),
         ];
         for (lines, expected) in table {
-            assert_eq!(Schedule::new(&tasks(lines)).unwrap_err().to_string(), expected);
+            assert_eq!(
+                Schedule::new(&tasks(lines)).unwrap_err().to_string(),
+                expected
+            );
         }
     }
 
@@ -596,7 +722,11 @@ mod tests {
         let mut ready = |task: &Task| -> Result<String, String> {
             schedule.add(task).map_err(|error| error.to_string())?;
             let ready = schedule.ready(|_| Progress::Waiting);
-            Ok(ready.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" "))
+            Ok(ready
+                .iter()
+                .map(TaskId::as_str)
+                .collect::<Vec<_>>()
+                .join(" "))
         };
         let told: Vec<Result<String, String>> = all.iter().map(&mut ready).collect();
         let refused = |text: &str| Err(text.to_owned());
@@ -628,7 +758,13 @@ mod tests {
     #[test]
     fn what_depends_on_a_task_in_the_order_of_the_plan() {
         let schedule = Schedule::new(&tasks("d: c\na\nb: < a\nc: a\ne: b")).unwrap();
-        let names = |of: &str| schedule.dependents(&of.into()).iter().map(TaskId::to_string).collect::<Vec<_>>();
+        let names = |of: &str| {
+            schedule
+                .dependents(&of.into())
+                .iter()
+                .map(TaskId::to_string)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(names("a"), ["d", "c"]);
         assert_eq!(names("e"), [""; 0]);
     }

@@ -1,7 +1,7 @@
 //! How an agent could send data out, as a value that is recorded with it.
 //!
-//! Only when an agent begins are its tools, its rules and its sandbox known together, so that is when it is decided
-//! ([`crate::taint::Means`]).
+//! Only when an agent begins are its tools, its rules and its sandbox known together, so that is
+//! when it is decided ([`crate::taint::Means`]).
 
 use serde::{Deserialize, Serialize};
 

@@ -15,41 +15,45 @@ use crate::tool_settings::ToolSettings;
 
 /// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
-/// Default context size of the root agent, the one that gets the goal of a run, in tokens: the largest window of
-/// today's models.
+/// Default context size of the root agent, the one that gets the goal of a run, in tokens: the
+/// largest window of today's models.
 pub const ROOT_CONTEXT_TOKENS: u64 = 1_000_000;
 /// The name of the root agent beside its id, which is that of its task.
 pub const ROOT_AGENT: &str = "main_ralph_coordinator";
-/// The smallest context in which the shipped roles can reliably read something, write something and finish.
+/// The smallest context in which the shipped roles can reliably read something, write something and
+/// finish.
 pub const LEAST_CONTEXT_TOKENS: u64 = 3_500;
 /// Why it cannot be less, as the end of a sentence.
-pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tools alone take up most of that";
+pub const LEAST_CONTEXT_REASON: &str =
+    ", since an agent's instructions and tools alone take up most of that";
 /// Default number of agents at work at once.
 pub const MAX_AGENTS: usize = 20;
-/// Default number of times that a conflict or a failed check is returned to its agent before the task ends.
+/// Default number of times that a conflict or a failed check is returned to its agent before the
+/// task ends.
 pub const MERGE_ROUNDS: u32 = 2;
-/// Default number of times that a red check is tried again on the very tree before an agent pays for it.
+/// Default number of times that a red check is tried again on the very tree before an agent pays
+/// for it.
 pub const VERIFY_RETRIES: u32 = 1;
 /// Default maximum number of turns of one attempt: enough for real work, few enough to stop a loop.
 pub const MAX_TURNS: u32 = 60;
 /// Default maximum size of a reply in tokens.
 pub const MAX_OUTPUT_TOKENS: u32 = 4_096;
-/// Default time for which a request is repeated while the model's endpoint does not answer, in milliseconds: longer
-/// than a provider's usual incident.
+/// Default time for which a request is repeated while the model's endpoint does not answer, in
+/// milliseconds: longer than a provider's usual incident.
 pub const OUTAGE_PATIENCE_MS: u64 = 1_800_000;
 /// Default time limit of one `run:` or `verify` command in milliseconds.
 pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 
-/// Default size limit of a worktree in MiB: enough for several builds of a large project, while a runaway fills it in
-/// minutes.
+/// Default size limit of a worktree in MiB: enough for several builds of a large project, while a
+/// runaway fills it in minutes.
 pub const WORKTREE_MIB: u64 = 20 << 10;
 
-/// Default limit of the number of files in a worktree: several times what the largest projects have with all their
-/// dependencies, and a small part of what a file system can hold.
+/// Default limit of the number of files in a worktree: several times what the largest projects have
+/// with all their dependencies, and a small part of what a file system can hold.
 pub const WORKTREE_FILES: u64 = 1_000_000;
 
-/// How much of what the base's setup and check have left may be copied into a worktree, where copies occupy space of
-/// their own.
+/// How much of what the base's setup and check have left may be copied into a worktree, where
+/// copies occupy space of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -63,7 +67,10 @@ pub struct WarmLimit {
 impl Default for WarmLimit {
     /// Returns enough for the build of most projects, which takes seconds to copy.
     fn default() -> Self {
-        Self { mib: 2_048, files: 50_000 }
+        Self {
+            mib: 2_048,
+            files: 50_000,
+        }
     }
 }
 
@@ -78,13 +85,13 @@ pub struct RunSettings {
     pub plan_model: Option<String>,
     /// `provider/model` of the project's or the user's configuration, for roles that name none.
     pub default_model: Option<String>,
-    /// Models that take over while the endpoint of an agent's model is out, in order, given by a flag or the
-    /// environment, which takes precedence over all others.
+    /// Models that take over while the endpoint of an agent's model is out, in order, given by a
+    /// flag or the environment, which takes precedence over all others.
     pub fallback_models: Vec<String>,
     /// The same of the project's or the user's configuration, for roles that name none.
     pub default_fallback_models: Vec<String>,
-    /// Names of the providers whose models the run may use; `None` for all. Scripts, and servers on this machine, are
-    /// not restricted.
+    /// Names of the providers whose models the run may use; `None` for all. Scripts, and servers on
+    /// this machine, are not restricted.
     pub allowed_providers: Option<BTreeSet<String>>,
     /// Maximum size of a request to a model in tokens, by its name.
     pub context_limits: BTreeMap<String, u64>,
@@ -102,8 +109,8 @@ pub struct RunSettings {
     pub context_tokens: u64,
     /// Context size of the root agent in tokens.
     pub root_context_tokens: u64,
-    /// Size in tokens of the map of the repository that agents get with their first message; zero in runs of older
-    /// versions, which have none.
+    /// Size in tokens of the map of the repository that agents get with their first message; zero
+    /// in runs of older versions, which have none.
     #[serde(default)]
     pub map_tokens: u64,
     /// How long an agent's first request waits for its map, in milliseconds.
@@ -137,12 +144,12 @@ pub struct RunSettings {
     pub least_review: Option<ReviewMode>,
     /// How often work is returned to its agent.
     pub merge_rounds: u32,
-    /// Whether the process that completes a successful run lands it as well. The coordinator only records this: at
-    /// the end the command line, or any other program, asks
+    /// Whether the process that completes a successful run lands it as well. The coordinator only
+    /// records this: at the end the command line, or any other program, asks
     /// [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed) and lands the run.
     pub land: bool,
-    /// The absolute path of the file that the process which completes a successful run writes the answer to its goal
-    /// to, a plan. As with `land`, the coordinator only records this.
+    /// The absolute path of the file that the process which completes a successful run writes the
+    /// answer to its goal to, a plan. As with `land`, the coordinator only records this.
     pub plan_file: Option<String>,
     /// The path of the plan's file in the repository, if it is there; set when the run starts.
     pub plan_path: Option<String>,
@@ -156,8 +163,8 @@ pub struct RunSettings {
     pub outage_patience_ms: u64,
     /// Time limit of one `run:` or `verify` command in milliseconds.
     pub command_timeout_ms: u64,
-    /// Memory limit of one command in MiB, including shared memory and files in memory; `None` means half of the
-    /// machine's memory.
+    /// Memory limit of one command in MiB, including shared memory and files in memory; `None`
+    /// means half of the machine's memory.
     pub command_memory_mib: Option<u64>,
     /// Size limit of a worktree in MiB while a command runs in it.
     pub worktree_mib: u64,
@@ -171,21 +178,25 @@ pub struct RunSettings {
     pub setup_network: bool,
     /// The hosts that it reaches besides, each as `HOST` or `HOST:PORT`.
     pub setup_hosts: Vec<String>,
-    /// Absolute paths, or paths below `~/`, that commands may read besides the system and the user's programs.
+    /// Absolute paths, or paths below `~/`, that commands may read besides the system and the
+    /// user's programs.
     pub sandbox_read: Vec<String>,
     /// Names of variables of the user's environment that commands get.
     pub sandbox_env: Vec<String>,
     /// The names of the tools that the run has; set when it starts.
     pub tools: ToolNames,
-    /// The `.tool` files that define some of them, of the user and of the project; set when it starts.
+    /// The `.tool` files that define some of them, of the user and of the project; set when it
+    /// starts.
     pub tool_files: Vec<ToolFile>,
-    /// The tools that the program which started the run adds to the built-in ones; set when it starts.
+    /// The tools that the program which started the run adds to the built-in ones; set when it
+    /// starts.
     pub extensions: ToolExtensions,
     /// What tools may do.
     pub tool_settings: ToolSettings,
     /// How results of agents' calls are stored and replayed.
     pub cache: CacheMode,
-    /// The tools whose results never are, by the lists of the user and of the project; set when the run starts.
+    /// The tools whose results never are, by the lists of the user and of the project; set when the
+    /// run starts.
     pub never_replayed: Vec<String>,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
@@ -276,7 +287,8 @@ pub enum MergeMode {
     /// It is merged into the integration branch.
     #[default]
     Auto,
-    /// It waits for the user's approval first, whatever it changes: the older name of [`ReviewMode::Always`].
+    /// It waits for the user's approval first, whatever it changes: the older name of
+    /// [`ReviewMode::Always`].
     Review,
     /// It stays a branch.
     None,
@@ -299,12 +311,22 @@ pub struct RuleText {
 
 impl RuleText {
     /// Creates a rule without examples.
-    pub fn new(decision: RuleDecision, rule: impl Into<String>, source: impl Into<String>) -> RuleText {
-        RuleText { decision, rule: rule.into(), source: source.into(), examples: RuleExamples::default() }
+    pub fn new(
+        decision: RuleDecision,
+        rule: impl Into<String>,
+        source: impl Into<String>,
+    ) -> RuleText {
+        RuleText {
+            decision,
+            rule: rule.into(),
+            source: source.into(),
+            examples: RuleExamples::default(),
+        }
     }
 }
 
-/// What a rule has to match and what it must not match, so that a rule which means something else is noticed.
+/// What a rule has to match and what it must not match, so that a rule which means something else
+/// is noticed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -339,9 +361,13 @@ impl std::fmt::Display for RuleExample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RuleExample::Text(text) => f.write_str(text),
-            RuleExample::Words(words) => {
-                f.write_str(&words.iter().map(crate::shell_word).collect::<Vec<_>>().join(" "))
-            }
+            RuleExample::Words(words) => f.write_str(
+                &words
+                    .iter()
+                    .map(crate::shell_word)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The hosts that a project's setup may reach, if it has the network: the public registries of packages, and those
-//! that settings name. A person consents to exactly these.
+//! The hosts that a project's setup may reach, if it has the network: the public registries of
+//! packages, and those that settings name. A person consents to exactly these.
 //!
-//! A public registry has to be on the internet, so that no answer to the question where it is leads a setup to this
-//! machine or its network. A host that settings name may be there.
+//! A public registry has to be on the internet, so that no answer to the question where it is leads
+//! a setup to this machine or its network. A host that settings name may be there.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -58,13 +58,19 @@ pub struct SetupHosts {
 }
 
 impl SetupHosts {
-    /// Returns the public registries with the hosts that settings name, each as `HOST` or `HOST:PORT`. What names no
-    /// host is left out: it opens nothing.
+    /// Returns the public registries with the hosts that settings name, each as `HOST` or
+    /// `HOST:PORT`. What names no host is left out: it opens nothing.
     pub fn new<'a>(named: impl IntoIterator<Item = &'a str>) -> SetupHosts {
         let mut named: Vec<Server> = named.into_iter().filter_map(Server::parse).collect();
         named.sort();
         named.dedup();
-        SetupHosts { public: PUBLIC_REGISTRIES.into_iter().filter_map(Server::parse).collect(), named }
+        SetupHosts {
+            public: PUBLIC_REGISTRIES
+                .into_iter()
+                .filter_map(Server::parse)
+                .collect(),
+            named,
+        }
     }
 
     /// Reports whether a text names a host as [`SetupHosts::new`] reads it.
@@ -80,13 +86,18 @@ impl SetupHosts {
 
 impl Server {
     fn parse(text: &str) -> Option<Server> {
-        let url = WebUrl::parse(&format!("https://{text}/")).ok().filter(|url| url.authority() == text)?;
+        let url = WebUrl::parse(&format!("https://{text}/"))
+            .ok()
+            .filter(|url| url.authority() == text)?;
         Some(Server::of(&url))
     }
 
     fn of(url: &WebUrl) -> Server {
         let port = Some(url.port()).filter(|port| !WEB_PORTS.contains(port));
-        Server { host: url.host().clone(), port }
+        Server {
+            host: url.host().clone(),
+            port,
+        }
     }
 }
 
@@ -108,17 +119,26 @@ impl Destinations for SetupHosts {
         if self.public.contains(&server) {
             return Ok(PUBLIC.to_owned());
         }
-        let reason = format!("`{server}` is no host of the setup; `{NAMED}` names those besides the public registries");
-        Err(WebFailure::Refused { rule: OTHER.to_owned(), reason })
+        let reason = format!(
+            "`{server}` is no host of the setup; `{NAMED}` names those besides the public registries"
+        );
+        Err(WebFailure::Refused {
+            rule: OTHER.to_owned(),
+            reason,
+        })
     }
 
     fn admit_address(&self, host: &Host, address: IpAddr) -> Result<(), WebFailure> {
         let is_named = self.named.iter().any(|server| server.host == *host);
         match special_use(address) {
             Some(used_for) if !is_named => {
-                let reason =
-                    format!("`{host}` leads to {address}, which is for {used_for}, and `{NAMED}` does not name it");
-                Err(WebFailure::Refused { rule: ADDRESS.to_owned(), reason })
+                let reason = format!(
+                    "`{host}` leads to {address}, which is for {used_for}, and `{NAMED}` does not name it"
+                );
+                Err(WebFailure::Refused {
+                    rule: ADDRESS.to_owned(),
+                    reason,
+                })
             }
             _ => Ok(()),
         }
@@ -131,7 +151,13 @@ mod tests {
 
     #[test]
     fn only_public_registries_and_named_hosts_are_admitted() {
-        let hosts = SetupHosts::new(["127.0.0.1:8702", "npm.example", "npm.example", "not a host", "a.example/path"]);
+        let hosts = SetupHosts::new([
+            "127.0.0.1:8702",
+            "npm.example",
+            "npm.example",
+            "not a host",
+            "a.example/path",
+        ]);
         assert_eq!(hosts.named(), ["npm.example", "127.0.0.1:8702"]);
         let admits = |url: &str| hosts.admit(&WebUrl::parse(url).unwrap());
         for (url, rule) in [
@@ -150,7 +176,10 @@ mod tests {
             "http://127.0.0.1/",
             "https://not/",
         ] {
-            assert!(matches!(admits(url), Err(WebFailure::Refused { rule, .. }) if rule == OTHER), "{url}");
+            assert!(
+                matches!(admits(url), Err(WebFailure::Refused { rule, .. }) if rule == OTHER),
+                "{url}"
+            );
         }
     }
 
@@ -158,7 +187,9 @@ mod tests {
     fn no_public_registry_is_on_this_machine() {
         let hosts = SetupHosts::new(["npm.example", "127.0.0.1:8702"]);
         let admits = |host: &str, address: &str| {
-            hosts.admit_address(&Host::parse(host).unwrap(), address.parse().unwrap()).is_ok()
+            hosts
+                .admit_address(&Host::parse(host).unwrap(), address.parse().unwrap())
+                .is_ok()
         };
         assert!(admits("pypi.org", "151.101.0.223") && admits("npm.example", "10.0.0.7"));
         assert!(admits("127.0.0.1", "127.0.0.1"));

@@ -1,8 +1,9 @@
 //! An ordered map whose copies share what they have in common.
 //!
-//! Each recorded fact makes a new state of the run, and readers keep old ones. So what grows with the tasks of a run
-//! is in such maps. A copy shares everything with its original; a change of it copies the nodes from the root to one
-//! leaf. It is a B-tree without merging: a node goes once it is empty.
+//! Each recorded fact makes a new state of the run, and readers keep old ones. So what grows with
+//! the tasks of a run is in such maps. A copy shares everything with its original; a change of it
+//! copies the nodes from the root to one leaf. It is a B-tree without merging: a node goes once it
+//! is empty.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ pub(crate) struct SharedMap<K, V> {
 /// An ordered set.
 pub(crate) type SharedSet<K> = SharedMap<K, ()>;
 
-/// No node is empty but the root of an empty map, keys ascend, and all leaves are on the same level.
+/// No node is empty but the root of an empty map, keys ascend, and all leaves are on the same
+/// level.
 #[derive(Clone)]
 enum Node<K, V> {
     Leaf(Vec<(K, V)>),
@@ -33,7 +35,10 @@ type Child<K, V> = (K, Arc<Node<K, V>>);
 
 impl<K, V> Default for SharedMap<K, V> {
     fn default() -> Self {
-        Self { root: Arc::new(Node::Leaf(Vec::new())), len: 0 }
+        Self {
+            root: Arc::new(Node::Leaf(Vec::new())),
+            len: 0,
+        }
     }
 }
 
@@ -60,7 +65,9 @@ impl<K: Ord, V> SharedMap<K, V> {
         loop {
             match node {
                 Node::Leaf(entries) => {
-                    let at = entries.binary_search_by(|(entry, _)| entry.borrow().cmp(key)).ok()?;
+                    let at = entries
+                        .binary_search_by(|(entry, _)| entry.borrow().cmp(key))
+                        .ok()?;
                     return entries.get(at).map(|(key, value)| (key, value));
                 }
                 Node::Inner(children) => {
@@ -90,12 +97,20 @@ impl<K: Ord, V> SharedMap<K, V> {
             match node {
                 Node::Leaf(entries) => {
                     let at = entries.partition_point(|(entry, _)| entry.borrow() < key);
-                    return Iter { open, leaf: entries.get(at..).unwrap_or_default().iter() };
+                    return Iter {
+                        open,
+                        leaf: entries.get(at..).unwrap_or_default().iter(),
+                    };
                 }
                 Node::Inner(children) => {
                     let at = children.partition_point(|(last, _)| last.borrow() < key);
                     let mut from = children.get(at..).unwrap_or_default().iter();
-                    let Some((_, child)) = from.next() else { return Iter { open, leaf: [].iter() } };
+                    let Some((_, child)) = from.next() else {
+                        return Iter {
+                            open,
+                            leaf: [].iter(),
+                        };
+                    };
                     open.push(from);
                     node = child;
                 }
@@ -117,7 +132,10 @@ impl<K: Ord, V> SharedMap<K, V> {
 impl<K, V> SharedMap<K, V> {
     /// Returns all entries, by ascending key.
     pub(crate) fn iter(&self) -> Iter<'_, K, V> {
-        let mut iter = Iter { open: Vec::new(), leaf: [].iter() };
+        let mut iter = Iter {
+            open: Vec::new(),
+            leaf: [].iter(),
+        };
         iter.enter(&self.root);
         iter
     }
@@ -130,7 +148,11 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         K: Borrow<Q>,
     {
         // Nothing is copied for a key that is not there.
-        if self.contains_key(key) { Arc::make_mut(&mut self.root).get_mut(key) } else { None }
+        if self.contains_key(key) {
+            Arc::make_mut(&mut self.root).get_mut(key)
+        } else {
+            None
+        }
     }
 
     /// Changes the value of a key, which is the default if there was none.
@@ -151,7 +173,9 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         let (previous, split) = Arc::make_mut(&mut self.root).insert(key, value);
         if let Some(right) = split {
             let halves = [Arc::clone(&self.root), Arc::new(right)];
-            self.root = Arc::new(Node::Inner(halves.into_iter().filter_map(Node::with_last).collect()));
+            self.root = Arc::new(Node::Inner(
+                halves.into_iter().filter_map(Node::with_last).collect(),
+            ));
         }
         self.len += usize::from(previous.is_none());
         previous
@@ -202,7 +226,9 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     {
         match self {
             Node::Leaf(entries) => {
-                let at = entries.binary_search_by(|(entry, _)| entry.borrow().cmp(key)).ok()?;
+                let at = entries
+                    .binary_search_by(|(entry, _)| entry.borrow().cmp(key))
+                    .ok()?;
                 entries.get_mut(at).map(|(_, value)| value)
             }
             Node::Inner(children) => {
@@ -212,24 +238,36 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
-    /// Sets the value of a key. Returns the previous one, and the second half of a node that has become too large.
+    /// Sets the value of a key. Returns the previous one, and the second half of a node that has
+    /// become too large.
     fn insert(&mut self, key: K, value: V) -> (Option<V>, Option<Self>) {
         match self {
             Node::Leaf(entries) => match entries.binary_search_by(|(entry, _)| entry.cmp(&key)) {
-                Ok(at) => (entries.get_mut(at).map(|(_, slot)| std::mem::replace(slot, value)), None),
+                Ok(at) => (
+                    entries
+                        .get_mut(at)
+                        .map(|(_, slot)| std::mem::replace(slot, value)),
+                    None,
+                ),
                 Err(at) => {
                     entries.insert(at, (key, value));
                     (None, halved(entries, at).map(Node::Leaf))
                 }
             },
             Node::Inner(children) => {
-                let at = children.partition_point(|(last, _)| *last < key).min(children.len().saturating_sub(1));
-                let Some((last, child)) = children.get_mut(at) else { return (None, None) };
+                let at = children
+                    .partition_point(|(last, _)| *last < key)
+                    .min(children.len().saturating_sub(1));
+                let Some((last, child)) = children.get_mut(at) else {
+                    return (None, None);
+                };
                 let (previous, split) = Arc::make_mut(child).insert(key, value);
                 if let Some(now) = child.last() {
                     last.clone_from(now);
                 }
-                let Some(right) = split.map(Arc::new).and_then(Self::with_last) else { return (previous, None) };
+                let Some(right) = split.map(Arc::new).and_then(Self::with_last) else {
+                    return (previous, None);
+                };
                 children.insert(at + 1, right);
                 (previous, halved(children, at + 1).map(Node::Inner))
             }
@@ -242,7 +280,9 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     {
         match self {
             Node::Leaf(entries) => {
-                let at = entries.binary_search_by(|(entry, _)| entry.borrow().cmp(key)).ok()?;
+                let at = entries
+                    .binary_search_by(|(entry, _)| entry.borrow().cmp(key))
+                    .ok()?;
                 Some(entries.remove(at).1)
             }
             Node::Inner(children) => {
@@ -259,10 +299,14 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     }
 }
 
-/// Removes the second half of a node that has become too large by an insertion. A map that only grows at its end gets
-/// full nodes.
+/// Removes the second half of a node that has become too large by an insertion. A map that only
+/// grows at its end gets full nodes.
 fn halved<T>(entries: &mut Vec<T>, inserted: usize) -> Option<Vec<T>> {
-    let kept = if inserted == MAX_ENTRIES { MAX_ENTRIES } else { MAX_ENTRIES / 2 };
+    let kept = if inserted == MAX_ENTRIES {
+        MAX_ENTRIES
+    } else {
+        MAX_ENTRIES / 2
+    };
     (entries.len() > MAX_ENTRIES).then(|| entries.split_off(kept))
 }
 
@@ -330,9 +374,16 @@ mod tests {
             }
             Node::Inner(children) => {
                 assert!((1..=MAX_ENTRIES).contains(&children.len()));
-                assert!(children.iter().all(|(last, child)| child.last() == Some(last)));
+                assert!(
+                    children
+                        .iter()
+                        .all(|(last, child)| child.last() == Some(last))
+                );
                 let heights: Vec<usize> = children.iter().map(|(_, child)| height(child)).collect();
-                assert!(heights.iter().all(|height| *height == heights[0]), "{heights:?}");
+                assert!(
+                    heights.iter().all(|height| *height == heights[0]),
+                    "{heights:?}"
+                );
                 heights[0] + 1
             }
         }
@@ -374,7 +425,9 @@ mod tests {
         fn leaves<K, V>(node: &Arc<Node<K, V>>, found: &mut Vec<*const Node<K, V>>) {
             match node.as_ref() {
                 Node::Leaf(_) => found.push(Arc::as_ptr(node)),
-                Node::Inner(children) => children.iter().for_each(|(_, child)| leaves(child, found)),
+                Node::Inner(children) => {
+                    children.iter().for_each(|(_, child)| leaves(child, found))
+                }
             }
         }
         let mut map: SharedMap<u32, u32> = SharedMap::default();
@@ -385,8 +438,15 @@ mod tests {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         leaves(&map.root, &mut ours);
         leaves(&copy.root, &mut theirs);
-        let shared = ours.iter().zip(&theirs).filter(|(one, other)| one == other).count();
-        assert_eq!((ours.len(), shared), (1_000_usize.div_ceil(MAX_ENTRIES), ours.len() - 1));
+        let shared = ours
+            .iter()
+            .zip(&theirs)
+            .filter(|(one, other)| one == other)
+            .count();
+        assert_eq!(
+            (ours.len(), shared),
+            (1_000_usize.div_ceil(MAX_ENTRIES), ours.len() - 1)
+        );
         assert_eq!((map.get(&500), copy.get(&500)), (Some(&0), Some(&500)));
     }
 }

@@ -8,7 +8,9 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
     let shows = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
     match word.to_str() {
-        Some(text) if !text.is_empty() && (text.bytes().all(is_plain) || is_plain_option(text)) => text.to_owned(),
+        Some(text) if !text.is_empty() && (text.bytes().all(is_plain) || is_plain_option(text)) => {
+            text.to_owned()
+        }
         Some(text) if text.chars().all(shows) => format!("'{}'", text.replace('\'', r"'\''")),
         _ => format!("\"$(printf '{}')\"", octal(word.as_encoded_bytes())),
     }
@@ -19,15 +21,19 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte)
 }
 
-/// Reports whether a word is an option with a plain value, such as `--format=json`; at the start of another word, `=`
-/// could assign a variable.
+/// Reports whether a word is an option with a plain value, such as `--format=json`; at the start of
+/// another word, `=` could assign a variable.
 fn is_plain_option(text: &str) -> bool {
     text.starts_with('-') && text.bytes().all(|byte| is_plain(byte) || byte == b'=')
 }
 
 fn octal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = if is_plain(*byte) { write!(text, "{}", char::from(*byte)) } else { write!(text, "\\{byte:03o}") };
+        let _ = if is_plain(*byte) {
+            write!(text, "{}", char::from(*byte))
+        } else {
+            write!(text, "\\{byte:03o}")
+        };
         text
     })
 }
@@ -46,7 +52,10 @@ mod tests {
             ("--path=it's", "'--path=it'\\''s'"),
             ("HOME=x", "'HOME=x'"),
             ("größe", "'größe'"),
-            ("it's a \"test\" $HOME `x` \\", "'it'\\''s a \"test\" $HOME `x` \\'"),
+            (
+                "it's a \"test\" $HOME `x` \\",
+                "'it'\\''s a \"test\" $HOME `x` \\'",
+            ),
             ("it's\nnew", "\"$(printf 'it\\047s\\012new')\""),
             ("\u{202e}1", "\"$(printf '\\342\\200\\2561')\""),
         ];

@@ -10,10 +10,10 @@ pub enum ShutdownLevel {
     Drain,
     /// Current work is interrupted immediately and resumed later; its files are kept.
     Stop,
-    /// Processes are killed immediately, without a grace period. That includes those of git, which no lower level
-    /// affects, since it stores stopped work; no new ones are started. They leave the same state as if this whole
-    /// process were killed, which resuming the run repairs. Only a git that moves the user's own checkout or branch
-    /// completes, under its lock.
+    /// Processes are killed immediately, without a grace period. That includes those of git, which
+    /// no lower level affects, since it stores stopped work; no new ones are started. They leave
+    /// the same state as if this whole process were killed, which resuming the run repairs. Only a
+    /// git that moves the user's own checkout or branch completes, under its lock.
     Kill,
 }
 

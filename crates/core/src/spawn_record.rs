@@ -13,7 +13,8 @@ pub struct SpawnRecord {
     /// The call of its parent that spawned it; `None` if a program did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallOfTurn>,
-    /// The commit that its first attempt starts from, with its parent's work so far; `None` for the run's result.
+    /// The commit that its first attempt starts from, with its parent's work so far; `None` for the
+    /// run's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Oid>,
     /// What it may do.

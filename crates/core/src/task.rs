@@ -57,12 +57,17 @@ pub struct Task {
     /// Among ready tasks, higher priorities go first.
     #[serde(default)]
     pub priority: i64,
-    /// When a person must approve its work before it is merged; `None` means as the run. A yes or no in older journals.
-    #[serde(default, alias = "review_required", deserialize_with = "review_of_task")]
+    /// When a person must approve its work before it is merged; `None` means as the run. A yes or
+    /// no in older journals.
+    #[serde(
+        default,
+        alias = "review_required",
+        deserialize_with = "review_of_task"
+    )]
     #[cfg_attr(test, schemars(with = "Option<ReviewMode>"))]
     pub review: Option<ReviewMode>,
-    /// Whether it ends with a verdict on the tasks that it depends on, which are merged only after its approval; its
-    /// role decides that.
+    /// Whether it ends with a verdict on the tasks that it depends on, which are merged only after
+    /// its approval; its role decides that.
     #[serde(default)]
     pub verdict: bool,
     /// Marked `[P]`.
@@ -71,13 +76,16 @@ pub struct Task {
     /// Marked `- [ ]*`.
     #[serde(default)]
     pub optional: bool,
-    /// Whether it only checks what others have done (a checkpoint, a review), and so may have nothing to change.
+    /// Whether it only checks what others have done (a checkpoint, a review), and so may have
+    /// nothing to change.
     #[serde(default)]
     pub may_change_nothing: bool,
-    /// Whether it tests or reviews what it comes `after`, so that it never starts if any of that has failed.
+    /// Whether it tests or reviews what it comes `after`, so that it never starts if any of that
+    /// has failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests_what_it_follows: bool,
-    /// Whether it is the goal of the whole run, which its agent divides among others: the agent without a parent.
+    /// Whether it is the goal of the whole run, which its agent divides among others: the agent
+    /// without a parent.
     #[serde(default)]
     pub goal: bool,
 }
@@ -107,7 +115,11 @@ impl Task {
 
     /// Returns the subject of the task's commits, which is never empty.
     pub fn subject(&self) -> String {
-        if self.title.is_empty() { self.label() } else { self.title.clone() }
+        if self.title.is_empty() {
+            self.label()
+        } else {
+            self.title.clone()
+        }
     }
 }
 
@@ -155,14 +167,19 @@ impl TaskStatus {
     }
 }
 
-/// Returns the tasks to be carried out that depend on another such task, each with the first such dependency: if
-/// nothing is merged, they would never start.
+/// Returns the tasks to be carried out that depend on another such task, each with the first such
+/// dependency: if nothing is merged, they would never start.
 pub fn waiting(tasks: &[Task]) -> Vec<(&Task, &TaskId)> {
-    let open: std::collections::BTreeSet<&TaskId> =
-        tasks.iter().filter(|task| task.status.runs()).map(|task| &task.id).collect();
+    let open: std::collections::BTreeSet<&TaskId> = tasks
+        .iter()
+        .filter(|task| task.status.runs())
+        .map(|task| &task.id)
+        .collect();
     let waits = |task: &'_ Task| task.depends.iter().position(|on| open.contains(on));
     let running = tasks.iter().filter(|task| task.status.runs());
-    running.filter_map(|task| Some((task, task.depends.get(waits(task)?)?))).collect()
+    running
+        .filter_map(|task| Some((task, task.depends.get(waits(task)?)?)))
+        .collect()
 }
 
 impl Default for TaskId {

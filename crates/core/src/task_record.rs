@@ -1,9 +1,10 @@
 //! The record of one task: the fold of its events.
 //!
-//! Nothing here is set by hand: everything follows from events. Events that are not valid in the current state are
-//! refused with a reason, at run time as at recovery. Data that exists only in some states is part of these states,
-//! so that no other can have it. Everything that concerns several tasks (order, messages, the merge in progress,
-//! budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
+//! Nothing here is set by hand: everything follows from events. Events that are not valid in the
+//! current state are refused with a reason, at run time as at recovery. Data that exists only in
+//! some states is part of these states, so that no other can have it. Everything that concerns
+//! several tasks (order, messages, the merge in progress, budgets) is in [`crate::run_state`] and
+//! [`crate::merge_queue`].
 
 mod adopted;
 mod branch;
@@ -58,7 +59,8 @@ pub struct TaskRecord {
     stop: Option<StopRequest>,
     /// How often its work was returned in all attempts.
     returns: u32,
-    /// The work that it was built on and that was rejected after it was merged: the tasks and their attempts.
+    /// The work that it was built on and that was rejected after it was merged: the tasks and their
+    /// attempts.
     stale_by: BTreeSet<(TaskId, u32)>,
     /// The task's progress.
     life: Life,
@@ -77,12 +79,23 @@ impl TaskRecord {
     /// Creates the record of a task that has not started.
     pub fn new(task: Task, parent: Option<AgentId>) -> Self {
         let life = Life::Unstarted(Unstarted::of_box(task.status));
-        Self { task, parent, spawn: None, stop: None, returns: 0, stale_by: BTreeSet::new(), life }
+        Self {
+            task,
+            parent,
+            spawn: None,
+            stop: None,
+            returns: 0,
+            stale_by: BTreeSet::new(),
+            life,
+        }
     }
 
     /// Creates the record of a child that has not started.
     pub(crate) fn of_child(task: Task, parent: Option<AgentId>, spawn: SpawnRecord) -> Self {
-        Self { spawn: Some(Arc::new(spawn)), ..Self::new(task, parent) }
+        Self {
+            spawn: Some(Arc::new(spawn)),
+            ..Self::new(task, parent)
+        }
     }
 
     fn started(&self) -> Option<&Started> {
@@ -157,9 +170,14 @@ impl TaskRecord {
         self.branched().map(|branch| &branch.base)
     }
 
-    /// Returns the commit that a child's first attempt starts from; `None` for the run's result, and afterwards.
+    /// Returns the commit that a child's first attempt starts from; `None` for the run's result,
+    /// and afterwards.
     pub fn first_base(&self) -> Option<&Oid> {
-        self.spawn.as_ref().filter(|_| self.attempt() == 0)?.base.as_ref()
+        self.spawn
+            .as_ref()
+            .filter(|_| self.attempt() == 0)?
+            .base
+            .as_ref()
     }
 
     /// Returns the tip of its branch; the ref may still have to follow.
@@ -169,30 +187,36 @@ impl TaskRecord {
 
     /// Reports whether the worktree exists and its setup has run.
     pub fn is_prepared(&self) -> bool {
-        self.branched().is_some_and(|branch| branch.worktree != Worktree::Missing)
+        self.branched()
+            .is_some_and(|branch| branch.worktree != Worktree::Missing)
     }
 
-    /// Returns the commit that is merged into its worktree and becomes the next commit's second parent.
+    /// Returns the commit that is merged into its worktree and becomes the next commit's second
+    /// parent.
     pub fn onto(&self) -> Option<&Oid> {
         self.branched()?.onto.as_ref()
     }
 
-    /// Returns the commit that the work was returned onto, if it still has to be merged into the worktree.
+    /// Returns the commit that the work was returned onto, if it still has to be merged into the
+    /// worktree.
     pub fn owed_merge(&self) -> Option<&Oid> {
         self.branched()?.owed_merge()
     }
 
-    /// Returns the commit whose files the worktree still has, although work has been merged into the branch since.
+    /// Returns the commit whose files the worktree still has, although work has been merged into
+    /// the branch since.
     pub fn behind(&self) -> Option<&Oid> {
         self.branched()?.behind.as_ref()
     }
 
     /// Reports whether the work of agents that it spawned was merged into its branch.
     pub fn has_childrens_work(&self) -> bool {
-        self.branched().is_some_and(|branch| branch.has_childrens_work)
+        self.branched()
+            .is_some_and(|branch| branch.has_childrens_work)
     }
 
-    /// Reports whether its agent had finished before its children, and was not told yet what has become of them.
+    /// Reports whether its agent had finished before its children, and was not told yet what has
+    /// become of them.
     pub(crate) fn awaits_children(&self) -> bool {
         self.tally().is_some_and(|tally| tally.awaits_children)
     }
@@ -202,12 +226,14 @@ impl TaskRecord {
         self.branched()?.repair.as_ref()
     }
 
-    /// Returns the paths that git could not store in the newest snapshot that became the branch's tip.
+    /// Returns the paths that git could not store in the newest snapshot that became the branch's
+    /// tip.
     pub fn left_out(&self) -> &[String] {
         self.branched().map_or(&[], |branch| &branch.left_out)
     }
 
-    /// Returns the commit with its finished work; for a report, what an earlier attempt contributed to the result.
+    /// Returns the commit with its finished work; for a report, what an earlier attempt contributed
+    /// to the result.
     pub fn commit(&self) -> Option<&Oid> {
         let started = self.started()?;
         let own = started.work().map(|work| &work.commit);
@@ -219,21 +245,29 @@ impl TaskRecord {
         self.started()?.work().map(|work| &work.tree)
     }
 
-    /// Returns the commit with its newest work, finished or not: a snapshot may be newer than the branch's tip.
+    /// Returns the commit with its newest work, finished or not: a snapshot may be newer than the
+    /// branch's tip.
     pub fn newest_work(&self) -> Option<&Oid> {
         let finished = self.commit().filter(|_| self.state().is_handed_over());
-        finished.or_else(|| self.branched()?.kept.as_ref()).or_else(|| self.tip())
+        finished
+            .or_else(|| self.branched()?.kept.as_ref())
+            .or_else(|| self.tip())
     }
 
     /// Returns the result of the newest check of its finished work.
     pub fn verify(&self) -> Verify {
-        self.started().and_then(Started::work).map_or(Verify::None, |work| work.verify)
+        self.started()
+            .and_then(Started::work)
+            .map_or(Verify::None, |work| work.verify)
     }
 
-    /// Returns the commit of verified work that may be merged: that a person approved, or that needs no review.
+    /// Returns the commit of verified work that may be merged: that a person approved, or that
+    /// needs no review.
     pub(crate) fn candidate(&self, needs_review: bool) -> Option<&Oid> {
         match &self.started()?.stage {
-            Stage::Verified { work, is_approved } if *is_approved || !needs_review => Some(&work.commit),
+            Stage::Verified { work, is_approved } if *is_approved || !needs_review => {
+                Some(&work.commit)
+            }
             _ => None,
         }
     }
@@ -243,7 +277,8 @@ impl TaskRecord {
         self.started().map_or("", |started| &started.summary)
     }
 
-    /// Returns the attempts whose work was merged, oldest first, including work rejected after that.
+    /// Returns the attempts whose work was merged, oldest first, including work rejected after
+    /// that.
     pub fn merged(&self) -> &[MergedAttempt] {
         self.started().map_or(&[], |started| &started.merged)
     }
@@ -260,11 +295,12 @@ impl TaskRecord {
 
     /// Reports whether its work was rejected and nothing has been handed over since.
     pub fn rejection_stands(&self) -> bool {
-        self.started().is_some_and(|started| started.rejection_stands)
+        self.started()
+            .is_some_and(|started| started.rejection_stands)
     }
 
-    /// Reports whether its agent was told which files are missing and nothing has been stored since: ending again
-    /// then confirms the deletion.
+    /// Reports whether its agent was told which files are missing and nothing has been stored
+    /// since: ending again then confirms the deletion.
     pub fn deletions_told(&self) -> bool {
         self.tally().is_some_and(|tally| tally.deletions_told)
     }
@@ -280,7 +316,12 @@ impl TaskRecord {
     }
 
     /// Counts an event that concerns the checks of its work.
-    pub(crate) fn count_checks(&mut self, event: &Event, changes_files: impl Fn(&str) -> bool, of_run: Option<&str>) {
+    pub(crate) fn count_checks(
+        &mut self,
+        event: &Event,
+        changes_files: impl Fn(&str) -> bool,
+        of_run: Option<&str>,
+    ) {
         let of_task = self.task.verify.clone();
         let checks: Vec<&str> = of_task.as_deref().into_iter().chain(of_run).collect();
         if let Some(started) = self.started_mut() {
@@ -295,7 +336,9 @@ impl TaskRecord {
 
     /// Reports whether its agent's last request was sent.
     pub fn has_asked_for_report(&self) -> bool {
-        self.tally().and_then(|tally| tally.report.as_ref()).is_some_and(|report| report.asked)
+        self.tally()
+            .and_then(|tally| tally.report.as_ref())
+            .is_some_and(|report| report.asked)
     }
 
     /// Reports whether a call was denied in this attempt.
@@ -310,7 +353,8 @@ impl TaskRecord {
 
     /// Returns the tokens it used, across attempts.
     pub fn usage(&self) -> Usage {
-        self.started().map_or_else(Usage::default, |started| started.usage)
+        self.started()
+            .map_or_else(Usage::default, |started| started.usage)
     }
 
     /// Returns how many of its calls were answered with a stored result, across attempts.
@@ -325,28 +369,38 @@ impl TaskRecord {
 
     /// Returns what its requests cost, across attempts.
     pub fn cost(&self) -> Cost {
-        self.started().map_or_else(Cost::default, |started| started.cost)
+        self.started()
+            .map_or_else(Cost::default, |started| started.cost)
     }
 
-    /// Returns the event that counts the request whose end is not recorded as the maximum that it can use; `None` if
-    /// there is none, or if its model is known not to answer.
+    /// Returns the event that counts the request whose end is not recorded as the maximum that it
+    /// can use; `None` if there is none, or if its model is known not to answer.
     pub fn cut(&self) -> Option<Event> {
         let asked = self.started()?.asked.filter(|_| self.outage().is_none())?;
         let task = self.task.id.clone();
-        Some(Event::ModelCut { task, turn: asked.turn, tokens: asked.tokens, micro_usd: asked.micro_usd })
+        Some(Event::ModelCut {
+            task,
+            turn: asked.turn,
+            tokens: asked.tokens,
+            micro_usd: asked.micro_usd,
+        })
     }
 
     /// Returns the calls that have started but not ended, while its agent may end them.
     pub fn open_calls(&self) -> &BTreeSet<CallId> {
         static NONE: BTreeSet<CallId> = BTreeSet::new();
-        self.started().and_then(|started| started.stage.open_calls()).unwrap_or(&NONE)
+        self.started()
+            .and_then(|started| started.stage.open_calls())
+            .unwrap_or(&NONE)
     }
 
     /// Returns the parked call.
     pub fn parked(&self) -> Option<&CallHash> {
         match self.wait()? {
             Wait::Person { call } => Some(call),
-            Wait::Agents { .. } | Wait::Children | Wait::Message { .. } | Wait::Endpoint { .. } => None,
+            Wait::Agents { .. } | Wait::Children | Wait::Message { .. } | Wait::Endpoint { .. } => {
+                None
+            }
         }
     }
 
@@ -358,25 +412,31 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether it waits so that the work of agents that it spawned can be merged into its own.
+    /// Reports whether it waits so that the work of agents that it spawned can be merged into its
+    /// own.
     pub(crate) fn takes_work(&self) -> bool {
         matches!(self.wait(), Some(Wait::Agents { .. } | Wait::Children))
     }
 
-    /// Returns the endpoint that rejects the key or the account, if its agent waits for another one.
+    /// Returns the endpoint that rejects the key or the account, if its agent waits for another
+    /// one.
     pub fn rejecting_endpoint(&self) -> Option<&str> {
         match self.wait()? {
             Wait::Endpoint { endpoint, .. } => Some(endpoint),
-            Wait::Person { .. } | Wait::Agents { .. } | Wait::Children | Wait::Message { .. } => None,
+            Wait::Person { .. } | Wait::Agents { .. } | Wait::Children | Wait::Message { .. } => {
+                None
+            }
         }
     }
 
-    /// Returns when its wait is over at the latest, in milliseconds worked on the run; `None` if it has no deadline.
+    /// Returns when its wait is over at the latest, in milliseconds worked on the run; `None` if it
+    /// has no deadline.
     pub fn waits_until(&self) -> Option<u64> {
         self.wait()?.until_ms()
     }
 
-    /// Returns the newest wait for other agents or a message, until its agent hands over or waits again.
+    /// Returns the newest wait for other agents or a message, until its agent hands over or waits
+    /// again.
     pub fn ended_wait(&self) -> Option<&EndedWait> {
         match &self.started()?.stage {
             Stage::Running { waited, .. } => waited.as_ref(),
@@ -384,8 +444,8 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether the user has to act: to decide a tool call, to answer a question, to mend a key, or to review
-    /// its work.
+    /// Reports whether the user has to act: to decide a tool call, to answer a question, to mend a
+    /// key, or to review its work.
     pub fn waits_for_person(&self) -> bool {
         self.wait().is_some_and(Wait::is_for_person) || self.state().awaits_review()
     }
@@ -410,7 +470,8 @@ impl TaskRecord {
         self.task.status == crate::task::TaskStatus::Done
     }
 
-    /// Reports whether a person decided that it is not carried out: its box said so, or it was dropped.
+    /// Reports whether a person decided that it is not carried out: its box said so, or it was
+    /// dropped.
     pub(crate) fn is_given_up(&self) -> bool {
         match &self.life {
             Life::Unstarted(Unstarted::Ended(end)) => end.is_given_up(),
@@ -451,14 +512,17 @@ impl TaskRecord {
         }
     }
 
-    /// Returns the milliseconds worked on the newest attempt, if `now` milliseconds have been worked on the run.
+    /// Returns the milliseconds worked on the newest attempt, if `now` milliseconds have been
+    /// worked on the run.
     pub(crate) fn worked_ms(&self, now: u64) -> u64 {
-        self.attempted().map_or(0, |attempt| attempt.clock.worked_ms(now))
+        self.attempted()
+            .map_or(0, |attempt| attempt.clock.worked_ms(now))
     }
 
     /// Reports whether work on it has begun or ended since the last count.
     pub(crate) fn is_count_due(&self) -> bool {
-        self.attempted().is_some_and(|attempt| attempt.clock.runs() != self.is_at_work())
+        self.attempted()
+            .is_some_and(|attempt| attempt.clock.runs() != self.is_at_work())
     }
 
     /// Starts or stops counting, if `now` milliseconds have been worked on the run.
@@ -476,14 +540,22 @@ impl TaskRecord {
             Life::Unstarted(_) => None,
             Life::Started(started) => started.stage.end(),
         };
-        matches!(end, Some(End::Failed { out_of_time: true, .. }))
+        matches!(
+            end,
+            Some(End::Failed {
+                out_of_time: true,
+                ..
+            })
+        )
     }
 
-    /// Reports whether a rejection may be withdrawn: the agent has left the work as it was, which is merged, or is on
-    /// its branch and has passed its check. This never holds for a command, even if it creates the same commit again
-    /// within a second; if it is retried, it hands over the new work.
+    /// Reports whether a rejection may be withdrawn: the agent has left the work as it was, which
+    /// is merged, or is on its branch and has passed its check. This never holds for a command,
+    /// even if it creates the same commit again within a second; if it is retried, it hands over
+    /// the new work.
     pub fn may_take_rejection_back(&self) -> bool {
-        self.started().is_some_and(|started| started.may_take_rejection_back(&self.task))
+        self.started()
+            .is_some_and(|started| started.may_take_rejection_back(&self.task))
     }
 
     /// Reports whether its work may be returned for this cause.
@@ -496,7 +568,8 @@ impl TaskRecord {
         }
     }
 
-    /// Applies an event of this task, with its number; fails with the reason if it is not valid in the current state.
+    /// Applies an event of this task, with its number; fails with the reason if it is not valid in
+    /// the current state.
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
         self.apply_event(seq, event)?;
         if self.state().is_settled() {
@@ -516,10 +589,14 @@ impl TaskRecord {
             | Event::TaskCancelled { .. }
             | Event::TaskSkipped { .. } => self.ended(event),
             // The merge queue tracks the merge in progress.
-            Event::MergeStarted { .. } | Event::MergeConflicted { .. } | Event::MergePrepared { .. } => Ok(()),
+            Event::MergeStarted { .. }
+            | Event::MergeConflicted { .. }
+            | Event::MergePrepared { .. } => Ok(()),
             _ => {
                 let refusal = self.refusal();
-                let Life::Started(started) = &mut self.life else { return Err(refusal) };
+                let Life::Started(started) = &mut self.life else {
+                    return Err(refusal);
+                };
                 started.apply(seq, event, &self.task)?;
                 if matches!(event, Event::TaskMerged { .. } | Event::NothingToDo { .. }) {
                     self.stale_by.clear();
@@ -533,7 +610,9 @@ impl TaskRecord {
         let refusal = self.refusal();
         match &mut self.life {
             Life::Unstarted(unstarted @ Unstarted::Pending) => *unstarted = Unstarted::Ready,
-            Life::Started(started) if started.stage == Stage::Pending => started.enter(Stage::Ready),
+            Life::Started(started) if started.stage == Stage::Pending => {
+                started.enter(Stage::Ready)
+            }
             _ => return Err(refusal),
         }
         Ok(())
@@ -541,7 +620,18 @@ impl TaskRecord {
 
     /// Starts an attempt.
     fn spawned(&mut self, event: &Event) -> Result<(), Illegal> {
-        let Event::AgentSpawned { attempt, agent, model, branch, base, spec, .. } = event else { return Ok(()) };
+        let Event::AgentSpawned {
+            attempt,
+            agent,
+            model,
+            branch,
+            base,
+            spec,
+            ..
+        } = event
+        else {
+            return Ok(());
+        };
         if self.state() != TaskState::Ready {
             return Err(self.refusal());
         }
@@ -556,7 +646,9 @@ impl TaskRecord {
             take_over: None,
         };
         match &mut self.life {
-            Life::Started(started) => started.again(attempt, spec.clone(), (branch.clone(), base), &self.task),
+            Life::Started(started) => {
+                started.again(attempt, spec.clone(), (branch.clone(), base), &self.task)
+            }
             Life::Unstarted(_) => {
                 let branch = Branch::new(branch.clone(), base.clone());
                 self.life = Life::Started(Box::new(Started::new(attempt, spec.clone(), branch)));
@@ -569,7 +661,9 @@ impl TaskRecord {
     fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>) -> Result<(), Illegal> {
         match &mut self.life {
             Life::Started(started) => started.returned(cause, onto, &self.task)?,
-            Life::Unstarted(ended @ Unstarted::Ended(_)) if cause.is_new_attempt() => *ended = Unstarted::Ready,
+            Life::Unstarted(ended @ Unstarted::Ended(_)) if cause.is_new_attempt() => {
+                *ended = Unstarted::Ready
+            }
             Life::Unstarted(other) => {
                 return Err(Illegal::NothingToReturn(other.state()));
             }
@@ -583,10 +677,14 @@ impl TaskRecord {
         let refusal = self.refusal();
         match &mut self.life {
             Life::Started(started) => started.ended(event),
-            Life::Unstarted(unstarted) if unstarted.state().is_settled() => Err(Illegal::Ended(unstarted.state())),
+            Life::Unstarted(unstarted) if unstarted.state().is_settled() => {
+                Err(Illegal::Ended(unstarted.state()))
+            }
             Life::Unstarted(unstarted) => {
                 *unstarted = match event {
-                    Event::TaskSkipped { because, .. } => Unstarted::Skipped { because: because.clone() },
+                    Event::TaskSkipped { because, .. } => Unstarted::Skipped {
+                        because: because.clone(),
+                    },
                     other => Unstarted::Ended(End::of(other).ok_or(refusal)?),
                 };
                 Ok(())
@@ -610,7 +708,10 @@ impl TaskRecord {
 
     /// Records which branch its newest work was merged into.
     pub(crate) fn note_target(&mut self, into: MergeTarget) {
-        if let Some(newest) = self.started_mut().and_then(|started| started.merged.last_mut()) {
+        if let Some(newest) = self
+            .started_mut()
+            .and_then(|started| started.merged.last_mut())
+        {
             newest.into = into;
         }
     }
@@ -631,7 +732,10 @@ impl TaskRecord {
 
     /// Replaces commits of the integration branch that were made again.
     pub(crate) fn replace_merges(&mut self, merges: &BTreeMap<Oid, Oid>) {
-        let attempts = self.started_mut().map(|started| started.merged.as_mut_slice()).unwrap_or_default();
+        let attempts = self
+            .started_mut()
+            .map(|started| started.merged.as_mut_slice())
+            .unwrap_or_default();
         for attempt in attempts {
             if let Some(new) = merges.get(&attempt.commit) {
                 attempt.commit = new.clone();

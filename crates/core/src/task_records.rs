@@ -33,7 +33,8 @@ impl TaskRecords {
 
     pub(crate) fn insert(&mut self, record: TaskRecord) {
         self.changes.changed.push(record.task.id.clone());
-        self.records.insert(record.task.id.clone(), Arc::new(record));
+        self.records
+            .insert(record.task.id.clone(), Arc::new(record));
     }
 
     /// Returns a record for a change.
@@ -46,14 +47,30 @@ impl TaskRecords {
     }
 
     /// Returns a record for a change, if it is such a one.
-    pub(crate) fn get_mut_if(&mut self, id: &TaskId, is_so: impl Fn(&TaskRecord) -> bool) -> Option<&mut TaskRecord> {
-        if self.get(id).is_some_and(is_so) { self.get_mut(id) } else { None }
+    pub(crate) fn get_mut_if(
+        &mut self,
+        id: &TaskId,
+        is_so: impl Fn(&TaskRecord) -> bool,
+    ) -> Option<&mut TaskRecord> {
+        if self.get(id).is_some_and(is_so) {
+            self.get_mut(id)
+        } else {
+            None
+        }
     }
 
     /// Changes all records that are such ones.
-    pub(crate) fn change_if(&mut self, is_so: impl Fn(&TaskRecord) -> bool, mut change: impl FnMut(&mut TaskRecord)) {
-        let ids: Vec<TaskId> =
-            self.records.iter().filter(|(_, record)| is_so(record)).map(|(id, _)| id.clone()).collect();
+    pub(crate) fn change_if(
+        &mut self,
+        is_so: impl Fn(&TaskRecord) -> bool,
+        mut change: impl FnMut(&mut TaskRecord),
+    ) {
+        let ids: Vec<TaskId> = self
+            .records
+            .iter()
+            .filter(|(_, record)| is_so(record))
+            .map(|(id, _)| id.clone())
+            .collect();
         for id in ids {
             if let Some(record) = self.get_mut(&id) {
                 change(record);

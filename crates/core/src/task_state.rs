@@ -90,24 +90,38 @@ impl TaskState {
     /// Reports whether nothing more happens to the task by itself.
     pub fn is_settled(self) -> bool {
         use TaskState::{Cancelled, Conflicted, Failed, Merged, NothingToDo, Skipped};
-        matches!(self, Merged | NothingToDo | Failed | Conflicted | Skipped | Cancelled)
+        matches!(
+            self,
+            Merged | NothingToDo | Failed | Conflicted | Skipped | Cancelled
+        )
     }
 
-    /// Reports whether the task's agent will send another request by itself, before which it reads its messages.
+    /// Reports whether the task's agent will send another request by itself, before which it reads
+    /// its messages.
     pub fn reads_messages(self) -> bool {
-        matches!(self, TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting)
+        matches!(
+            self,
+            TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting
+        )
     }
 
     /// Reports whether an agent works on the task, or should.
     #[must_use]
     pub fn is_workable(self) -> bool {
-        matches!(self, TaskState::Ready | TaskState::Running | TaskState::Committed)
+        matches!(
+            self,
+            TaskState::Ready | TaskState::Running | TaskState::Committed
+        )
     }
 
-    /// Reports whether an attempt has begun and not ended: it works, waits for an answer, or is being checked.
+    /// Reports whether an attempt has begun and not ended: it works, waits for an answer, or is
+    /// being checked.
     #[must_use]
     pub fn is_under_way(self) -> bool {
-        matches!(self, TaskState::Running | TaskState::Waiting | TaskState::Committed)
+        matches!(
+            self,
+            TaskState::Running | TaskState::Waiting | TaskState::Committed
+        )
     }
 
     /// Reports whether the work awaits the user's approval.
@@ -116,7 +130,8 @@ impl TaskState {
         self == TaskState::AwaitingReview
     }
 
-    /// Reports whether the work is in the integration branch, the report was delivered, or there was nothing to do.
+    /// Reports whether the work is in the integration branch, the report was delivered, or there
+    /// was nothing to do.
     #[must_use]
     pub fn is_merged(self) -> bool {
         matches!(self, TaskState::Merged | TaskState::NothingToDo)
@@ -134,8 +149,8 @@ impl TaskState {
         self == TaskState::Skipped
     }
 
-    /// Reports whether work that ended this way merges cleanly, into a tree whose check fails. Programs see the same
-    /// state as for a conflict, with another cause.
+    /// Reports whether work that ended this way merges cleanly, into a tree whose check fails.
+    /// Programs see the same state as for a conflict, with another cause.
     #[must_use]
     pub fn is_red_merge(self, cause: Option<EndCause>) -> bool {
         self == TaskState::Conflicted && cause.is_some_and(|cause| cause != EndCause::Conflict)
@@ -145,20 +160,26 @@ impl TaskState {
     #[must_use]
     pub fn is_handed_over(self) -> bool {
         use TaskState::{AwaitingReview, Committed, Merged, NothingToDo, Verified};
-        matches!(self, Committed | Verified | AwaitingReview | Merged | NothingToDo)
+        matches!(
+            self,
+            Committed | Verified | AwaitingReview | Merged | NothingToDo
+        )
     }
 
     /// Returns how the agent of a task in this state can be made to work again.
     pub fn reopening(self) -> Reopening {
         match self {
-            TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged | TaskState::NothingToDo => {
-                Reopening::Reject
-            }
+            TaskState::Verified
+            | TaskState::AwaitingReview
+            | TaskState::Merged
+            | TaskState::NothingToDo => Reopening::Reject,
             TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => Reopening::Retry,
             TaskState::Skipped => Reopening::RetryDependency,
-            TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting | TaskState::Committed => {
-                Reopening::Resume
-            }
+            TaskState::Pending
+            | TaskState::Ready
+            | TaskState::Running
+            | TaskState::Waiting
+            | TaskState::Committed => Reopening::Resume,
         }
     }
 
@@ -214,11 +235,20 @@ mod tests {
 
     #[test]
     fn an_end_has_one_name_for_people_and_programs() {
-        let ends = [EndCause::Conflict, EndCause::Dependency, EndCause::Failed(FailureCause::NoChanges)];
+        let ends = [
+            EndCause::Conflict,
+            EndCause::Dependency,
+            EndCause::Failed(FailureCause::NoChanges),
+        ];
         let named = ["conflict", "dependency", "no_changes"];
         assert_eq!(ends.map(|end| end.to_string()), named);
-        assert_eq!(serde_json::to_value(ends).ok(), serde_json::to_value(named).ok());
-        let read: Vec<Option<EndCause>> = named.map(|name| serde_json::from_value(name.into()).ok()).into();
+        assert_eq!(
+            serde_json::to_value(ends).ok(),
+            serde_json::to_value(named).ok()
+        );
+        let read: Vec<Option<EndCause>> = named
+            .map(|name| serde_json::from_value(name.into()).ok())
+            .into();
         assert_eq!(read, ends.map(Some));
     }
 }

@@ -3,15 +3,25 @@
 use crate::case_folding::folded_path;
 
 /// Folders that contain tests, in lower case.
-const FOLDERS: [&str; 9] =
-    ["test", "tests", "__tests__", "spec", "specs", "testdata", "__snapshots__", "cypress", "e2e"];
+const FOLDERS: [&str; 9] = [
+    "test",
+    "tests",
+    "__tests__",
+    "spec",
+    "specs",
+    "testdata",
+    "__snapshots__",
+    "cypress",
+    "e2e",
+];
 /// Suffixes of a file's stem that make it a test, in lower case.
 const STEMS: [&str; 7] = ["_test", "_tests", ".test", ".spec", "_spec", ".cy", ".e2e"];
 /// Names of test files, in lower case.
 const FILES: [&str; 2] = ["conftest.py", "pytest.ini"];
 /// Extensions of languages in which a file named `test` or `tests` is one.
 const NAMED_TEST: [&str; 18] = [
-    "rs", "py", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "rb", "go", "php", "ex", "exs", "lua", "c", "cpp",
+    "rs", "py", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "rb", "go", "php", "ex",
+    "exs", "lua", "c", "cpp",
 ];
 /// Extensions of languages that name a class, and its file, by what it is.
 const BY_CLASS: [&str; 8] = ["java", "kt", "scala", "groovy", "cs", "php", "swift", "vb"];
@@ -35,11 +45,16 @@ pub(crate) fn is_test_file(path: &str) -> bool {
         || BY_CLASS.contains(&extension) && is_test_class(path)
 }
 
-/// Reports whether a file is named by a class of tests; only the case tells `FooTest` from `contest`.
+/// Reports whether a file is named by a class of tests; only the case tells `FooTest` from
+/// `contest`.
 fn is_test_class(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let class = name.split('.').next().unwrap_or(name);
-    CLASSES.iter().any(|end| class.strip_suffix(end).is_some_and(|rest| !rest.is_empty() || *end != "IT"))
+    CLASSES.iter().any(|end| {
+        class
+            .strip_suffix(end)
+            .is_some_and(|rest| !rest.is_empty() || *end != "IT")
+    })
 }
 
 #[cfg(test)]

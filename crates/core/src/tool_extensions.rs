@@ -1,6 +1,7 @@
 //! The tools that a program adds to the built-in ones, as a run freezes them in its first event.
 //!
-//! Only the program has their code, so a run that started with them can be continued only by a program that has them.
+//! Only the program has their code, so a run that started with them can be continued only by a
+//! program that has them.
 
 use std::fmt;
 
@@ -30,8 +31,9 @@ pub struct PluginTools {
 }
 
 impl ToolExtensions {
-    /// Returns the part of these tools that is not among the ones of another program; `None` if that has all of them.
-    /// A plugin of another version counts as the same plugin if it still has the tools.
+    /// Returns the part of these tools that is not among the ones of another program; `None` if
+    /// that has all of them. A plugin of another version counts as the same plugin if it still has
+    /// the tools.
     pub fn missing_in(&self, other: &ToolExtensions) -> Option<MissingTools> {
         let has = |name: &&String| other.all().any(|known| known == *name);
         let mut missing = MissingTools::default();
@@ -40,23 +42,39 @@ impl ToolExtensions {
             let lacks = |tool: &&String| same.is_none_or(|same| !same.tools.contains(tool));
             let tools: Vec<String> = plugin.tools.iter().filter(lacks).cloned().collect();
             if same.is_none() || !tools.is_empty() {
-                missing.plugins.push(PluginTools { tools, ..plugin.clone() });
+                missing.plugins.push(PluginTools {
+                    tools,
+                    ..plugin.clone()
+                });
             }
         }
-        missing.tools = self.tools.iter().filter(|name| !has(name)).cloned().collect();
+        missing.tools = self
+            .tools
+            .iter()
+            .filter(|name| !has(name))
+            .cloned()
+            .collect();
         (missing != MissingTools::default()).then_some(missing)
     }
 
     /// Returns the plugins whose version differs in another program, each with the version there.
-    pub fn other_versions<'a>(&'a self, other: &'a ToolExtensions) -> impl Iterator<Item = (&'a PluginTools, &'a str)> {
+    pub fn other_versions<'a>(
+        &'a self,
+        other: &'a ToolExtensions,
+    ) -> impl Iterator<Item = (&'a PluginTools, &'a str)> {
         self.plugins.iter().filter_map(|plugin| {
-            let same = other.plugins.iter().find(|known| known.name == plugin.name)?;
+            let same = other
+                .plugins
+                .iter()
+                .find(|known| known.name == plugin.name)?;
             (same.version != plugin.version).then_some((plugin, same.version.as_str()))
         })
     }
 
     fn all(&self) -> impl Iterator<Item = &String> {
-        self.tools.iter().chain(self.plugins.iter().flat_map(|plugin| &plugin.tools))
+        self.tools
+            .iter()
+            .chain(self.plugins.iter().flat_map(|plugin| &plugin.tools))
     }
 }
 
@@ -72,7 +90,11 @@ pub struct MissingTools {
 impl fmt::Display for MissingTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of_plugins = self.plugins.iter().map(|plugin| {
-            let PluginTools { name, version, tools } = plugin;
+            let PluginTools {
+                name,
+                version,
+                tools,
+            } = plugin;
             match tools.is_empty() {
                 true => format!("the plugin `{name}` {version}"),
                 false => format!("the plugin `{name}` {version} with {}", named(tools)),
@@ -84,7 +106,11 @@ impl fmt::Display for MissingTools {
 }
 
 fn named(tools: &[String]) -> String {
-    let kind = if tools.len() == 1 { "the tool" } else { "the tools" };
+    let kind = if tools.len() == 1 {
+        "the tool"
+    } else {
+        "the tools"
+    };
     format!("{kind} `{}`", tools.join("`, `"))
 }
 
@@ -94,22 +120,44 @@ mod tests {
 
     fn plugin(name: &str, version: &str, tools: &[&str]) -> PluginTools {
         let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
-        PluginTools { name: name.to_owned(), version: version.to_owned(), tools }
+        PluginTools {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            tools,
+        }
     }
 
     fn extensions(tools: &[&str], plugins: &[PluginTools]) -> ToolExtensions {
-        ToolExtensions { tools: tools.iter().map(|tool| (*tool).to_owned()).collect(), plugins: plugins.to_vec() }
+        ToolExtensions {
+            tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+            plugins: plugins.to_vec(),
+        }
     }
 
     #[test]
     fn what_a_program_lacks_is_named() {
         let frozen = extensions(&["own"], &[plugin("words", "1.0", &["count", "sort"])]);
         let table = [
-            (extensions(&["own"], &[plugin("words", "1.0", &["count", "sort"])]), None),
-            (extensions(&["own", "more"], &[plugin("words", "2.0", &["count", "sort", "more"])]), None),
+            (
+                extensions(&["own"], &[plugin("words", "1.0", &["count", "sort"])]),
+                None,
+            ),
+            (
+                extensions(
+                    &["own", "more"],
+                    &[plugin("words", "2.0", &["count", "sort", "more"])],
+                ),
+                None,
+            ),
             // A tool that a plugin brings now is there, too.
-            (extensions(&[], &[plugin("words", "1.0", &["count", "sort", "own"])]), None),
-            (extensions(&[], &[plugin("words", "1.0", &["count", "sort"])]), Some("the tool `own`")),
+            (
+                extensions(&[], &[plugin("words", "1.0", &["count", "sort", "own"])]),
+                None,
+            ),
+            (
+                extensions(&[], &[plugin("words", "1.0", &["count", "sort"])]),
+                Some("the tool `own`"),
+            ),
             (
                 extensions(&["own"], &[plugin("words", "2.0", &["count"])]),
                 Some("the plugin `words` 1.0 with the tool `sort`"),
@@ -131,7 +179,10 @@ mod tests {
     fn other_versions_of_a_plugin_are_listed() {
         let frozen = extensions(&[], &[plugin("a", "1", &["x"]), plugin("b", "1", &["y"])]);
         let here = extensions(&[], &[plugin("a", "2", &["x"]), plugin("b", "1", &["y"])]);
-        let found: Vec<_> = frozen.other_versions(&here).map(|(plugin, here)| (plugin.name.as_str(), here)).collect();
+        let found: Vec<_> = frozen
+            .other_versions(&here)
+            .map(|(plugin, here)| (plugin.name.as_str(), here))
+            .collect();
         assert_eq!(found, [("a", "2")]);
     }
 }

@@ -41,13 +41,33 @@ impl ToolCalls {
     /// Counts the call that an event ends, if it ran.
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::ToolStarted { task, turn, call_id, cache: Some(lookup), .. } if lookup.hit => {
+            Event::ToolStarted {
+                task,
+                turn,
+                call_id,
+                cache: Some(lookup),
+                ..
+            } if lookup.hit => {
                 self.replayed.insert((task.clone(), *turn, call_id.clone()));
             }
-            Event::ToolFinished { task, turn, call_id, tool, outcome, duration_ms, .. } => {
-                let is_replayed = self.replayed.remove(&(task.clone(), *turn, call_id.clone()));
+            Event::ToolFinished {
+                task,
+                turn,
+                call_id,
+                tool,
+                outcome,
+                duration_ms,
+                ..
+            } => {
+                let is_replayed = self
+                    .replayed
+                    .remove(&(task.clone(), *turn, call_id.clone()));
                 if *outcome != ToolOutcome::Denied && !is_replayed {
-                    self.add(tool, *outcome == ToolOutcome::Ok, Duration::from_millis(*duration_ms));
+                    self.add(
+                        tool,
+                        *outcome == ToolOutcome::Ok,
+                        Duration::from_millis(*duration_ms),
+                    );
                 }
             }
             _ => {}
@@ -68,7 +88,10 @@ impl ToolCalls {
 
     /// Returns the metrics of every tool that has run.
     pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
-        self.counts.iter().map(|(tool, counts)| (tool.clone(), counts.figures())).collect()
+        self.counts
+            .iter()
+            .map(|(tool, counts)| (tool.clone(), counts.figures()))
+            .collect()
     }
 }
 
@@ -80,9 +103,21 @@ impl Counts {
             let rank = (sorted.len() * per_cent).div_ceil(100).saturating_sub(1);
             sorted.get(rank).copied().unwrap_or_default()
         };
-        #[expect(clippy::cast_precision_loss, reason = "a rate of more than 2^52 calls is not asked for")]
-        let success_rate = if self.calls == 0 { 0.0 } else { self.successes as f64 / self.calls as f64 };
-        ToolMetrics { usage_count: self.calls, success_rate, p50: percentile(50), p95: percentile(95) }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a rate of more than 2^52 calls is not asked for"
+        )]
+        let success_rate = if self.calls == 0 {
+            0.0
+        } else {
+            self.successes as f64 / self.calls as f64
+        };
+        ToolMetrics {
+            usage_count: self.calls,
+            success_rate,
+            p50: percentile(50),
+            p95: percentile(95),
+        }
     }
 }
 
@@ -95,10 +130,14 @@ mod tests {
         let event = |json: serde_json::Value| serde_json::from_value::<Event>(json).unwrap();
         let mut calls = ToolCalls::default();
         for (id, hit) in [("c1", false), ("c2", true)] {
-            calls.apply(&event(serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": id,
-                "tool": "grep", "arguments": {}, "rule": "r", "cache": {"key": "k", "hit": hit}})));
-            calls.apply(&event(serde_json::json!({"type": "tool.finished", "task": "a", "turn": 1, "call_id": id,
-                "tool": "grep", "outcome": "ok", "result": "blob", "duration_ms": 3})));
+            calls.apply(&event(
+                serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": id,
+                "tool": "grep", "arguments": {}, "rule": "r", "cache": {"key": "k", "hit": hit}}),
+            ));
+            calls.apply(&event(
+                serde_json::json!({"type": "tool.finished", "task": "a", "turn": 1, "call_id": id,
+                "tool": "grep", "outcome": "ok", "result": "blob", "duration_ms": 3}),
+            ));
         }
         assert_eq!(calls.metrics()["grep"].usage_count, 1);
     }
@@ -109,7 +148,11 @@ mod tests {
         assert_eq!(calls.metrics(), BTreeMap::new());
         assert_eq!(
             Counts::default().figures(),
-            ToolMetrics { usage_count: 0, success_rate: 0.0, ..ToolMetrics::default() }
+            ToolMetrics {
+                usage_count: 0,
+                success_rate: 0.0,
+                ..ToolMetrics::default()
+            }
         );
         for n in 1..=100 {
             calls.add("t", n % 4 != 0, Duration::from_millis(n));

@@ -1,9 +1,10 @@
-//! The names of a run's tools: canonical ones, the names used by other products, and the families that lists may name.
+//! The names of a run's tools: canonical ones, the names used by other products, and the families
+//! that lists may name.
 //!
-//! Agent files and permission rules written for other products work unchanged because every name goes through
-//! [`ToolNames`]. It is a value, made where the tools are registered and frozen when a run starts, so a tool is added
-//! in one place, and a resumed run reads its rules as it did before. It contains names and permissions only; what a
-//! tool does is up to the executor.
+//! Agent files and permission rules written for other products work unchanged because every name
+//! goes through [`ToolNames`]. It is a value, made where the tools are registered and frozen when a
+//! run starts, so a tool is added in one place, and a resumed run reads its rules as it did before.
+//! It contains names and permissions only; what a tool does is up to the executor.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ pub struct ToolTraits {
     pub changes_files: bool,
     /// Whether it can delete a file whatever its content.
     pub deletes_files: bool,
-    /// Whether its newest result, such as the agent's list of steps, is never left out of the agent's context.
+    /// Whether its newest result, such as the agent's list of steps, is never left out of the
+    /// agent's context.
     #[serde(alias = "lists_steps")]
     pub stays_in_view: bool,
 }
@@ -33,13 +35,15 @@ pub struct ToolTraits {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolNames {
     tools: BTreeMap<String, ToolTraits>,
-    /// Other names in lower case, with the canonical ones; some belong to tools that this run does not have.
+    /// Other names in lower case, with the canonical ones; some belong to tools that this run does
+    /// not have.
     aliases: BTreeMap<String, String>,
     /// Names that stand for several tools in a rule.
     families: BTreeMap<String, Vec<String>>,
     /// Names that stand for several tools in a role's list.
     lists: BTreeMap<String, Vec<String>>,
-    /// Names in lower case that mean a wrapper if a call gives the array `arguments`, with the tool that it wraps.
+    /// Names in lower case that mean a wrapper if a call gives the array `arguments`, with the tool
+    /// that it wraps.
     #[serde(default)]
     second_forms: BTreeMap<String, String>,
 }
@@ -52,7 +56,8 @@ impl ToolNames {
 
     /// Adds another name of a tool, compared ignoring case; the tool need not exist.
     pub fn add_alias(&mut self, alias: &str, canonical: &str) {
-        self.aliases.insert(alias.to_lowercase(), canonical.to_owned());
+        self.aliases
+            .insert(alias.to_lowercase(), canonical.to_owned());
     }
 
     /// Adds a name that stands for several tools in a rule.
@@ -62,7 +67,10 @@ impl ToolNames {
 
     /// Adds a tool to a name that stands for several in a rule.
     pub fn add_to_family(&mut self, name: &str, member: &str) {
-        self.families.entry(name.to_owned()).or_default().push(member.to_owned());
+        self.families
+            .entry(name.to_owned())
+            .or_default()
+            .push(member.to_owned());
     }
 
     /// Adds a name that stands for several tools in a role's list.
@@ -72,17 +80,24 @@ impl ToolNames {
 
     /// Adds a name that means a wrapper around a tool if a call gives the array `arguments`.
     pub fn add_second_form(&mut self, name: &str, wrapped: &str) {
-        self.second_forms.insert(name.to_lowercase(), wrapped.to_owned());
+        self.second_forms
+            .insert(name.to_lowercase(), wrapped.to_owned());
     }
 
     /// Returns the tools that can delete a file whatever its content, in order.
     pub fn deleting(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().filter(|(_, traits)| traits.deletes_files).map(|(name, _)| name.as_str())
+        self.tools
+            .iter()
+            .filter(|(_, traits)| traits.deletes_files)
+            .map(|(name, _)| name.as_str())
     }
 
     /// Returns every other name of a tool, in lower case and in order.
     pub fn aliases_of(&self, canonical: &str) -> impl Iterator<Item = &str> {
-        self.aliases.iter().filter(move |(_, of)| *of == canonical).map(|(alias, _)| alias.as_str())
+        self.aliases
+            .iter()
+            .filter(move |(_, of)| *of == canonical)
+            .map(|(alias, _)| alias.as_str())
     }
 
     /// Returns the canonical names of all tools, in order.
@@ -92,7 +107,10 @@ impl ToolNames {
 
     /// Returns the tools that roles have if they list none, in order.
     pub fn defaults(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().filter(|(_, traits)| traits.is_default).map(|(name, _)| name.as_str())
+        self.tools
+            .iter()
+            .filter(|(_, traits)| traits.is_default)
+            .map(|(name, _)| name.as_str())
     }
 
     /// Returns the traits of a tool by its canonical name.
@@ -105,46 +123,73 @@ impl ToolNames {
         self.aliases.get(&name.to_lowercase()).map(String::as_str)
     }
 
-    /// Returns the canonical name of a tool: the same, that of an alias, or the only one that differs in case alone.
-    /// Any other name is returned unchanged.
+    /// Returns the canonical name of a tool: the same, that of an alias, or the only one that
+    /// differs in case alone. Any other name is returned unchanged.
     pub fn canonical(&self, name: &str) -> String {
         let name = name.trim();
         if self.tools.contains_key(name) {
             return name.to_owned();
         }
-        let mut alike = self.names().filter(|known| known.eq_ignore_ascii_case(name));
+        let mut alike = self
+            .names()
+            .filter(|known| known.eq_ignore_ascii_case(name));
         let only = || alike.next().filter(|_| alike.next().is_none());
         self.alias(name).or_else(only).unwrap_or(name).to_owned()
     }
 
-    /// Returns every name, in lower case, of the tools whose newest result is never left out of an agent's context,
-    /// each with the tool's canonical name.
+    /// Returns every name, in lower case, of the tools whose newest result is never left out of an
+    /// agent's context, each with the tool's canonical name.
     pub fn in_view(&self) -> BTreeMap<String, String> {
-        let stays = |name: &str| self.tools.get(name).is_some_and(|traits| traits.stays_in_view);
-        let own = self.tools.keys().filter(|name| stays(name)).map(|name| (name.to_lowercase(), name.clone()));
-        let aliases = self.aliases.iter().filter(|(_, canonical)| stays(canonical));
-        own.chain(aliases.map(|(alias, canonical)| (alias.clone(), canonical.clone()))).collect()
+        let stays = |name: &str| {
+            self.tools
+                .get(name)
+                .is_some_and(|traits| traits.stays_in_view)
+        };
+        let own = self
+            .tools
+            .keys()
+            .filter(|name| stays(name))
+            .map(|name| (name.to_lowercase(), name.clone()));
+        let aliases = self
+            .aliases
+            .iter()
+            .filter(|(_, canonical)| stays(canonical));
+        own.chain(aliases.map(|(alias, canonical)| (alias.clone(), canonical.clone())))
+            .collect()
     }
 
-    /// Reports whether a canonical name can mean a tool: one of this run, or one that only other products have.
+    /// Reports whether a canonical name can mean a tool: one of this run, or one that only other
+    /// products have.
     pub fn knows(&self, canonical: &str) -> bool {
         let families = self.families.values().flatten();
-        self.tools.contains_key(canonical) || self.aliases.values().chain(families).any(|known| known == canonical)
+        self.tools.contains_key(canonical)
+            || self
+                .aliases
+                .values()
+                .chain(families)
+                .any(|known| known == canonical)
     }
 
     /// Returns the tools that a name in a rule stands for.
     ///
-    /// A rule about reading or about editing must apply to every tool that reads or edits, so the names that other
-    /// products use for a whole family stand for the family; every other name stands for itself.
+    /// A rule about reading or about editing must apply to every tool that reads or edits, so the
+    /// names that other products use for a whole family stand for the family; every other name
+    /// stands for itself.
     pub fn in_rule(&self, name: &str) -> Vec<String> {
-        self.families.get(name.trim()).cloned().unwrap_or_else(|| vec![self.canonical(name)])
+        self.families
+            .get(name.trim())
+            .cloned()
+            .unwrap_or_else(|| vec![self.canonical(name)])
     }
 
     /// Returns the tools that a name in a role's list grants or withholds.
     ///
     /// Two products have one name for several tools; every other name means one tool.
     pub fn in_role(&self, name: &str) -> Vec<String> {
-        self.lists.get(name.trim()).cloned().unwrap_or_else(|| vec![self.canonical(name)])
+        self.lists
+            .get(name.trim())
+            .cloned()
+            .unwrap_or_else(|| vec![self.canonical(name)])
     }
 }
 
@@ -192,7 +237,10 @@ mod tests {
     #[test]
     fn a_name_can_stand_for_several_tools_in_a_rule_and_for_others_in_a_role() {
         let names = names();
-        assert_eq!((names.in_rule("Read"), names.in_role("Read")), (owned(&["read_file", "grep"]), owned(&["Read"])));
+        assert_eq!(
+            (names.in_rule("Read"), names.in_role("Read")),
+            (owned(&["read_file", "grep"]), owned(&["Read"]))
+        );
         assert_eq!(
             (names.in_rule("search"), names.in_role("search")),
             (owned(&["search"]), owned(&["grep", "search_files"]))
@@ -212,7 +260,11 @@ mod tests {
 
     #[test]
     fn tools_that_only_other_products_have_are_known() {
-        assert!(["grep", "fetch_url", "read_file"].iter().all(|name| names().knows(name)));
+        assert!(
+            ["grep", "fetch_url", "read_file"]
+                .iter()
+                .all(|name| names().knows(name))
+        );
         assert!(!names().knows("Raed"));
     }
 }

@@ -1,7 +1,7 @@
 //! What the user lets tools do, frozen with the run's settings.
 //!
-//! A limit without a value leaves a tool to the product's own caps, which the executor's limits name; an allow list
-//! without a value allows everything.
+//! A limit without a value leaves a tool to the product's own caps, which the executor's limits
+//! name; an allow list without a value allows everything.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::web::WebServiceName;
 
-/// The most time that an agent's command may ask for, in seconds, unless it is configured: enough for the build or the
-/// test suite of a real project.
+/// The most time that an agent's command may ask for, in seconds, unless it is configured: enough
+/// for the build or the test suite of a real project.
 pub const MAX_COMMAND_SECONDS: u64 = 600;
-/// The most time of a request to another host, in seconds, unless it is configured: a slow server, but none that never
-/// ends.
+/// The most time of a request to another host, in seconds, unless it is configured: a slow server,
+/// but none that never ends.
 pub const MAX_WEB_SECONDS: u64 = 120;
-/// Default maximum size in MiB of a file that a tool reads or writes; larger files can be read with commands.
+/// Default maximum size in MiB of a file that a tool reads or writes; larger files can be read with
+/// commands.
 pub const MAX_FILE_SIZE_MB: u64 = 10;
 /// Default maximum size in MiB of a response from the web.
 pub const MAX_RESPONSE_SIZE_MB: u64 = 5;
@@ -52,7 +53,8 @@ pub struct TaintSettings {
     pub public_repository: bool,
 }
 
-/// What happens to a call that could send private data out after text from outside was read; the strictest is last.
+/// What happens to a call that could send private data out after text from outside was read; the
+/// strictest is last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -68,12 +70,17 @@ pub enum TaintPolicy {
 
 impl TaintPolicy {
     /// Each policy with the word for it, the strictest last.
-    pub const WORDS: [(&str, TaintPolicy); 3] =
-        [("flag", TaintPolicy::Flag), ("ask", TaintPolicy::Ask), ("deny", TaintPolicy::Deny)];
+    pub const WORDS: [(&str, TaintPolicy); 3] = [
+        ("flag", TaintPolicy::Flag),
+        ("ask", TaintPolicy::Ask),
+        ("deny", TaintPolicy::Deny),
+    ];
 
     /// Finds a policy by its word.
     pub fn named(word: &str) -> Option<TaintPolicy> {
-        TaintPolicy::WORDS.into_iter().find_map(|(name, policy)| (name == word).then_some(policy))
+        TaintPolicy::WORDS
+            .into_iter()
+            .find_map(|(name, policy)| (name == word).then_some(policy))
     }
 }
 
@@ -82,11 +89,13 @@ impl TaintPolicy {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FileOperations {
-    /// Maximum size in MiB of a file to read whole or write; `read_file` shows pages of a larger one.
+    /// Maximum size in MiB of a file to read whole or write; `read_file` shows pages of a larger
+    /// one.
     pub max_file_size_mb: u64,
     /// The endings of the files that may be touched, with a dot; `None` for all files.
     pub allowed_extensions: Option<Vec<String>>,
-    /// Paths that are never touched, each with everything below it: absolute, or relative to the project's root.
+    /// Paths that are never touched, each with everything below it: absolute, or relative to the
+    /// project's root.
     pub forbidden_paths: Vec<String>,
 }
 

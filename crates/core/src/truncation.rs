@@ -3,7 +3,8 @@
 /// The end of a truncated text.
 const END: &str = "more characters)";
 
-/// Returns the first `chars` characters of a text, and how many more there are; a text that is not longer as it is.
+/// Returns the first `chars` characters of a text, and how many more there are; a text that is not
+/// longer as it is.
 pub fn truncate(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((at, _)) => {

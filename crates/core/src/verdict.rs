@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 
-/// The maximum size of the requested changes to one task, and of a comment, in bytes: a page for an agent with a
-/// small context.
+/// The maximum size of the requested changes to one task, and of a comment, in bytes: a page for an
+/// agent with a small context.
 pub const MAX_VERDICT_TEXT_BYTES: usize = 8 * 1024;
 
 /// What a reviewer decides.
@@ -69,13 +69,19 @@ pub enum VerdictRefused {
     #[error("this task reviews no other task; finish with a report instead")]
     NotAReviewer,
     /// A verdict was given that this one does not sharpen.
-    #[error("you have given the verdict already; it stands unless you request changes after an approval")]
+    #[error(
+        "you have given the verdict already; it stands unless you request changes after an approval"
+    )]
     AlreadyGiven,
     /// `changes` without any.
-    #[error("the verdict `changes` needs `changes`: for each task to be changed, its id and what to change")]
+    #[error(
+        "the verdict `changes` needs `changes`: for each task to be changed, its id and what to change"
+    )]
     NothingRequested,
     /// Changes beside another verdict.
-    #[error("only the verdict `changes` may request changes; write remarks that need none into `comment`")]
+    #[error(
+        "only the verdict `changes` may request changes; write remarks that need none into `comment`"
+    )]
     RequestedBeside,
     /// A change without a text, or a text that is too long.
     #[error("the changes of {task} need a text of at most {MAX_VERDICT_TEXT_BYTES} bytes")]
@@ -105,7 +111,14 @@ pub enum VerdictRefused {
 fn named(tasks: &[TaskId]) -> String {
     match tasks {
         [] => "no task does".to_owned(),
-        tasks => format!("these tasks do: {}", tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")),
+        tasks => format!(
+            "these tasks do: {}",
+            tasks
+                .iter()
+                .map(TaskId::as_str)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     }
 }
 
@@ -119,12 +132,19 @@ impl ReviewVerdict {
         if !is_change && !self.changes.is_empty() {
             return Err(VerdictRefused::RequestedBeside);
         }
-        let is_bad =
-            |change: &&RequestedChange| change.text.trim().is_empty() || change.text.len() > MAX_VERDICT_TEXT_BYTES;
+        let is_bad = |change: &&RequestedChange| {
+            change.text.trim().is_empty() || change.text.len() > MAX_VERDICT_TEXT_BYTES
+        };
         if let Some(change) = self.changes.iter().find(is_bad) {
-            return Err(VerdictRefused::BadText { task: change.task.clone() });
+            return Err(VerdictRefused::BadText {
+                task: change.task.clone(),
+            });
         }
-        if self.comment.as_ref().is_some_and(|comment| comment.len() > MAX_VERDICT_TEXT_BYTES) {
+        if self
+            .comment
+            .as_ref()
+            .is_some_and(|comment| comment.len() > MAX_VERDICT_TEXT_BYTES)
+        {
             return Err(VerdictRefused::LongComment);
         }
         Ok(())
@@ -137,7 +157,12 @@ impl ReviewVerdict {
             VerdictKind::Changes => "changes",
             VerdictKind::NothingToDo => "nothing to do",
         };
-        match self.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty()) {
+        match self
+            .comment
+            .as_deref()
+            .map(str::trim)
+            .filter(|comment| !comment.is_empty())
+        {
             Some(comment) => format!("{word}: {comment}"),
             None => word.to_owned(),
         }

@@ -1,8 +1,8 @@
 //! What a task waits for while no worker works on it, and why an agent may not wait.
 //!
-//! A call that waits ends its worker: the wait is a recorded state with an object, so it holds no slot and no tool,
-//! and outlives the process. [`crate::RunState`] decides when it is over; the call is made again then, and answered
-//! from the state.
+//! A call that waits ends its worker: the wait is a recorded state with an object, so it holds no
+//! slot and no tool, and outlives the process. [`crate::RunState`] decides when it is over; the
+//! call is made again then, and answered from the state.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,14 +27,16 @@ pub enum Wait {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
-    /// Another key, or credit, at an endpoint that rejects the agent's requests; over once the run is resumed.
+    /// Another key, or credit, at an endpoint that rejects the agent's requests; over once the run
+    /// is resumed.
     Endpoint {
         /// The endpoint's base URL.
         endpoint: String,
         /// Why the request failed.
         error: String,
     },
-    /// The answer to a question, or any other message for the waiting agent; the run sends one if there can be none.
+    /// The answer to a question, or any other message for the waiting agent; the run sends one if
+    /// there can be none.
     Message {
         /// The one who was asked.
         to: Receiver,
@@ -44,17 +46,27 @@ pub enum Wait {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
-    /// The end of the agents that it spawned, before its own work is handed over, or a message for it.
+    /// The end of the agents that it spawned, before its own work is handed over, or a message for
+    /// it.
     Children,
 }
 
 impl Wait {
     /// Reports whether a person has to act.
     pub fn is_for_person(&self) -> bool {
-        matches!(self, Self::Person { .. } | Self::Endpoint { .. } | Self::Message { to: Receiver::User, .. })
+        matches!(
+            self,
+            Self::Person { .. }
+                | Self::Endpoint { .. }
+                | Self::Message {
+                    to: Receiver::User,
+                    ..
+                }
+        )
     }
 
-    /// Reports whether events of its own begin it and end it: a decision about a call, or a resumption.
+    /// Reports whether events of its own begin it and end it: a decision about a call, or a
+    /// resumption.
     pub(crate) fn has_own_end(&self) -> bool {
         matches!(self, Self::Person { .. } | Self::Endpoint { .. })
     }
@@ -95,7 +107,9 @@ pub enum WaitRefused {
     #[error("name at least one agent")]
     NoAgents,
     /// The time is too long.
-    #[error("{seconds} s are too long to wait, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed")]
+    #[error(
+        "{seconds} s are too long to wait, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed"
+    )]
     TooLong {
         /// How long the agent would wait at most.
         seconds: u64,
@@ -134,5 +148,9 @@ pub enum WaitRefused {
 }
 
 fn names(agents: &[AgentId]) -> String {
-    agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ")
+    agents
+        .iter()
+        .map(AgentId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -1,4 +1,5 @@
-//! Requests to other hosts as values: what tools ask for, what comes back, and which services they ask.
+//! Requests to other hosts as values: what tools ask for, what comes back, and which services they
+//! ask.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,8 +9,9 @@ use serde_json::Value;
 
 use crate::host::{Host, WebUrl};
 
-/// The rule that refuses a redirect. It is not the one that is against the redirect's host: that one may have asked
-/// about the call as well, and a call whose first request was sent would look like one that was never made.
+/// The rule that refuses a redirect. It is not the one that is against the redirect's host: that
+/// one may have asked about the call as well, and a call whose first request was sent would look
+/// like one that was never made.
 pub const REDIRECT_RULE: &str = "built-in:redirect";
 
 /// A service of the web that a tool asks.
@@ -41,7 +43,8 @@ pub enum WebServiceName {
     GoPackages,
 }
 
-/// A key that a request carries, by the variables that may hold it. Its value never passes through a tool.
+/// A key that a request carries, by the variables that may hold it. Its value never passes through
+/// a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credential {
     /// The variables of the user's environment, the first that is set counts.
@@ -87,25 +90,29 @@ impl WebServiceName {
 
     /// Finds a service by its name.
     pub fn named(name: &str) -> Option<WebServiceName> {
-        WebServiceName::ALL.into_iter().find(|service| service.as_str() == name)
+        WebServiceName::ALL
+            .into_iter()
+            .find(|service| service.as_str() == name)
     }
 
     /// Returns the tool that asks it.
     pub fn tool(self) -> &'static str {
         match self {
-            WebServiceName::Searxng | WebServiceName::Brave | WebServiceName::Tavily | WebServiceName::Model => {
-                "web_search"
-            }
+            WebServiceName::Searxng
+            | WebServiceName::Brave
+            | WebServiceName::Tavily
+            | WebServiceName::Model => "web_search",
             WebServiceName::StackExchange => "search_stackoverflow",
             WebServiceName::Github => "search_github",
-            WebServiceName::DocsRs | WebServiceName::Pypi | WebServiceName::Npm | WebServiceName::GoPackages => {
-                "fetch_api_docs"
-            }
+            WebServiceName::DocsRs
+            | WebServiceName::Pypi
+            | WebServiceName::Npm
+            | WebServiceName::GoPackages => "fetch_api_docs",
         }
     }
 
-    /// Returns its own address; `None` for one that everybody runs elsewhere, and for the model's, which is asked as
-    /// the model is.
+    /// Returns its own address; `None` for one that everybody runs elsewhere, and for the model's,
+    /// which is asked as the model is.
     pub fn own_url(self) -> Option<&'static str> {
         match self {
             WebServiceName::Searxng | WebServiceName::Model => None,
@@ -122,11 +129,23 @@ impl WebServiceName {
 
     /// Returns the key that it takes, if it takes one.
     pub fn credential(self) -> Option<Credential> {
-        let key = |variables, field, prefix, is_required| Some(Credential { variables, field, prefix, is_required });
+        let key = |variables, field, prefix, is_required| {
+            Some(Credential {
+                variables,
+                field,
+                prefix,
+                is_required,
+            })
+        };
         match self {
             WebServiceName::Brave => key(&["BRAVE_API_KEY"], "x-subscription-token", "", true),
             WebServiceName::Tavily => key(&["TAVILY_API_KEY"], "authorization", "Bearer ", true),
-            WebServiceName::Github => key(&["GITHUB_TOKEN", "GH_TOKEN"], "authorization", "Bearer ", false),
+            WebServiceName::Github => key(
+                &["GITHUB_TOKEN", "GH_TOKEN"],
+                "authorization",
+                "Bearer ",
+                false,
+            ),
             _ => None,
         }
     }
@@ -203,7 +222,9 @@ pub enum WebFailure {
     #[error("{0}")]
     Garbled(String),
     /// A key is required, and no variable holds it.
-    #[error("it requires a key in the variable {variable} of the user's environment, which is not set")]
+    #[error(
+        "it requires a key in the variable {variable} of the user's environment, which is not set"
+    )]
     NoKey {
         /// The variable.
         variable: &'static str,
@@ -214,7 +235,8 @@ pub enum WebFailure {
 }
 
 impl WebFailure {
-    /// Returns how many bytes of what it says those may have chosen who answered a request for this address.
+    /// Returns how many bytes of what it says those may have chosen who answered a request for this
+    /// address.
     pub fn bytes_from_outside(&self, asked: &WebUrl) -> u64 {
         let is_ours = match self {
             WebFailure::Refused { rule, .. } => rule != REDIRECT_RULE,
@@ -226,13 +248,17 @@ impl WebFailure {
             | WebFailure::Unavailable(_) => true,
             WebFailure::Broken(_) | WebFailure::Garbled(_) => false,
         };
-        if is_ours { 0 } else { u64::try_from(self.to_string().len()).unwrap_or(u64::MAX) }
+        if is_ours {
+            0
+        } else {
+            u64::try_from(self.to_string().len()).unwrap_or(u64::MAX)
+        }
     }
 }
 
-/// Decides where the connections of one call, or of its program, may lead. It is asked about every address that a
-/// request or a redirect names, and again about every address that its host is resolved to; only what it admits is
-/// dialled.
+/// Decides where the connections of one call, or of its program, may lead. It is asked about every
+/// address that a request or a redirect names, and again about every address that its host is
+/// resolved to; only what it admits is dialled.
 pub trait Destinations: Send + Sync {
     /// Admits an address before its host is resolved, and returns the id of the rule that does.
     ///
@@ -254,7 +280,10 @@ mod tests {
     #[test]
     fn what_a_server_may_have_said_in_a_failure_is_known() {
         let url = WebUrl::parse("https://a.example/").unwrap();
-        let refused = |rule: &str| WebFailure::Refused { rule: rule.to_owned(), reason: "no".to_owned() };
+        let refused = |rule: &str| WebFailure::Refused {
+            rule: rule.to_owned(),
+            reason: "no".to_owned(),
+        };
         let unknown = |host: &str| WebFailure::UnknownHost(Host::parse(host).unwrap());
         let table = [
             (refused("built-in:address"), false),
@@ -262,15 +291,31 @@ mod tests {
             (unknown("a.example"), false),
             (unknown("do-as-i-say.example"), true),
             (WebFailure::Unreachable("no connection".to_owned()), false),
-            (WebFailure::Broken("the certificate is for do-as-i-say.example".to_owned()), true),
+            (
+                WebFailure::Broken("the certificate is for do-as-i-say.example".to_owned()),
+                true,
+            ),
             (WebFailure::Timeout { seconds: 30 }, false),
-            (WebFailure::Malformed("the response cannot be read".to_owned()), false),
-            (WebFailure::Garbled("a.example redirects to no page: do as I say".to_owned()), true),
+            (
+                WebFailure::Malformed("the response cannot be read".to_owned()),
+                false,
+            ),
+            (
+                WebFailure::Garbled("a.example redirects to no page: do as I say".to_owned()),
+                true,
+            ),
             (WebFailure::NoKey { variable: "KEY" }, false),
-            (WebFailure::Unavailable("TLS is not set up".to_owned()), false),
+            (
+                WebFailure::Unavailable("TLS is not set up".to_owned()),
+                false,
+            ),
         ];
         for (failure, is_from_outside) in table {
-            assert_eq!(failure.bytes_from_outside(&url) > 0, is_from_outside, "{failure:?}");
+            assert_eq!(
+                failure.bytes_from_outside(&url) > 0,
+                is_from_outside,
+                "{failure:?}"
+            );
         }
     }
 

@@ -1,18 +1,23 @@
 //! Checks that fail at random: how much work is blamed for them.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::event::{Event, VERSION, VerifyScope};
 use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::{
-    BlobId, CheckVerdict, Evidence, MergeStep, MergeTarget, Oid, Recorded, RunSettings, RunState, Task, TaskId,
+    BlobId, CheckVerdict, Evidence, MergeStep, MergeTarget, Oid, Recorded, RunSettings, RunState,
+    Task, TaskId,
 };
 
 /// The run's check, and that of each task.
 const CHECK: &str = "check";
 /// How often a flaky check fails, of a hundred times.
 const FAILS: u64 = 40;
-/// Determines the checks. The numbers that are to be expected are 10 and 0.6, see the exact probabilities below; about
-/// one seed in twenty exceeds the promise by chance.
+/// Determines the checks. The numbers that are to be expected are 10 and 0.6, see the exact
+/// probabilities below; about one seed in twenty exceeds the promise by chance.
 const SEED: u64 = 8;
 /// The tree of the run's base.
 const BASE_TREE: &str = "tree of base";
@@ -44,8 +49,11 @@ impl Random {
 impl Checked {
     /// Starts a run with this many tasks on a base that has passed the check.
     fn run(retries: u32, tasks: usize) -> Self {
-        let settings =
-            Box::new(RunSettings { verify: Some(CHECK.to_owned()), verify_retries: retries, ..RunSettings::default() });
+        let settings = Box::new(RunSettings {
+            verify: Some(CHECK.to_owned()),
+            verify_retries: retries,
+            ..RunSettings::default()
+        });
         let started = Event::RunStarted {
             plan: None,
             plan_source: None,
@@ -57,7 +65,11 @@ impl Checked {
         let mut run = Self(RunState::begin(&recorded(1, started)).unwrap());
         for number in 0..tasks {
             let (id, verify) = (TaskId::new(format!("t{number}")), Some(CHECK.to_owned()));
-            run.tell(Event::planned(Task { id, verify, ..Task::default() }));
+            run.tell(Event::planned(Task {
+                id,
+                verify,
+                ..Task::default()
+            }));
         }
         run.base_verified(true);
         run
@@ -76,7 +88,14 @@ impl Checked {
     fn base_ended(&mut self, command: &str, passed: bool) {
         let (tree, command, exit) = (Oid::from(BASE_TREE), command.to_owned(), "exit".to_owned());
         let output = Some(BlobId::from("output"));
-        self.tell(Event::BaseVerified { tree, command, passed, exit, output, duration_ms: 1 });
+        self.tell(Event::BaseVerified {
+            tree,
+            command,
+            passed,
+            exit,
+            output,
+            duration_ms: 1,
+        });
     }
 
     /// Lets a task hand its work over, which its own check may fail.
@@ -93,24 +112,60 @@ impl Checked {
             spec: None,
             sends: None,
         });
-        let (commit, tree) = (Oid::new(format!("{task}'s")), Oid::new(format!("{task}'s tree")));
-        self.tell(Event::TaskCommitted { task: task.clone(), commit, tree, summary: String::new() });
+        let (commit, tree) = (
+            Oid::new(format!("{task}'s")),
+            Oid::new(format!("{task}'s tree")),
+        );
+        self.tell(Event::TaskCommitted {
+            task: task.clone(),
+            commit,
+            tree,
+            summary: String::new(),
+        });
     }
 
     /// Begins the next merge, whose tree is new.
     fn begin_merge(&mut self) {
-        let Some(MergeStep::Merge { task, target, candidate, .. }) = self.0.next_merge() else {
+        let Some(MergeStep::Merge {
+            task,
+            target,
+            candidate,
+            ..
+        }) = self.0.next_merge()
+        else {
             panic!("nothing to merge: {:?}", self.0.next_merge());
         };
-        let (commit, tree) = (Oid::new(format!("merge of {task}")), Oid::new(format!("tree with {task}")));
-        self.tell(Event::MergeStarted { task: task.clone(), into: MergeTarget::Integration, target, candidate });
+        let (commit, tree) = (
+            Oid::new(format!("merge of {task}")),
+            Oid::new(format!("tree with {task}")),
+        );
+        self.tell(Event::MergeStarted {
+            task: task.clone(),
+            into: MergeTarget::Integration,
+            target,
+            candidate,
+        });
         self.tell(Event::MergePrepared { task, commit, tree });
     }
 
     fn finished(&mut self, scope: VerifyScope, (task, tree): (&TaskId, &Oid), passed: bool) {
-        let (task, tree, command, exit) = (task.clone(), tree.clone(), CHECK.to_owned(), "exit".to_owned());
+        let (task, tree, command, exit) = (
+            task.clone(),
+            tree.clone(),
+            CHECK.to_owned(),
+            "exit".to_owned(),
+        );
         let output = BlobId::from("output");
-        self.tell(Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms: 1 });
+        self.tell(Event::VerifyFinished {
+            task,
+            scope,
+            tree,
+            command,
+            passed,
+            exit,
+            output,
+            duration_ms: 1,
+        });
     }
 
     /// Returns which check of the merge in progress is next, or what has become of the work.
@@ -118,7 +173,11 @@ impl Checked {
         match self.0.next_merge() {
             Some(MergeStep::Verify { task, tree, .. }) => Ok((VerifyScope::Run, task, tree)),
             Some(MergeStep::VerifyTarget { task, commit, .. }) => {
-                let tree = if commit == self.0.base { Oid::from(BASE_TREE) } else { tree_of(&commit) };
+                let tree = if commit == self.0.base {
+                    Oid::from(BASE_TREE)
+                } else {
+                    tree_of(&commit)
+                };
                 Ok((VerifyScope::Target, task, tree))
             }
             Some(MergeStep::Advance { .. }) => Err(Fate::Merged),
@@ -132,14 +191,16 @@ impl Checked {
         self.begin_merge();
         loop {
             match self.next() {
-                Ok((scope, task, tree)) => self.finished(scope, (&task, &tree), !random.percent(FAILS)),
+                Ok((scope, task, tree)) => {
+                    self.finished(scope, (&task, &tree), !random.percent(FAILS))
+                }
                 Err(fate) => return fate,
             }
         }
     }
 
-    /// Returns the probability that the work of the merge in progress is blamed, over all ways in which the checks can
-    /// end.
+    /// Returns the probability that the work of the merge in progress is blamed, over all ways in
+    /// which the checks can end.
     fn blame(&self) -> f64 {
         let (scope, task, tree) = match self.next() {
             Ok(check) => check,
@@ -155,7 +216,13 @@ impl Checked {
 }
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq,
+        v: VERSION,
+        event,
+    }
 }
 
 fn tree_of(merge: &Oid) -> Oid {
@@ -166,7 +233,11 @@ fn tree_of(merge: &Oid) -> Oid {
 fn checked(run: &mut Checked, number: usize) {
     let task = TaskId::new(format!("t{number}"));
     run.commit(&task);
-    run.finished(VerifyScope::Task, (&task, &Oid::new(format!("{task}'s tree"))), true);
+    run.finished(
+        VerifyScope::Task,
+        (&task, &Oid::new(format!("{task}'s tree"))),
+        true,
+    );
 }
 
 #[test]
@@ -179,8 +250,14 @@ fn of_a_hundred_checks_that_fail_at_random_few_are_blamed() {
             checked(&mut run, 0);
             run.merge(&mut random)
         };
-        let blamed = (0..100).map(of_fresh_run).filter(|fate| *fate == Fate::Blamed).count();
-        assert!(blamed <= most, "verify_retries = {retries}: {blamed} blamed");
+        let blamed = (0..100)
+            .map(of_fresh_run)
+            .filter(|fate| *fate == Fate::Blamed)
+            .count();
+        assert!(
+            blamed <= most,
+            "verify_retries = {retries}: {blamed} blamed"
+        );
         // All of one run.
         let (mut run, mut random) = (Checked::run(retries, 100), Random(SEED));
         let mut blamed = 0;
@@ -192,12 +269,23 @@ fn of_a_hundred_checks_that_fail_at_random_few_are_blamed() {
             run.tell(match fate {
                 Fate::Merged => {
                     let commit = Some(Oid::new(format!("merge of {task}")));
-                    Event::TaskMerged { task, commit, target: Some(target), summary: None }
+                    Event::TaskMerged {
+                        task,
+                        commit,
+                        target: Some(target),
+                        summary: None,
+                    }
                 }
-                Fate::Blamed => Event::TaskCancelled { task, message: String::new() },
+                Fate::Blamed => Event::TaskCancelled {
+                    task,
+                    message: String::new(),
+                },
             });
         }
-        assert!(blamed <= most, "verify_retries = {retries}: {blamed} blamed in one run");
+        assert!(
+            blamed <= most,
+            "verify_retries = {retries}: {blamed} blamed in one run"
+        );
     }
 }
 
@@ -217,10 +305,15 @@ fn the_probability_of_blame_is_as_low_as_promised() {
     known.base_verified(false);
     checked(&mut known, 0);
     known.begin_merge();
-    assert!((known.blame() - 0.4_f64.powi(5)).abs() < 1e-9, "{}", known.blame());
+    assert!(
+        (known.blame() - 0.4_f64.powi(5)).abs() < 1e-9,
+        "{}",
+        known.blame()
+    );
 }
 
-/// Plays tries of the merged tree and of the one without the work, `+` or `-`, and returns what becomes of the work.
+/// Plays tries of the merged tree and of the one without the work, `+` or `-`, and returns what
+/// becomes of the work.
 fn fate(run: &mut Checked, tries: &str) -> Option<Fate> {
     for passed in tries.chars().map(|mark| mark == '+') {
         let (scope, task, tree) = run.next().unwrap();
@@ -250,13 +343,24 @@ fn a_red_tree_is_blamed_only_after_each_try() {
         run.begin_merge();
         assert_eq!(fate(&mut run, tries), expected, "{tries}");
         if expected == Some(Fate::Blamed) {
-            let Some(MergeStep::Return { evidence: Evidence::Check { tries: shown, on_target, .. }, .. }) =
-                run.0.next_merge()
+            let Some(MergeStep::Return {
+                evidence:
+                    Evidence::Check {
+                        tries: shown,
+                        on_target,
+                        ..
+                    },
+                ..
+            }) = run.0.next_merge()
             else {
                 panic!("{:?}", run.0.next_merge());
             };
             let red_without = on_target.map(|tried| !tried.passed);
-            let expected = if tries == "--+" { (2, Some(false)) } else { (5, Some(true)) };
+            let expected = if tries == "--+" {
+                (2, Some(false))
+            } else {
+                (5, Some(true))
+            };
             assert_eq!((shown.len(), red_without), expected, "{tries}");
         }
     }
@@ -270,15 +374,32 @@ fn a_flaky_check_is_recorded_once_and_speaks_against_nobody() {
     let tree = Oid::from("t0's tree");
     run.finished(VerifyScope::Task, (&task, &tree), false);
     assert_eq!(run.0.after_red_check(&task), AfterRedCheck::TryAgain);
-    let verdicts =
-        |run: &Checked| run.0.task(&task).unwrap().checks().iter().map(|check| check.verdict).collect::<Vec<_>>();
+    let verdicts = |run: &Checked| {
+        run.0
+            .task(&task)
+            .unwrap()
+            .checks()
+            .iter()
+            .map(|check| check.verdict)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(verdicts(&run), [CheckVerdict::Failed]);
     run.finished(VerifyScope::Task, (&task, &tree), true);
     let due = run.0.due_facts();
-    let Some(Event::CheckFlaky(flaky)) = due.first() else { panic!("{due:?}") };
-    assert_eq!((flaky.task.as_ref(), flaky.command.as_str(), &flaky.tree), (Some(&task), CHECK, &tree));
+    let Some(Event::CheckFlaky(flaky)) = due.first() else {
+        panic!("{due:?}")
+    };
+    assert_eq!(
+        (flaky.task.as_ref(), flaky.command.as_str(), &flaky.tree),
+        (Some(&task), CHECK, &tree)
+    );
     run.tell(due.first().unwrap().clone());
-    assert!(!run.0.due_facts().iter().any(|event| matches!(event, Event::CheckFlaky(_))));
+    assert!(
+        !run.0
+            .due_facts()
+            .iter()
+            .any(|event| matches!(event, Event::CheckFlaky(_)))
+    );
     // What is evidence of a red check is no longer there.
     assert_eq!(verdicts(&run), [CheckVerdict::Flaky, CheckVerdict::Passed]);
     assert_eq!(run.0.flaky_checks_of(&task).count(), 1);
@@ -297,7 +418,10 @@ fn a_flaky_check_is_recorded_once_and_speaks_against_nobody() {
 #[test]
 fn a_base_that_fails_once_is_checked_again() {
     let fresh = || {
-        let settings = RunSettings { verify: Some(CHECK.to_owned()), ..RunSettings::default() };
+        let settings = RunSettings {
+            verify: Some(CHECK.to_owned()),
+            ..RunSettings::default()
+        };
         let started = Event::RunStarted {
             plan: None,
             plan_source: None,
@@ -307,29 +431,52 @@ fn a_base_that_fails_once_is_checked_again() {
             base_branch: None,
         };
         let mut run = Checked(RunState::begin(&recorded(1, started)).unwrap());
-        run.tell(Event::planned(Task { id: "t0".into(), ..Task::default() }));
+        run.tell(Event::planned(Task {
+            id: "t0".into(),
+            ..Task::default()
+        }));
         run.tell(Event::TaskReady { task: "t0".into() });
         run
     };
     let seen = |run: &Checked| (run.0.base_check().is_some(), run.0.red_base().is_some());
-    for (tries, expected) in [("", (true, false)), ("-", (true, false)), ("-+", (false, false)), ("--", (false, true))]
-    {
+    for (tries, expected) in [
+        ("", (true, false)),
+        ("-", (true, false)),
+        ("-+", (false, false)),
+        ("--", (false, true)),
+    ] {
         let mut run = fresh();
-        tries.chars().for_each(|mark| run.base_verified(mark == '+'));
+        tries
+            .chars()
+            .for_each(|mark| run.base_verified(mark == '+'));
         assert_eq!(seen(&run), expected, "{tries}");
-        assert_eq!(run.0.merges.flaky_checks().len(), usize::from(tries == "-+"), "{tries}");
+        assert_eq!(
+            run.0.merges.flaky_checks().len(),
+            usize::from(tries == "-+"),
+            "{tries}"
+        );
     }
     // The setup's failure is remembered, so trying it again would show the same.
     let mut run = fresh();
     run.base_ended("npm ci", false);
     assert_eq!(seen(&run), (false, true));
-    run.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None });
+    run.tell(Event::RunResumed {
+        pid: 1,
+        timeout_ms: None,
+        budget_tokens: None,
+        budget_micro_usd: None,
+    });
     assert_eq!(seen(&run), (true, false));
     // What was red before a resume may have been mended, and is no evidence of a flaky check.
     let mut run = fresh();
     run.base_verified(false);
     run.base_verified(false);
-    run.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None });
+    run.tell(Event::RunResumed {
+        pid: 1,
+        timeout_ms: None,
+        budget_tokens: None,
+        budget_micro_usd: None,
+    });
     assert_eq!(seen(&run), (true, false));
     run.base_verified(true);
     assert!(run.0.merges.flaky_checks().is_empty());

@@ -1,10 +1,13 @@
 //! What an agent hands back: its outcome, and its claims held against what was recorded.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::event::{Event, FailureCause, VERSION};
 use orchestrate_core::{
-    ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings, RunState, Task,
-    WorkCompared,
+    ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings,
+    RunState, Task, WorkCompared,
 };
 use serde_json::json;
 
@@ -13,7 +16,10 @@ struct Story(RunState);
 
 impl Story {
     fn of(verify: Option<&str>, check_of_run: Option<&str>) -> Story {
-        let settings = RunSettings { verify: check_of_run.map(str::to_owned), ..RunSettings::default() };
+        let settings = RunSettings {
+            verify: check_of_run.map(str::to_owned),
+            ..RunSettings::default()
+        };
         let started = Event::RunStarted {
             plan: None,
             plan_source: None,
@@ -23,9 +29,21 @@ impl Story {
             base_branch: None,
         };
         let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        let task = |id: &str| Task { id: id.into(), verify: verify.map(str::to_owned), ..Task::default() };
-        story.tell(Event::TaskAdded { task: Box::new(task("a")), parent: None, spawn: None });
-        story.tell(Event::TaskAdded { task: Box::new(task("b")), parent: Some("a".into()), spawn: None });
+        let task = |id: &str| Task {
+            id: id.into(),
+            verify: verify.map(str::to_owned),
+            ..Task::default()
+        };
+        story.tell(Event::TaskAdded {
+            task: Box::new(task("a")),
+            parent: None,
+            spawn: None,
+        });
+        story.tell(Event::TaskAdded {
+            task: Box::new(task("b")),
+            parent: Some("a".into()),
+            spawn: None,
+        });
         for task in ["a", "b"] {
             story.tell(Event::TaskReady { task: task.into() });
             story.tell(Event::AgentSpawned {
@@ -38,7 +56,10 @@ impl Story {
                 spec: None,
                 sends: None,
             });
-            story.tell(Event::WorktreePrepared { task: task.into(), onto: None });
+            story.tell(Event::WorktreePrepared {
+                task: task.into(),
+                onto: None,
+            });
         }
         story
     }
@@ -51,15 +72,18 @@ impl Story {
         self.tell(serde_json::from_value(event).unwrap());
     }
 
-    /// Tells of a command of b's agent that ended with this code, or of a file that it wrote (`w:PATH`).
+    /// Tells of a command of b's agent that ended with this code, or of a file that it wrote
+    /// (`w:PATH`).
     fn call(&mut self, what: &str, exit_code: i32) {
         let id = format!("c{}", self.0.seq);
         let (tool, arguments, writes) = match what.strip_prefix("w:") {
             Some(path) => ("write_file", json!({ "path": path }), vec![path]),
             None => ("run_shell_command", json!({ "command": what }), Vec::new()),
         };
-        self.tell_json(json!({"type": "tool.started", "task": "b", "turn": 1, "call_id": id, "tool": tool,
-                              "arguments": arguments, "writes": writes, "rule": "r"}));
+        self.tell_json(
+            json!({"type": "tool.started", "task": "b", "turn": 1, "call_id": id, "tool": tool,
+                              "arguments": arguments, "writes": writes, "rule": "r"}),
+        );
         let outcome = if exit_code == 0 { "ok" } else { "failed" };
         self.tell_json(json!({"type": "tool.finished", "task": "b", "turn": 1, "call_id": id, "tool": tool,
                               "outcome": outcome, "exit_code": exit_code, "result": "blob", "duration_ms": 1}));
@@ -67,14 +91,25 @@ impl Story {
 
     /// Tells which files b's work changes (`M path`).
     fn changes(&mut self, files: &[&str]) {
-        let changed = |file: &&str| ChangedPath { status: file.chars().next().unwrap(), path: file[2..].to_owned() };
+        let changed = |file: &&str| ChangedPath {
+            status: file.chars().next().unwrap(),
+            path: file[2..].to_owned(),
+        };
         let work = ComparedWork::new("tree".into(), files.iter().map(changed).collect());
-        self.tell(Event::WorkCompared(WorkCompared { task: "b".into(), work }));
+        self.tell(Event::WorkCompared(WorkCompared {
+            task: "b".into(),
+            work,
+        }));
     }
 
     fn commits(&mut self, summary: &str) {
         let (commit, tree) = ("commit".into(), "tree".into());
-        self.tell(Event::TaskCommitted { task: "b".into(), commit, tree, summary: summary.to_owned() });
+        self.tell(Event::TaskCommitted {
+            task: "b".into(),
+            commit,
+            tree,
+            summary: summary.to_owned(),
+        });
     }
 
     fn hand_back(&self) -> HandBack {
@@ -82,12 +117,22 @@ impl Story {
     }
 
     fn unverified(&self) -> Vec<String> {
-        self.hand_back().unverified.iter().map(ToString::to_string).collect()
+        self.hand_back()
+            .unverified
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 }
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq * 1_000,
+        v: VERSION,
+        event,
+    }
 }
 
 /// Calls, each with its exit code.
@@ -100,21 +145,38 @@ fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
     let table: [(Calls, Vec<String>); 15] = [
         (&[("w:a.txt", 0)], claim("no check ran")),
         (&[("w:a.txt", 0), ("cargo test", 0)], none()),
-        (&[("cargo test", 0), ("w:a.txt", 0)], claim("`cargo test` ran before the last change")),
-        (&[("cargo test", 0), ("sed -i s/a/b/ a.txt", 0)], claim("`cargo test` ran before the last change")),
+        (
+            &[("cargo test", 0), ("w:a.txt", 0)],
+            claim("`cargo test` ran before the last change"),
+        ),
+        (
+            &[("cargo test", 0), ("sed -i s/a/b/ a.txt", 0)],
+            claim("`cargo test` ran before the last change"),
+        ),
         (&[("cargo test", 0), ("git status && ls", 0)], none()),
-        (&[("cargo test", 101)], claim("`cargo test` ended with exit 101")),
+        (
+            &[("cargo test", 101)],
+            claim("`cargo test` ended with exit 101"),
+        ),
         (&[("cargo test", 101), ("cargo test", 0)], none()),
-        (&[("cargo test", 0), ("cargo test -p b", 1)], claim("`cargo test -p b` ended with exit 1")),
+        (
+            &[("cargo test", 0), ("cargo test -p b", 1)],
+            claim("`cargo test -p b` ended with exit 1"),
+        ),
         (
             &[("cargo test | tail", 0)],
-            claim("the result of `cargo test | tail` is not known: its exit code is not that of a check that ran"),
+            claim(
+                "the result of `cargo test | tail` is not known: its exit code is not that of a check that ran",
+            ),
         ),
         (
             &[("cargo test && sed -i s/a/b/ a.txt", 0)],
             claim("`cargo test && sed -i s/a/b/ a.txt` ran before the last change"),
         ),
-        (&[("cargo test -p b", 1), ("cargo fmt; cargo test", 0)], none()),
+        (
+            &[("cargo test -p b", 1), ("cargo fmt; cargo test", 0)],
+            none(),
+        ),
         (
             &[("cargo test", 0), ("cargo fmt; cargo test | tail", 0)],
             claim(
@@ -123,14 +185,18 @@ fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
         ),
         (
             &[("cargo test --no-run", 0)],
-            claim("the result of `cargo test --no-run` is not known: its exit code is not that of a check that ran"),
+            claim(
+                "the result of `cargo test --no-run` is not known: its exit code is not that of a check that ran",
+            ),
         ),
         (&[("./verify.sh", 0)], none()),
         (&[("./other.sh", 0)], claim("no check ran")),
     ];
     for (calls, expected) in table {
         let mut story = Story::of(None, Some("./verify.sh"));
-        calls.iter().for_each(|(what, code)| story.call(what, *code));
+        calls
+            .iter()
+            .for_each(|(what, code)| story.call(what, *code));
         story.changes(&["M a.txt"]);
         story.commits("Fixed it. All tests pass.");
         assert_eq!(story.unverified(), expected, "{calls:?}");
@@ -145,22 +211,39 @@ fn a_file_that_is_written_while_a_check_runs_is_not_checked() {
         json!({"type": "tool.started", "task": "b", "turn": 1, "call_id": id, "tool": tool, "arguments": arguments,
                "writes": writes, "rule": "r"})
     };
-    story.tell_json(started("1", "run_shell_command", json!({"command": "cargo test"}), &[]));
-    story.tell_json(started("2", "write_file", json!({"path": "a.txt"}), &["a.txt"]));
+    story.tell_json(started(
+        "1",
+        "run_shell_command",
+        json!({"command": "cargo test"}),
+        &[],
+    ));
+    story.tell_json(started(
+        "2",
+        "write_file",
+        json!({"path": "a.txt"}),
+        &["a.txt"],
+    ));
     for (id, tool) in [("2", "write_file"), ("1", "run_shell_command")] {
         story.tell_json(json!({"type": "tool.finished", "task": "b", "turn": 1, "call_id": id, "tool": tool,
                                "outcome": "ok", "exit_code": 0, "result": "blob", "duration_ms": 1}));
     }
     story.changes(&["M a.txt"]);
     story.commits("All tests pass.");
-    assert_eq!(story.unverified(), ["\"All tests pass.\": `cargo test` ran before the last change"]);
+    assert_eq!(
+        story.unverified(),
+        ["\"All tests pass.\": `cargo test` ran before the last change"]
+    );
 }
 
 #[test]
 fn the_runs_own_check_of_the_work_decides() {
-    for (passed, expected) in
-        [(true, vec![]), (false, vec!["\"All tests pass.\": `make` ended with exit 2".to_owned()])]
-    {
+    for (passed, expected) in [
+        (true, vec![]),
+        (
+            false,
+            vec!["\"All tests pass.\": `make` ended with exit 2".to_owned()],
+        ),
+    ] {
         let mut story = Story::of(Some("make"), None);
         story.call("w:a.txt", 0);
         story.changes(&["M a.txt"]);
@@ -175,7 +258,10 @@ fn the_runs_own_check_of_the_work_decides() {
         );
         assert_eq!(story.unverified(), expected);
         let check = story.hand_back().checks.pop().unwrap();
-        assert_eq!((check.command.as_str(), check.tree), ("make", Some("tree".into())));
+        assert_eq!(
+            (check.command.as_str(), check.tree),
+            ("make", Some("tree".into()))
+        );
     }
 }
 
@@ -184,10 +270,20 @@ fn the_runs_own_check_of_the_work_decides() {
 fn a_pattern_that_matches_no_test_is_no_failed_check() {
     let not_known = "the result of `run_tests nowhere` is not known: its exit code is not that of a check that ran";
     let table = [
-        (Some("retry"), Some(5), vec![(CheckVerdict::Unknown, "no test matched")], not_known),
+        (
+            Some("retry"),
+            Some(5),
+            vec![(CheckVerdict::Unknown, "no test matched")],
+            not_known,
+        ),
         // The call was refused before any program ran.
         (Some("retry"), None, vec![], "no check ran"),
-        (None, Some(1), vec![(CheckVerdict::Failed, "exit 1")], "`run_tests nowhere` ended with exit 1"),
+        (
+            None,
+            Some(1),
+            vec![(CheckVerdict::Failed, "exit 1")],
+            "`run_tests nowhere` ended with exit 1",
+        ),
     ];
     for (class, exit_code, checks, doubt) in table {
         let mut story = Story::of(None, None);
@@ -204,20 +300,32 @@ fn a_pattern_that_matches_no_test_is_no_failed_check() {
         story.changes(&["M a.txt"]);
         story.commits("All tests pass.");
         let found = story.hand_back().checks;
-        let found: Vec<_> = found.iter().map(|check| (check.verdict, check.exit.as_str())).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|check| (check.verdict, check.exit.as_str()))
+            .collect();
         assert_eq!(found, checks, "{class:?} {exit_code:?}");
-        assert_eq!(story.unverified(), [format!("\"All tests pass.\": {doubt}")], "{class:?} {exit_code:?}");
+        assert_eq!(
+            story.unverified(),
+            [format!("\"All tests pass.\": {doubt}")],
+            "{class:?} {exit_code:?}"
+        );
     }
 }
 
 #[test]
 fn changed_tests_are_named_in_the_report_or_held_against_it() {
-    let undeclared = "\"done\": it changed or deleted existing tests that its report does not name: tests/a.rs";
+    let undeclared =
+        "\"done\": it changed or deleted existing tests that its report does not name: tests/a.rs";
     let table = [
         (&["M src/a.rs", "A tests/b.rs"][..], "Done.", vec![]),
         (&["M src/a.rs", "M tests/a.rs"], "Done.", vec![undeclared]),
         (&["D tests/a.rs"], "Done.", vec![undeclared]),
-        (&["D tests/a.rs"], "Deleted tests/a.rs, which tested what is gone.", vec![]),
+        (
+            &["D tests/a.rs"],
+            "Deleted tests/a.rs, which tested what is gone.",
+            vec![],
+        ),
         (&["M tests/a.rs"], "Claims: done", vec![undeclared]),
     ];
     for (files, report, expected) in table {
@@ -233,8 +341,12 @@ fn changed_tests_are_named_in_the_report_or_held_against_it() {
 #[test]
 fn work_that_changes_nothing_cannot_claim_to_be_done() {
     let mut story = Story::of(None, None);
-    let summary = "Everything is in place.\nClaims: done\nOpen questions:\n- Which port?".to_owned();
-    story.tell(Event::NothingToDo { task: "b".into(), summary });
+    let summary =
+        "Everything is in place.\nClaims: done\nOpen questions:\n- Which port?".to_owned();
+    story.tell(Event::NothingToDo {
+        task: "b".into(),
+        summary,
+    });
     assert_eq!(story.unverified(), ["\"done\": its work changes no file"]);
     assert_eq!(story.hand_back().open_questions, ["Which port?"]);
 }
@@ -252,7 +364,10 @@ fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
     for (cause, outcome, words) in table {
         let mut story = Story::of(None, None);
         assert_eq!(story.hand_back().outcome, Outcome::Working);
-        assert_eq!(story.0.ended_hand_back(story.0.task(&"b".into()).unwrap()), None);
+        assert_eq!(
+            story.0.ended_hand_back(story.0.task(&"b".into()).unwrap()),
+            None
+        );
         story.changes(&["M a.txt"]);
         let due = story.0.decide_report(&"b".into(), cause, "no more");
         assert_eq!(due.is_some(), cause != Check);
@@ -260,16 +375,41 @@ fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
             story.tell(due);
             assert_eq!(story.0.decide_report(&"b".into(), cause, "no more"), None);
             let summary = "Half of it. The tests pass.".to_owned();
-            story.tell(Event::ReportGiven(ReportGiven { task: "b".into(), summary }));
+            story.tell(Event::ReportGiven(ReportGiven {
+                task: "b".into(),
+                summary,
+            }));
         }
-        story.tell(Event::TaskFailed { task: "b".into(), cause, message: "no more".to_owned() });
-        let HandBack { outcome: ended, by_agent, summary, unverified, error, .. } = story.hand_back();
-        assert_eq!((ended, ended.words(), by_agent), (outcome, words, cause != Check));
+        story.tell(Event::TaskFailed {
+            task: "b".into(),
+            cause,
+            message: "no more".to_owned(),
+        });
+        let HandBack {
+            outcome: ended,
+            by_agent,
+            summary,
+            unverified,
+            error,
+            ..
+        } = story.hand_back();
+        assert_eq!(
+            (ended, ended.words(), by_agent),
+            (outcome, words, cause != Check)
+        );
         assert_eq!(error.unwrap().message, "no more");
-        // A report at a limit does not claim to be done, and what it claims is held against the facts, too.
+        // A report at a limit does not claim to be done, and what it claims is held against the
+        // facts, too.
         assert_eq!(unverified.len(), usize::from(by_agent), "{unverified:?}");
         let without = "no report: 0 replies, 1 files changed";
-        assert_eq!(summary, if by_agent { "Half of it. The tests pass." } else { without });
+        assert_eq!(
+            summary,
+            if by_agent {
+                "Half of it. The tests pass."
+            } else {
+                without
+            }
+        );
         let parent = story.0.hand_back(story.0.task(&"a".into()).unwrap());
         assert_eq!(parent.children[0].outcome, outcome);
     }
@@ -278,7 +418,12 @@ fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
 #[test]
 fn a_second_last_request_is_no_possible_event() {
     let mut story = Story::of(None, None);
-    story.tell(story.0.decide_report(&"b".into(), FailureCause::Turns, "no more").unwrap());
+    story.tell(
+        story
+            .0
+            .decide_report(&"b".into(), FailureCause::Turns, "no more")
+            .unwrap(),
+    );
     let parts = json!({"system": "s", "tools": "t", "max_output_tokens": 1, "add": ["m"]});
     let requested: Event = serde_json::from_value(
         json!({"type": "model.requested", "task": "b", "turn": 1, "model": "m", "request": "h", "parts": parts,

@@ -1,11 +1,16 @@
-//! When a person must approve a task's work before it is merged, by the modes of review and what the work does.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+//! When a person must approve a task's work before it is merged, by the modes of review and what
+//! the work does.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::event::VERSION;
 use orchestrate_core::run_state::Hold;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    ComparedWork, Event, LeftAside, Recorded, ReviewMode, RunSettings, RunState, Task, WithheldFile, WorkCompared,
+    ComparedWork, Event, LeftAside, Recorded, ReviewMode, RunSettings, RunState, Task,
+    WithheldFile, WorkCompared,
 };
 
 /// What the work of the one task does.
@@ -18,23 +23,45 @@ enum Work {
 }
 
 fn settings(review: ReviewMode) -> RunSettings {
-    RunSettings { review, ..RunSettings::default() }
+    RunSettings {
+        review,
+        ..RunSettings::default()
+    }
 }
 
 /// Tells of a task whose work is committed and has no check of its own.
 fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunState {
     let withheld = match work {
-        Work::WithSecret => vec![WithheldFile { path: ".env".to_owned(), reason: "its name".to_owned() }],
+        Work::WithSecret => vec![WithheldFile {
+            path: ".env".to_owned(),
+            reason: "its name".to_owned(),
+        }],
         _ => Vec::new(),
     };
-    let of = |is: Work, text: &str| if work == is { vec![text.to_owned()] } else { Vec::new() };
+    let of = |is: Work, text: &str| {
+        if work == is {
+            vec![text.to_owned()]
+        } else {
+            Vec::new()
+        }
+    };
     let compared = ComparedWork {
         risks: of(Work::Risky, "Cargo.lock is changed"),
         weakened: of(Work::Weakening, "removes the test `a`"),
         ..ComparedWork::new("tree".into(), Vec::new())
     };
-    let (task, left_out) = (Task { id: "T1".into(), review: own, ..Task::default() }, Vec::new());
-    let aside = LeftAside { withheld, ..LeftAside::default() };
+    let (task, left_out) = (
+        Task {
+            id: "T1".into(),
+            review: own,
+            ..Task::default()
+        },
+        Vec::new(),
+    );
+    let aside = LeftAside {
+        withheld,
+        ..LeftAside::default()
+    };
     let events = [
         Event::RunStarted {
             plan: None,
@@ -56,7 +83,10 @@ fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunS
             spec: None,
             sends: None,
         },
-        Event::WorktreePrepared { task: "T1".into(), onto: None },
+        Event::WorktreePrepared {
+            task: "T1".into(),
+            onto: None,
+        },
         Event::SnapshotTaken {
             task: "T1".into(),
             number: 1,
@@ -66,7 +96,10 @@ fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunS
             left_out,
             aside,
         },
-        Event::WorkCompared(WorkCompared { task: "T1".into(), work: compared }),
+        Event::WorkCompared(WorkCompared {
+            task: "T1".into(),
+            work: compared,
+        }),
         Event::TaskCommitted {
             task: "T1".into(),
             commit: "work".into(),
@@ -75,15 +108,26 @@ fn committed(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> RunS
         },
     ];
     let told = events.into_iter().zip(1..);
-    let facts: Vec<Recorded> =
-        told.map(|(event, seq)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).collect();
+    let facts: Vec<Recorded> = told
+        .map(|(event, seq)| Recorded {
+            run_id: "r-abcdef".into(),
+            seq,
+            ts_ms: seq,
+            v: VERSION,
+            event,
+        })
+        .collect();
     RunState::replay(&facts).unwrap().unwrap()
 }
 
 fn is_held(settings: RunSettings, own: Option<ReviewMode>, work: Work) -> bool {
     let state = committed(settings, own, work);
     let record = state.task(&"T1".into()).unwrap();
-    assert_eq!(state.needs_review(record), state.next_merge().is_none(), "what is held is no candidate");
+    assert_eq!(
+        state.needs_review(record),
+        state.next_merge().is_none(),
+        "what is held is no candidate"
+    );
     state.needs_review(record)
 }
 
@@ -98,19 +142,43 @@ fn each_mode_holds_what_the_milder_ones_hold_and_more() {
         (Always, [true, true, true, true]),
     ];
     for (mode, held) in table {
-        assert_eq!(works.map(|work| is_held(settings(mode), None, work)), held, "{mode:?}");
-        assert_eq!(works.map(|work| is_held(RunSettings::default(), Some(mode), work)), held, "{mode:?} of the task");
+        assert_eq!(
+            works.map(|work| is_held(settings(mode), None, work)),
+            held,
+            "{mode:?}"
+        );
+        assert_eq!(
+            works.map(|work| is_held(RunSettings::default(), Some(mode), work)),
+            held,
+            "{mode:?} of the task"
+        );
     }
-    let older = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
-    assert!(works.into_iter().all(|work| is_held(older.clone(), None, work)));
-    assert!(is_held(older, Some(Never), Work::Plain), "a task takes nothing from what the user has asked for");
+    let older = RunSettings {
+        merge: MergeMode::Review,
+        ..RunSettings::default()
+    };
+    assert!(
+        works
+            .into_iter()
+            .all(|work| is_held(older.clone(), None, work))
+    );
+    assert!(
+        is_held(older, Some(Never), Work::Plain),
+        "a task takes nothing from what the user has asked for"
+    );
 }
 
 #[test]
 fn a_task_asks_for_less_only_within_what_the_user_allows() {
     let own = Some(ReviewMode::Never);
-    assert!(!is_held(settings(ReviewMode::Always), own, Work::Weakening), "the plan alone has asked for it");
-    let by_user = RunSettings { least_review: Some(ReviewMode::DeletedTests), ..settings(ReviewMode::Always) };
+    assert!(
+        !is_held(settings(ReviewMode::Always), own, Work::Weakening),
+        "the plan alone has asked for it"
+    );
+    let by_user = RunSettings {
+        least_review: Some(ReviewMode::DeletedTests),
+        ..settings(ReviewMode::Always)
+    };
     assert!(is_held(by_user.clone(), own, Work::Weakening) && !is_held(by_user, own, Work::Plain));
 }
 
@@ -118,6 +186,12 @@ fn a_task_asks_for_less_only_within_what_the_user_allows() {
 fn what_holds_work_is_named() {
     let state = committed(RunSettings::default(), None, Work::WithSecret);
     let holds = state.holds(state.task(&"T1".into()).unwrap());
-    assert!(matches!(holds.as_slice(), [Hold::Withheld(file)] if file.path == ".env"), "{holds:?}");
-    assert_eq!(holds[0].to_string(), ".env (its name) is new, and is not in the commit");
+    assert!(
+        matches!(holds.as_slice(), [Hold::Withheld(file)] if file.path == ".env"),
+        "{holds:?}"
+    );
+    assert_eq!(
+        holds[0].to_string(),
+        ".env (its name) is new, and is not in the commit"
+    );
 }

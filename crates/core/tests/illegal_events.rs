@@ -1,9 +1,13 @@
 //! Events that are not valid in the current state are refused and change nothing.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
 use orchestrate_core::{
-    BlobId, Illegal, MergeTarget, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+    BlobId, Illegal, MergeTarget, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason,
+    Task, TaskId, Usage,
 };
 
 fn a() -> TaskId {
@@ -19,7 +23,13 @@ fn blob() -> BlobId {
 }
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 10, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq * 10,
+        v: VERSION,
+        event,
+    }
 }
 
 fn begun() -> Vec<Event> {
@@ -31,52 +41,115 @@ fn begun() -> Vec<Event> {
         base_commit: oid("base"),
         base_branch: None,
     };
-    let task = Task { id: a(), verify: Some("check".to_owned()), ..Task::default() };
+    let task = Task {
+        id: a(),
+        verify: Some("check".to_owned()),
+        ..Task::default()
+    };
     vec![started, Event::planned(task)]
 }
 
 fn spawned() -> Event {
     let (branch, base) = ("orchestrate/r-abcdef/a".to_owned(), oid("base"));
-    Event::AgentSpawned { task: a(), attempt: 1, agent: None, model: None, branch, base, spec: None, sends: None }
+    Event::AgentSpawned {
+        task: a(),
+        attempt: 1,
+        agent: None,
+        model: None,
+        branch,
+        base,
+        spec: None,
+        sends: None,
+    }
 }
 
-/// Returns the parts of a request that keeps the messages of the request with this number, and this many of them.
+/// Returns the parts of a request that keeps the messages of the request with this number, and this
+/// many of them.
 fn request_parts(after: Option<u64>, keep_first: usize) -> RequestParts {
     let parts = RequestParts::anew((blob(), blob()), vec![blob(), blob()], 100);
-    RequestParts { after, keep_first, ..parts }
+    RequestParts {
+        after,
+        keep_first,
+        ..parts
+    }
 }
 
 fn requested(parts: RequestParts) -> Event {
     let (request, model) = ("request".into(), "m".to_owned());
-    Event::ModelRequested { task: a(), turn: 1, model, request, parts, reserved_tokens: 9, reserved_micro_usd: None }
+    Event::ModelRequested {
+        task: a(),
+        turn: 1,
+        model,
+        request,
+        parts,
+        reserved_tokens: 9,
+        reserved_micro_usd: None,
+    }
 }
 
 fn asked() -> Event {
     let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
     let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
-    Event::ApprovalRequested { task: a(), call, call_id, tool, summary, arguments, rule }
+    Event::ApprovalRequested {
+        task: a(),
+        call,
+        call_id,
+        tool,
+        summary,
+        arguments,
+        rule,
+    }
 }
 
 fn verified() -> Event {
     let (tree, command, exit) = (oid("tree"), "check".to_owned(), "exit code 0".to_owned());
     let scope = VerifyScope::Task;
-    Event::VerifyFinished { task: a(), scope, tree, command, passed: true, exit, output: blob(), duration_ms: 1 }
+    Event::VerifyFinished {
+        task: a(),
+        scope,
+        tree,
+        command,
+        passed: true,
+        exit,
+        output: blob(),
+        duration_ms: 1,
+    }
 }
 
 /// One event of each kind that is refused in some states of its task.
 fn facts() -> Vec<Event> {
-    let usage = Usage { input_tokens: 5, ..Usage::default() };
-    let (tool, arguments, rule) = ("tool".to_owned(), serde_json::Value::Null, "allow".to_owned());
+    let usage = Usage {
+        input_tokens: 5,
+        ..Usage::default()
+    };
+    let (tool, arguments, rule) = (
+        "tool".to_owned(),
+        serde_json::Value::Null,
+        "allow".to_owned(),
+    );
     let (merge, target) = (oid("merge"), oid("base"));
     vec![
         Event::TaskReady { task: a() },
         spawned(),
-        Event::WorktreePrepared { task: a(), onto: None },
-        Event::WorktreePrepared { task: a(), onto: Some(oid("onto")) },
+        Event::WorktreePrepared {
+            task: a(),
+            onto: None,
+        },
+        Event::WorktreePrepared {
+            task: a(),
+            onto: Some(oid("onto")),
+        },
         Event::TurnStarted { task: a(), turn: 1 },
         requested(request_parts(None, 0)),
         requested(request_parts(Some(99), 1)),
-        Event::ModelReplied { task: a(), turn: 1, reply: blob(), usage, micro_usd: None, stop: StopReason::EndTurn },
+        Event::ModelReplied {
+            task: a(),
+            turn: 1,
+            reply: blob(),
+            usage,
+            micro_usd: None,
+            stop: StopReason::EndTurn,
+        },
         Event::ToolStarted {
             task: a(),
             turn: 1,
@@ -88,7 +161,12 @@ fn facts() -> Vec<Event> {
             rule,
             cache: None,
         },
-        Event::TaskCommitted { task: a(), commit: oid("work"), tree: oid("tree"), summary: "new".to_owned() },
+        Event::TaskCommitted {
+            task: a(),
+            commit: oid("work"),
+            tree: oid("tree"),
+            summary: "new".to_owned(),
+        },
         verified(),
         Event::MergeStarted {
             task: a(),
@@ -96,23 +174,60 @@ fn facts() -> Vec<Event> {
             target: target.clone(),
             candidate: oid("work"),
         },
-        Event::MergePrepared { task: a(), commit: merge.clone(), tree: oid("merged") },
-        Event::TaskMerged { task: a(), commit: Some(merge), target: Some(target), summary: None },
-        Event::TaskMerged { task: a(), commit: None, target: None, summary: Some("new".to_owned()) },
+        Event::MergePrepared {
+            task: a(),
+            commit: merge.clone(),
+            tree: oid("merged"),
+        },
+        Event::TaskMerged {
+            task: a(),
+            commit: Some(merge),
+            target: Some(target),
+            summary: None,
+        },
+        Event::TaskMerged {
+            task: a(),
+            commit: None,
+            target: None,
+            summary: Some("new".to_owned()),
+        },
         asked(),
         Event::ReviewRequested { task: a() },
-        Event::ReviewApproved { task: a(), tree: oid("tree") },
-        Event::TaskReturned { task: a(), cause: ReturnCause::TaskCheck, text: blob(), onto: None },
-        Event::TaskFailed { task: a(), cause: FailureCause::Turns, message: "new".to_owned() },
-        Event::TaskCancelled { task: a(), message: "new".to_owned() },
+        Event::ReviewApproved {
+            task: a(),
+            tree: oid("tree"),
+        },
+        Event::TaskReturned {
+            task: a(),
+            cause: ReturnCause::TaskCheck,
+            text: blob(),
+            onto: None,
+        },
+        Event::TaskFailed {
+            task: a(),
+            cause: FailureCause::Turns,
+            message: "new".to_owned(),
+        },
+        Event::TaskCancelled {
+            task: a(),
+            message: "new".to_owned(),
+        },
     ]
 }
 
 /// One run for each task state that these events lead to, with and without a merge in progress.
 fn runs() -> Vec<RunState> {
-    let told: Vec<Recorded> = (1..).zip(begun()).map(|(seq, event)| recorded(seq, event)).collect();
+    let told: Vec<Recorded> = (1..)
+        .zip(begun())
+        .map(|(seq, event)| recorded(seq, event))
+        .collect();
     let mut reached = vec![RunState::replay(&told).unwrap().unwrap()];
-    let seen = |state: &RunState| (state.task(&a()).map(|record| record.state()), state.merges.current().is_some());
+    let seen = |state: &RunState| {
+        (
+            state.task(&a()).map(|record| record.state()),
+            state.merges.current().is_some(),
+        )
+    };
     let mut at = 0;
     while let Some(from) = reached.get(at).cloned() {
         for event in facts() {
@@ -145,7 +260,11 @@ fn a_refused_fact_changes_nothing() {
 #[test]
 fn a_request_keeps_messages_of_the_agents_request_before_it_only() {
     let mut state = RunState::replay(&[]).unwrap();
-    for (seq, event) in (1..).zip(begun().into_iter().chain([Event::TaskReady { task: a() }, spawned()])) {
+    for (seq, event) in (1..).zip(
+        begun()
+            .into_iter()
+            .chain([Event::TaskReady { task: a() }, spawned()]),
+    ) {
         let fact = recorded(seq, event);
         match &mut state {
             Some(state) => state.apply(&fact).unwrap(),
@@ -165,10 +284,16 @@ fn a_request_keeps_messages_of_the_agents_request_before_it_only() {
     assert_eq!(tell(None, 1), Err(Illegal::NoSuchMessages { messages: 0 }));
     assert_eq!(tell(None, 0), Ok(()));
     assert_eq!(tell(Some(4), 1), not_before(Some(5)));
-    assert_eq!(tell(Some(5), 3), Err(Illegal::NoSuchMessages { messages: 2 }));
+    assert_eq!(
+        tell(Some(5), 3),
+        Err(Illegal::NoSuchMessages { messages: 2 })
+    );
     assert_eq!(tell(Some(5), 2), Ok(()));
     assert_eq!(tell(Some(5), 2), not_before(Some(6)));
     assert_eq!(tell(Some(6), 4), Ok(()));
     assert_eq!(tell(None, 0), Ok(()));
-    assert_eq!(tell(Some(8), 3), Err(Illegal::NoSuchMessages { messages: 2 }));
+    assert_eq!(
+        tell(Some(8), 3),
+        Err(Illegal::NoSuchMessages { messages: 2 })
+    );
 }

@@ -1,5 +1,9 @@
-//! What is merged into the branch of an agent: when, in which order, and what becomes of what is not.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+//! What is merged into the branch of an agent: when, in which order, and what becomes of what is
+//! not.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
 use orchestrate_core::message::{Envelope, Sender};
@@ -8,17 +12,27 @@ use orchestrate_core::request::Decision;
 use orchestrate_core::run_state::HandOver;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    AgentId, Blocker, DroppedTasks, GivenUp, IllegalEvent, LandingConcern, Liveness, MergeStep, MergeTarget, Oid,
-    Recorded, Request, RequestRefused, ReviewMode, RunSettings, RunState, Task, TaskId, TaskState, Wait, WorkStep,
+    AgentId, Blocker, DroppedTasks, GivenUp, IllegalEvent, LandingConcern, Liveness, MergeStep,
+    MergeTarget, Oid, Recorded, Request, RequestRefused, ReviewMode, RunSettings, RunState, Task,
+    TaskId, TaskState, Wait, WorkStep,
 };
 
 /// A run that is fed event by event, one each second.
 struct Story(RunState);
 
 impl Story {
-    /// Tells of agents that are all at work in prepared worktrees; each comes with the one that spawned it.
+    /// Tells of agents that are all at work in prepared worktrees; each comes with the one that
+    /// spawned it.
     fn with(settings: RunSettings, tasks: &[(&str, Option<&str>)]) -> Story {
-        let tasks = tasks.iter().map(|(name, parent)| (Task { id: (*name).into(), ..Task::default() }, *parent));
+        let tasks = tasks.iter().map(|(name, parent)| {
+            (
+                Task {
+                    id: (*name).into(),
+                    ..Task::default()
+                },
+                *parent,
+            )
+        });
         Self::of(settings, tasks.collect())
     }
 
@@ -40,7 +54,11 @@ impl Story {
 
     fn add(&mut self, task: Task, parent: Option<&str>) {
         let name = task.id.clone();
-        self.tell(Event::TaskAdded { task: Box::new(task), parent: parent.map(AgentId::from), spawn: None });
+        self.tell(Event::TaskAdded {
+            task: Box::new(task),
+            parent: parent.map(AgentId::from),
+            spawn: None,
+        });
         self.tell(Event::TaskReady { task: name.clone() });
         self.begin(&name);
     }
@@ -48,9 +66,21 @@ impl Story {
     fn begin(&mut self, task: &TaskId) {
         let attempt = self.0.task(task).unwrap().attempt() + 1;
         let base = self.0.target_tip(self.0.task(task).unwrap()).clone();
-        let (branch, agent) = (format!("orchestrate/r-abcdef/{task}"), Some("implementer".to_owned()));
+        let (branch, agent) = (
+            format!("orchestrate/r-abcdef/{task}"),
+            Some("implementer".to_owned()),
+        );
         let (task, model, spec) = (task.clone(), None, None);
-        self.tell(Event::AgentSpawned { task: task.clone(), attempt, agent, model, branch, base, spec, sends: None });
+        self.tell(Event::AgentSpawned {
+            task: task.clone(),
+            attempt,
+            agent,
+            model,
+            branch,
+            base,
+            spec,
+            sends: None,
+        });
         self.tell(Event::WorktreePrepared { task, onto: None });
     }
 
@@ -67,34 +97,76 @@ impl Story {
     }
 
     fn wait_until(&mut self, waiter: &str, ids: &[&str], until_ms: Option<u64>) {
-        let wait = Wait::Agents { ids: ids.iter().map(|id| TaskId::from(*id)).collect(), until_ms };
-        self.tell(Event::AgentWaiting { task: waiter.into(), turn: 1, call_id: "c1".into(), wait });
+        let wait = Wait::Agents {
+            ids: ids.iter().map(|id| TaskId::from(*id)).collect(),
+            until_ms,
+        };
+        self.tell(Event::AgentWaiting {
+            task: waiter.into(),
+            turn: 1,
+            call_id: "c1".into(),
+            wait,
+        });
     }
 
     fn commit(&mut self, task: &str, commit: &str) {
         let (tree, summary) = (Oid::new(format!("tree of {commit}")), String::new());
-        self.tell(Event::TaskCommitted { task: task.into(), commit: commit.into(), tree, summary });
+        self.tell(Event::TaskCommitted {
+            task: task.into(),
+            commit: commit.into(),
+            tree,
+            summary,
+        });
     }
 
     /// Begins the merge that is next.
     fn begin_merge(&mut self) {
-        let Some(MergeStep::Merge { task, into, target, candidate }) = self.0.next_merge() else {
+        let Some(MergeStep::Merge {
+            task,
+            into,
+            target,
+            candidate,
+        }) = self.0.next_merge()
+        else {
             unreachable!("nothing to merge: {:?}", self.0.next_merge());
         };
-        self.tell(Event::MergeStarted { task, into, target, candidate });
+        self.tell(Event::MergeStarted {
+            task,
+            into,
+            target,
+            candidate,
+        });
     }
 
     /// Carries out the merge that is next, and returns what was merged into what.
     fn merge(&mut self, commit: &str) -> String {
         self.begin_merge();
         let task = self.0.merges.current().unwrap().clone();
-        let prepared = Event::MergePrepared { task, commit: commit.into(), tree: "merged".into() };
+        let prepared = Event::MergePrepared {
+            task,
+            commit: commit.into(),
+            tree: "merged".into(),
+        };
         self.tell(prepared);
-        let Some(MergeStep::Advance { task, into, commit, target }) = self.0.next_merge() else {
+        let Some(MergeStep::Advance {
+            task,
+            into,
+            commit,
+            target,
+        }) = self.0.next_merge()
+        else {
             unreachable!("{:?}", self.0.next_merge());
         };
-        let shown = format!("{task} into {} at {target}", into.agent().map_or("the result", |agent| agent.as_str()));
-        self.tell(Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None });
+        let shown = format!(
+            "{task} into {} at {target}",
+            into.agent().map_or("the result", |agent| agent.as_str())
+        );
+        self.tell(Event::TaskMerged {
+            task,
+            commit: Some(commit),
+            target: Some(target),
+            summary: None,
+        });
         shown
     }
 
@@ -105,12 +177,21 @@ impl Story {
 
     fn returned(&mut self, task: &str, cause: ReturnCause, onto: Option<&str>) {
         let (text, onto) = ("text".into(), onto.map(Oid::from));
-        self.tell(Event::TaskReturned { task: task.into(), cause, text, onto });
+        self.tell(Event::TaskReturned {
+            task: task.into(),
+            cause,
+            text,
+            onto,
+        });
     }
 
     fn fail(&mut self, task: &str) {
         let (message, cause) = (String::new(), FailureCause::Check);
-        self.tell(Event::TaskFailed { task: task.into(), cause, message });
+        self.tell(Event::TaskFailed {
+            task: task.into(),
+            cause,
+            message,
+        });
     }
 
     fn state_of(&self, task: &str) -> TaskState {
@@ -127,41 +208,77 @@ impl Story {
 }
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq * 1_000,
+        v: VERSION,
+        event,
+    }
 }
 
 fn woken(task: &str) -> Event {
-    Event::AgentWoken { task: task.into(), timed_out: false }
+    Event::AgentWoken {
+        task: task.into(),
+        timed_out: false,
+    }
 }
 
 fn message_to(task: &str) -> Event {
-    Event::MessageSent { envelope: Envelope::note(1, Sender::User, task, "stop") }
+    Event::MessageSent {
+        envelope: Envelope::note(1, Sender::User, task, "stop"),
+    }
 }
 
 fn family() -> Story {
-    Story::with(RunSettings::default(), &[("p", None), ("a", Some("p")), ("b", Some("p"))])
+    Story::with(
+        RunSettings::default(),
+        &[("p", None), ("a", Some("p")), ("b", Some("p"))],
+    )
 }
 
 #[test]
 fn children_are_merged_into_their_parent_while_it_waits() {
     let mut story = family();
     story.commit("a", "a1");
-    assert_eq!((story.0.next_merge(), story.0.due_facts()), (None, Vec::new()));
+    assert_eq!(
+        (story.0.next_merge(), story.0.due_facts()),
+        (None, Vec::new())
+    );
     story.wait("p", &["a", "b"]);
     assert_eq!(story.merge("m1"), "a into p at base");
-    assert_eq!((story.tip_of("p"), story.0.integration.as_str(), story.0.due_facts()), ("m1", "base", Vec::new()));
+    assert_eq!(
+        (
+            story.tip_of("p"),
+            story.0.integration.as_str(),
+            story.0.due_facts()
+        ),
+        ("m1", "base", Vec::new())
+    );
     story.commit("b", "b1");
     assert_eq!(story.merge("m2"), "b into p at m1");
     story.wake("p");
     // The files follow, however many merges there were, before anything else is done.
-    let brings = WorkStep::BringFiles { from: "base".into(), to: "m2".into() };
+    let brings = WorkStep::BringFiles {
+        from: "base".into(),
+        to: "m2".into(),
+    };
     assert_eq!(story.work_of("p"), Some(brings));
-    story.tell(Event::WorktreePrepared { task: "p".into(), onto: Some("m2".into()) });
+    story.tell(Event::WorktreePrepared {
+        task: "p".into(),
+        onto: Some("m2".into()),
+    });
     assert_eq!(story.work_of("p"), Some(WorkStep::Drive));
-    assert!(!story.0.is_in_result(story.0.task(&"a".into()).unwrap()) && story.0.newly_merged().is_empty());
+    assert!(
+        !story.0.is_in_result(story.0.task(&"a".into()).unwrap())
+            && story.0.newly_merged().is_empty()
+    );
     story.commit("p", "p1");
     assert_eq!(story.merge("m3"), "p into the result at base");
-    assert_eq!((story.0.integration.as_str(), story.0.newly_merged().len()), ("m3", 3));
+    assert_eq!(
+        (story.0.integration.as_str(), story.0.newly_merged().len()),
+        ("m3", 3)
+    );
     assert_eq!(outcome(&story.0), Some((RunStatus::Succeeded, 0)));
 }
 
@@ -174,11 +291,15 @@ fn a_worktree_that_is_gone_begins_with_what_was_merged() {
     story.wake("p");
     story.tell(Event::WorktreeLost { task: "p".into() });
     assert_eq!(story.work_of("p"), Some(WorkStep::SetUp));
-    story.tell(Event::WorktreePrepared { task: "p".into(), onto: None });
+    story.tell(Event::WorktreePrepared {
+        task: "p".into(),
+        onto: None,
+    });
     assert_eq!(story.work_of("p"), Some(WorkStep::Drive));
 }
 
-/// Files that were not committed are brought back, unless the branch has them, or they are older than what was merged.
+/// Files that were not committed are brought back, unless the branch has them, or they are older
+/// than what was merged.
 #[test]
 fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
     let mut story = family();
@@ -194,12 +315,16 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
             aside: orchestrate_core::LeftAside::default(),
         }
     };
-    let lost = |story: &Story, task: &str| story.0.task(&task.into()).unwrap().lost_files().cloned();
+    let lost =
+        |story: &Story, task: &str| story.0.task(&task.into()).unwrap().lost_files().cloned();
     story.tell(taken("a", "kept", false));
     assert_eq!(lost(&story, "a"), None);
     story.tell(Event::WorktreeLost { task: "a".into() });
     assert_eq!(lost(&story, "a"), Some("kept".into()));
-    story.tell(Event::WorktreePrepared { task: "a".into(), onto: None });
+    story.tell(Event::WorktreePrepared {
+        task: "a".into(),
+        onto: None,
+    });
     story.commit("a", "a1");
     story.wait("p", &["a"]);
     story.tell(taken("p", "before", false));
@@ -211,7 +336,10 @@ fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
 
 #[test]
 fn three_levels_are_merged_upwards() {
-    let mut story = Story::with(RunSettings::default(), &[("p", None), ("c", Some("p")), ("g", Some("c"))]);
+    let mut story = Story::with(
+        RunSettings::default(),
+        &[("p", None), ("c", Some("p")), ("g", Some("c"))],
+    );
     story.wait("p", &["c"]);
     story.wait("c", &["g"]);
     story.commit("g", "g1");
@@ -228,10 +356,27 @@ fn three_levels_are_merged_upwards() {
 #[test]
 fn how_a_run_merges_is_said_of_its_result_alone() {
     for merge in [MergeMode::Auto, MergeMode::Review, MergeMode::None] {
-        let settings = RunSettings { merge, ..RunSettings::default() };
-        let reviewed = Task { id: "b".into(), review: Some(ReviewMode::Always), ..Task::default() };
-        let named = |id: &str| Task { id: id.into(), ..Task::default() };
-        let mut story = Story::of(settings, vec![(named("p"), None), (named("a"), Some("p")), (reviewed, Some("p"))]);
+        let settings = RunSettings {
+            merge,
+            ..RunSettings::default()
+        };
+        let reviewed = Task {
+            id: "b".into(),
+            review: Some(ReviewMode::Always),
+            ..Task::default()
+        };
+        let named = |id: &str| Task {
+            id: id.into(),
+            ..Task::default()
+        };
+        let mut story = Story::of(
+            settings,
+            vec![
+                (named("p"), None),
+                (named("a"), Some("p")),
+                (reviewed, Some("p")),
+            ],
+        );
         story.commit("a", "a1");
         story.commit("b", "b1");
         let asks = |task: &str| Event::ReviewRequested { task: task.into() };
@@ -246,15 +391,30 @@ fn how_a_run_merges_is_said_of_its_result_alone() {
             HandOver::AfterChildren(Box::new(hands_over("p"))),
             "{merge:?}"
         );
-        story.tell(Event::ReviewApproved { task: "b".into(), tree: "tree of b1".into() });
+        story.tell(Event::ReviewApproved {
+            task: "b".into(),
+            tree: "tree of b1".into(),
+        });
         story.tell(hands_over("p"));
         assert_eq!(story.merge("m2"), "b into p at m1", "{merge:?}");
         story.wake("p");
         story.returned("p", ReturnCause::ChildrenEnded, None);
         story.commit("p", "p1");
         let due = story.0.due_facts();
-        assert_eq!(due, if merge == MergeMode::Review { vec![asks("p")] } else { Vec::new() }, "{merge:?}");
-        assert_eq!(story.0.next_merge().is_some(), merge == MergeMode::Auto, "{merge:?}");
+        assert_eq!(
+            due,
+            if merge == MergeMode::Review {
+                vec![asks("p")]
+            } else {
+                Vec::new()
+            },
+            "{merge:?}"
+        );
+        assert_eq!(
+            story.0.next_merge().is_some(),
+            merge == MergeMode::Auto,
+            "{merge:?}"
+        );
     }
 }
 
@@ -266,21 +426,38 @@ fn hands_over(task: &str) -> Event {
 fn an_agent_that_has_finished_waits_for_its_children_and_is_told_once() {
     let mut story = family();
     let decided = |story: &Story| story.0.decide_hand_over(&"p".into());
-    assert_eq!(decided(&story), HandOver::AfterChildren(Box::new(hands_over("p"))));
+    assert_eq!(
+        decided(&story),
+        HandOver::AfterChildren(Box::new(hands_over("p")))
+    );
     story.commit("a", "a1");
     story.fail("b");
-    assert_eq!(decided(&story), HandOver::AfterChildren(Box::new(hands_over("p"))));
+    assert_eq!(
+        decided(&story),
+        HandOver::AfterChildren(Box::new(hands_over("p")))
+    );
     story.tell(hands_over("p"));
-    assert_eq!((story.state_of("p"), story.work_of("p"), outcome(&story.0)), (TaskState::Waiting, None, None));
+    assert_eq!(
+        (story.state_of("p"), story.work_of("p"), outcome(&story.0)),
+        (TaskState::Waiting, None, None)
+    );
     story.merge("m1");
     story.wake("p");
     story.tell(message_to("p"));
     assert_eq!(decided(&story), HandOver::AfterMessages);
     let (from, to) = (Sender::User, AgentId::from("p"));
-    story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false });
+    story.tell(Event::MessageDelivered {
+        from,
+        to,
+        sequence: 1,
+        expired: false,
+    });
     assert_eq!(decided(&story), HandOver::AfterNews);
     story.returned("p", ReturnCause::ChildrenEnded, None);
-    assert_eq!((decided(&story), story.0.task(&"p".into()).unwrap().rounds()), (HandOver::Now, 0));
+    assert_eq!(
+        (decided(&story), story.0.task(&"p".into()).unwrap().rounds()),
+        (HandOver::Now, 0)
+    );
     // One that its parent has waited for itself needs no news.
     assert_eq!(family().0.decide_hand_over(&"a".into()), HandOver::Now);
 }
@@ -292,35 +469,70 @@ fn a_message_ends_the_wait_of_a_finished_agent() {
     story.tell(message_to("p"));
     story.wake("p");
     let (from, to) = (Sender::User, AgentId::from("p"));
-    story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false });
-    assert_eq!(story.0.decide_hand_over(&"p".into()), HandOver::AfterChildren(Box::new(hands_over("p"))));
+    story.tell(Event::MessageDelivered {
+        from,
+        to,
+        sequence: 1,
+        expired: false,
+    });
+    assert_eq!(
+        story.0.decide_hand_over(&"p".into()),
+        HandOver::AfterChildren(Box::new(hands_over("p")))
+    );
 }
 
-/// Work that another child has changed, too, goes back with what the parent has, and ends by its rounds.
+/// Work that another child has changed, too, goes back with what the parent has, and ends by its
+/// rounds.
 #[test]
 fn a_conflict_between_siblings_goes_back_so_often_and_is_a_result() {
     let mut story = Story::with(
-        RunSettings { merge_rounds: 1, ..RunSettings::default() },
+        RunSettings {
+            merge_rounds: 1,
+            ..RunSettings::default()
+        },
         &[("p", None), ("a", Some("p")), ("b", Some("p"))],
     );
     story.wait("p", &["a", "b"]);
     story.commit("a", "a1");
     story.merge("m1");
-    let conflicted = || Event::MergeConflicted { task: "b".into(), files: vec!["x".to_owned()] };
+    let conflicted = || Event::MergeConflicted {
+        task: "b".into(),
+        files: vec!["x".to_owned()],
+    };
     story.commit("b", "b1");
     story.begin_merge();
     story.tell(conflicted());
-    let Some(MergeStep::Return { task, cause, onto, .. }) = story.0.next_merge() else { unreachable!("no return") };
-    assert_eq!((task.as_str(), cause, onto.as_str()), ("b", ReturnCause::Conflict, "m1"));
+    let Some(MergeStep::Return {
+        task, cause, onto, ..
+    }) = story.0.next_merge()
+    else {
+        unreachable!("no return")
+    };
+    assert_eq!(
+        (task.as_str(), cause, onto.as_str()),
+        ("b", ReturnCause::Conflict, "m1")
+    );
     story.returned("b", ReturnCause::Conflict, Some("m1"));
-    assert_eq!(story.work_of("b"), Some(WorkStep::MergeInto { onto: "m1".into() }));
+    assert_eq!(
+        story.work_of("b"),
+        Some(WorkStep::MergeInto { onto: "m1".into() })
+    );
     story.commit("b", "b2");
     story.begin_merge();
     story.tell(conflicted());
-    let Some(MergeStep::GiveUp { end, .. }) = story.0.next_merge() else { unreachable!("not given up") };
-    assert_eq!((end, story.0.due_facts()), (GivenUp::Conflicted, Vec::new()));
+    let Some(MergeStep::GiveUp { end, .. }) = story.0.next_merge() else {
+        unreachable!("not given up")
+    };
+    assert_eq!(
+        (end, story.0.due_facts()),
+        (GivenUp::Conflicted, Vec::new())
+    );
     let message = "conflicts in x".to_owned();
-    story.tell(Event::TaskConflicted { task: "b".into(), cause: ReturnCause::Conflict, message });
+    story.tell(Event::TaskConflicted {
+        task: "b".into(),
+        cause: ReturnCause::Conflict,
+        message,
+    });
     story.wake("p");
     assert_eq!((story.0.next_merge(), story.tip_of("p")), (None, "m1"));
     assert_eq!(story.0.decide_hand_over(&"p".into()), HandOver::Now);
@@ -329,25 +541,66 @@ fn a_conflict_between_siblings_goes_back_so_often_and_is_a_result() {
 /// The run's check decides about a tree once, for whichever branch it is.
 #[test]
 fn a_checked_tree_is_not_checked_again_on_the_way_up() {
-    let settings = RunSettings { verify: Some("check".to_owned()), verify_base: false, ..RunSettings::default() };
+    let settings = RunSettings {
+        verify: Some("check".to_owned()),
+        verify_base: false,
+        ..RunSettings::default()
+    };
     let mut story = Story::with(settings, &[("p", None), ("a", Some("p"))]);
     story.wait("p", &["a"]);
     story.commit("a", "a1");
     story.begin_merge();
-    story.tell(Event::MergePrepared { task: "a".into(), commit: "m1".into(), tree: "tree of p1".into() });
+    story.tell(Event::MergePrepared {
+        task: "a".into(),
+        commit: "m1".into(),
+        tree: "tree of p1".into(),
+    });
     let command = "check".to_owned();
-    let check = MergeStep::Verify { task: "a".into(), commit: "m1".into(), tree: "tree of p1".into(), command };
+    let check = MergeStep::Verify {
+        task: "a".into(),
+        commit: "m1".into(),
+        tree: "tree of p1".into(),
+        command,
+    };
     assert_eq!(story.0.next_merge(), Some(check));
-    let (scope, tree, command) = (VerifyScope::Run, Oid::from("tree of p1"), "check".to_owned());
+    let (scope, tree, command) = (
+        VerifyScope::Run,
+        Oid::from("tree of p1"),
+        "check".to_owned(),
+    );
     let (passed, exit, output) = (true, String::new(), "output".into());
-    story.tell(Event::VerifyFinished { task: "a".into(), scope, tree, command, passed, exit, output, duration_ms: 1 });
-    assert!(matches!(story.0.next_merge(), Some(MergeStep::Advance { .. })));
-    story.tell(Event::TaskMerged { task: "a".into(), commit: Some("m1".into()), target: None, summary: None });
+    story.tell(Event::VerifyFinished {
+        task: "a".into(),
+        scope,
+        tree,
+        command,
+        passed,
+        exit,
+        output,
+        duration_ms: 1,
+    });
+    assert!(matches!(
+        story.0.next_merge(),
+        Some(MergeStep::Advance { .. })
+    ));
+    story.tell(Event::TaskMerged {
+        task: "a".into(),
+        commit: Some("m1".into()),
+        target: None,
+        summary: None,
+    });
     story.wake("p");
     story.commit("p", "p1");
     story.begin_merge();
-    story.tell(Event::MergePrepared { task: "p".into(), commit: "m2".into(), tree: "tree of p1".into() });
-    assert!(matches!(story.0.next_merge(), Some(MergeStep::Advance { .. })));
+    story.tell(Event::MergePrepared {
+        task: "p".into(),
+        commit: "m2".into(),
+        tree: "tree of p1".into(),
+    });
+    assert!(matches!(
+        story.0.next_merge(),
+        Some(MergeStep::Advance { .. })
+    ));
 }
 
 #[test]
@@ -358,9 +611,25 @@ fn nothing_wakes_an_agent_while_its_branch_is_merged_into() {
     story.commit("a", "a1");
     story.begin_merge();
     story.tell(message_to("p"));
-    assert_eq!((story.0.due_facts(), story.0.next_expiry(), story.0.decide_expiry(&expiry)), (vec![], None, vec![]));
-    story.tell(Event::MergePrepared { task: "a".into(), commit: "m1".into(), tree: "merged".into() });
-    story.tell(Event::TaskMerged { task: "a".into(), commit: Some("m1".into()), target: None, summary: None });
+    assert_eq!(
+        (
+            story.0.due_facts(),
+            story.0.next_expiry(),
+            story.0.decide_expiry(&expiry)
+        ),
+        (vec![], None, vec![])
+    );
+    story.tell(Event::MergePrepared {
+        task: "a".into(),
+        commit: "m1".into(),
+        tree: "merged".into(),
+    });
+    story.tell(Event::TaskMerged {
+        task: "a".into(),
+        commit: Some("m1".into()),
+        target: None,
+        summary: None,
+    });
     assert_eq!(story.0.next_expiry().map(|next| next.of), Some(expiry.of));
     story.wake("p");
 }
@@ -368,7 +637,12 @@ fn nothing_wakes_an_agent_while_its_branch_is_merged_into() {
 #[test]
 fn work_that_no_branch_takes_is_kept_and_ends() {
     let ends: [fn(&mut Story); 2] = [
-        |story| story.tell(Event::TaskCancelled { task: "p".into(), message: String::new() }),
+        |story| {
+            story.tell(Event::TaskCancelled {
+                task: "p".into(),
+                message: String::new(),
+            })
+        },
         |story| story.fail("p"),
     ];
     for end in ends {
@@ -377,26 +651,50 @@ fn work_that_no_branch_takes_is_kept_and_ends() {
         story.commit("a", "a1");
         story.begin_merge();
         end(&mut story);
-        assert_eq!((story.0.merges.current(), story.0.next_merge()), (None, None));
-        let message = "agent p, which spawned it, has ended without success; its work is kept on the branch \
+        assert_eq!(
+            (story.0.merges.current(), story.0.next_merge()),
+            (None, None)
+        );
+        let message =
+            "agent p, which spawned it, has ended without success; its work is kept on the branch \
                        orchestrate/r-abcdef/"
-            .to_owned();
-        let cancelled = |task: &str| Event::TaskCancelled { task: task.into(), message: format!("{message}{task}") };
+                .to_owned();
+        let cancelled = |task: &str| Event::TaskCancelled {
+            task: task.into(),
+            message: format!("{message}{task}"),
+        };
         // The other one still has a worker.
         assert_eq!(story.0.due_facts(), [cancelled("a")]);
         story.tell(cancelled("a"));
         story.commit("b", "b1");
         assert_eq!(story.0.due_facts(), [cancelled("b")]);
         story.tell(cancelled("b"));
-        let retry = |task: &str| story.0.decide(&Request::Retry { task: task.into(), message: None });
+        let retry = |task: &str| {
+            story.0.decide(&Request::Retry {
+                task: task.into(),
+                message: None,
+            })
+        };
         let parent = TaskId::from("p");
-        let refused = RequestRefused::ParentEnded { task: "a".into(), parent: parent.clone(), first: Some(parent) };
+        let refused = RequestRefused::ParentEnded {
+            task: "a".into(),
+            parent: parent.clone(),
+            first: Some(parent),
+        };
         assert_eq!(retry("a"), Err(refused));
         assert!(matches!(retry("p").unwrap().decision, Decision::Return(_)));
         // A parent that is tried again takes the work of its children again.
         story.returned("p", ReturnCause::Retried, None);
         story.begin(&"p".into());
-        assert!(story.0.decide(&Request::Retry { task: "a".into(), message: None }).is_ok());
+        assert!(
+            story
+                .0
+                .decide(&Request::Retry {
+                    task: "a".into(),
+                    message: None
+                })
+                .is_ok()
+        );
     }
 }
 
@@ -412,7 +710,10 @@ fn a_child_of_merged_work_is_merged_where_that_went() {
     story.merge("m2");
     story.returned("b", ReturnCause::Retried, None);
     story.begin(&"b".into());
-    assert_eq!(story.0.task(&"b".into()).unwrap().base().unwrap().as_str(), "m2");
+    assert_eq!(
+        story.0.task(&"b".into()).unwrap().base().unwrap().as_str(),
+        "m2"
+    );
     story.commit("b", "b1");
     assert_eq!(story.merge("m3"), "b into the result at m2");
 }
@@ -425,18 +726,37 @@ fn older_journals_merge_children_into_the_result() {
     let started: Event = serde_json::from_value(started).unwrap();
     let into = MergeTarget::Agent("p".into());
     // Nothing is merged into an agent at work.
-    let refused = Event::MergeStarted { task: "a".into(), into, target: "base".into(), candidate: "a1".into() };
+    let refused = Event::MergeStarted {
+        task: "a".into(),
+        into,
+        target: "base".into(),
+        candidate: "a1".into(),
+    };
     assert!(story.try_tell(refused).is_err());
     story.tell(started);
-    story.tell(Event::MergePrepared { task: "a".into(), commit: "m1".into(), tree: "merged".into() });
-    story.tell(Event::TaskMerged { task: "a".into(), commit: Some("m1".into()), target: None, summary: None });
-    assert_eq!((story.0.integration.as_str(), story.tip_of("p")), ("m1", "base"));
+    story.tell(Event::MergePrepared {
+        task: "a".into(),
+        commit: "m1".into(),
+        tree: "merged".into(),
+    });
+    story.tell(Event::TaskMerged {
+        task: "a".into(),
+        commit: Some("m1".into()),
+        target: None,
+        summary: None,
+    });
+    assert_eq!(
+        (story.0.integration.as_str(), story.tip_of("p")),
+        ("m1", "base")
+    );
 }
 
 #[test]
 fn the_work_of_children_is_dropped_with_that_of_their_parent() {
-    let mut story =
-        Story::with(RunSettings::default(), &[("p", None), ("c", Some("p")), ("g", Some("c")), ("x", None)]);
+    let mut story = Story::with(
+        RunSettings::default(),
+        &[("p", None), ("c", Some("p")), ("g", Some("c")), ("x", None)],
+    );
     story.wait("p", &["c"]);
     story.wait("c", &["g"]);
     for (task, merge) in [("g", "m1"), ("c", "m2"), ("p", "m3")] {
@@ -447,7 +767,10 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
         }
     }
     // The highest agent is named, since dropping the one between would be refused as well.
-    let within = RequestRefused::WithinParent { task: "g".into(), parent: "p".into() };
+    let within = RequestRefused::WithinParent {
+        task: "g".into(),
+        parent: "p".into(),
+    };
     assert_eq!(story.0.decide_drop(&"g".into(), true), Err(within.clone()));
     // What was done again is merged into the result, which still contains the first attempt.
     story.returned("g", ReturnCause::Rejected, None);
@@ -457,33 +780,74 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
     assert_eq!(story.merge("m4"), "g into the result at m3");
     assert_eq!(story.0.decide_drop(&"g".into(), true), Err(within));
     let dropped = story.0.decide_drop(&"p".into(), false).unwrap();
-    assert_eq!(dropped.iter().map(TaskId::as_str).collect::<Vec<_>>(), ["p", "c", "g"]);
+    assert_eq!(
+        dropped.iter().map(TaskId::as_str).collect::<Vec<_>>(),
+        ["p", "c", "g"]
+    );
     let (target, commit) = (story.0.integration.clone(), Oid::from("base"));
-    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, target, commit, merges: Default::default() }));
+    story.tell(Event::TasksDropped(DroppedTasks {
+        tasks: dropped,
+        target,
+        commit,
+        merges: Default::default(),
+    }));
     assert!(story.0.newly_merged().is_empty() && story.0.rejected_in_result().is_empty());
     // The branch of the parent holds the first attempt of g, which was rejected.
-    let retry = story.0.decide(&Request::Retry { task: "p".into(), message: None });
-    assert_eq!(retry, Err(RequestRefused::HoldsDropped { task: "p".into(), agents: vec!["c".into()] }));
+    let retry = story.0.decide(&Request::Retry {
+        task: "p".into(),
+        message: None,
+    });
+    assert_eq!(
+        retry,
+        Err(RequestRefused::HoldsDropped {
+            task: "p".into(),
+            agents: vec!["c".into()]
+        })
+    );
     // So no retry of an agent above it lets g continue.
     for (task, parent) in [("g", "c"), ("c", "p")] {
-        let retry = story.0.decide(&Request::Retry { task: task.into(), message: None });
-        let refused = RequestRefused::ParentEnded { task: task.into(), parent: parent.into(), first: None };
-        assert_eq!((retry, story.0.actions(&task.into())), (Err(refused), vec![]));
+        let retry = story.0.decide(&Request::Retry {
+            task: task.into(),
+            message: None,
+        });
+        let refused = RequestRefused::ParentEnded {
+            task: task.into(),
+            parent: parent.into(),
+            first: None,
+        };
+        assert_eq!(
+            (retry, story.0.actions(&task.into())),
+            (Err(refused), vec![])
+        );
     }
 }
 
 #[test]
 fn a_dropped_agent_that_holds_dropped_work_is_offered_no_retry() {
-    let mut story = Story::with(RunSettings::default(), &[("q", None), ("p", Some("q")), ("c", Some("p"))]);
+    let mut story = Story::with(
+        RunSettings::default(),
+        &[("q", None), ("p", Some("q")), ("c", Some("p"))],
+    );
     story.wait("p", &["c"]);
     story.commit("c", "c1");
     story.merge("m1");
     story.wake("p");
     story.commit("p", "p1");
-    story.tell(Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 });
-    let (tasks, target) = (story.0.decide_drop(&"p".into(), false).unwrap(), story.0.integration.clone());
+    story.tell(Event::RunFinished {
+        status: RunStatus::Interrupted,
+        exit_code: 130,
+    });
+    let (tasks, target) = (
+        story.0.decide_drop(&"p".into(), false).unwrap(),
+        story.0.integration.clone(),
+    );
     let commit = target.clone();
-    story.tell(Event::TasksDropped(DroppedTasks { tasks, target, commit, merges: Default::default() }));
+    story.tell(Event::TasksDropped(DroppedTasks {
+        tasks,
+        target,
+        commit,
+        merges: Default::default(),
+    }));
     assert!(story.0.is_left_out(story.0.task(&"p".into()).unwrap()));
     assert!(story.0.actions(&"p".into()).is_empty());
 }
@@ -493,17 +857,31 @@ fn work_that_an_ended_parent_holds_is_not_in_the_result() {
     let mut story = family();
     story.wait("p", &["a"]);
     story.commit("a", "a1");
-    assert_eq!(story.0.liveness(story.0.task(&"a".into()).unwrap(), true), Liveness::BlockedOn(Blocker::Merge));
+    assert_eq!(
+        story.0.liveness(story.0.task(&"a".into()).unwrap(), true),
+        Liveness::BlockedOn(Blocker::Merge)
+    );
     story.merge("m1");
     story.wake("p");
     story.commit("b", "b1");
-    let held = |story: &Story, task: &str| story.0.held_by(story.0.task(&task.into()).unwrap()).cloned();
+    let held = |story: &Story, task: &str| {
+        story
+            .0
+            .held_by(story.0.task(&task.into()).unwrap())
+            .cloned()
+    };
     let parent = || vec!["p".into()];
     let blocked = Liveness::BlockedOn(Blocker::Agents(parent()));
-    assert_eq!(story.0.liveness(story.0.task(&"b".into()).unwrap(), true), blocked);
+    assert_eq!(
+        story.0.liveness(story.0.task(&"b".into()).unwrap(), true),
+        blocked
+    );
     assert_eq!(held(&story, "a"), None);
     story.fail("p");
-    assert_eq!((held(&story, "a"), held(&story, "b")), (Some("p".into()), None));
+    assert_eq!(
+        (held(&story, "a"), held(&story, "b")),
+        (Some("p".into()), None)
+    );
     let concern = |task: &str| story.0.landing_concern(story.0.task(&task.into()).unwrap());
     assert_eq!(concern("a"), Some(LandingConcern::HeldBy("p".into())));
     assert_eq!(concern("p"), Some(LandingConcern::NotInResult));
@@ -512,13 +890,29 @@ fn work_that_an_ended_parent_holds_is_not_in_the_result() {
 #[test]
 fn a_child_that_a_person_decides_about_holds_its_parent_until_then() {
     let mut story = family();
-    story.tell(Event::TaskCancelled { task: "b".into(), message: String::new() });
+    story.tell(Event::TaskCancelled {
+        task: "b".into(),
+        message: String::new(),
+    });
     story.tell(hands_over("p"));
     let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
     let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
-    story.tell(Event::ApprovalRequested { task: "a".into(), call, call_id, tool, summary, arguments, rule });
+    story.tell(Event::ApprovalRequested {
+        task: "a".into(),
+        call,
+        call_id,
+        tool,
+        summary,
+        arguments,
+        rule,
+    });
     assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
     let call = "hash".into();
-    story.tell(Event::ApprovalDecided { call, allowed: true, message: None, by: None });
+    story.tell(Event::ApprovalDecided {
+        call,
+        allowed: true,
+        message: None,
+        by: None,
+    });
     assert_eq!(story.0.workable(), [TaskId::from("a")]);
 }

@@ -1,5 +1,9 @@
 //! The fold of a run's events: what follows from them, and what is invalid.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
@@ -10,8 +14,8 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, LeftAside, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, RunState,
-    Task, TaskId, TaskState, Usage, VerifyResult,
+    BlobId, GivenUp, IllegalEvent, LeftAside, MergeStep, MergeTarget, Oid, Recorded, Request,
+    RunSettings, RunState, Task, TaskId, TaskState, Usage, VerifyResult,
 };
 
 /// A run that is fed event by event.
@@ -29,7 +33,9 @@ impl Story {
             base_commit: oid("base"),
             base_branch: Some("main".to_owned()),
         };
-        let mut story = Story { state: RunState::begin(&recorded(1, started)).unwrap() };
+        let mut story = Story {
+            state: RunState::begin(&recorded(1, started)).unwrap(),
+        };
         for task in tasks {
             story.tell(Event::planned(task));
         }
@@ -64,7 +70,13 @@ impl Story {
     }
 
     fn merge(&mut self, task: &str, commit: &str) -> &mut Self {
-        let Some(MergeStep::Merge { task: next, target, candidate, .. }) = self.state.next_merge() else {
+        let Some(MergeStep::Merge {
+            task: next,
+            target,
+            candidate,
+            ..
+        }) = self.state.next_merge()
+        else {
             panic!("nothing to merge: {:?}", self.state.next_merge());
         };
         assert_eq!(next, id(task));
@@ -74,7 +86,11 @@ impl Story {
             target: target.clone(),
             candidate,
         });
-        let prepared = Event::MergePrepared { task: id(task), commit: oid(commit), tree: oid("merged tree") };
+        let prepared = Event::MergePrepared {
+            task: id(task),
+            commit: oid(commit),
+            tree: oid("merged tree"),
+        };
         let advance = MergeStep::Advance {
             task: id(task),
             into: MergeTarget::Integration,
@@ -83,16 +99,30 @@ impl Story {
         };
         assert_eq!(self.state.next_merge_after(&prepared), Some(advance));
         self.tell(prepared);
-        self.tell(Event::TaskMerged { task: id(task), commit: Some(oid(commit)), target: Some(target), summary: None })
+        self.tell(Event::TaskMerged {
+            task: id(task),
+            commit: Some(oid(commit)),
+            target: Some(target),
+            summary: None,
+        })
     }
 
     fn states(&self) -> Vec<(String, TaskState)> {
-        self.state.tasks().map(|record| (record.task.id.to_string(), record.state())).collect()
+        self.state
+            .tasks()
+            .map(|record| (record.task.id.to_string(), record.state()))
+            .collect()
     }
 }
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 10, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq * 10,
+        v: VERSION,
+        event,
+    }
 }
 
 fn id(text: &str) -> TaskId {
@@ -104,7 +134,11 @@ fn oid(text: &str) -> Oid {
 }
 
 fn task(name: &str, depends: &[&str]) -> Task {
-    Task { id: id(name), depends: depends.iter().map(|on| id(on)).collect(), ..Task::default() }
+    Task {
+        id: id(name),
+        depends: depends.iter().map(|on| id(on)).collect(),
+        ..Task::default()
+    }
 }
 
 fn spawned(task: &str, attempt: u32) -> Event {
@@ -121,23 +155,47 @@ fn spawned(task: &str, attempt: u32) -> Event {
 }
 
 fn returned(task: &str, cause: ReturnCause) -> Event {
-    Event::TaskReturned { task: id(task), cause, text: BlobId::from("text"), onto: None }
+    Event::TaskReturned {
+        task: id(task),
+        cause,
+        text: BlobId::from("text"),
+        onto: None,
+    }
 }
 
 fn verify_result(passed: bool) -> VerifyResult {
-    VerifyResult { passed, exit: "exit code 1".to_owned(), output: BlobId::from("output") }
+    VerifyResult {
+        passed,
+        exit: "exit code 1".to_owned(),
+        output: BlobId::from("output"),
+    }
 }
 
 fn verified(task: &str, scope: VerifyScope, tree: &str, passed: bool) -> Event {
     let VerifyResult { exit, output, .. } = verify_result(passed);
     let (task, tree, command) = (id(task), oid(tree), "check".to_owned());
-    Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms: 1 }
+    Event::VerifyFinished {
+        task,
+        scope,
+        tree,
+        command,
+        passed,
+        exit,
+        output,
+        duration_ms: 1,
+    }
 }
 
 #[test]
 fn a_task_is_ready_when_what_it_depends_on_is_merged() {
-    let done = Task { status: TaskStatus::Done, ..task("done", &[]) };
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &["done"]), task("b", &["a"]), done]);
+    let done = Task {
+        status: TaskStatus::Done,
+        ..task("done", &[])
+    };
+    let mut story = Story::of(
+        RunSettings::default(),
+        vec![task("a", &["done"]), task("b", &["a"]), done],
+    );
     let ready = |story: &Story| story.state.due_facts();
     assert_eq!(ready(&story), [Event::TaskReady { task: id("a") }]);
     story.commit("a", "a1");
@@ -149,57 +207,136 @@ fn a_task_is_ready_when_what_it_depends_on_is_merged() {
 
 #[test]
 fn what_depends_on_a_failure_is_skipped_and_waits_again_after_a_retry() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
+    let mut story = Story::of(
+        RunSettings::default(),
+        vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])],
+    );
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::Check,
+        message: "red".to_owned(),
+    });
     while let Some(due) = story.state.due_facts().first().cloned() {
         story.tell(due);
     }
-    let expected = [("a", TaskState::Failed), ("b", TaskState::Skipped), ("c", TaskState::Skipped)];
-    assert_eq!(story.states(), expected.map(|(task, state)| (task.to_owned(), state)));
+    let expected = [
+        ("a", TaskState::Failed),
+        ("b", TaskState::Skipped),
+        ("c", TaskState::Skipped),
+    ];
+    assert_eq!(
+        story.states(),
+        expected.map(|(task, state)| (task.to_owned(), state))
+    );
     assert_eq!(outcome(&story.state), Some((RunStatus::Failed, 1)));
     story.tell(returned("a", ReturnCause::Retried));
-    let expected = [("a", TaskState::Ready), ("b", TaskState::Pending), ("c", TaskState::Pending)];
-    assert_eq!(story.states(), expected.map(|(task, state)| (task.to_owned(), state)));
+    let expected = [
+        ("a", TaskState::Ready),
+        ("b", TaskState::Pending),
+        ("c", TaskState::Pending),
+    ];
+    assert_eq!(
+        story.states(),
+        expected.map(|(task, state)| (task.to_owned(), state))
+    );
 }
 
 #[test]
 fn work_that_comes_back_from_merging_lets_nobody_skipped_wait_again() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[]), task("c", &["a", "b"])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
-    story.tell(Event::TaskSkipped { task: id("c"), because: id("a") });
-    story.commit("b", "b1").tell(returned("b", ReturnCause::Conflict));
-    assert_eq!(story.state.task(&id("c")).unwrap().state(), TaskState::Skipped);
-    let again = story.try_tell(Event::TaskSkipped { task: id("c"), because: id("a") }).unwrap_err();
+    let mut story = Story::of(
+        RunSettings::default(),
+        vec![task("a", &[]), task("b", &[]), task("c", &["a", "b"])],
+    );
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::Check,
+        message: "red".to_owned(),
+    });
+    story.tell(Event::TaskSkipped {
+        task: id("c"),
+        because: id("a"),
+    });
+    story
+        .commit("b", "b1")
+        .tell(returned("b", ReturnCause::Conflict));
+    assert_eq!(
+        story.state.task(&id("c")).unwrap().state(),
+        TaskState::Skipped
+    );
+    let again = story
+        .try_tell(Event::TaskSkipped {
+            task: id("c"),
+            because: id("a"),
+        })
+        .unwrap_err();
     assert_eq!(again.reason.to_string(), "task c: it is skipped already");
 }
 
 #[test]
 fn a_skipped_task_lets_nobody_overtake_what_it_comes_after() {
-    let after = |name: &str, depends: &[&str], on: &str| Task { after: vec![id(on)], ..task(name, depends) };
-    let tasks = vec![task("x", &[]), task("a", &[]), after("b", &["x"], "a"), after("c", &[], "b")];
+    let after = |name: &str, depends: &[&str], on: &str| Task {
+        after: vec![id(on)],
+        ..task(name, depends)
+    };
+    let tasks = vec![
+        task("x", &[]),
+        task("a", &[]),
+        after("b", &["x"], "a"),
+        after("c", &[], "b"),
+    ];
     let mut story = Story::of(RunSettings::default(), tasks);
-    story.tell(Event::TaskReady { task: id("x") }).tell(spawned("x", 1));
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    let failed = |task: &str| Event::TaskFailed { task: id(task), cause: FailureCause::Check, message: String::new() };
-    story.tell(failed("x")).tell(Event::TaskSkipped { task: id("b"), because: id("x") });
+    story
+        .tell(Event::TaskReady { task: id("x") })
+        .tell(spawned("x", 1));
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
+    let failed = |task: &str| Event::TaskFailed {
+        task: id(task),
+        cause: FailureCause::Check,
+        message: String::new(),
+    };
+    story.tell(failed("x")).tell(Event::TaskSkipped {
+        task: id("b"),
+        because: id("x"),
+    });
     assert_eq!(story.state.due_facts(), []);
     story.tell(failed("a"));
-    assert_eq!(story.state.due_facts(), [Event::TaskReady { task: id("c") }]);
+    assert_eq!(
+        story.state.due_facts(),
+        [Event::TaskReady { task: id("c") }]
+    );
 }
 
 #[test]
 fn work_that_waits_for_a_person_holds_up_only_what_depends_on_it() {
-    let after = Task { after: vec![id("a")], ..task("b", &[]) };
+    let after = Task {
+        after: vec![id("a")],
+        ..task("b", &[])
+    };
     let tasks = || vec![task("a", &[]), after.clone(), task("c", &["a"])];
     for merge in [MergeMode::Review, MergeMode::None] {
-        let mut story = Story::of(RunSettings { merge, ..RunSettings::default() }, tasks());
+        let mut story = Story::of(
+            RunSettings {
+                merge,
+                ..RunSettings::default()
+            },
+            tasks(),
+        );
         story.commit("a", "a1");
         if merge == MergeMode::Review {
             story.tell(Event::ReviewRequested { task: id("a") });
         }
-        assert_eq!(story.state.due_facts(), [Event::TaskReady { task: id("b") }]);
+        assert_eq!(
+            story.state.due_facts(),
+            [Event::TaskReady { task: id("b") }]
+        );
     }
 }
 
@@ -207,50 +344,113 @@ fn work_that_waits_for_a_person_holds_up_only_what_depends_on_it() {
 fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
     let tasks = || vec![task("c", &["b"]), task("b", &["a"]), task("a", &[])];
     let mut story = Story::of(RunSettings::default(), tasks());
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::Check,
+        message: "red".to_owned(),
+    });
     while let Some(due) = story.state.due_facts().first().cloned() {
         story.tell(due);
     }
     story.tell(returned("a", ReturnCause::Retried));
-    let expected = [("c", TaskState::Pending), ("b", TaskState::Pending), ("a", TaskState::Ready)];
-    assert_eq!(story.states(), expected.map(|(task, state)| (task.to_owned(), state)));
+    let expected = [
+        ("c", TaskState::Pending),
+        ("b", TaskState::Pending),
+        ("a", TaskState::Ready),
+    ];
+    assert_eq!(
+        story.states(),
+        expected.map(|(task, state)| (task.to_owned(), state))
+    );
 
     let mut story = Story::of(RunSettings::default(), tasks());
     for task in ["a", "b", "c"] {
         story.commit(task, task).merge(task, &format!("m{task}"));
     }
     story.tell(returned("a", ReturnCause::Rejected));
-    assert_eq!(story.state.tasks().map(|record| record.is_stale()).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(
+        story
+            .state
+            .tasks()
+            .map(|record| record.is_stale())
+            .collect::<Vec<_>>(),
+        [true, true, false]
+    );
 }
 
 #[test]
 fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
-    let settings =
-        RunSettings { verify: Some("check".to_owned()), verify_retries: 0, merge_rounds: 1, ..RunSettings::default() };
+    let settings = RunSettings {
+        verify: Some("check".to_owned()),
+        verify_retries: 0,
+        merge_rounds: 1,
+        ..RunSettings::default()
+    };
     let mut story = Story::of(settings, vec![task("a", &[])]);
     let tries = || vec![verify_result(false)];
-    let evidence = || Evidence::Check { command: "check".to_owned(), tries: tries(), on_target: None };
+    let evidence = || Evidence::Check {
+        command: "check".to_owned(),
+        tries: tries(),
+        on_target: None,
+    };
     for round in 0..2 {
         story.commit("a", &format!("a{round}"));
-        let Some(MergeStep::Merge { target, candidate, .. }) = story.state.next_merge() else { panic!("no merge") };
-        story.tell(Event::MergeStarted { task: id("a"), into: MergeTarget::Integration, target, candidate });
+        let Some(MergeStep::Merge {
+            target, candidate, ..
+        }) = story.state.next_merge()
+        else {
+            panic!("no merge")
+        };
+        story.tell(Event::MergeStarted {
+            task: id("a"),
+            into: MergeTarget::Integration,
+            target,
+            candidate,
+        });
         let tree = format!("merged {round}");
-        let prepared = Event::MergePrepared { task: id("a"), commit: oid("m"), tree: oid(&tree) };
-        let verify =
-            MergeStep::Verify { task: id("a"), commit: oid("m"), tree: oid(&tree), command: "check".to_owned() };
-        assert_eq!(story.state.next_merge_after(&prepared), Some(verify.clone()));
+        let prepared = Event::MergePrepared {
+            task: id("a"),
+            commit: oid("m"),
+            tree: oid(&tree),
+        };
+        let verify = MergeStep::Verify {
+            task: id("a"),
+            commit: oid("m"),
+            tree: oid(&tree),
+            command: "check".to_owned(),
+        };
+        assert_eq!(
+            story.state.next_merge_after(&prepared),
+            Some(verify.clone())
+        );
         story.tell(prepared);
         assert_eq!(story.state.next_merge(), Some(verify));
         story.tell(verified("a", VerifyScope::Run, &tree, false));
-        let (task, cause, evidence, onto) = (id("a"), ReturnCause::RunCheck, evidence(), oid("base"));
+        let (task, cause, evidence, onto) =
+            (id("a"), ReturnCause::RunCheck, evidence(), oid("base"));
         if round == 0 {
-            assert_eq!(story.state.next_merge(), Some(MergeStep::Return { task, cause, onto, evidence }));
+            assert_eq!(
+                story.state.next_merge(),
+                Some(MergeStep::Return {
+                    task,
+                    cause,
+                    onto,
+                    evidence
+                })
+            );
             story.tell(returned("a", ReturnCause::RunCheck));
         } else {
             assert_eq!(
                 story.state.next_merge(),
-                Some(MergeStep::GiveUp { task, cause, end: GivenUp::Conflicted, evidence })
+                Some(MergeStep::GiveUp {
+                    task,
+                    cause,
+                    end: GivenUp::Conflicted,
+                    evidence
+                })
             );
         }
     }
@@ -259,7 +459,10 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
 
 #[test]
 fn a_tree_that_was_checked_is_not_checked_again() {
-    let settings = RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
+    let settings = RunSettings {
+        verify: Some("check".to_owned()),
+        ..RunSettings::default()
+    };
     let mut story = Story::of(settings, vec![task("a", &[])]);
     story.commit("a", "a1");
     story.tell(verified("a", VerifyScope::Run, "merged tree", true));
@@ -269,10 +472,15 @@ fn a_tree_that_was_checked_is_not_checked_again() {
 
 #[test]
 fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
-    let settings = || RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
+    let settings = || RunSettings {
+        verify: Some("check".to_owned()),
+        ..RunSettings::default()
+    };
     for (passed, expected) in [(true, Verify::Passed), (false, Verify::Failed)] {
         let mut story = Story::of(settings(), vec![task("a", &[]), task("b", &[])]);
-        story.commit("b", "b1").tell(verified("b", VerifyScope::Run, "same tree", passed));
+        story
+            .commit("b", "b1")
+            .tell(verified("b", VerifyScope::Run, "same tree", passed));
         story.commit("a", "a1");
         let merge = |task: &str| Event::MergeStarted {
             task: id(task),
@@ -282,99 +490,211 @@ fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
         };
         assert_eq!(story.state.task(&id("a")).unwrap().verify(), Verify::None);
         story.tell(merge("a"));
-        story.tell(Event::MergePrepared { task: id("a"), commit: oid("m1"), tree: oid("same tree") });
+        story.tell(Event::MergePrepared {
+            task: id("a"),
+            commit: oid("m1"),
+            tree: oid("same tree"),
+        });
         assert_eq!(story.state.task(&id("a")).unwrap().verify(), expected);
     }
 }
 
 #[test]
 fn a_tree_that_was_red_when_merged_stays_red_where_its_author_leaves_it_so() {
-    let settings = RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
-    let mut story = Story::of(settings, vec![Task { verify: Some("own".to_owned()), ..task("a", &[]) }]);
-    let seen = |story: &Story| story.state.task(&id("a")).map(|record| (record.state(), record.verify())).unwrap();
-    story.commit("a", "a1").tell(verified("a", VerifyScope::Task, "tree of a1", true));
-    story.tell(verified("a", VerifyScope::Run, "tree of a1", false)).tell(returned("a", ReturnCause::RunCheck));
+    let settings = RunSettings {
+        verify: Some("check".to_owned()),
+        ..RunSettings::default()
+    };
+    let mut story = Story::of(
+        settings,
+        vec![Task {
+            verify: Some("own".to_owned()),
+            ..task("a", &[])
+        }],
+    );
+    let seen = |story: &Story| {
+        story
+            .state
+            .task(&id("a"))
+            .map(|record| (record.state(), record.verify()))
+            .unwrap()
+    };
+    story
+        .commit("a", "a1")
+        .tell(verified("a", VerifyScope::Task, "tree of a1", true));
+    story
+        .tell(verified("a", VerifyScope::Run, "tree of a1", false))
+        .tell(returned("a", ReturnCause::RunCheck));
     story.commit("a", "a1");
     assert_eq!(seen(&story), (TaskState::Committed, Verify::Failed));
     story.tell(verified("a", VerifyScope::Task, "tree of a1", true));
     assert_eq!(seen(&story), (TaskState::Verified, Verify::Failed));
-    story.tell(returned("a", ReturnCause::RunCheck)).commit("a", "a2");
+    story
+        .tell(returned("a", ReturnCause::RunCheck))
+        .commit("a", "a2");
     assert_eq!(seen(&story), (TaskState::Committed, Verify::None));
 }
 
 #[test]
 fn a_rejected_merge_marks_what_was_built_on_it() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"]), task("c", &[])]);
+    let mut story = Story::of(
+        RunSettings::default(),
+        vec![task("a", &[]), task("b", &["a"]), task("c", &[])],
+    );
     story.commit("a", "a1").merge("a", "m1");
     story.commit("b", "b1").merge("b", "m2");
     story.commit("c", "c1").merge("c", "m3");
     story.tell(returned("a", ReturnCause::Rejected));
-    let stale: Vec<bool> = story.state.tasks().map(|record| record.is_stale()).collect();
+    let stale: Vec<bool> = story
+        .state
+        .tasks()
+        .map(|record| record.is_stale())
+        .collect();
     assert_eq!(stale, [false, true, false]);
 }
 
 #[test]
 fn review_waits_for_an_approval_of_that_very_tree() {
-    let settings = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
+    let settings = RunSettings {
+        merge: MergeMode::Review,
+        ..RunSettings::default()
+    };
     let mut story = Story::of(settings, vec![task("a", &[])]);
     story.commit("a", "a1");
     assert_eq!(story.state.next_merge(), None);
-    assert_eq!(story.state.due_facts(), [Event::ReviewRequested { task: id("a") }]);
+    assert_eq!(
+        story.state.due_facts(),
+        [Event::ReviewRequested { task: id("a") }]
+    );
     story.tell(Event::ReviewRequested { task: id("a") });
     assert_eq!(outcome(&story.state), Some((RunStatus::NeedsHuman, 3)));
-    story.tell(Event::ReviewApproved { task: id("a"), tree: oid("another tree") });
+    story.tell(Event::ReviewApproved {
+        task: id("a"),
+        tree: oid("another tree"),
+    });
     assert_eq!(story.state.next_merge(), None);
-    assert_eq!(story.state.due_facts(), [Event::ReviewRequested { task: id("a") }]);
-    story.tell(Event::ReviewApproved { task: id("a"), tree: oid("tree of a1") });
-    assert!(matches!(story.state.next_merge(), Some(MergeStep::Merge { .. })));
+    assert_eq!(
+        story.state.due_facts(),
+        [Event::ReviewRequested { task: id("a") }]
+    );
+    story.tell(Event::ReviewApproved {
+        task: id("a"),
+        tree: oid("tree of a1"),
+    });
+    assert!(matches!(
+        story.state.next_merge(),
+        Some(MergeStep::Merge { .. })
+    ));
 }
 
 #[test]
 fn a_command_that_comes_back_is_run_again_from_the_tip() {
-    let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
+    let command = Task {
+        work: Work::Run("make".to_owned()),
+        ..task("a", &[])
+    };
     let mut story = Story::of(RunSettings::default(), vec![command]);
     story.commit("a", "a1");
     story.tell(returned("a", ReturnCause::Conflict));
     let record = story.state.task(&id("a")).unwrap();
-    assert_eq!((record.state(), record.rounds(), record.onto().cloned()), (TaskState::Ready, 1, None));
+    assert_eq!(
+        (record.state(), record.rounds(), record.onto().cloned()),
+        (TaskState::Ready, 1, None)
+    );
 }
 
 #[test]
 fn messages_are_counted_and_mailboxes_are_bounded() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
     let envelope = |sequence| Envelope::note(sequence, Sender::Agent(id("a")), "b", "hello");
-    let refused = |story: &Story, to| story.state.decide(&Request::message(to, "one more")).unwrap_err().to_string();
-    assert!(story.try_tell(Event::MessageSent { envelope: envelope(2) }).is_err());
+    let refused = |story: &Story, to| {
+        story
+            .state
+            .decide(&Request::message(to, "one more"))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(
+        story
+            .try_tell(Event::MessageSent {
+                envelope: envelope(2)
+            })
+            .is_err()
+    );
     for sequence in 1..=MAILBOX_CAPACITY as u64 {
-        story.tell(Event::MessageSent { envelope: envelope(sequence) });
+        story.tell(Event::MessageSent {
+            envelope: envelope(sequence),
+        });
     }
     let full = refused(&story, "b");
-    assert_eq!(full, "the mailbox of agent 'b' is full (64 messages); wait until it has read some");
+    assert_eq!(
+        full,
+        "the mailbox of agent 'b' is full (64 messages); wait until it has read some"
+    );
     let unknown = refused(&story, "z");
-    assert_eq!(unknown, "there is no agent 'z' in this run; the agents are: a, b");
-    let delivered =
-        || Event::MessageDelivered { from: Sender::Agent(id("a")), to: id("b"), sequence: 1, expired: false };
+    assert_eq!(
+        unknown,
+        "there is no agent 'z' in this run; the agents are: a, b"
+    );
+    let delivered = || Event::MessageDelivered {
+        from: Sender::Agent(id("a")),
+        to: id("b"),
+        sequence: 1,
+        expired: false,
+    };
     story.tell(delivered());
     assert!(story.try_tell(delivered()).is_err());
-    assert!(story.state.decide(&Request::message("b", "one more")).is_ok());
+    assert!(
+        story
+            .state
+            .decide(&Request::message("b", "one more"))
+            .is_ok()
+    );
 }
 
 #[test]
 fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
     let (from, to) = (Sender::User, id("a"));
-    story.tell(Event::MessageSent { envelope: Envelope::note(1, from.clone(), to.clone(), "wait") });
-    let committed =
-        || Event::TaskCommitted { task: id("a"), commit: oid("a1"), tree: oid("tree of a1"), summary: String::new() };
-    let report = Event::TaskMerged { task: id("a"), commit: None, target: None, summary: None };
+    story.tell(Event::MessageSent {
+        envelope: Envelope::note(1, from.clone(), to.clone(), "wait"),
+    });
+    let committed = || Event::TaskCommitted {
+        task: id("a"),
+        commit: oid("a1"),
+        tree: oid("tree of a1"),
+        summary: String::new(),
+    };
+    let report = Event::TaskMerged {
+        task: id("a"),
+        commit: None,
+        target: None,
+        summary: None,
+    };
     for handed_over in [committed(), report] {
         let refused = story.try_tell(handed_over).unwrap_err().reason;
-        assert_eq!(refused.to_string(), "task a: a message waits for its agent, which has to read it first");
+        assert_eq!(
+            refused.to_string(),
+            "task a: a message waits for its agent, which has to read it first"
+        );
     }
-    story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false }).tell(committed());
+    story
+        .tell(Event::MessageDelivered {
+            from,
+            to,
+            sequence: 1,
+            expired: false,
+        })
+        .tell(committed());
     assert_eq!(
-        story.state.decide(&Request::message("a", "too late")).unwrap_err().to_string(),
+        story
+            .state
+            .decide(&Request::message("a", "too late"))
+            .unwrap_err()
+            .to_string(),
         "agent 'a' is verified and reads no more messages"
     );
 }
@@ -383,9 +703,18 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
 fn impossible_facts_are_refused_and_say_why() {
     let fresh = || Story::of(RunSettings::default(), vec![task("a", &[])]);
     let table: [(Event, &str); 7] = [
-        (snapshot("a", "a1"), "run r-abcdef: fact 3 (snapshot.taken) is impossible: task a: it is pending"),
-        (spawned("a", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: task a: it is pending"),
-        (spawned("z", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: there is no task z"),
+        (
+            snapshot("a", "a1"),
+            "run r-abcdef: fact 3 (snapshot.taken) is impossible: task a: it is pending",
+        ),
+        (
+            spawned("a", 1),
+            "run r-abcdef: fact 3 (agent.spawned) is impossible: task a: it is pending",
+        ),
+        (
+            spawned("z", 1),
+            "run r-abcdef: fact 3 (agent.spawned) is impossible: there is no task z",
+        ),
         (
             Event::planned(task("a", &[])),
             "run r-abcdef: fact 3 (task.added) is impossible: it would add a second task `a`",
@@ -395,7 +724,10 @@ fn impossible_facts_are_refused_and_say_why() {
             "run r-abcdef: fact 3 (task.added) is impossible: it would order tasks that depend on each other: b → b",
         ),
         (
-            Event::MergeConflicted { task: id("a"), files: Vec::new() },
+            Event::MergeConflicted {
+                task: id("a"),
+                files: Vec::new(),
+            },
             "run r-abcdef: fact 3 (merge.conflicted) is impossible: no merge of a is in progress",
         ),
         (
@@ -413,8 +745,13 @@ fn impossible_facts_are_refused_and_say_why() {
     for (event, expected) in table {
         assert_eq!(fresh().try_tell(event).unwrap_err().to_string(), expected);
     }
-    let gap = fresh().state.apply(&recorded(9, Event::TaskReady { task: id("a") }));
-    assert_eq!(gap.unwrap_err().to_string(), "run r-abcdef: fact 9 (task.ready) is impossible: fact 2 is the newest");
+    let gap = fresh()
+        .state
+        .apply(&recorded(9, Event::TaskReady { task: id("a") }));
+    assert_eq!(
+        gap.unwrap_err().to_string(),
+        "run r-abcdef: fact 9 (task.ready) is impossible: fact 2 is the newest"
+    );
 }
 
 #[test]
@@ -422,8 +759,16 @@ fn a_task_that_failed_before_its_first_attempt_can_only_be_tried_again() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
     let cause = FailureCause::Internal;
     story.tell(Event::TaskReady { task: id("a") });
-    story.tell(Event::TaskFailed { task: id("a"), cause, message: String::new() });
-    assert!(story.try_tell(returned("a", ReturnCause::TaskCheck)).is_err());
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause,
+        message: String::new(),
+    });
+    assert!(
+        story
+            .try_tell(returned("a", ReturnCause::TaskCheck))
+            .is_err()
+    );
     story.tell(returned("a", ReturnCause::Retried));
     assert_eq!(story.states(), [("a".to_owned(), TaskState::Ready)]);
 }
@@ -432,17 +777,30 @@ fn a_task_that_failed_before_its_first_attempt_can_only_be_tried_again() {
 fn exit_codes_win_in_the_order_of_the_contract() {
     let failed = |cause| {
         move |story: &mut Story, task: &str| {
-            story.tell(Event::TaskReady { task: id(task) }).tell(spawned(task, 1));
-            story.tell(Event::TaskFailed { task: id(task), cause, message: String::new() });
+            story
+                .tell(Event::TaskReady { task: id(task) })
+                .tell(spawned(task, 1));
+            story.tell(Event::TaskFailed {
+                task: id(task),
+                cause,
+                message: String::new(),
+            });
         }
     };
     let conflicted = |story: &mut Story, task: &str| {
         story.commit(task, "c");
-        story.tell(Event::TaskConflicted { task: id(task), cause: ReturnCause::Conflict, message: String::new() });
+        story.tell(Event::TaskConflicted {
+            task: id(task),
+            cause: ReturnCause::Conflict,
+            message: String::new(),
+        });
     };
     type Ending<'a> = &'a dyn Fn(&mut Story, &str);
-    let (check, turns, denied) =
-        (failed(FailureCause::Check), failed(FailureCause::Turns), failed(FailureCause::Denied));
+    let (check, turns, denied) = (
+        failed(FailureCause::Check),
+        failed(FailureCause::Turns),
+        failed(FailureCause::Denied),
+    );
     let table: [(Ending<'_>, Ending<'_>, (RunStatus, u8)); 4] = [
         (&conflicted, &check, (RunStatus::Failed, 1)),
         (&check, &turns, (RunStatus::Limit, 4)),
@@ -460,18 +818,47 @@ fn exit_codes_win_in_the_order_of_the_contract() {
 #[test]
 fn a_task_that_has_ended_holds_no_tokens_back() {
     let ends: [fn() -> Event; 3] = [
-        || Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None },
-        || Event::TaskFailed { task: id("a"), cause: FailureCause::Panicked, message: String::new() },
-        || Event::TaskCancelled { task: id("a"), message: String::new() },
+        || Event::RunResumed {
+            pid: 1,
+            timeout_ms: None,
+            budget_tokens: None,
+            budget_micro_usd: None,
+        },
+        || Event::TaskFailed {
+            task: id("a"),
+            cause: FailureCause::Panicked,
+            message: String::new(),
+        },
+        || Event::TaskCancelled {
+            task: id("a"),
+            message: String::new(),
+        },
     ];
     for end in ends {
-        let settings = RunSettings { budget_tokens: Some(10_000), ..RunSettings::default() };
+        let settings = RunSettings {
+            budget_tokens: Some(10_000),
+            ..RunSettings::default()
+        };
         let mut story = Story::of(settings, vec![task("a", &[]), task("b", &[])]);
-        story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+        story
+            .tell(Event::TaskReady { task: id("a") })
+            .tell(spawned("a", 1));
         let (request, model, reserved_micro_usd) = ("request".into(), "script:x".to_owned(), None);
         let (task, reserved_tokens) = (id("a"), 8_000);
-        let parts = orchestrate_core::RequestParts::anew(("system".into(), "tools".into()), Vec::new(), 100);
-        story.tell(Event::ModelRequested { task, turn: 1, model, request, parts, reserved_tokens, reserved_micro_usd });
+        let parts = orchestrate_core::RequestParts::anew(
+            ("system".into(), "tools".into()),
+            Vec::new(),
+            100,
+        );
+        story.tell(Event::ModelRequested {
+            task,
+            turn: 1,
+            model,
+            request,
+            parts,
+            reserved_tokens,
+            reserved_micro_usd,
+        });
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Waits);
         story.tell(end());
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Fits);
@@ -487,14 +874,22 @@ fn only_what_is_up_for_merging_is_merged() {
         candidate: oid(candidate),
     };
     type Step<'a> = &'a dyn Fn(&mut Story) -> &mut Story;
-    let (rejected, cancelled): (Step<'_>, Step<'_>) =
-        (&|story| story.tell(returned("a", ReturnCause::Rejected)), &|story| {
-            story.tell(Event::TaskCancelled { task: id("a"), message: String::new() })
-        });
+    let (rejected, cancelled): (Step<'_>, Step<'_>) = (
+        &|story| story.tell(returned("a", ReturnCause::Rejected)),
+        &|story| {
+            story.tell(Event::TaskCancelled {
+                task: id("a"),
+                message: String::new(),
+            })
+        },
+    );
     for meanwhile in [rejected, cancelled] {
         let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
         story.commit("a", "a1");
-        assert!(matches!(story.state.next_merge(), Some(MergeStep::Merge { .. })));
+        assert!(matches!(
+            story.state.next_merge(),
+            Some(MergeStep::Merge { .. })
+        ));
         meanwhile(&mut story);
         assert!(story.try_tell(started("a1")).is_err());
         assert_eq!(story.state.next_merge(), None);
@@ -517,46 +912,83 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
         rule: "ask".to_owned(),
     };
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(asked);
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1))
+        .tell(asked);
     assert_eq!(story.state.open_approvals().count(), 1);
-    story.tell(Event::TaskCancelled { task: id("a"), message: String::new() });
+    story.tell(Event::TaskCancelled {
+        task: id("a"),
+        message: String::new(),
+    });
     assert_eq!(story.state.open_approvals().count(), 0);
-    story.tell(Event::ApprovalDecided { call: "hash".into(), allowed: true, message: None, by: None });
+    story.tell(Event::ApprovalDecided {
+        call: "hash".into(),
+        allowed: true,
+        message: None,
+        by: None,
+    });
     assert_eq!(story.states(), [("a".to_owned(), TaskState::Cancelled)]);
 }
 
 fn snapshot(task: &str, commit: &str) -> Event {
     let tree = oid(&format!("tree of {commit}"));
     let (left_out, aside) = (Vec::new(), LeftAside::default());
-    Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true, left_out, aside }
+    Event::SnapshotTaken {
+        task: id(task),
+        number: 1,
+        commit: oid(commit),
+        tree,
+        on_branch: true,
+        left_out,
+        aside,
+    }
 }
 
 /// A return because of a conflict with the integration branch.
 fn conflicted(onto: Option<&str>) -> Event {
-    Event::TaskReturned { task: id("a"), cause: ReturnCause::Conflict, text: "text".into(), onto: onto.map(oid) }
+    Event::TaskReturned {
+        task: id("a"),
+        cause: ReturnCause::Conflict,
+        text: "text".into(),
+        onto: onto.map(oid),
+    }
 }
 
 #[test]
 fn a_repair_is_known_until_it_is_handed_over() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1"));
-    let prepared = |onto: Option<&str>| Event::WorktreePrepared { task: id("a"), onto: onto.map(oid) };
-    story.tell(prepared(None)).commit("a", "a1").tell(conflicted(Some("m1")));
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1))
+        .tell(snapshot("a", "a1"));
+    let prepared = |onto: Option<&str>| Event::WorktreePrepared {
+        task: id("a"),
+        onto: onto.map(oid),
+    };
+    story
+        .tell(prepared(None))
+        .commit("a", "a1")
+        .tell(conflicted(Some("m1")));
     story.tell(prepared(Some("m1")));
     let repair = |story: &Story| {
         let record = story.state.task(&id("a")).unwrap();
-        let sides = record.repair().map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
+        let sides = record
+            .repair()
+            .map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
         (record.onto().cloned(), sides, record.owed_merge().is_some())
     };
     let sides = || Some(("m1".to_owned(), "a1".to_owned()));
-    // Left markers are returned without another merge: the repair continues and still has both parents.
+    // Left markers are returned without another merge: the repair continues and still has both
+    // parents.
     story.tell(conflicted(None));
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), false));
     // A recreated worktree has to be merged into again.
     story.tell(Event::WorktreeLost { task: id("a") });
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), true));
     story.tell(prepared(None)).tell(prepared(Some("m1")));
-    // A commit of the agent's own takes the second parent; where to look for markers is still known.
+    // A commit of the agent's own takes the second parent; where to look for markers is still
+    // known.
     story.tell(snapshot("a", "a2"));
     assert_eq!(repair(&story), (None, sides(), false));
     story.commit("a", "a2");
@@ -566,30 +998,61 @@ fn a_repair_is_known_until_it_is_handed_over() {
 #[test]
 fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1")).commit("a", "a1");
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1))
+        .tell(snapshot("a", "a1"))
+        .commit("a", "a1");
     let told = |story: &mut Story, event: Event| {
         let record = story.tell(event).state.task(&id("a")).unwrap();
         (record.rejection_stands(), record.deletions_told())
     };
-    assert_eq!(told(&mut story, returned("a", ReturnCause::Rejected)), (true, false));
+    assert_eq!(
+        told(&mut story, returned("a", ReturnCause::Rejected)),
+        (true, false)
+    );
     story.tell(spawned("a", 2));
-    assert_eq!(told(&mut story, returned("a", ReturnCause::Deletions)), (true, true));
-    assert_eq!(told(&mut story, returned("a", ReturnCause::Unstorable)), (true, true));
+    assert_eq!(
+        told(&mut story, returned("a", ReturnCause::Deletions)),
+        (true, true)
+    );
+    assert_eq!(
+        told(&mut story, returned("a", ReturnCause::Unstorable)),
+        (true, true)
+    );
     // The confirmed deletions are stored now: further ones need another confirmation.
     assert_eq!(told(&mut story, snapshot("a", "a2")), (true, false));
     story.commit("a", "a2");
-    assert_eq!(told(&mut story, returned("a", ReturnCause::TaskCheck)), (false, false));
+    assert_eq!(
+        told(&mut story, returned("a", ReturnCause::TaskCheck)),
+        (false, false)
+    );
     story.tell(returned("a", ReturnCause::Deletions));
-    assert_eq!(told(&mut story, returned("a", ReturnCause::Retried)), (false, false));
+    assert_eq!(
+        told(&mut story, returned("a", ReturnCause::Retried)),
+        (false, false)
+    );
 }
 
 #[test]
 fn a_rejection_stands_through_other_attempts_until_other_work_is_handed_over() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1")).commit("a", "a1");
-    story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
-    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: String::new() });
-    story.tell(returned("a", ReturnCause::Retried)).tell(spawned("a", 3));
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1))
+        .tell(snapshot("a", "a1"))
+        .commit("a", "a1");
+    story
+        .tell(returned("a", ReturnCause::Rejected))
+        .tell(spawned("a", 2));
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::Check,
+        message: String::new(),
+    });
+    story
+        .tell(returned("a", ReturnCause::Retried))
+        .tell(spawned("a", 3));
     assert!(story.state.task(&id("a")).unwrap().rejection_stands());
     story.tell(snapshot("a", "a2")).commit("a", "a2");
     assert!(!story.state.task(&id("a")).unwrap().rejection_stands());
@@ -597,17 +1060,32 @@ fn a_rejection_stands_through_other_attempts_until_other_work_is_handed_over() {
 
 #[test]
 fn a_rejection_that_changed_nothing_may_be_taken_back() {
-    let failed = |cause| Event::TaskFailed { task: id("a"), cause, message: String::new() };
-    let approved = || Event::ReviewApproved { task: id("a"), tree: oid("tree of a1") };
+    let failed = |cause| Event::TaskFailed {
+        task: id("a"),
+        cause,
+        message: String::new(),
+    };
+    let approved = || Event::ReviewApproved {
+        task: id("a"),
+        tree: oid("tree of a1"),
+    };
     let rejected = |then: &[Event]| {
         let plan = vec![task("a", &[]), task("b", &["a"])];
-        let mut story = Story::of(RunSettings { merge: MergeMode::Review, ..RunSettings::default() }, plan);
+        let mut story = Story::of(
+            RunSettings {
+                merge: MergeMode::Review,
+                ..RunSettings::default()
+            },
+            plan,
+        );
         story
             .tell(Event::TaskReady { task: id("a") })
             .tell(spawned("a", 1))
             .tell(snapshot("a", "a1"))
             .commit("a", "a1");
-        story.tell(Event::ReviewRequested { task: id("a") }).tell(returned("a", ReturnCause::Rejected));
+        story
+            .tell(Event::ReviewRequested { task: id("a") })
+            .tell(returned("a", ReturnCause::Rejected));
         story.tell(spawned("a", 2));
         then.iter().for_each(|event| {
             story.tell(event.clone());
@@ -615,14 +1093,22 @@ fn a_rejection_that_changed_nothing_may_be_taken_back() {
         story
     };
     let mut story = rejected(&[failed(FailureCause::NoChanges)]);
-    story.tell(Event::TaskSkipped { task: id("b"), because: id("a") }).tell(approved());
+    story
+        .tell(Event::TaskSkipped {
+            task: id("b"),
+            because: id("a"),
+        })
+        .tell(approved());
     let states = ["a", "b"].map(|task| story.state.task(&id(task)).unwrap().state());
     assert_eq!(
         (states, story.state.task(&id("a")).unwrap().error()),
         ([TaskState::Verified, TaskState::Pending], None)
     );
     // Later work, finished or not, is another matter.
-    for then in [vec![failed(FailureCause::Turns)], vec![snapshot("a", "a2"), failed(FailureCause::NoChanges)]] {
+    for then in [
+        vec![failed(FailureCause::Turns)],
+        vec![snapshot("a", "a2"), failed(FailureCause::NoChanges)],
+    ] {
         let refused = rejected(&then).try_tell(approved()).unwrap_err().reason;
         assert_eq!(refused.to_string(), "task a: it is failed");
     }
@@ -630,27 +1116,66 @@ fn a_rejection_that_changed_nothing_may_be_taken_back() {
 
 #[test]
 fn each_attempt_of_a_command_begins_anew() {
-    let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
+    let command = Task {
+        work: Work::Run("make".to_owned()),
+        ..task("a", &[])
+    };
     let mut story = Story::of(RunSettings::default(), vec![command]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    story.tell(Event::WorktreePrepared { task: id("a"), onto: None }).tell(snapshot("a", "a1")).commit("a", "a1");
-    story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
+    story
+        .tell(Event::WorktreePrepared {
+            task: id("a"),
+            onto: None,
+        })
+        .tell(snapshot("a", "a1"))
+        .commit("a", "a1");
+    story
+        .tell(returned("a", ReturnCause::Rejected))
+        .tell(spawned("a", 2));
     let record = story.state.task(&id("a")).unwrap();
-    assert_eq!((record.tip().cloned(), record.is_prepared()), (Some(oid("base")), false));
+    assert_eq!(
+        (record.tip().cloned(), record.is_prepared()),
+        (Some(oid("base")), false)
+    );
     // The very same commit, since it was created within the same second.
-    let failed = Event::TaskFailed { task: id("a"), cause: FailureCause::NoChanges, message: String::new() };
+    let failed = Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::NoChanges,
+        message: String::new(),
+    };
     story.tell(snapshot("a", "a1")).tell(failed);
-    assert!(!story.state.task(&id("a")).unwrap().may_take_rejection_back());
+    assert!(
+        !story
+            .state
+            .task(&id("a"))
+            .unwrap()
+            .may_take_rejection_back()
+    );
 }
 
 #[test]
 fn a_cleaned_worktree_is_set_up_again() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    story.tell(Event::WorktreePrepared { task: id("a"), onto: None });
-    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: String::new() });
-    story.tell(Event::RunCleaned { tasks: vec![id("a")] });
-    story.tell(returned("a", ReturnCause::Retried)).tell(spawned("a", 2));
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1));
+    story.tell(Event::WorktreePrepared {
+        task: id("a"),
+        onto: None,
+    });
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::Check,
+        message: String::new(),
+    });
+    story.tell(Event::RunCleaned {
+        tasks: vec![id("a")],
+    });
+    story
+        .tell(returned("a", ReturnCause::Retried))
+        .tell(spawned("a", 2));
     assert!(!story.state.task(&id("a")).unwrap().is_prepared());
 }
 
@@ -659,8 +1184,15 @@ fn a_new_attempt_has_no_open_calls() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
     let json = serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": "c", "tool": "t",
         "arguments": null, "rule": ""});
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(serde_json::from_value(json).unwrap());
-    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Worktree, message: String::new() });
+    story
+        .tell(Event::TaskReady { task: id("a") })
+        .tell(spawned("a", 1))
+        .tell(serde_json::from_value(json).unwrap());
+    story.tell(Event::TaskFailed {
+        task: id("a"),
+        cause: FailureCause::Worktree,
+        message: String::new(),
+    });
     story.tell(returned("a", ReturnCause::Retried));
     assert!(story.state.task(&id("a")).unwrap().open_calls().is_empty());
 }
@@ -675,13 +1207,24 @@ fn a_run_whose_task_never_started_has_not_succeeded() {
 fn time_in_which_nobody_works_is_not_counted() {
     let mut story = Story::of(RunSettings::default(), Vec::new());
     let mut tell = |ts_ms: u64, event: Event| {
-        let fact = Recorded { ts_ms, ..recorded(story.state.seq + 1, event) };
+        let fact = Recorded {
+            ts_ms,
+            ..recorded(story.state.seq + 1, event)
+        };
         story.state.apply(&fact).unwrap();
         story.state.worked_ms()
     };
-    let resumed = |pid| Event::RunResumed { pid, timeout_ms: None, budget_tokens: None, budget_micro_usd: None };
+    let resumed = |pid| Event::RunResumed {
+        pid,
+        timeout_ms: None,
+        budget_tokens: None,
+        budget_micro_usd: None,
+    };
     let start = tell(10_000, resumed(1));
-    let finished = Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 };
+    let finished = Event::RunFinished {
+        status: RunStatus::Interrupted,
+        exit_code: 130,
+    };
     let times = [
         tell(12_000, finished.clone()) - start,
         tell(90_000, resumed(2)) - start,

@@ -1,22 +1,35 @@
-//! What a run spends: reserved before each request, settled with its cost, and limited by the run's budget of money.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+//! What a run spends: reserved before each request, settled with its cost, and limited by the run's
+//! budget of money.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::{
-    Action, Allowance, BlobId, Oid, Recorded, RequestHash, RequestParts, RequestRefused, RunSettings, RunState,
-    StopReason, Task, TaskId, Usage,
+    Action, Allowance, BlobId, Oid, Recorded, RequestHash, RequestParts, RequestRefused,
+    RunSettings, RunState, StopReason, Task, TaskId, Usage,
 };
 
-/// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250` (is settled),
-/// `a=?` (is settled, the price is not known), `a~50` (is cut off), `a!` (fails for the cost), `*` (is resumed with
-/// 5,000 micro-dollars), `a/600` (reserves for a search), `a:250` (a search is settled).
+/// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250`
+/// (is settled), `a=?` (is settled, the price is not known), `a~50` (is cut off), `a!` (fails for
+/// the cost), `*` (is resumed with 5,000 micro-dollars), `a/600` (reserves for a search), `a:250`
+/// (a search is settled).
 fn after(story: &str) -> RunState {
-    told(RunSettings { budget_micro_usd: Some(1_000), ..RunSettings::default() }, ["a", "b"], story)
+    told(
+        RunSettings {
+            budget_micro_usd: Some(1_000),
+            ..RunSettings::default()
+        },
+        ["a", "b"],
+        story,
+    )
 }
 
 /// Returns the state after such a story of agents with these ids under these settings.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
     let started = Event::RunStarted {
         plan: None,
@@ -28,11 +41,23 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
     };
     let mut events = vec![started];
     for task in agents.map(TaskId::from) {
-        events.push(Event::planned(Task { id: task.clone(), ..Task::default() }));
+        events.push(Event::planned(Task {
+            id: task.clone(),
+            ..Task::default()
+        }));
         events.push(Event::TaskReady { task: task.clone() });
         let (branch, base) = (format!("orchestrate/r-abcdef/{task}"), Oid::from("base"));
         let (agent, model) = (Some("implementer".to_owned()), Some("m".to_owned()));
-        events.push(Event::AgentSpawned { task, attempt: 1, agent, model, branch, base, spec: None, sends: None });
+        events.push(Event::AgentSpawned {
+            task,
+            attempt: 1,
+            agent,
+            model,
+            branch,
+            base,
+            spec: None,
+            sends: None,
+        });
     }
     for word in story.split_whitespace() {
         let (task, rest) = word.split_at(1);
@@ -44,7 +69,11 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
                 turn: 1,
                 model: "m".to_owned(),
                 request: RequestHash::from("request"),
-                parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100),
+                parts: RequestParts::anew(
+                    ("system".into(), "tools".into()),
+                    vec!["message".into()],
+                    100,
+                ),
                 reserved_tokens: 10,
                 reserved_micro_usd: amount,
             },
@@ -68,19 +97,46 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
                 task,
                 turn: 1,
                 call_id: "c".into(),
-                usage: Usage { input_tokens: 7, ..Usage::default() },
+                usage: Usage {
+                    input_tokens: 7,
+                    ..Usage::default()
+                },
                 micro_usd: amount,
                 searches: 1,
                 error: None,
             }),
-            Some("~") => Event::ModelCut { task, turn: 1, tokens: 10, micro_usd: amount },
-            Some("?") => Event::BudgetWaited { task, turn: 1, tokens: 10, micro_usd: amount },
-            Some("!") => Event::TaskFailed { task, cause: FailureCause::Cost, message: String::new() },
-            _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: Some(5_000) },
+            Some("~") => Event::ModelCut {
+                task,
+                turn: 1,
+                tokens: 10,
+                micro_usd: amount,
+            },
+            Some("?") => Event::BudgetWaited {
+                task,
+                turn: 1,
+                tokens: 10,
+                micro_usd: amount,
+            },
+            Some("!") => Event::TaskFailed {
+                task,
+                cause: FailureCause::Cost,
+                message: String::new(),
+            },
+            _ => Event::RunResumed {
+                pid: 1,
+                timeout_ms: None,
+                budget_tokens: None,
+                budget_micro_usd: Some(5_000),
+            },
         });
     }
-    let recorded =
-        |(event, seq): (Event, u64)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event };
+    let recorded = |(event, seq): (Event, u64)| Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq,
+        v: VERSION,
+        event,
+    };
     let facts: Vec<Recorded> = events.into_iter().zip(1..).map(recorded).collect();
     RunState::replay(&facts).unwrap().unwrap()
 }
@@ -111,7 +167,10 @@ fn a_request_is_sent_only_if_the_money_covers_it() {
         ("a/600 a~600 a:250", 401, "refused"),
     ];
     for (story, micro_usd, expected) in table {
-        let amount = Amount { tokens: 10, micro_usd: Some(micro_usd) };
+        let amount = Amount {
+            tokens: 10,
+            micro_usd: Some(micro_usd),
+        };
         let found = match after(story).ask_budgets(&"b".into(), amount) {
             Reservation::Fits => "fits",
             Reservation::Waits => "waits",
@@ -119,7 +178,13 @@ fn a_request_is_sent_only_if_the_money_covers_it() {
         };
         assert_eq!(found, expected, "{story}: {micro_usd}");
     }
-    assert_eq!(after("a+600 b?500").waiting_for(&"b".into()), Some(Amount { tokens: 10, micro_usd: Some(500) }));
+    assert_eq!(
+        after("a+600 b?500").waiting_for(&"b".into()),
+        Some(Amount {
+            tokens: 10,
+            micro_usd: Some(500)
+        })
+    );
 }
 
 #[test]
@@ -137,10 +202,15 @@ fn the_cost_of_a_run_is_that_of_its_requests_and_unknown_if_one_is() {
 #[test]
 fn a_request_whose_end_nobody_saw_counts_as_its_maximum() {
     let cuts = |story: &str| {
-        let cut = after(story).cut_requests().into_iter().map(|event| match event {
-            Event::ModelCut { task, micro_usd, .. } => format!("{task}~{}", micro_usd.map_or(-1, u64::cast_signed)),
-            other => format!("{other:?}"),
-        });
+        let cut = after(story)
+            .cut_requests()
+            .into_iter()
+            .map(|event| match event {
+                Event::ModelCut {
+                    task, micro_usd, ..
+                } => format!("{task}~{}", micro_usd.map_or(-1, u64::cast_signed)),
+                other => format!("{other:?}"),
+            });
         cut.collect::<Vec<_>>().join(" ")
     };
     let table = [
@@ -157,20 +227,40 @@ fn a_request_whose_end_nobody_saw_counts_as_its_maximum() {
     for (story, expected) in table {
         assert_eq!(cuts(story), expected, "{story}");
     }
-    assert_eq!(after("a+600 * a~600 a+20 a=10").cost().micro_usd(), Some(610));
-    assert_eq!(after("a=1 a/600 * a~600 a/20 a:10 a:10").cost().micro_usd(), Some(611));
-    assert_eq!(after("a/20 a:10 a/20 a~20 a:10").task(&"a".into()).unwrap().usage().input_tokens, 7);
+    assert_eq!(
+        after("a+600 * a~600 a+20 a=10").cost().micro_usd(),
+        Some(610)
+    );
+    assert_eq!(
+        after("a=1 a/600 * a~600 a/20 a:10 a:10").cost().micro_usd(),
+        Some(611)
+    );
+    assert_eq!(
+        after("a/20 a:10 a/20 a~20 a:10")
+            .task(&"a".into())
+            .unwrap()
+            .usage()
+            .input_tokens,
+        7
+    );
 }
 
 #[test]
 fn a_budget_of_money_needs_the_cost_of_what_was_spent() {
     let decide = |story: &str, micro_usd| {
-        let allowance = Allowance { micro_usd, ..Allowance::default() };
+        let allowance = Allowance {
+            micro_usd,
+            ..Allowance::default()
+        };
         after(story).decide_resumption(allowance).map(drop)
     };
     assert_eq!(decide("a=250", Some(5_000)), Ok(()));
     for unknown in ["a=?", "a+?", "a+9 a~?"] {
-        assert_eq!(decide(unknown, Some(5_000)), Err(RequestRefused::UnknownCost), "{unknown}");
+        assert_eq!(
+            decide(unknown, Some(5_000)),
+            Err(RequestRefused::UnknownCost),
+            "{unknown}"
+        );
         assert_eq!(decide(unknown, None), Ok(()), "{unknown}");
     }
 }
@@ -178,29 +268,73 @@ fn a_budget_of_money_needs_the_cost_of_what_was_spent() {
 #[test]
 fn more_money_continues_what_the_cost_stopped() {
     let mut state = after("a=900 a! b=0 b!");
-    let finished = Event::RunFinished { status: RunStatus::Limit, exit_code: 4 };
+    let finished = Event::RunFinished {
+        status: RunStatus::Limit,
+        exit_code: 4,
+    };
     let (run_id, seq) = (state.run_id.clone(), state.seq + 1);
-    state.apply(&Recorded { run_id, seq, ts_ms: 99, v: VERSION, event: finished }).unwrap();
+    state
+        .apply(&Recorded {
+            run_id,
+            seq,
+            ts_ms: 99,
+            v: VERSION,
+            event: finished,
+        })
+        .unwrap();
     let offered = state.actions(&"a".into());
-    assert_eq!(offered, [Action::Resume { more_tokens: false, more_money: true, more_time: false }]);
+    assert_eq!(
+        offered,
+        [Action::Resume {
+            more_tokens: false,
+            more_money: true,
+            more_time: false
+        }]
+    );
     let reopened = |allowance: Allowance| allowance.reopens(&state).len();
-    assert_eq!(reopened(Allowance { micro_usd: Some(5_000), ..Allowance::default() }), 2);
-    assert_eq!(reopened(Allowance { tokens: Some(5_000), ..Allowance::default() }), 0);
+    assert_eq!(
+        reopened(Allowance {
+            micro_usd: Some(5_000),
+            ..Allowance::default()
+        }),
+        2
+    );
+    assert_eq!(
+        reopened(Allowance {
+            tokens: Some(5_000),
+            ..Allowance::default()
+        }),
+        0
+    );
 }
 
 #[test]
 fn the_limit_of_a_request_is_that_of_its_agent() {
-    let limits = |state: &RunState| ["a", "main_ralph_coordinator", "z"].map(|agent| state.token_limit(&agent.into()));
+    let limits = |state: &RunState| {
+        ["a", "main_ralph_coordinator", "z"].map(|agent| state.token_limit(&agent.into()))
+    };
     let state = after("");
     assert_eq!(limits(&state), [16_000, 1_000_000, 16_000]);
 
-    let mut settings = RunSettings { context_tokens: 32_000, ..RunSettings::default() };
+    let mut settings = RunSettings {
+        context_tokens: 32_000,
+        ..RunSettings::default()
+    };
     settings.context_limits.insert("m".to_owned(), 8_000);
-    let of_models = |task: &Task| [None, Some("m"), Some("other")].map(|model| settings.token_limit_of(task, model));
+    let of_models = |task: &Task| {
+        [None, Some("m"), Some("other")].map(|model| settings.token_limit_of(task, model))
+    };
     assert_eq!(of_models(&Task::default()), [32_000, 8_000, 32_000]);
-    let goal = Task { id: "g".into(), goal: true, ..Task::default() };
+    let goal = Task {
+        id: "g".into(),
+        goal: true,
+        ..Task::default()
+    };
     assert_eq!(of_models(&goal), [1_000_000, 8_000, 1_000_000]);
-    assert_eq!(limits(&told(settings, ["a", "b"], "")), [8_000, 1_000_000, 32_000]);
+    assert_eq!(
+        limits(&told(settings, ["a", "b"], "")),
+        [8_000, 1_000_000, 32_000]
+    );
 
     // A task cannot get the context of the root by its name.
     let named = told(RunSettings::default(), ["a", "main_ralph_coordinator"], "");
@@ -209,18 +343,44 @@ fn the_limit_of_a_request_is_that_of_its_agent() {
 
 #[test]
 fn the_agent_that_gets_the_goal_is_the_root() {
-    let settings = RunSettings { root_context_tokens: 200_000, ..RunSettings::default() };
+    let settings = RunSettings {
+        root_context_tokens: 200_000,
+        ..RunSettings::default()
+    };
     let mut state = told(settings, ["a", "b"], "");
-    let goal = Task { id: "fix_it".into(), goal: true, ..Task::default() };
-    let part = Task { id: "part".into(), ..Task::default() };
+    let goal = Task {
+        id: "fix_it".into(),
+        goal: true,
+        ..Task::default()
+    };
+    let part = Task {
+        id: "part".into(),
+        ..Task::default()
+    };
     for (task, parent) in [(goal, None), (part, Some("fix_it".into()))] {
-        let event = Event::TaskAdded { task: Box::new(task), parent, spawn: None };
+        let event = Event::TaskAdded {
+            task: Box::new(task),
+            parent,
+            spawn: None,
+        };
         let (run_id, seq) = (state.run_id.clone(), state.seq + 1);
-        state.apply(&Recorded { run_id, seq, ts_ms: 99, v: VERSION, event }).unwrap();
+        state
+            .apply(&Recorded {
+                run_id,
+                seq,
+                ts_ms: 99,
+                v: VERSION,
+                event,
+            })
+            .unwrap();
     }
-    let limits = ["fix_it", "main_ralph_coordinator", "part"].map(|agent| state.token_limit(&agent.into()));
+    let limits =
+        ["fix_it", "main_ralph_coordinator", "part"].map(|agent| state.token_limit(&agent.into()));
     assert_eq!(limits, [200_000, 200_000, 16_000]);
-    assert_eq!(state.goal().map(|record| record.task.id.as_str()), Some("fix_it"));
+    assert_eq!(
+        state.goal().map(|record| record.task.id.as_str()),
+        Some("fix_it")
+    );
 }
 
 /// What a tool computes that runs no program, such as a search, is no command's.
@@ -235,7 +395,15 @@ fn only_commands_use_an_agents_processor_time() {
             "resource_usage": {"cpu_ms": 40, "processes": processes}});
         for event in [started, finished] {
             let (seq, event) = (state.seq + 1, serde_json::from_value(event).unwrap());
-            state.apply(&Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).unwrap();
+            state
+                .apply(&Recorded {
+                    run_id: "r-abcdef".into(),
+                    seq,
+                    ts_ms: seq,
+                    v: VERSION,
+                    event,
+                })
+                .unwrap();
         }
     }
     let of = |agent: &str| state.task(&TaskId::from(agent)).unwrap().command_cpu_ms();

@@ -1,24 +1,34 @@
 //! Stopping agents with their descendants, and what the children of agents mean for the run's end.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::child::TerminateDecision;
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::report::outcome;
 use orchestrate_core::request::{Decision, Request};
 use orchestrate_core::{
-    AgentId, CallOfTurn, MergeStep, Recorded, RunSettings, RunState, StopRequest, Task, TaskId, TaskState, Wait,
+    AgentId, CallOfTurn, MergeStep, Recorded, RunSettings, RunState, StopRequest, Task, TaskId,
+    TaskState, Wait,
 };
 
 /// A run that is fed event by event, one each second.
 struct Story(RunState);
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq * 1_000,
+        v: VERSION,
+        event,
+    }
 }
 
 impl Story {
-    /// Tells of a run with the task `a`, its children `b` and `c`, the child `d` of `b`, and the task `e`; all of them
-    /// are being worked on.
+    /// Tells of a run with the task `a`, its children `b` and `c`, the child `d` of `b`, and the
+    /// task `e`; all of them are being worked on.
     fn tree() -> Story {
         let started = Event::RunStarted {
             plan: None,
@@ -29,9 +39,22 @@ impl Story {
             base_branch: None,
         };
         let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
-        for (id, parent) in [("a", None), ("b", Some("a")), ("c", Some("a")), ("d", Some("b")), ("e", None)] {
-            let task = Box::new(Task { id: id.into(), ..Task::default() });
-            story.tell(Event::TaskAdded { task, parent: parent.map(AgentId::from), spawn: None });
+        for (id, parent) in [
+            ("a", None),
+            ("b", Some("a")),
+            ("c", Some("a")),
+            ("d", Some("b")),
+            ("e", None),
+        ] {
+            let task = Box::new(Task {
+                id: id.into(),
+                ..Task::default()
+            });
+            story.tell(Event::TaskAdded {
+                task,
+                parent: parent.map(AgentId::from),
+                spawn: None,
+            });
         }
         story.work()
     }
@@ -61,16 +84,30 @@ impl Story {
 
     /// Ends a task's work with a report.
     fn report(&mut self, task: &str) {
-        self.tell(Event::TaskMerged { task: task.into(), commit: None, target: None, summary: Some(String::new()) });
+        self.tell(Event::TaskMerged {
+            task: task.into(),
+            commit: None,
+            target: None,
+            summary: Some(String::new()),
+        });
     }
 
     fn commit(&mut self, task: &str) {
         let (commit, tree, summary) = ("commit".into(), "tree".into(), String::new());
-        self.tell(Event::TaskCommitted { task: task.into(), commit, tree, summary });
+        self.tell(Event::TaskCommitted {
+            task: task.into(),
+            commit,
+            tree,
+            summary,
+        });
     }
 
     fn fail(&mut self, task: &str, cause: FailureCause) {
-        self.tell(Event::TaskFailed { task: task.into(), cause, message: String::new() });
+        self.tell(Event::TaskFailed {
+            task: task.into(),
+            cause,
+            message: String::new(),
+        });
     }
 
     /// Records everything that cancels stopped agents.
@@ -91,35 +128,58 @@ impl Story {
     }
 
     fn terminate(&self, by: &str, agent: &str) -> Result<TerminateDecision, String> {
-        let decided = self.0.decide_termination(&by.into(), &call(), &agent.into());
+        let decided = self
+            .0
+            .decide_termination(&by.into(), &call(), &agent.into());
         decided.map_err(|refused| refused.to_string())
     }
 }
 
 fn call() -> CallOfTurn {
-    CallOfTurn { turn: 1, call: "c1".into() }
+    CallOfTurn {
+        turn: 1,
+        call: "c1".into(),
+    }
 }
 
 fn stop(task: &str) -> Event {
-    Event::StopRequested(StopRequest { task: task.into(), by: None })
+    Event::StopRequested(StopRequest {
+        task: task.into(),
+        by: None,
+    })
 }
 
 #[test]
 fn a_stop_holds_for_all_descendants_that_have_not_ended() {
     let mut story = Story::tree();
     story.report("c");
-    let asked = Request::StopAgent { agent: "a".into(), holder: None };
+    let asked = Request::StopAgent {
+        agent: "a".into(),
+        holder: None,
+    };
     let decided = story.0.decide(&asked).unwrap().decision;
     assert_eq!(decided, Decision::Record(vec![stop("a")]));
     story.tell(stop("a"));
-    assert_eq!((story.stopping(), story.0.workable()), (vec!["a".into(), "b".into(), "d".into()], vec!["e".into()]));
+    assert_eq!(
+        (story.stopping(), story.0.workable()),
+        (vec!["a".into(), "b".into(), "d".into()], vec!["e".into()])
+    );
     assert_eq!(outcome(&story.0), None);
     story.call_off();
     let states = ["a", "b", "c", "d", "e"].map(|task| story.state_of(task));
     use TaskState::{Cancelled, Merged, Running};
-    assert_eq!((states, story.stopping()), ([Cancelled, Cancelled, Merged, Cancelled, Running], Vec::new()));
+    assert_eq!(
+        (states, story.stopping()),
+        (
+            [Cancelled, Cancelled, Merged, Cancelled, Running],
+            Vec::new()
+        )
+    );
     let message = story.0.task(&"d".into()).unwrap().error().unwrap().message;
-    assert_eq!(message, "stopped by request; its worktree and branch are kept");
+    assert_eq!(
+        message,
+        "stopped by request; its worktree and branch are kept"
+    );
     // There is nothing left to stop, so nothing is recorded.
     assert_eq!(story.0.decide(&asked).unwrap().decision, Decision::Stop);
 }
@@ -127,23 +187,61 @@ fn a_stop_holds_for_all_descendants_that_have_not_ended() {
 #[test]
 fn work_is_merged_to_its_end_or_not_at_all() {
     let mut story = Story::tree();
-    let wait = Wait::Agents { ids: vec!["b".into(), "c".into()], until_ms: None };
-    story.tell(Event::AgentWaiting { task: "a".into(), turn: 1, call_id: "c1".into(), wait });
+    let wait = Wait::Agents {
+        ids: vec!["b".into(), "c".into()],
+        until_ms: None,
+    };
+    story.tell(Event::AgentWaiting {
+        task: "a".into(),
+        turn: 1,
+        call_id: "c1".into(),
+        wait,
+    });
     story.commit("b");
     story.commit("c");
-    let Some(MergeStep::Merge { task, into, target, candidate }) = story.0.next_merge() else { unreachable!() };
+    let Some(MergeStep::Merge {
+        task,
+        into,
+        target,
+        candidate,
+    }) = story.0.next_merge()
+    else {
+        unreachable!()
+    };
     assert_eq!(task.as_str(), "b");
-    story.tell(Event::MergeStarted { task, into, target, candidate });
+    story.tell(Event::MergeStarted {
+        task,
+        into,
+        target,
+        candidate,
+    });
     story.tell(stop("a"));
     // The agent into whose work it is merged ends after the merge as well.
     assert_eq!(story.stopping(), ["c", "d"]);
-    assert_eq!((story.0.decide_cancellation(&"a".into()), story.0.decide_cancellation(&"b".into())), (vec![], vec![]));
+    assert_eq!(
+        (
+            story.0.decide_cancellation(&"a".into()),
+            story.0.decide_cancellation(&"b".into())
+        ),
+        (vec![], vec![])
+    );
     let (commit, target) = (Some("merge".into()), Some("base".into()));
-    story.tell(Event::TaskMerged { task: "b".into(), commit, target, summary: None });
+    story.tell(Event::TaskMerged {
+        task: "b".into(),
+        commit,
+        target,
+        summary: None,
+    });
     // The other one waits for its merge no more.
-    assert_eq!((story.0.next_merge(), story.state_of("b")), (None, TaskState::Merged));
+    assert_eq!(
+        (story.0.next_merge(), story.state_of("b")),
+        (None, TaskState::Merged)
+    );
     story.call_off();
-    assert_eq!((story.state_of("a"), story.state_of("c")), (TaskState::Cancelled, TaskState::Cancelled));
+    assert_eq!(
+        (story.state_of("a"), story.state_of("c")),
+        (TaskState::Cancelled, TaskState::Cancelled)
+    );
 }
 
 #[test]
@@ -153,18 +251,39 @@ fn a_stopped_task_can_be_retried() {
     story.call_off();
     let text = "text".into();
     let cause = orchestrate_core::event::ReturnCause::Retried;
-    story.tell(Event::TaskReturned { task: "d".into(), cause, text, onto: None });
-    assert_eq!((story.stopping(), story.state_of("d")), (Vec::new(), TaskState::Ready));
+    story.tell(Event::TaskReturned {
+        task: "d".into(),
+        cause,
+        text,
+        onto: None,
+    });
+    assert_eq!(
+        (story.stopping(), story.state_of("d")),
+        (Vec::new(), TaskState::Ready)
+    );
 }
 
 #[test]
 fn an_agent_ends_only_its_descendants() {
     let story = Story::tree();
-    let refused =
-        |agent: &str, own: &str| Err(format!("an agent can end only those below it, and '{agent}' is not: {own}"));
-    let table = [("b", "a", "d"), ("b", "c", "d"), ("b", "b", "d"), ("a", "e", "b, c, d"), ("e", "d", "none")];
+    let refused = |agent: &str, own: &str| {
+        Err(format!(
+            "an agent can end only those below it, and '{agent}' is not: {own}"
+        ))
+    };
+    let table = [
+        ("b", "a", "d"),
+        ("b", "c", "d"),
+        ("b", "b", "d"),
+        ("a", "e", "b, c, d"),
+        ("e", "d", "none"),
+    ];
     for (by, agent, own) in table {
-        assert_eq!(story.terminate(by, agent), refused(agent, own), "{by} {agent}");
+        assert_eq!(
+            story.terminate(by, agent),
+            refused(agent, own),
+            "{by} {agent}"
+        );
     }
     let unknown = "there is no agent 'z' in this run; those below you are: b, c, d";
     assert_eq!(story.terminate("a", "z"), Err(unknown.to_owned()));
@@ -173,24 +292,62 @@ fn an_agent_ends_only_its_descendants() {
 #[test]
 fn a_termination_waits_until_everything_below_has_ended() {
     let mut story = Story::tree();
-    let Ok(TerminateDecision::Stops(events)) = story.terminate("a", "b") else { unreachable!() };
-    let wait = Wait::Agents { ids: vec!["b".into(), "d".into()], until_ms: None };
-    let waiting = Event::AgentWaiting { task: "a".into(), turn: 1, call_id: "c1".into(), wait };
-    assert_eq!(events, [Event::StopRequested(StopRequest { task: "b".into(), by: Some("a".into()) }), waiting]);
+    let Ok(TerminateDecision::Stops(events)) = story.terminate("a", "b") else {
+        unreachable!()
+    };
+    let wait = Wait::Agents {
+        ids: vec!["b".into(), "d".into()],
+        until_ms: None,
+    };
+    let waiting = Event::AgentWaiting {
+        task: "a".into(),
+        turn: 1,
+        call_id: "c1".into(),
+        wait,
+    };
+    assert_eq!(
+        events,
+        [
+            Event::StopRequested(StopRequest {
+                task: "b".into(),
+                by: Some("a".into())
+            }),
+            waiting
+        ]
+    );
     events.into_iter().for_each(|event| story.tell(event));
     // Handed-over work of an agent that is to be stopped is not at rest.
     story.commit("b");
-    assert_eq!((story.0.due_facts(), story.0.next_merge()), (Vec::new(), None));
+    assert_eq!(
+        (story.0.due_facts(), story.0.next_merge()),
+        (Vec::new(), None)
+    );
     story.call_off();
-    let woken = Event::AgentWoken { task: "a".into(), timed_out: false };
+    let woken = Event::AgentWoken {
+        task: "a".into(),
+        timed_out: false,
+    };
     assert_eq!(story.0.due_facts(), std::slice::from_ref(&woken));
     story.tell(woken);
     assert_eq!(story.terminate("a", "b"), Ok(TerminateDecision::Over));
-    let kept: Vec<_> =
-        story.0.kept_work(&"b".into()).into_iter().map(|work| (work.agent_id.to_string(), work.state)).collect();
-    assert_eq!(kept, [("b".to_owned(), TaskState::Cancelled), ("d".to_owned(), TaskState::Cancelled)]);
+    let kept: Vec<_> = story
+        .0
+        .kept_work(&"b".into())
+        .into_iter()
+        .map(|work| (work.agent_id.to_string(), work.state))
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            ("b".to_owned(), TaskState::Cancelled),
+            ("d".to_owned(), TaskState::Cancelled)
+        ]
+    );
     let message = story.0.task(&"d".into()).unwrap().error().unwrap().message;
-    assert_eq!(message, "stopped by agent a; its worktree and branch are kept");
+    assert_eq!(
+        message,
+        "stopped by agent a; its worktree and branch are kept"
+    );
 }
 
 #[test]
@@ -207,6 +364,12 @@ fn the_children_of_agents_do_not_decide_how_the_run_ends() {
         }
         outcome(&story.0)
     };
-    assert_eq!(ended(None, FailureCause::Denied), Some((RunStatus::Succeeded, 0)));
-    assert_eq!(ended(Some(FailureCause::Check), FailureCause::Turns), Some((RunStatus::Failed, 1)));
+    assert_eq!(
+        ended(None, FailureCause::Denied),
+        Some((RunStatus::Succeeded, 0))
+    );
+    assert_eq!(
+        ended(Some(FailureCause::Check), FailureCause::Turns),
+        Some((RunStatus::Failed, 1))
+    );
 }

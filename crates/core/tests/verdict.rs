@@ -1,14 +1,17 @@
 //! Reviews by tasks: when they start, what they hold back, and what a verdict does.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION};
 use orchestrate_core::report::outcome;
 use orchestrate_core::request::Request;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::{
-    Action, AfterFault, AfterReview, BlobId, DroppedTasks, GivenUp, MergeStep, MergeTarget, Oid, Recorded,
-    RequestedChange, ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind,
-    VerdictRefused,
+    Action, AfterFault, AfterReview, BlobId, DroppedTasks, GivenUp, MergeStep, MergeTarget, Oid,
+    Recorded, RequestedChange, ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState,
+    VerdictEnd, VerdictKind, VerdictRefused,
 };
 
 fn id(text: &str) -> TaskId {
@@ -19,8 +22,8 @@ fn id(text: &str) -> TaskId {
 struct Story(RunState);
 
 impl Story {
-    /// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r` review, and a `-`
-    /// before the name cancels a task in the plan.
+    /// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r`
+    /// review, and a `-` before the name cancels a task in the plan.
     fn of(plan: &str) -> Story {
         let settings = Box::new(RunSettings::default());
         let started = Event::RunStarted {
@@ -31,9 +34,19 @@ impl Story {
             base_commit: Oid::from("base"),
             base_branch: None,
         };
-        let first = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 1, v: VERSION, event: started };
+        let first = Recorded {
+            run_id: "r-abcdef".into(),
+            seq: 1,
+            ts_ms: 1,
+            v: VERSION,
+            event: started,
+        };
         let mut story = Story(RunState::begin(&first).unwrap());
-        let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
+        let ids = |text: &str| {
+            text.split_whitespace()
+                .map(TaskId::from)
+                .collect::<Vec<_>>()
+        };
         for line in plan.split(';') {
             let (name, waits) = line.split_once(':').unwrap_or((line, ""));
             let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
@@ -42,7 +55,14 @@ impl Story {
                 None => (name.trim(), TaskStatus::Todo),
             };
             let (depends, after) = (ids(depends), ids(after));
-            let task = Task { id: id(name), depends, after, verdict: name.starts_with('r'), status, ..Task::default() };
+            let task = Task {
+                id: id(name),
+                depends,
+                after,
+                verdict: name.starts_with('r'),
+                status,
+                ..Task::default()
+            };
             story.tell(Event::planned(task));
         }
         story
@@ -50,7 +70,15 @@ impl Story {
 
     fn tell(&mut self, event: Event) -> &mut Self {
         let seq = self.0.seq + 1;
-        self.0.apply(&Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).unwrap();
+        self.0
+            .apply(&Recorded {
+                run_id: "r-abcdef".into(),
+                seq,
+                ts_ms: seq,
+                v: VERSION,
+                event,
+            })
+            .unwrap();
         assert_eq!(self.0, self.0.with_new_agenda());
         self
     }
@@ -81,7 +109,12 @@ impl Story {
     /// Hands work over.
     fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
         let (commit, tree) = (Oid::from(commit), Oid::new(format!("tree of {commit}")));
-        self.tell(Event::TaskCommitted { task: id(task), commit, tree, summary: String::new() })
+        self.tell(Event::TaskCommitted {
+            task: id(task),
+            commit,
+            tree,
+            summary: String::new(),
+        })
     }
 
     fn give(&mut self, task: &str, verdict: &ReviewVerdict) -> &mut Self {
@@ -94,18 +127,33 @@ impl Story {
         self.give(task, verdict);
         let task = id(task);
         match self.0.verdict_end(&task).unwrap() {
-            VerdictEnd::Approve => self.tell(Event::TaskMerged { task, commit: None, target: None, summary: None }),
-            VerdictEnd::NothingToDo => self.tell(Event::NothingToDo { task, summary: String::new() }),
+            VerdictEnd::Approve => self.tell(Event::TaskMerged {
+                task,
+                commit: None,
+                target: None,
+                summary: None,
+            }),
+            VerdictEnd::NothingToDo => self.tell(Event::NothingToDo {
+                task,
+                summary: String::new(),
+            }),
             VerdictEnd::Await(after) => {
                 self.tell(Event::ReviewWaiting { task });
                 for AfterReview { change, after } in after {
                     let (task, text) = (change.task, BlobId::from("text"));
                     let (cause, message) = (ReturnCause::ChangesRequested, String::new());
                     match after {
-                        AfterFault::Return => self.tell(Event::TaskReturned { task, cause, text, onto: None }),
-                        AfterFault::GiveUp(_) => {
-                            self.tell(Event::TaskFailed { task, cause: FailureCause::ChangesRequested, message })
-                        }
+                        AfterFault::Return => self.tell(Event::TaskReturned {
+                            task,
+                            cause,
+                            text,
+                            onto: None,
+                        }),
+                        AfterFault::GiveUp(_) => self.tell(Event::TaskFailed {
+                            task,
+                            cause: FailureCause::ChangesRequested,
+                            message,
+                        }),
                     };
                 }
                 self
@@ -116,7 +164,13 @@ impl Story {
     /// Merges everything that may be merged, and returns it.
     fn merge(&mut self) -> String {
         let mut merged = Vec::new();
-        while let Some(MergeStep::Merge { task, target, candidate, .. }) = self.0.next_merge() {
+        while let Some(MergeStep::Merge {
+            task,
+            target,
+            candidate,
+            ..
+        }) = self.0.next_merge()
+        {
             let commit = Oid::new(format!("merge of {task}"));
             merged.push(task.to_string());
             self.tell(Event::MergeStarted {
@@ -126,8 +180,17 @@ impl Story {
                 candidate,
             });
             let (prepared, tree) = (commit.clone(), Oid::from("merged"));
-            self.tell(Event::MergePrepared { task: task.clone(), commit: prepared, tree });
-            self.tell(Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None });
+            self.tell(Event::MergePrepared {
+                task: task.clone(),
+                commit: prepared,
+                tree,
+            });
+            self.tell(Event::TaskMerged {
+                task,
+                commit: Some(commit),
+                target: Some(target),
+                summary: None,
+            });
         }
         merged.join(" ")
     }
@@ -158,7 +221,12 @@ impl Story {
             Decision::Return(again) => {
                 for task in again.tasks {
                     let (cause, text) = (again.cause, BlobId::from("text"));
-                    self.tell(Event::TaskReturned { task, cause, text, onto: None });
+                    self.tell(Event::TaskReturned {
+                        task,
+                        cause,
+                        text,
+                        onto: None,
+                    });
                 }
                 self
             }
@@ -168,16 +236,33 @@ impl Story {
 }
 
 fn approve() -> ReviewVerdict {
-    ReviewVerdict { verdict: VerdictKind::Approve, changes: Vec::new(), comment: None }
+    ReviewVerdict {
+        verdict: VerdictKind::Approve,
+        changes: Vec::new(),
+        comment: None,
+    }
 }
 
 fn changes(of: &[&str]) -> ReviewVerdict {
-    let changes = of.iter().map(|task| RequestedChange { task: id(task), text: "mend it".to_owned() }).collect();
-    ReviewVerdict { verdict: VerdictKind::Changes, changes, comment: None }
+    let changes = of
+        .iter()
+        .map(|task| RequestedChange {
+            task: id(task),
+            text: "mend it".to_owned(),
+        })
+        .collect();
+    ReviewVerdict {
+        verdict: VerdictKind::Changes,
+        changes,
+        comment: None,
+    }
 }
 
 fn nothing() -> ReviewVerdict {
-    ReviewVerdict { verdict: VerdictKind::NothingToDo, ..approve() }
+    ReviewVerdict {
+        verdict: VerdictKind::NothingToDo,
+        ..approve()
+    }
 }
 
 /// Builds a run in which `r` reviews `a` and `b`, up to its start.
@@ -196,7 +281,8 @@ fn what_a_task_reviews() {
     let table = [
         ("a; b; r: a b", "a b"),
         ("a; b; r: a < b", "a"),
-        // The author's order does not keep b from starting: like work that waits for the user, a is set aside.
+        // The author's order does not keep b from starting: like work that waits for the user, a is
+        // set aside.
         ("a; b: < a; r: a b", "a b"),
         // b needs a in the result, and the review needs b.
         ("a; b: a; r: a b", "b"),
@@ -220,16 +306,27 @@ fn what_a_task_reviews() {
 /// Returns the tasks whose verdict a task waits for once its work is done.
 fn reviewers(plan: &str, task: &str) -> Vec<String> {
     let mut story = Story::of(plan);
-    story.tell(Event::TaskReady { task: id(task) }).start(task).commit(task, "work");
+    story
+        .tell(Event::TaskReady { task: id(task) })
+        .start(task)
+        .commit(task, "work");
     let record = story.0.task(&id(task)).unwrap();
-    story.0.waits_for_verdict_of(record).iter().map(ToString::to_string).collect()
+    story
+        .0
+        .waits_for_verdict_of(record)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
 fn approved_work_is_merged_and_then_what_depends_on_the_review_starts() {
     let mut story = reviewing();
     story.end("r", &approve());
-    assert_eq!((story.state("r"), story.ready().as_str()), (TaskState::Merged, ""));
+    assert_eq!(
+        (story.state("r"), story.ready().as_str()),
+        (TaskState::Merged, "")
+    );
     assert_eq!(story.merge(), "a b");
     assert_eq!(story.ready(), "x");
 }
@@ -252,21 +349,45 @@ fn changed_work_is_reviewed_again_before_it_is_merged() {
 fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
     let mut story = reviewing();
     for round in 0..2 {
-        story.end("r", &changes(&["a"])).commit("a", &format!("a{round}")).start("r");
+        story
+            .end("r", &changes(&["a"]))
+            .commit("a", &format!("a{round}"))
+            .start("r");
     }
     let mut given = Story(story.0.clone());
     given.give("r", &changes(&["a"]));
-    let change = RequestedChange { task: id("a"), text: "mend it".to_owned() };
+    let change = RequestedChange {
+        task: id("a"),
+        text: "mend it".to_owned(),
+    };
     let after = AfterFault::GiveUp(GivenUp::Failed);
-    assert_eq!(given.0.verdict_end(&id("r")), Some(VerdictEnd::Await(vec![AfterReview { change, after }])));
+    assert_eq!(
+        given.0.verdict_end(&id("r")),
+        Some(VerdictEnd::Await(vec![AfterReview { change, after }]))
+    );
     story.end("r", &changes(&["a"]));
     assert_eq!(story.ready(), "r(a) x(r)");
     story.due();
-    assert_eq!((story.state("a"), story.state("r")), (TaskState::Failed, TaskState::Skipped));
-    assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", Some((RunStatus::Failed, 1))));
+    assert_eq!(
+        (story.state("a"), story.state("r")),
+        (TaskState::Failed, TaskState::Skipped)
+    );
+    assert_eq!(
+        (story.merge().as_str(), outcome(&story.0)),
+        ("", Some((RunStatus::Failed, 1)))
+    );
     // The user starts another attempt, and the review takes place after all.
-    story.request(&Request::Retry { task: id("a"), message: None }).start("a").commit("a", "a9");
-    assert_eq!((story.state("x"), story.ready().as_str()), (TaskState::Pending, "r"));
+    story
+        .request(&Request::Retry {
+            task: id("a"),
+            message: None,
+        })
+        .start("a")
+        .commit("a", "a9");
+    assert_eq!(
+        (story.state("x"), story.ready().as_str()),
+        (TaskState::Pending, "r")
+    );
     story.start("r").end("r", &approve());
     assert_eq!(story.merge(), "a b");
 }
@@ -275,9 +396,16 @@ fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
 fn an_approval_holds_for_the_reviewed_trees_only() {
     // Returned by the user during the review.
     let mut story = reviewing();
-    story.request(&Request::Reject { task: id("a"), message: String::new(), at: None });
+    story.request(&Request::Reject {
+        task: id("a"),
+        message: String::new(),
+        at: None,
+    });
     story.end("r", &approve());
-    assert_eq!((story.state("r"), story.merge().as_str()), (TaskState::Pending, "b"));
+    assert_eq!(
+        (story.state("r"), story.merge().as_str()),
+        (TaskState::Pending, "b")
+    );
     story.start("a").commit("a", "a2");
     assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
     story.start("r").end("r", &approve());
@@ -287,8 +415,16 @@ fn an_approval_holds_for_the_reviewed_trees_only() {
     let mut story = reviewing();
     story.end("r", &approve());
     let (task, cause, text) = (id("a"), ReturnCause::Conflict, BlobId::from("text"));
-    story.tell(Event::TaskReturned { task, cause, text, onto: Some("base".into()) });
-    assert_eq!((story.state("r"), story.merge().as_str()), (TaskState::Pending, "b"));
+    story.tell(Event::TaskReturned {
+        task,
+        cause,
+        text,
+        onto: Some("base".into()),
+    });
+    assert_eq!(
+        (story.state("r"), story.merge().as_str()),
+        (TaskState::Pending, "b")
+    );
     story.commit("a", "a2");
     assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
 }
@@ -297,30 +433,60 @@ fn an_approval_holds_for_the_reviewed_trees_only() {
 fn the_users_word_counts_instead_of_a_verdict() {
     let tree = || Oid::from("tree of a1");
     let mut story = reviewing();
-    story.request(&Request::Approve { task: id("a"), tree: tree() });
+    story.request(&Request::Approve {
+        task: id("a"),
+        tree: tree(),
+    });
     assert_eq!(story.merge(), "a");
 
-    // The reviewer fails; the work stays, and is merged once the user has approved it or dropped the review.
-    let failed = || Event::TaskFailed { task: id("r"), cause: FailureCause::NoVerdict, message: String::new() };
+    // The reviewer fails; the work stays, and is merged once the user has approved it or dropped
+    // the review.
+    let failed = || Event::TaskFailed {
+        task: id("r"),
+        cause: FailureCause::NoVerdict,
+        message: String::new(),
+    };
     let mut story = reviewing();
     story.tell(failed()).due();
-    assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", Some((RunStatus::Failed, 1))));
-    story.request(&Request::Approve { task: id("a"), tree: tree() });
+    assert_eq!(
+        (story.merge().as_str(), outcome(&story.0)),
+        ("", Some((RunStatus::Failed, 1)))
+    );
+    story.request(&Request::Approve {
+        task: id("a"),
+        tree: tree(),
+    });
     assert_eq!(story.merge(), "a");
     let dropped = story.0.decide_drop(&id("r"), true).unwrap();
     let (target, commit) = (story.0.integration.clone(), story.0.integration.clone());
-    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, target, commit, merges: [].into() }));
+    story.tell(Event::TasksDropped(DroppedTasks {
+        tasks: dropped,
+        target,
+        commit,
+        merges: [].into(),
+    }));
     assert_eq!(story.merge(), "b");
 
     // A verdict is dropped with its task.
     let mut story = reviewing();
     story.end("r", &approve());
-    let (dropped, target) = (story.0.decide_drop(&id("r"), true).unwrap(), story.0.integration.clone());
-    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, commit: target.clone(), target, merges: [].into() }));
+    let (dropped, target) = (
+        story.0.decide_drop(&id("r"), true).unwrap(),
+        story.0.integration.clone(),
+    );
+    story.tell(Event::TasksDropped(DroppedTasks {
+        tasks: dropped,
+        commit: target.clone(),
+        target,
+        merges: [].into(),
+    }));
     assert_eq!(story.0.task(&id("r")).unwrap().verdict(), None);
 
     let mut story = reviewing();
-    story.tell(failed()).due().request(&Request::Retry { task: id("r"), message: None });
+    story.tell(failed()).due().request(&Request::Retry {
+        task: id("r"),
+        message: None,
+    });
     story.start("r").end("r", &approve());
     assert_eq!(story.merge(), "a b");
 }
@@ -329,16 +495,34 @@ fn the_users_word_counts_instead_of_a_verdict() {
 fn a_verdict_that_does_not_fit_is_refused() {
     let story = reviewing();
     let waiting = || vec![id("a"), id("b")];
-    let beside = ReviewVerdict { verdict: VerdictKind::Approve, ..changes(&["a"]) };
+    let beside = ReviewVerdict {
+        verdict: VerdictKind::Approve,
+        ..changes(&["a"])
+    };
     let table = [
         ("a", approve(), VerdictRefused::NotAReviewer),
         ("r", changes(&[]), VerdictRefused::NothingRequested),
         ("r", beside, VerdictRefused::RequestedBeside),
-        ("r", changes(&["x"]), VerdictRefused::NotWaiting { task: id("x"), waiting: waiting() }),
-        ("r", nothing(), VerdictRefused::SomethingToDo { waiting: waiting() }),
+        (
+            "r",
+            changes(&["x"]),
+            VerdictRefused::NotWaiting {
+                task: id("x"),
+                waiting: waiting(),
+            },
+        ),
+        (
+            "r",
+            nothing(),
+            VerdictRefused::SomethingToDo { waiting: waiting() },
+        ),
     ];
     for (task, verdict, refused) in table {
-        assert_eq!(story.0.decide_verdict(&id(task), &verdict), Err(refused), "{verdict:?}");
+        assert_eq!(
+            story.0.decide_verdict(&id(task), &verdict),
+            Err(refused),
+            "{verdict:?}"
+        );
     }
 }
 
@@ -346,12 +530,20 @@ fn a_verdict_that_does_not_fit_is_refused() {
 fn a_second_verdict_is_refused_unless_it_requests_changes() {
     let mut story = reviewing();
     story.give("r", &approve());
-    assert_eq!(story.0.decide_verdict(&id("r"), &approve()), Err(VerdictRefused::AlreadyGiven));
+    assert_eq!(
+        story.0.decide_verdict(&id("r"), &approve()),
+        Err(VerdictRefused::AlreadyGiven)
+    );
     story.give("r", &changes(&["a"]));
     for second in [approve(), changes(&["b"])] {
-        assert_eq!(story.0.decide_verdict(&id("r"), &second), Err(VerdictRefused::AlreadyGiven));
+        assert_eq!(
+            story.0.decide_verdict(&id("r"), &second),
+            Err(VerdictRefused::AlreadyGiven)
+        );
     }
-    assert!(matches!(story.0.verdict_end(&id("r")), Some(VerdictEnd::Await(after)) if after.len() == 1));
+    assert!(
+        matches!(story.0.verdict_end(&id("r")), Some(VerdictEnd::Await(after)) if after.len() == 1)
+    );
     // In the next attempt it decides anew.
     story.tell(Event::ReviewWaiting { task: id("r") });
     story.start("r").end("r", &approve());
@@ -360,16 +552,28 @@ fn a_second_verdict_is_refused_unless_it_requests_changes() {
 
 #[test]
 fn a_reviewer_that_is_stopped_approves_nothing() {
-    let stopped = || Event::TaskCancelled { task: id("r"), message: "stopped by request".to_owned() };
+    let stopped = || Event::TaskCancelled {
+        task: id("r"),
+        message: "stopped by request".to_owned(),
+    };
     let waits = Some((RunStatus::NeedsHuman, 3));
     let mut story = reviewing();
     story.tell(stopped()).due();
     assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", waits));
     assert_eq!(story.0.actions(&id("r")), [Action::Retry(id("r"))]);
     // A person decides, or the reviewer does after all.
-    story.request(&Request::Approve { task: id("a"), tree: Oid::from("tree of a1") });
+    story.request(&Request::Approve {
+        task: id("a"),
+        tree: Oid::from("tree of a1"),
+    });
     assert_eq!(story.merge(), "a");
-    story.request(&Request::Retry { task: id("r"), message: None }).start("r").end("r", &approve());
+    story
+        .request(&Request::Retry {
+            task: id("r"),
+            message: None,
+        })
+        .start("r")
+        .end("r", &approve());
     assert_eq!(story.merge(), "b");
 
     // The plan gives it up, or a person drops it.
@@ -379,7 +583,12 @@ fn a_reviewer_that_is_stopped_approves_nothing() {
     assert_eq!(story.0.unreviewed_without(&dropped), [id("a"), id("b")]);
     assert_eq!(story.0.unreviewed_without(&[id("r"), id("a")]), [id("b")]);
     let target = story.0.integration.clone();
-    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, commit: target.clone(), target, merges: [].into() }));
+    story.tell(Event::TasksDropped(DroppedTasks {
+        tasks: dropped,
+        commit: target.clone(),
+        target,
+        merges: [].into(),
+    }));
     assert_eq!(story.merge(), "a b");
     assert_eq!(reviewers("a; b; -r: a b", "a"), [""; 0]);
 }
@@ -387,12 +596,28 @@ fn a_reviewer_that_is_stopped_approves_nothing() {
 #[test]
 fn nothing_to_do_counts_as_done() {
     let mut story = Story::of("a; r: a; x: r; y: a");
-    story.start("a").tell(Event::NothingToDo { task: id("a"), summary: String::new() });
+    story.start("a").tell(Event::NothingToDo {
+        task: id("a"),
+        summary: String::new(),
+    });
     assert_eq!(story.ready(), "r y");
     story.start("r").end("r", &nothing());
-    assert_eq!((story.state("a"), story.state("r")), (TaskState::NothingToDo, TaskState::NothingToDo));
+    assert_eq!(
+        (story.state("a"), story.state("r")),
+        (TaskState::NothingToDo, TaskState::NothingToDo)
+    );
     assert_eq!(story.ready(), "x");
     // The user knows better.
-    story.request(&Request::Reject { task: id("a"), message: String::new(), at: None }).start("a").commit("a", "a1");
-    assert_eq!((story.merge().as_str(), story.state("r")), ("", TaskState::Pending));
+    story
+        .request(&Request::Reject {
+            task: id("a"),
+            message: String::new(),
+            at: None,
+        })
+        .start("a")
+        .commit("a", "a1");
+    assert_eq!(
+        (story.merge().as_str(), story.state("r")),
+        ("", TaskState::Pending)
+    );
 }

@@ -1,18 +1,24 @@
 //! Waiting for other agents: who may, when it is over, and what an agent is doing meanwhile.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a story that cannot be told fails the test"
+)]
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::message::{Address, Envelope, MAX_DEADLINE_SECONDS, Origin, Outgoing, Sender};
+use orchestrate_core::message::{
+    Address, Envelope, MAX_DEADLINE_SECONDS, Origin, Outgoing, Sender,
+};
 use orchestrate_core::report::{Standing, outcome};
 use orchestrate_core::request::Decision;
 use orchestrate_core::run_state::{AskedWait, Expiring, WaitDecision};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint, Request, RequestRefused,
-    RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused, shown_hash,
+    Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint,
+    Request, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused,
+    shown_hash,
 };
 
 /// A run that is fed event by event, one each second.
@@ -21,7 +27,10 @@ struct Story(RunState);
 impl Story {
     /// Tells of a run whose tasks are all being worked on, if nothing comes before them.
     fn of(tasks: Vec<Task>) -> Story {
-        Self::with(RunSettings::default(), tasks.into_iter().map(|task| (task, None)).collect())
+        Self::with(
+            RunSettings::default(),
+            tasks.into_iter().map(|task| (task, None)).collect(),
+        )
     }
 
     fn with(settings: RunSettings, tasks: Vec<(Task, Option<AgentId>)>) -> Story {
@@ -35,7 +44,11 @@ impl Story {
         };
         let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
         for (task, parent) in tasks {
-            story.tell(Event::TaskAdded { task: Box::new(task), parent, spawn: None });
+            story.tell(Event::TaskAdded {
+                task: Box::new(task),
+                parent,
+                spawn: None,
+            });
         }
         story.work()
     }
@@ -66,40 +79,77 @@ impl Story {
         self.try_tell(event).unwrap();
     }
 
-    fn ask(&self, waiter: &str, ids: &[&str], seconds: Option<u64>) -> Result<WaitDecision, WaitRefused> {
+    fn ask(
+        &self,
+        waiter: &str,
+        ids: &[&str],
+        seconds: Option<u64>,
+    ) -> Result<WaitDecision, WaitRefused> {
         let ids = ids.iter().map(|id| TaskId::from(*id)).collect();
         let timeout = seconds.map(Duration::from_secs);
-        self.0.decide_wait(&waiter.into(), &AskedWait { of: of_turn(1), ids, timeout })
+        self.0.decide_wait(
+            &waiter.into(),
+            &AskedWait {
+                of: of_turn(1),
+                ids,
+                timeout,
+            },
+        )
     }
 
     /// Lets an agent wait.
     fn wait(&mut self, waiter: &str, ids: &[&str], seconds: Option<u64>) {
         let decided = self.ask(waiter, ids, seconds);
-        let Ok(WaitDecision::Waits(event)) = decided else { unreachable!("{waiter}: {decided:?}") };
+        let Ok(WaitDecision::Waits(event)) = decided else {
+            unreachable!("{waiter}: {decided:?}")
+        };
         self.tell(*event);
     }
 
     /// Ends a task's work with a report.
     fn report(&mut self, task: &str) {
         let summary = Some(format!("{task} is done."));
-        self.tell(Event::TaskMerged { task: task.into(), commit: None, target: None, summary });
+        self.tell(Event::TaskMerged {
+            task: task.into(),
+            commit: None,
+            target: None,
+            summary,
+        });
     }
 
     fn commit(&mut self, task: &str) {
         let (commit, tree, summary) = ("commit".into(), "tree".into(), String::new());
-        self.tell(Event::TaskCommitted { task: task.into(), commit, tree, summary });
+        self.tell(Event::TaskCommitted {
+            task: task.into(),
+            commit,
+            tree,
+            summary,
+        });
     }
 
     fn park(&mut self, task: &str) {
         let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
         let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
-        self.tell(Event::ApprovalRequested { task: task.into(), call, call_id, tool, summary, arguments, rule });
+        self.tell(Event::ApprovalRequested {
+            task: task.into(),
+            call,
+            call_id,
+            tool,
+            summary,
+            arguments,
+            rule,
+        });
     }
 
     /// Lets an endpoint reject the key of a task's agent.
     fn reject(&mut self, task: &str, endpoint: &str) {
         let error = format!("authenticate {task}");
-        self.tell(Event::ModelRejected { task: task.into(), turn: 1, endpoint: endpoint.to_owned(), error });
+        self.tell(Event::ModelRejected {
+            task: task.into(),
+            turn: 1,
+            endpoint: endpoint.to_owned(),
+            error,
+        });
     }
 
     fn state_of(&self, task: &str) -> TaskState {
@@ -112,38 +162,70 @@ impl Story {
 }
 
 fn recorded(seq: u64, event: Event) -> Recorded {
-    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+    Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: seq * 1_000,
+        v: VERSION,
+        event,
+    }
 }
 
 fn of_turn(turn: u32) -> CallOfTurn {
-    CallOfTurn { turn, call: "c1".into() }
+    CallOfTurn {
+        turn,
+        call: "c1".into(),
+    }
 }
 
 fn task(name: &str, depends: &[&str]) -> Task {
-    Task { id: name.into(), depends: depends.iter().map(|id| TaskId::from(*id)).collect(), ..Task::default() }
+    Task {
+        id: name.into(),
+        depends: depends.iter().map(|id| TaskId::from(*id)).collect(),
+        ..Task::default()
+    }
 }
 
 fn woken(task: &str, timed_out: bool) -> Event {
-    Event::AgentWoken { task: task.into(), timed_out }
+    Event::AgentWoken {
+        task: task.into(),
+        timed_out,
+    }
 }
 
 fn message_to(task: &str) -> Event {
-    Event::MessageSent { envelope: Envelope::note(1, Sender::User, task, "stop") }
+    Event::MessageSent {
+        envelope: Envelope::note(1, Sender::User, task, "stop"),
+    }
 }
 
 #[test]
 fn a_wait_holds_no_agent_and_ends_with_the_work_that_it_is_for() {
     let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
     story.wait("a", &["b", "c", "b"], None);
-    assert_eq!((story.state_of("a"), story.0.workable()), (TaskState::Waiting, vec!["b".into(), "c".into()]));
+    assert_eq!(
+        (story.state_of("a"), story.0.workable()),
+        (TaskState::Waiting, vec!["b".into(), "c".into()])
+    );
     story.report("b");
-    assert_eq!((story.0.is_woken(&"a".into()), story.0.due_facts()), (false, Vec::new()));
+    assert_eq!(
+        (story.0.is_woken(&"a".into()), story.0.due_facts()),
+        (false, Vec::new())
+    );
     story.report("c");
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
     story.tell(woken("a", false));
-    assert_eq!((story.state_of("a"), story.0.workable()), (TaskState::Running, vec!["a".into()]));
-    // The same call is answered; another one of the same name, in a later turn, is a call of its own.
-    let again = |turn| AskedWait { of: of_turn(turn), ids: vec!["b".into()], timeout: None };
+    assert_eq!(
+        (story.state_of("a"), story.0.workable()),
+        (TaskState::Running, vec!["a".into()])
+    );
+    // The same call is answered; another one of the same name, in a later turn, is a call of its
+    // own.
+    let again = |turn| AskedWait {
+        of: of_turn(turn),
+        ids: vec!["b".into()],
+        timeout: None,
+    };
     let over = Ok(WaitDecision::Over { timed_out: false });
     assert_eq!(story.0.decide_wait(&"a".into(), &again(1)), over);
     assert_eq!(story.0.decide_wait(&"a".into(), &again(2)), over);
@@ -156,19 +238,33 @@ fn a_message_ends_a_wait_whoever_sends_it() {
     story.wait("a", &["b"], None);
     story.tell(message_to("b"));
     assert_eq!(story.0.due_facts(), []);
-    story.tell(Event::MessageSent { envelope: Envelope::note(1, Sender::Agent("b".into()), "a", "which port?") });
+    story.tell(Event::MessageSent {
+        envelope: Envelope::note(1, Sender::Agent("b".into()), "a", "which port?"),
+    });
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
     // A message that came during the turn is read before another wait begins.
-    assert_eq!(story.ask("b", &["a"], None), Ok(WaitDecision::Over { timed_out: false }));
+    assert_eq!(
+        story.ask("b", &["a"], None),
+        Ok(WaitDecision::Over { timed_out: false })
+    );
 }
 
 #[test]
 fn finished_work_that_a_person_reviews_is_done() {
-    let reviewed = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
-    let mut story = Story::with(reviewed, vec![(task("a", &[]), None), (task("b", &[]), None)]);
+    let reviewed = RunSettings {
+        merge: MergeMode::Review,
+        ..RunSettings::default()
+    };
+    let mut story = Story::with(
+        reviewed,
+        vec![(task("a", &[]), None), (task("b", &[]), None)],
+    );
     story.wait("a", &["b"], None);
     story.commit("b");
-    assert_eq!(story.0.due_facts(), [Event::ReviewRequested { task: "b".into() }]);
+    assert_eq!(
+        story.0.due_facts(),
+        [Event::ReviewRequested { task: "b".into() }]
+    );
     story.tell(Event::ReviewRequested { task: "b".into() });
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
 
@@ -178,7 +274,11 @@ fn finished_work_that_a_person_reviews_is_done() {
     story.commit("b");
     assert_eq!(story.0.due_facts(), []);
     let (message, cause) = (String::new(), FailureCause::Check);
-    story.tell(Event::TaskFailed { task: "b".into(), cause, message });
+    story.tell(Event::TaskFailed {
+        task: "b".into(),
+        cause,
+        message,
+    });
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
 }
 
@@ -190,22 +290,54 @@ fn a_deadline_counts_the_time_that_is_worked() {
     story.wait("c", &["b"], Some(20));
     let expiry = story.0.next_expiry().unwrap();
     let until_ms = began + 21_000;
-    let of_c = Expiring::Wait { task: "c".into(), until_ms };
+    let of_c = Expiring::Wait {
+        task: "c".into(),
+        until_ms,
+    };
     assert_eq!((&expiry.of, expiry.left), (&of_c, Duration::from_secs(19)));
     // Nobody works on the run meanwhile.
-    story.tell(Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 });
-    story.0.apply(&Recorded { ts_ms: 900_000, ..recorded(story.0.seq + 1, resumed()) }).unwrap();
+    story.tell(Event::RunFinished {
+        status: RunStatus::Interrupted,
+        exit_code: 130,
+    });
+    story
+        .0
+        .apply(&Recorded {
+            ts_ms: 900_000,
+            ..recorded(story.0.seq + 1, resumed())
+        })
+        .unwrap();
     assert_eq!(story.0.next_expiry().unwrap().left, Duration::from_secs(18));
     assert_eq!(story.0.decide_expiry(&expiry), [woken("c", true)]);
-    story.0.apply(&Recorded { ts_ms: 920_000, ..recorded(story.0.seq + 1, woken("c", true)) }).unwrap();
+    story
+        .0
+        .apply(&Recorded {
+            ts_ms: 920_000,
+            ..recorded(story.0.seq + 1, woken("c", true))
+        })
+        .unwrap();
     assert_eq!(story.0.decide_expiry(&expiry), []);
-    let again = AskedWait { of: of_turn(1), ids: vec!["b".into()], timeout: Some(Duration::from_secs(20)) };
-    assert_eq!(story.0.decide_wait(&"c".into(), &again), Ok(WaitDecision::Over { timed_out: true }));
-    assert!(matches!(story.0.next_expiry().unwrap().of, Expiring::Wait { task, .. } if task.as_str() == "a"));
+    let again = AskedWait {
+        of: of_turn(1),
+        ids: vec!["b".into()],
+        timeout: Some(Duration::from_secs(20)),
+    };
+    assert_eq!(
+        story.0.decide_wait(&"c".into(), &again),
+        Ok(WaitDecision::Over { timed_out: true })
+    );
+    assert!(
+        matches!(story.0.next_expiry().unwrap().of, Expiring::Wait { task, .. } if task.as_str() == "a")
+    );
 }
 
 fn resumed() -> Event {
-    Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None }
+    Event::RunResumed {
+        pid: 1,
+        timeout_ms: None,
+        budget_tokens: None,
+        budget_micro_usd: None,
+    }
 }
 
 #[test]
@@ -224,9 +356,20 @@ fn a_run_ends_only_if_no_wait_can() {
 
 #[test]
 fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
-    let unmerged = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
-    let tasks = vec![task("a", &[]), task("b", &[]), task("c", &["b"]), task("d", &[])];
-    let mut story = Story::with(unmerged, tasks.into_iter().map(|task| (task, None)).collect());
+    let unmerged = RunSettings {
+        merge: MergeMode::None,
+        ..RunSettings::default()
+    };
+    let tasks = vec![
+        task("a", &[]),
+        task("b", &[]),
+        task("c", &["b"]),
+        task("d", &[]),
+    ];
+    let mut story = Story::with(
+        unmerged,
+        tasks.into_iter().map(|task| (task, None)).collect(),
+    );
     story.wait("d", &["a"], None);
     // If `b` delivers a report, `c` starts.
     story.wait("a", &["c"], None);
@@ -235,13 +378,23 @@ fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
     story.tell(woken("a", false));
     let over = Ok(WaitDecision::Over { timed_out: false });
-    assert_eq!((story.ask("a", &["c"], None), story.0.due_facts()), (over, Vec::new()));
+    assert_eq!(
+        (story.ask("a", &["c"], None), story.0.due_facts()),
+        (over, Vec::new())
+    );
     story.commit("a");
     assert_eq!(story.0.due_facts(), [woken("d", false)]);
 }
 
-/// Returns agents `a` to `d`: `b` and `c` come after others or are children of others as the closures say.
-fn cycles() -> Vec<(&'static str, Story, &'static str, Vec<&'static str>, WaitRefused)> {
+/// Returns agents `a` to `d`: `b` and `c` come after others or are children of others as the
+/// closures say.
+fn cycles() -> Vec<(
+    &'static str,
+    Story,
+    &'static str,
+    Vec<&'static str>,
+    WaitRefused,
+)> {
     let two = || Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
     let cycle = |ids: &[&str]| WaitRefused::Cycle(ids.iter().map(|id| TaskId::from(*id)).collect());
     let mut each_other = two();
@@ -250,9 +403,20 @@ fn cycles() -> Vec<(&'static str, Story, &'static str, Vec<&'static str>, WaitRe
     around.wait("a", &["b", "c"], None);
     around.wait("b", &["c"], None);
     let dependent = Story::of(vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])]);
-    let after = Task { after: vec!["a".into()], ..task("b", &[]) };
-    let reviewer = Task { verdict: true, ..task("r", &["a", "b"]) };
-    let mut reviewed = Story::of(vec![task("a", &[]), task("b", &[]), reviewer, task("d", &["r"])]);
+    let after = Task {
+        after: vec!["a".into()],
+        ..task("b", &[])
+    };
+    let reviewer = Task {
+        verdict: true,
+        ..task("r", &["a", "b"])
+    };
+    let mut reviewed = Story::of(vec![
+        task("a", &[]),
+        task("b", &[]),
+        reviewer,
+        task("d", &["r"]),
+    ]);
     reviewed.commit("b");
     let child = |name: &str, parent: &str| (task(name, &[]), Some(AgentId::from(parent)));
     let tree = || {
@@ -263,13 +427,46 @@ fn cycles() -> Vec<(&'static str, Story, &'static str, Vec<&'static str>, WaitRe
     vec![
         ("itself", two(), "a", vec!["b", "a"], WaitRefused::Itself),
         ("no agent", two(), "a", vec![], WaitRefused::NoAgents),
-        ("unknown", two(), "a", vec!["b", "x"], WaitRefused::Unknown { agent: "x".into(), known }),
-        ("its parent", tree(), "b", vec!["a"], WaitRefused::Ancestor { agent: "a".into() }),
-        ("its grandparent", tree(), "c", vec!["a"], WaitRefused::Ancestor { agent: "a".into() }),
+        (
+            "unknown",
+            two(),
+            "a",
+            vec!["b", "x"],
+            WaitRefused::Unknown {
+                agent: "x".into(),
+                known,
+            },
+        ),
+        (
+            "its parent",
+            tree(),
+            "b",
+            vec!["a"],
+            WaitRefused::Ancestor { agent: "a".into() },
+        ),
+        (
+            "its grandparent",
+            tree(),
+            "c",
+            vec!["a"],
+            WaitRefused::Ancestor { agent: "a".into() },
+        ),
         ("each other", each_other, "b", vec!["c", "a"], cycle(&["a"])),
         ("around", around, "c", vec!["a"], cycle(&["a"])),
-        ("its dependent", dependent, "a", vec!["c", "b"], cycle(&["c", "b"])),
-        ("what comes after it", Story::of(vec![task("a", &[]), after]), "a", vec!["b"], cycle(&["b"])),
+        (
+            "its dependent",
+            dependent,
+            "a",
+            vec!["c", "b"],
+            cycle(&["c", "b"]),
+        ),
+        (
+            "what comes after it",
+            Story::of(vec![task("a", &[]), after]),
+            "a",
+            vec!["b"],
+            cycle(&["b"]),
+        ),
         ("its reviewer", reviewed, "a", vec!["r"], cycle(&["r"])),
     ]
 }
@@ -277,7 +474,11 @@ fn cycles() -> Vec<(&'static str, Story, &'static str, Vec<&'static str>, WaitRe
 #[test]
 fn a_cycle_is_refused_to_the_one_that_closes_it() {
     for (name, story, waiter, ids, expected) in cycles() {
-        assert_eq!(story.ask(waiter, &ids, None), Err(expected.clone()), "{name}");
+        assert_eq!(
+            story.ask(waiter, &ids, None),
+            Err(expected.clone()),
+            "{name}"
+        );
         // A deadline would end it, but not what it waits for.
         assert_eq!(story.ask(waiter, &ids, Some(5)), Err(expected), "{name}");
     }
@@ -286,11 +487,25 @@ fn a_cycle_is_refused_to_the_one_that_closes_it() {
 #[test]
 fn a_wait_is_at_most_a_year_long() {
     let story = Story::of(vec![task("a", &[]), task("b", &[])]);
-    assert!(matches!(story.ask("a", &["b"], Some(MAX_DEADLINE_SECONDS)), Ok(WaitDecision::Waits(_))));
+    assert!(matches!(
+        story.ask("a", &["b"], Some(MAX_DEADLINE_SECONDS)),
+        Ok(WaitDecision::Waits(_))
+    ));
     let refused = story.ask("a", &["b"], Some(1_000_000_000_000_000));
-    assert_eq!(refused, Err(WaitRefused::TooLong { seconds: 1_000_000_000_000_000 }));
+    assert_eq!(
+        refused,
+        Err(WaitRefused::TooLong {
+            seconds: 1_000_000_000_000_000
+        })
+    );
     // That is known before anybody is asked about the call.
-    let check = |seconds: u64| story.0.check_wait(&"a".into(), &["b".into()], Some(Duration::from_secs(seconds)));
+    let check = |seconds: u64| {
+        story.0.check_wait(
+            &"a".into(),
+            &["b".into()],
+            Some(Duration::from_secs(seconds)),
+        )
+    };
     assert_eq!(check(MAX_DEADLINE_SECONDS), Ok(()));
     assert_eq!(check(1_000_000_000_000_000), refused.map(drop));
 }
@@ -301,15 +516,25 @@ fn an_agent_is_told_to_answer_before_it_waits() {
     let child = |name: &str, parent: &str| (task(name, &[]), Some(AgentId::from(parent)));
     let tasks = vec![(task("a", &[]), None), child("b", "a"), child("c", "b")];
     let mut story = Story::with(RunSettings::default(), tasks);
-    let origin = Origin { from: Sender::Agent("c".into()), call: Some(of_turn(1)), channels: None };
-    let asked = Outgoing { waits: true, ..Outgoing::new(Address::Agent("a".into()), "Which colour?") };
+    let origin = Origin {
+        from: Sender::Agent("c".into()),
+        call: Some(of_turn(1)),
+        channels: None,
+    };
+    let asked = Outgoing {
+        waits: true,
+        ..Outgoing::new(Address::Agent("a".into()), "Which colour?")
+    };
     let events = story.0.decide_message(&origin, &asked).unwrap().events;
     events.into_iter().for_each(|event| story.tell(event));
     story.wait("b", &["c"], None);
     for event in story.0.decide_delivery(&"a".into()).0 {
         story.tell(event);
     }
-    let refused = WaitRefused::Asked { asker: "c".into(), question: 1 };
+    let refused = WaitRefused::Asked {
+        asker: "c".into(),
+        question: 1,
+    };
     assert_eq!(story.ask("a", &["b"], None), Err(refused.clone()));
     let expected = "agent 'c' waits for your answer to its question 1: answer it first (`send_message_to_agent`, \
                     `reply_to` 1), then wait";
@@ -325,9 +550,21 @@ fn what_ends_by_itself_may_be_waited_for() {
     with_deadline.wait("a", &["b"], Some(5));
     let mut failed = three();
     let (message, cause) = (String::new(), FailureCause::Check);
-    failed.tell(Event::TaskFailed { task: "b".into(), cause, message });
-    let reviewer = |name: &str| Task { verdict: true, ..task(name, &["b"]) };
-    let mut reviewed = Story::of(vec![task("a", &[]), task("b", &[]), reviewer("c"), task("d", &["c"])]);
+    failed.tell(Event::TaskFailed {
+        task: "b".into(),
+        cause,
+        message,
+    });
+    let reviewer = |name: &str| Task {
+        verdict: true,
+        ..task(name, &["b"])
+    };
+    let mut reviewed = Story::of(vec![
+        task("a", &[]),
+        task("b", &[]),
+        reviewer("c"),
+        task("d", &["c"]),
+    ]);
     reviewed.commit("b");
     let child = (task("b", &[]), Some(AgentId::from("a")));
     let tree = Story::with(RunSettings::default(), vec![(task("a", &[]), None), child]);
@@ -335,56 +572,121 @@ fn what_ends_by_itself_may_be_waited_for() {
         ("its child", tree, "a", "b"),
         ("a task that comes after another one", three(), "a", "c"),
         ("a task that a person decides about", of_a_person, "a", "c"),
-        ("an agent whose wait has a deadline", with_deadline, "b", "a"),
+        (
+            "an agent whose wait has a deadline",
+            with_deadline,
+            "b",
+            "a",
+        ),
         ("a task that will be skipped", failed, "a", "c"),
         ("a task after a review", reviewed, "a", "d"),
     ];
     for (name, story, waiter, id) in table {
         let decided = story.ask(waiter, &[id], None);
-        assert!(matches!(decided, Ok(WaitDecision::Waits(_))), "{name}: {decided:?}");
+        assert!(
+            matches!(decided, Ok(WaitDecision::Waits(_))),
+            "{name}: {decided:?}"
+        );
     }
 }
 
 #[test]
 fn a_person_is_asked_by_a_fact_of_its_own() {
     let mut story = Story::of(vec![task("a", &[])]);
-    let waiting = |wait| Event::AgentWaiting { task: "a".into(), turn: 1, call_id: "c1".into(), wait };
-    assert!(story.try_tell(waiting(Wait::Person { call: "hash".into() })).is_err());
+    let waiting = |wait| Event::AgentWaiting {
+        task: "a".into(),
+        turn: 1,
+        call_id: "c1".into(),
+        wait,
+    };
+    assert!(
+        story
+            .try_tell(waiting(Wait::Person {
+                call: "hash".into()
+            }))
+            .is_err()
+    );
     story.park("a");
-    assert_eq!(story.0.task(&"a".into()).unwrap().wait(), Some(&Wait::Person { call: "hash".into() }));
+    assert_eq!(
+        story.0.task(&"a".into()).unwrap().wait(),
+        Some(&Wait::Person {
+            call: "hash".into()
+        })
+    );
     assert!(story.try_tell(woken("a", false)).is_err());
-    let agents = Wait::Agents { ids: vec!["b".into()], until_ms: None };
+    let agents = Wait::Agents {
+        ids: vec!["b".into()],
+        until_ms: None,
+    };
     assert!(story.try_tell(waiting(agents)).is_err());
 }
 
 #[test]
 fn a_rejected_key_parks_what_asks_there_until_the_run_is_resumed() {
-    let after = Task { after: vec!["a".into()], ..task("e", &[]) };
-    let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &["a"]), task("d", &[]), after]);
+    let after = Task {
+        after: vec!["a".into()],
+        ..task("e", &[])
+    };
+    let mut story = Story::of(vec![
+        task("a", &[]),
+        task("b", &[]),
+        task("c", &["a"]),
+        task("d", &[]),
+        after,
+    ]);
     story.reject("a", "http://e/v1");
     story.reject("b", "http://f/v1");
     // What depends on it is not skipped, and what only comes after it need not wait for a person.
     assert_eq!(story.0.due_facts(), [Event::TaskReady { task: "e".into() }]);
     let mut story = story.work();
-    assert_eq!((outcome(&story.0), story.0.workable()), (None, vec!["d".into(), "e".into()]));
+    assert_eq!(
+        (outcome(&story.0), story.0.workable()),
+        (None, vec!["d".into(), "e".into()])
+    );
     story.reject("d", "http://e/v1");
     story.report("e");
     assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
-    story.tell(Event::RunFinished { status: RunStatus::NeedsHuman, exit_code: 3 });
+    story.tell(Event::RunFinished {
+        status: RunStatus::NeedsHuman,
+        exit_code: 3,
+    });
     let ids = |ids: &[&str]| ids.iter().map(|id| TaskId::from(*id)).collect();
     let rejecting = |endpoint: &str, error: &str, tasks: &[&str]| {
         let (endpoint, error) = (endpoint.to_owned(), error.to_owned());
-        RejectingEndpoint { endpoint, error, tasks: ids(tasks) }
+        RejectingEndpoint {
+            endpoint,
+            error,
+            tasks: ids(tasks),
+        }
     };
-    let report = Standing { state: story.0.clone().into(), is_live: false }.report();
-    let named =
-        [rejecting("http://e/v1", "authenticate a", &["a", "d"]), rejecting("http://f/v1", "authenticate b", &["b"])];
+    let report = Standing {
+        state: story.0.clone().into(),
+        is_live: false,
+    }
+    .report();
+    let named = [
+        rejecting("http://e/v1", "authenticate a", &["a", "d"]),
+        rejecting("http://f/v1", "authenticate b", &["b"]),
+    ];
     assert_eq!(report.rejecting_endpoints, named);
-    let resume = Action::Resume { more_tokens: false, more_money: false, more_time: false };
+    let resume = Action::Resume {
+        more_tokens: false,
+        more_money: false,
+        more_time: false,
+    };
     assert_eq!(report.actions(&story.0), [resume]);
     story.tell(resumed());
-    assert_eq!((story.0.rejecting_endpoints(), story.0.workable()), (Vec::new(), ids(&["a", "b", "d"])));
-    assert_eq!((story.state_of("c"), story.0.task(&"a".into()).unwrap().attempt()), (TaskState::Pending, 1));
+    assert_eq!(
+        (story.0.rejecting_endpoints(), story.0.workable()),
+        (Vec::new(), ids(&["a", "b", "d"]))
+    );
+    assert_eq!(
+        (
+            story.state_of("c"),
+            story.0.task(&"a".into()).unwrap().attempt()
+        ),
+        (TaskState::Pending, 1)
+    );
 }
 
 #[test]
@@ -409,26 +711,51 @@ fn a_wait_for_an_endpoint_is_ended_by_nothing_else() {
             .is_err()
     );
     story.tell(resumed());
-    assert_eq!((story.state_of("a"), story.state_of("b")), (TaskState::Running, TaskState::Waiting));
+    assert_eq!(
+        (story.state_of("a"), story.state_of("b")),
+        (TaskState::Running, TaskState::Waiting)
+    );
 }
 
 #[test]
 fn what_an_agent_is_doing_follows_from_the_facts() {
     use Liveness::{BlockedOn, IdleDone, Lost, WaitingHuman, Working};
-    let reviewer = Task { verdict: true, ..task("r", &["h"]) };
-    let after = Task { after: vec!["w".into()], ..task("p", &["d"]) };
+    let reviewer = Task {
+        verdict: true,
+        ..task("r", &["h"])
+    };
+    let after = Task {
+        after: vec!["w".into()],
+        ..task("p", &["d"])
+    };
     let names = ["w", "d", "a", "q", "m", "v", "f", "o", "b", "h", "k"];
-    let tasks = names.into_iter().map(|name| task(name, &[])).chain([after, reviewer]);
+    let tasks = names
+        .into_iter()
+        .map(|name| task(name, &[]))
+        .chain([after, reviewer]);
     let mut story = Story::of(tasks.collect());
     story.wait("a", &["w", "d"], None);
     story.park("q");
     story.reject("k", "http://e/v1");
-    story.tell(Event::ModelWaiting { task: "o".into(), turn: 1, error: "reach it".to_owned() });
-    story.tell(Event::BudgetWaited { task: "b".into(), turn: 1, tokens: 9, micro_usd: None });
+    story.tell(Event::ModelWaiting {
+        task: "o".into(),
+        turn: 1,
+        error: "reach it".to_owned(),
+    });
+    story.tell(Event::BudgetWaited {
+        task: "b".into(),
+        turn: 1,
+        tokens: 9,
+        micro_usd: None,
+    });
     ["v", "h"].into_iter().for_each(|task| story.commit(task));
     story.report("m");
     let (message, cause) = (String::new(), FailureCause::Check);
-    story.tell(Event::TaskFailed { task: "f".into(), cause, message });
+    story.tell(Event::TaskFailed {
+        task: "f".into(),
+        cause,
+        message,
+    });
     let ids = |names: &[&str]| names.iter().map(|name| TaskId::from(*name)).collect();
     let table = [
         ("w", Working),
@@ -446,23 +773,42 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
     for (task, expected) in table {
         assert_eq!(story.liveness(task, true), expected, "{task}");
         let lost = ["w", "o", "b"].contains(&task);
-        assert_eq!(story.liveness(task, false), if lost { Lost } else { expected }, "{task}");
+        assert_eq!(
+            story.liveness(task, false),
+            if lost { Lost } else { expected },
+            "{task}"
+        );
     }
     story.tell(Event::TaskReady { task: "r".into() });
     assert_eq!(story.liveness("r", true), BlockedOn(Blocker::Slot));
     story.tell(message_to("r"));
-    let active: Vec<String> = story.0.active_agents(true).iter().map(|info| info.agent_id.to_string()).collect();
+    let active: Vec<String> = story
+        .0
+        .active_agents(true)
+        .iter()
+        .map(|info| info.agent_id.to_string())
+        .collect();
     assert_eq!(active.join(" "), "w d a q v o b h k p r");
 
-    let shown = serde_json::to_value(story.0.agent_info(story.0.task(&"a".into()).unwrap(), true)).unwrap();
-    assert_eq!((&shown["liveness"], &shown["blocked_on"]["agents"][1]), (&"blocked-on".into(), &"d".into()));
-    let reviewing = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
+    let shown =
+        serde_json::to_value(story.0.agent_info(story.0.task(&"a".into()).unwrap(), true)).unwrap();
+    assert_eq!(
+        (&shown["liveness"], &shown["blocked_on"]["agents"][1]),
+        (&"blocked-on".into(), &"d".into())
+    );
+    let reviewing = RunSettings {
+        merge: MergeMode::Review,
+        ..RunSettings::default()
+    };
     let mut story = Story::with(reviewing, vec![(task("a", &[]), None)]);
     story.commit("a");
     assert_eq!(story.liveness("a", true), WaitingHuman);
     story.tell(Event::ReviewRequested { task: "a".into() });
     assert_eq!(story.liveness("a", true), WaitingHuman);
-    let kept = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
+    let kept = RunSettings {
+        merge: MergeMode::None,
+        ..RunSettings::default()
+    };
     let mut story = Story::with(kept, vec![(task("a", &[]), None)]);
     story.commit("a");
     assert_eq!(story.liveness("a", true), IdleDone);
@@ -472,18 +818,36 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
 fn a_long_report_is_cut() {
     let mut story = Story::of(vec![task("a", &[])]);
     let summary = Some("é".repeat(2_007));
-    story.tell(Event::TaskMerged { task: "a".into(), commit: None, target: None, summary });
-    let status = story.0.agent_status(story.0.task(&"a".into()).unwrap(), true);
+    story.tell(Event::TaskMerged {
+        task: "a".into(),
+        commit: None,
+        target: None,
+        summary,
+    });
+    let status = story
+        .0
+        .agent_status(story.0.task(&"a".into()).unwrap(), true);
     assert!(status.summary.unwrap().ends_with("é… (7 more characters)"));
 }
 
-/// Twenty agents ask three times each: one of their sixty calls is another one, and the others have the same text.
+/// Twenty agents ask three times each: one of their sixty calls is another one, and the others have
+/// the same text.
 #[test]
 fn an_answer_lets_one_of_many_calls_run() {
     let names: Vec<String> = (1..=20).map(|number| format!("a{number}")).collect();
-    let settings = RunSettings { max_agents: names.len(), ..RunSettings::default() };
-    let mut story = Story::with(settings, names.iter().map(|name| (task(name, &[]), None)).collect());
-    let decide = |call: &str, allowed| Request::Decide { call: call.into(), allowed, message: None };
+    let settings = RunSettings {
+        max_agents: names.len(),
+        ..RunSettings::default()
+    };
+    let mut story = Story::with(
+        settings,
+        names.iter().map(|name| (task(name, &[]), None)).collect(),
+    );
+    let decide = |call: &str, allowed| Request::Decide {
+        call: call.into(),
+        allowed,
+        message: None,
+    };
     let mut hashes = BTreeSet::new();
     for round in 1..=3 {
         let is_odd = |name: &str| round == 2 && name == "a7";
@@ -493,21 +857,43 @@ fn an_answer_lets_one_of_many_calls_run() {
                 call: format!("{round} of {name}").as_str().into(),
                 call_id: "c1".into(),
                 tool: "run_shell_command".to_owned(),
-                summary: if is_odd(name) { "rm -rf src" } else { "npm test" }.to_owned(),
+                summary: if is_odd(name) {
+                    "rm -rf src"
+                } else {
+                    "npm test"
+                }
+                .to_owned(),
                 arguments: serde_json::Value::Null,
                 rule: "ask".to_owned(),
             });
         }
-        hashes.extend(story.0.open_approvals().map(|(call, asked)| shown_hash(call, asked)));
+        hashes.extend(
+            story
+                .0
+                .open_approvals()
+                .map(|(call, asked)| shown_hash(call, asked)),
+        );
         for (answered, name) in names.iter().enumerate() {
-            let open: BTreeSet<_> = story.0.open_approvals().map(|(_, asked)| asked.task.to_string()).collect();
+            let open: BTreeSet<_> = story
+                .0
+                .open_approvals()
+                .map(|(_, asked)| asked.task.to_string())
+                .collect();
             let left: BTreeSet<_> = names.iter().skip(answered).cloned().collect();
             assert_eq!(open, left, "each call has its agent's name");
             assert_eq!(story.0.workable().len(), answered);
             let of_all = story.0.decide(&decide(&round.to_string(), true));
-            assert!(matches!(of_all, Err(RequestRefused::NoSuchCall { .. })), "{of_all:?}");
-            let accepted = story.0.decide(&decide(&format!("{round} of {name}"), !is_odd(name))).unwrap();
-            let Decision::Record(facts) = accepted.decision else { unreachable!("{name} is not answered") };
+            assert!(
+                matches!(of_all, Err(RequestRefused::NoSuchCall { .. })),
+                "{of_all:?}"
+            );
+            let accepted = story
+                .0
+                .decide(&decide(&format!("{round} of {name}"), !is_odd(name)))
+                .unwrap();
+            let Decision::Record(facts) = accepted.decision else {
+                unreachable!("{name} is not answered")
+            };
             facts.into_iter().for_each(|fact| story.tell(fact));
             // The control: the agent whose call was answered works again, and no other one does.
             assert_eq!(story.state_of(name), TaskState::Running);

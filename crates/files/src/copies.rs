@@ -24,7 +24,8 @@ pub struct Extent {
 /// # Errors
 /// Fails if something in it cannot be read.
 pub fn extent(folder: &Path) -> io::Result<Extent> {
-    let (mut extent, mut linked, mut open) = (Extent::default(), BTreeSet::new(), vec![folder.to_owned()]);
+    let (mut extent, mut linked, mut open) =
+        (Extent::default(), BTreeSet::new(), vec![folder.to_owned()]);
     while let Some(folder) = open.pop() {
         extent.files += 1;
         for entry in std::fs::read_dir(&folder)? {
@@ -47,13 +48,16 @@ pub fn extent(folder: &Path) -> io::Result<Extent> {
 /// # Errors
 /// Fails if the folder cannot be written.
 pub fn shares_blocks(folder: &Path) -> io::Result<bool> {
-    let [mut from, to] = [tempfile::tempfile_in(folder)?, tempfile::tempfile_in(folder)?];
+    let [mut from, to] = [
+        tempfile::tempfile_in(folder)?,
+        tempfile::tempfile_in(folder)?,
+    ];
     io::Write::write_all(&mut from, b"shared")?;
     Ok(rustix::fs::ioctl_ficlone(&to, &from).is_ok())
 }
 
-/// Copies a folder to a path where nothing is, with the permissions and the times of what is in it. Pipes and sockets
-/// are left out.
+/// Copies a folder to a path where nothing is, with the permissions and the times of what is in it.
+/// Pipes and sockets are left out.
 ///
 /// # Errors
 /// Fails if something cannot be read or written; what was copied until then stays.
@@ -86,7 +90,11 @@ pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
 
 fn copy_file(from: &Path, to: &Path, found: &Metadata) -> io::Result<()> {
     let mut source = File::open(from)?;
-    let mut target = OpenOptions::new().write(true).create_new(true).mode(found.mode() & 0o777).open(to)?;
+    let mut target = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(found.mode() & 0o777)
+        .open(to)?;
     if rustix::fs::ioctl_ficlone(&target, &source).is_err() {
         io::copy(&mut source, &mut target)?;
     }
@@ -112,21 +120,40 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", from.join("link")).unwrap();
         let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
         for path in ["a/b/tool", "a/b", "a"] {
-            File::open(from.join(path)).unwrap().set_modified(old).unwrap();
+            File::open(from.join(path))
+                .unwrap()
+                .set_modified(old)
+                .unwrap();
         }
         // Tools make parts of their caches unwritable.
         std::fs::set_permissions(from.join("a/b"), Permissions::from_mode(0o500)).unwrap();
-        assert_eq!(extent(&from).unwrap(), Extent { bytes: 3 + 11, files: 6 });
+        assert_eq!(
+            extent(&from).unwrap(),
+            Extent {
+                bytes: 3 + 11,
+                files: 6
+            }
+        );
         copy_folder(&from, &to).unwrap();
         assert_eq!(std::fs::read(to.join("a/b/tool")).unwrap(), b"run");
-        assert_eq!(std::fs::read_link(to.join("link")).unwrap(), Path::new("/etc/passwd"));
+        assert_eq!(
+            std::fs::read_link(to.join("link")).unwrap(),
+            Path::new("/etc/passwd")
+        );
         for (path, mode) in [("a/b/tool", 0o700), ("a/b", 0o500)] {
             let found = to.join(path).metadata().unwrap();
-            assert_eq!((found.mode() & 0o777, found.modified().unwrap()), (mode, old), "{path}");
+            assert_eq!(
+                (found.mode() & 0o777, found.modified().unwrap()),
+                (mode, old),
+                "{path}"
+            );
         }
         // Nothing written to the copy reaches what it was made from.
         assert_eq!(to.join("same").metadata().unwrap().nlink(), 1);
-        assert_ne!(to.join("a/b/tool").metadata().unwrap().ino(), from.join("a/b/tool").metadata().unwrap().ino());
+        assert_ne!(
+            to.join("a/b/tool").metadata().unwrap().ino(),
+            from.join("a/b/tool").metadata().unwrap().ino()
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A temporary folder that is locked while its process lives.
 //!
-//! A killed process leaves its temporary folders behind. The lock ends with the process, so [`sweep`] can tell the
-//! folders that are left from those in use.
+//! A killed process leaves its temporary folders behind. The lock ends with the process, so
+//! [`sweep`] can tell the folders that are left from those in use.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -13,7 +13,8 @@ use rustix::io::Errno;
 use crate::removal::remove_folder;
 use crate::temporary::TemporaryFolder;
 
-/// How often a folder is made again because a sweep removed it just before it was locked; more is not a coincidence.
+/// How often a folder is made again because a sweep removed it just before it was locked; more is
+/// not a coincidence.
 const TRIES: usize = 8;
 
 /// A temporary folder that no [`sweep`] removes; removed with everything in it on drop.
@@ -34,7 +35,10 @@ impl LockedFolder {
     }
 
     /// Locks the folder that `make` creates, or another one if a sweep has removed it meanwhile.
-    fn made(place: &Path, mut make: impl FnMut() -> io::Result<TemporaryFolder>) -> io::Result<Self> {
+    fn made(
+        place: &Path,
+        mut make: impl FnMut() -> io::Result<TemporaryFolder>,
+    ) -> io::Result<Self> {
         for _ in 0..TRIES {
             let folder = match make() {
                 // A sweep removed it before its permissions were set.
@@ -47,7 +51,12 @@ impl LockedFolder {
             };
             // A sweep that holds the lock is about to remove the folder.
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) if folder.path().exists() => return Ok(Self { folder, _lock: lock }),
+                Ok(()) if folder.path().exists() => {
+                    return Ok(Self {
+                        folder,
+                        _lock: lock,
+                    });
+                }
                 Ok(()) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -70,9 +79,11 @@ pub fn sweep(prefix: &str, place: &Path) -> io::Result<()> {
         if !entry.file_name().to_string_lossy().starts_with(prefix) {
             continue;
         }
-        // A folder of another user cannot be opened, nor can one that is being removed. Whatever stays is examined
-        // next time.
-        let Ok(lock) = open(&entry.path()) else { continue };
+        // A folder of another user cannot be opened, nor can one that is being removed. Whatever
+        // stays is examined next time.
+        let Ok(lock) = open(&entry.path()) else {
+            continue;
+        };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
             drop(remove_folder(&entry.path()));
         }
@@ -97,19 +108,24 @@ mod tests {
     fn only_folders_that_nobody_holds_are_swept() {
         let place = tempfile::tempdir().unwrap();
         let held = LockedFolder::create(PREFIX, place.path()).unwrap();
-        let left = TemporaryFolder::create(PREFIX, Some(place.path())).unwrap().keep();
+        let left = TemporaryFolder::create(PREFIX, Some(place.path()))
+            .unwrap()
+            .keep();
         std::fs::create_dir_all(left.join("refs/heads")).unwrap();
         let other = TemporaryFolder::create("other-", Some(place.path())).unwrap();
         sweep(PREFIX, place.path()).unwrap();
-        assert_eq!([held.path(), &left, other.path()].map(Path::exists), [true, false, true]);
+        assert_eq!(
+            [held.path(), &left, other.path()].map(Path::exists),
+            [true, false, true]
+        );
         // A process that another test is starting may still have a copy of the descriptor.
         flock(&held._lock, FlockOperation::Unlock).unwrap();
         sweep(PREFIX, place.path()).unwrap();
         assert!(!held.path().exists());
     }
 
-    /// A sweep may happen at any moment while a folder is created: before its permissions are set, or before it is
-    /// locked.
+    /// A sweep may happen at any moment while a folder is created: before its permissions are set,
+    /// or before it is locked.
     #[test]
     fn a_folder_that_a_sweep_took_while_it_was_made_is_made_again() {
         let place = tempfile::tempdir().unwrap();

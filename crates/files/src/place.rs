@@ -58,24 +58,38 @@ pub enum Misplaced {
 /// Fails with the reason why the folder is not this user's alone.
 pub fn require_own(folder: &Path) -> Result<(), Misplaced> {
     let user = rustix::process::geteuid().as_raw();
-    let real = folder.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_else(|| folder.to_owned());
+    let real = folder
+        .ancestors()
+        .find_map(|above| above.canonicalize().ok())
+        .unwrap_or_else(|| folder.to_owned());
     if let Ok(found) = std::fs::metadata(folder)
         && found.uid() != user
     {
-        return Err(Misplaced::Foreign { owner: found.uid(), user });
+        return Err(Misplaced::Foreign {
+            owner: found.uid(),
+            user,
+        });
     }
     for above in real.ancestors() {
-        let Ok(found) = std::fs::metadata(above) else { continue };
+        let Ok(found) = std::fs::metadata(above) else {
+            continue;
+        };
         let path = above.to_owned();
         if ![0, user].contains(&found.uid()) && !is_unknown(found.uid()) {
-            return Err(Misplaced::Below { path, owner: found.uid() });
+            return Err(Misplaced::Below {
+                path,
+                owner: found.uid(),
+            });
         }
         let is_itself = above == real && folder.exists();
         let can_be_replaced = is_itself || found.mode() & STICKY == 0;
         if can_be_replaced && found.mode() & WRITABLE_BY_OTHERS != 0 {
             return Err(Misplaced::Open { path });
         }
-        if can_be_replaced && found.mode() & WRITABLE_BY_GROUP != 0 && !is_private_group(found.gid(), user) {
+        if can_be_replaced
+            && found.mode() & WRITABLE_BY_GROUP != 0
+            && !is_private_group(found.gid(), user)
+        {
             return Err(Misplaced::Shared { path });
         }
     }
@@ -86,7 +100,9 @@ pub fn require_own(folder: &Path) -> Result<(), Misplaced> {
 /// does not map, the machine's root among them.
 fn is_unknown(owner: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let knows_all = read("/proc/self/uid_map").split_ascii_whitespace().eq(ALL_USERS);
+    let knows_all = read("/proc/self/uid_map")
+        .split_ascii_whitespace()
+        .eq(ALL_USERS);
     !knows_all && read("/proc/sys/kernel/overflowuid").trim() == owner.to_string()
 }
 
@@ -102,9 +118,20 @@ fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
     let users: Vec<Vec<String>> = users.lines().map(fields).collect();
     let field = |line: &[String], at: usize| line.get(at).cloned().unwrap_or_default();
     let is_other = |line: &Vec<String>| field(line, 2) != user.to_string();
-    let others_own = users.iter().filter(|line| is_other(line)).any(|line| field(line, 3) == group.to_string());
-    let names: Vec<String> = users.iter().filter(|line| !is_other(line)).map(|line| field(line, 0)).collect();
-    let Some(listed) = groups.lines().map(fields).find(|line| field(line, 2) == group.to_string()) else {
+    let others_own = users
+        .iter()
+        .filter(|line| is_other(line))
+        .any(|line| field(line, 3) == group.to_string());
+    let names: Vec<String> = users
+        .iter()
+        .filter(|line| !is_other(line))
+        .map(|line| field(line, 0))
+        .collect();
+    let Some(listed) = groups
+        .lines()
+        .map(fields)
+        .find(|line| field(line, 2) == group.to_string())
+    else {
         return false;
     };
     let is_own = |name: &str| name.is_empty() || names.iter().any(|own| own == name);

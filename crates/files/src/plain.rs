@@ -35,10 +35,17 @@ pub fn read_plain(path: &Path, links: Links<'_>, limit: u64) -> Result<Vec<u8>> 
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Directory => return Err(Error::from(ErrorKind::IsADirectory)),
-        _ => return Err(Error::new(ErrorKind::InvalidInput, "it is a pipe, a socket or a device, not a file")),
+        _ => {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "it is a pipe, a socket or a device, not a file",
+            ));
+        }
     }
     let mut bytes = Vec::new();
-    File::from(opened).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    File::from(opened)
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -48,7 +55,10 @@ fn open_below(root: &Path, path: &Path) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     open(&folder, below, resolve).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::XDEV | Errno::LOOP) => {
-            let reason = format!("a link leads outside {}; replace the link with the file", root.display());
+            let reason = format!(
+                "a link leads outside {}; replace the link with the file",
+                root.display()
+            );
             Error::new(ErrorKind::InvalidInput, reason)
         }
         _ => error,
@@ -57,5 +67,11 @@ fn open_below(root: &Path, path: &Path) -> Result<OwnedFd> {
 
 fn open(folder: impl std::os::fd::AsFd, path: &Path, resolve: ResolveFlags) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve)?)
+    Ok(rustix::fs::openat2(
+        folder,
+        path,
+        flags,
+        Mode::empty(),
+        resolve,
+    )?)
 }

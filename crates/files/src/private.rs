@@ -37,7 +37,10 @@ pub fn create_folder(folder: &Path) -> Result<()> {
 /// # Errors
 /// Fails if the file cannot be created or written.
 pub fn create_file(path: &Path) -> Result<File> {
-    open(OpenOptions::new().write(true).create(true).truncate(true), path)
+    open(
+        OpenOptions::new().write(true).create(true).truncate(true),
+        path,
+    )
 }
 
 /// Opens a file for reading and writing, and creates it if it is missing.
@@ -45,7 +48,14 @@ pub fn create_file(path: &Path) -> Result<File> {
 /// # Errors
 /// Fails if the file cannot be created or opened.
 pub fn open_or_create(path: &Path) -> Result<File> {
-    open(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)
+    open(
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false),
+        path,
+    )
 }
 
 /// Writes a file, and overwrites an existing one in place.

@@ -38,8 +38,8 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
     remove_folder_unless(path, &|| false).map(drop)
 }
 
-/// Removes a folder as [`remove_folder`] does, until `stop` says so; returns whether all of it is gone. `stop` is asked
-/// at each folder.
+/// Removes a folder as [`remove_folder`] does, until `stop` says so; returns whether all of it is
+/// gone. `stop` is asked at each folder.
 ///
 /// # Errors
 /// See [`remove_folder`].
@@ -47,8 +47,16 @@ pub fn remove_folder_unless(path: &Path, stop: &dyn Fn() -> bool) -> io::Result<
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    let parent = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
+    let parent = rustix::fs::open(
+        parent,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     Ok(remove_below(parent.as_fd(), name, stop)?)
 }
 
@@ -61,14 +69,22 @@ pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), E
 }
 
 /// Removes an entry of an open folder until `stop` says so; returns whether all of it is gone.
-fn remove_below(parent: BorrowedFd<'_>, name: &OsStr, stop: &dyn Fn() -> bool) -> Result<bool, Errno> {
+fn remove_below(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    stop: &dyn Fn() -> bool,
+) -> Result<bool, Errno> {
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         // The kernel's errors for a folder, and for a parent that denies access.
         Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {}
         done => return done.map(|()| true),
     }
     let above = identity(&rustix::fs::fstat(parent)?);
-    let mut entered = vec![Entered { name: name.to_owned(), above, tries: 0 }];
+    let mut entered = vec![Entered {
+        name: name.to_owned(),
+        above,
+        tries: 0,
+    }];
     let mut here = enter(parent, name)?;
     while !entered.is_empty() {
         if stop() {
@@ -80,13 +96,23 @@ fn remove_below(parent: BorrowedFd<'_>, name: &OsStr, stop: &dyn Fn() -> bool) -
                 Err(Errno::NOENT) => continue,
                 next => next?,
             };
-            entered.push(Entered { name: folder, above: identity(&rustix::fs::fstat(&here)?), tries: 0 });
+            entered.push(Entered {
+                name: folder,
+                above: identity(&rustix::fs::fstat(&here)?),
+                tries: 0,
+            });
             here = next;
             continue;
         }
         let is_top = entered.len() == 1;
-        let Some(last) = entered.last_mut() else { break };
-        let up = if is_top { parent.try_clone_to_owned().map_err(|error| errno(&error))? } else { leave(&here, last)? };
+        let Some(last) = entered.last_mut() else {
+            break;
+        };
+        let up = if is_top {
+            parent.try_clone_to_owned().map_err(|error| errno(&error))?
+        } else {
+            leave(&here, last)?
+        };
         match rustix::fs::unlinkat(&up, &last.name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {
                 entered.pop();

@@ -23,7 +23,9 @@ use crate::private::FILE;
 /// Fails if the file cannot be written; the old file is then unchanged, and no temporary file is
 /// left. Also fails if the folder cannot be synced; the new file is then in place.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let half = tempfile::Builder::new().prefix(".").tempfile_in(folder_of(path))?;
+    let half = tempfile::Builder::new()
+        .prefix(".")
+        .tempfile_in(folder_of(path))?;
     complete(half, path, bytes)
 }
 
@@ -39,7 +41,10 @@ pub fn replace_by_way_of(name: &str, path: &Path, bytes: &[u8]) -> Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let half = tempfile::Builder::new().prefix(name).rand_bytes(0).tempfile_in(folder)?;
+    let half = tempfile::Builder::new()
+        .prefix(name)
+        .rand_bytes(0)
+        .tempfile_in(folder)?;
     complete(half, path, bytes)
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-/// Reports whether a folder is the root of a git repository, or of one of its worktrees: its `.git` is a file, a link,
-/// or a folder with a `HEAD`. An empty folder of that name is none: a sandbox may leave one in `/tmp`.
+/// Reports whether a folder is the root of a git repository, or of one of its worktrees: its `.git`
+/// is a file, a link, or a folder with a `HEAD`. An empty folder of that name is none: a sandbox
+/// may leave one in `/tmp`.
 #[must_use]
 pub fn is_repository(folder: &Path) -> bool {
     let git = folder.join(".git");

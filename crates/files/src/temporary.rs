@@ -24,8 +24,13 @@ impl TemporaryFolder {
     pub fn create(prefix: &str, place: Option<&Path>) -> Result<Self> {
         let place = place.map_or_else(std::env::temp_dir, Path::to_owned);
         let private = Permissions::from_mode(FOLDER);
-        let folder = tempfile::Builder::new().prefix(prefix).permissions(private.clone()).tempdir_in(place)?;
-        let made = Self { path: folder.keep() };
+        let folder = tempfile::Builder::new()
+            .prefix(prefix)
+            .permissions(private.clone())
+            .tempdir_in(place)?;
+        let made = Self {
+            path: folder.keep(),
+        };
         // The umask may have removed permissions of the owner.
         std::fs::set_permissions(&made.path, private)?;
         Ok(made)

@@ -8,18 +8,30 @@ use std::path::Path;
 /// The unit in which the kernel counts a file's blocks, whatever the file system's own block size.
 const BLOCK_BYTES: u64 = 512;
 
-/// Returns the bytes that a folder occupies on its disk, a file with several names in it once. Links are not followed.
+/// Returns the bytes that a folder occupies on its disk, a file with several names in it once.
+/// Links are not followed.
 ///
-/// What disappears meanwhile, or cannot be read, counts as nothing: the folder may be in use. Space that files share by
-/// reference is counted for each of them, since the kernel does not say what is shared.
+/// What disappears meanwhile, or cannot be read, counts as nothing: the folder may be in use. Space
+/// that files share by reference is counted for each of them, since the kernel does not say what is
+/// shared.
 pub fn disk_usage(folder: &Path) -> u64 {
-    let Ok(top) = folder.symlink_metadata() else { return 0 };
+    let Ok(top) = folder.symlink_metadata() else {
+        return 0;
+    };
     let (mut bytes, mut linked) = (top.blocks() * BLOCK_BYTES, BTreeSet::new());
-    let mut open = if top.is_dir() { vec![folder.to_owned()] } else { Vec::new() };
+    let mut open = if top.is_dir() {
+        vec![folder.to_owned()]
+    } else {
+        Vec::new()
+    };
     while let Some(folder) = open.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
         for entry in entries.flatten() {
-            let Ok(found) = entry.metadata() else { continue };
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
             if is_first(&found, &mut linked) {
                 bytes += found.blocks() * BLOCK_BYTES;
             }

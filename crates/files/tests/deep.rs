@@ -1,7 +1,10 @@
 //! Removes deep folders, alone in its process: the control uses up all descriptors, also those of
 //! other tests.
 
-#![expect(clippy::unwrap_used, reason = "tests, also outside of the functions that are marked so")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests, also outside of the functions that are marked so"
+)]
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -16,7 +19,9 @@ const DEEP: usize = 6_000;
 /// Creates a folder to work in, in memory if possible: some disks take a millisecond for each
 /// folder.
 fn place() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
 }
 
 fn folder(path: &Path) -> OwnedFd {
@@ -28,8 +33,20 @@ fn deep(top: &Path) {
     let mut here = folder(top);
     for _ in 0..DEEP {
         mkdirat(&here, "d", Mode::from_raw_mode(0o755)).unwrap();
-        here = openat(&here, "d", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        openat(&here, "file", OFlags::WRONLY | OFlags::CREATE, Mode::from_raw_mode(0o644)).unwrap();
+        here = openat(
+            &here,
+            "d",
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Mode::empty(),
+        )
+        .unwrap();
+        openat(
+            &here,
+            "file",
+            OFlags::WRONLY | OFlags::CREATE,
+            Mode::from_raw_mode(0o644),
+        )
+        .unwrap();
         rustix::fs::symlinkat("/", &here, "link").unwrap();
     }
 }
@@ -42,7 +59,14 @@ fn what_is_deep_is_removed() {
     deep(&deep_one);
     // The control: the standard library fails.
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..limit }).unwrap();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(256),
+            ..limit
+        },
+    )
+    .unwrap();
     std::fs::remove_dir_all(&deep_one).unwrap_err();
     remove_folder(&deep_one).unwrap();
     assert!(!deep_one.exists());

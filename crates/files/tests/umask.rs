@@ -18,12 +18,26 @@ fn what_is_made_is_private_whatever_the_umask() {
         replace(&place.join("replaced"), b"x").unwrap();
         drop(open_or_create(&place.join("opened")).unwrap());
         let everyone = Mode::from_raw_mode(0o666);
-        drop(open(place.join("plain"), OFlags::CREATE | OFlags::WRONLY, everyone).unwrap());
+        drop(
+            open(
+                place.join("plain"),
+                OFlags::CREATE | OFlags::WRONLY,
+                everyone,
+            )
+            .unwrap(),
+        );
         let temporary = TemporaryFolder::create("x-", Some(&place)).unwrap();
         rustix::process::umask(before);
-        assert_eq!([&place, &place.join("below"), temporary.path()].map(mode), [0o700; 3]);
-        assert_eq!(["file", "replaced", "opened"].map(|name| mode(&place.join(name))), [0o600; 3]);
-        // The control: a file that anything else makes there has what the umask leaves, which may be everything.
+        assert_eq!(
+            [&place, &place.join("below"), temporary.path()].map(mode),
+            [0o700; 3]
+        );
+        assert_eq!(
+            ["file", "replaced", "opened"].map(|name| mode(&place.join(name))),
+            [0o600; 3]
+        );
+        // The control: a file that anything else makes there has what the umask leaves, which may
+        // be everything.
         assert_eq!(mode(&place.join("plain")), 0o666 & !mask);
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of this crate, each with the path, ref or command that it concerns.
 //!
-//! Merge conflicts are values ([`crate::Merge`]), not errors: an error means that the operation cannot continue.
+//! Merge conflicts are values ([`crate::Merge`]), not errors: an error means that the operation
+//! cannot continue.
 
 use std::path::PathBuf;
 
@@ -83,7 +84,9 @@ pub enum GitError {
         what: &'static str,
     },
     /// A worktree was switched to another branch, or to a detached HEAD.
-    #[error("use a worktree that is not on its branch; type `{back}`, which restores it, and try again")]
+    #[error(
+        "use a worktree that is not on its branch; type `{back}`, which restores it, and try again"
+    )]
     OnAnotherBranch {
         /// The command that switches it back to its branch.
         back: String,
@@ -96,7 +99,8 @@ pub enum GitError {
         /// Where it is checked out.
         path: PathBuf,
     },
-    /// A worktree whose HEAD must be detached has a branch checked out, so its files are not replaced.
+    /// A worktree whose HEAD must be detached has a branch checked out, so its files are not
+    /// replaced.
     #[error(
         "check out a commit in {name}: {branch} is checked out there; type `git -C {} switch --detach` and try again",
         shell_word(.path), name = shown_path(.path)
@@ -118,7 +122,8 @@ pub enum GitError {
         /// The git directory, which is outside its working tree.
         git_dir: PathBuf,
     },
-    /// The branch to land on is checked out in several places, and only one of them could be updated.
+    /// The branch to land on is checked out in several places, and only one of them could be
+    /// updated.
     #[error("land on {branch}: it is checked out in several places ({}); switch all but one to another branch", listed(.paths))]
     CheckedOutTwice {
         /// The short name of the branch.
@@ -126,7 +131,8 @@ pub enum GitError {
         /// Where it is checked out.
         paths: Vec<PathBuf>,
     },
-    /// The path of a worktree to be created cannot be used, for example because other files are there.
+    /// The path of a worktree to be created cannot be used, for example because other files are
+    /// there.
     #[error("create a worktree at {name}: {reason}", name = shown_path(.path))]
     PathInUse {
         /// The path.
@@ -166,7 +172,8 @@ pub enum GitError {
         /// The worktree's folder.
         path: PathBuf,
     },
-    /// A person has detached HEAD in a worktree, whose commits may be held by nothing else, so it is not removed.
+    /// A person has detached HEAD in a worktree, whose commits may be held by nothing else, so it
+    /// is not removed.
     #[error(
         "remove the worktree at {path}: no branch is checked out there, so its commits may be held by nothing else; give \
          them a branch, in that folder, with `git switch -c NAME`"
@@ -175,8 +182,11 @@ pub enum GitError {
         /// The worktree's folder.
         path: PathBuf,
     },
-    /// A person has not finished an operation in a worktree, which may hold changes of its own, so it is not removed.
-    #[error("remove the worktree at {path}: {operation} is in progress; finish it in that folder, or abort it")]
+    /// A person has not finished an operation in a worktree, which may hold changes of its own, so
+    /// it is not removed.
+    #[error(
+        "remove the worktree at {path}: {operation} is in progress; finish it in that folder, or abort it"
+    )]
     UnfinishedOperation {
         /// The worktree's folder.
         path: PathBuf,
@@ -218,7 +228,8 @@ pub enum GitError {
         /// How many files the base had.
         total: usize,
     },
-    /// A changed file needs a program (a filter) in order to be stored, and no program is run for that.
+    /// A changed file needs a program (a filter) in order to be stored, and no program is run for
+    /// that.
     #[error(
         "store {path}: its attributes name the filter {filter:?}, which would run a program on an agent's file; \
         remove `filter={filter}` from them, or the filter from git's configuration: `git config --show-origin \
@@ -238,7 +249,8 @@ pub enum GitError {
         /// Why not.
         reason: String,
     },
-    /// A file, a snapshot, the depth of its folders or the cost of its ignore rules exceeds its limit.
+    /// A file, a snapshot, the depth of its folders or the cost of its ignore rules exceeds its
+    /// limit.
     #[error("snapshot {name}: {what} exceeds the limit of {limit}", name = shown_path(.path))]
     TooLarge {
         /// The worktree or file.
@@ -264,7 +276,8 @@ pub enum GitError {
         /// What git said.
         reason: String,
     },
-    /// Git could not write a checkout's files, and the ones that it had written could not be restored.
+    /// Git could not write a checkout's files, and the ones that it had written could not be
+    /// restored.
     #[error(
         "write the files of {path}: {reason}; some are half written and could not be restored (failed to {left}): fix \
         this and run the command again, which restores them first"
@@ -277,7 +290,8 @@ pub enum GitError {
         /// Why they could not be restored.
         left: Box<GitError>,
     },
-    /// The checkout has files in conflict, as after `git stash pop`; git updates none until these are resolved.
+    /// The checkout has files in conflict, as after `git stash pop`; git updates none until these
+    /// are resolved.
     #[error(
         "move {branch} and its checkout: it has conflicts ({}); resolve each file and `git add` it",
         listed(.paths)
@@ -309,7 +323,9 @@ pub enum GitError {
         said: String,
     },
     /// There is no remote to push to.
-    #[error("push for {branch}: no remote is configured for it; add one with `git remote add origin ADDRESS`")]
+    #[error(
+        "push for {branch}: no remote is configured for it; add one with `git remote add origin ADDRESS`"
+    )]
     NoRemote {
         /// The short name of the branch.
         branch: String,
@@ -364,7 +380,8 @@ pub enum GitError {
         /// The commit to which it was to be moved.
         new: Oid,
     },
-    /// A checkout's files were updated, its branch could not be moved, and the files could not be restored.
+    /// A checkout's files were updated, its branch could not be moved, and the files could not be
+    /// restored.
     #[error(
         "land on {branch}: {path} already contains the files of {to}, but the branch could not be moved (failed to {unmoved}), \
          and the files could not be restored (failed to {ahead}); fix the cause and land again"
@@ -436,12 +453,24 @@ impl GitError {
     pub fn is_disk_full(&self) -> bool {
         match self {
             GitError::Io { source, .. } => {
-                matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+                matches!(
+                    source.kind(),
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+                )
             }
-            GitError::Library { source: LibraryError(error), .. } => error.message().contains(NO_SPACE),
-            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => reason.contains(NO_SPACE),
-            GitError::HalfWritten { reason, left, .. } => reason.contains(NO_SPACE) || left.is_disk_full(),
-            GitError::FilesAhead { unmoved, ahead, .. } => unmoved.is_disk_full() || ahead.is_disk_full(),
+            GitError::Library {
+                source: LibraryError(error),
+                ..
+            } => error.message().contains(NO_SPACE),
+            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => {
+                reason.contains(NO_SPACE)
+            }
+            GitError::HalfWritten { reason, left, .. } => {
+                reason.contains(NO_SPACE) || left.is_disk_full()
+            }
+            GitError::FilesAhead { unmoved, ahead, .. } => {
+                unmoved.is_disk_full() || ahead.is_disk_full()
+            }
             _ => false,
         }
     }
@@ -450,31 +479,59 @@ impl GitError {
     pub fn is_read_only(&self) -> bool {
         match self {
             GitError::Io { source, .. } => {
-                matches!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
+                matches!(
+                    source.kind(),
+                    std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied
+                )
             }
-            GitError::Library { source: LibraryError(error), .. } => says_read_only(error.message()),
-            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => says_read_only(reason),
+            GitError::Library {
+                source: LibraryError(error),
+                ..
+            } => says_read_only(error.message()),
+            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => {
+                says_read_only(reason)
+            }
             _ => false,
         }
     }
 
-    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> GitError {
+    pub(crate) fn io(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> GitError {
         let path = path.into();
-        move |source| GitError::Io { doing, path, source }
+        move |source| GitError::Io {
+            doing,
+            path,
+            source,
+        }
     }
 
-    pub(crate) fn errno(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(rustix::io::Errno) -> GitError {
+    pub(crate) fn errno(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(rustix::io::Errno) -> GitError {
         let path = path.into();
-        move |source| GitError::Io { doing, path, source: source.into() }
+        move |source| GitError::Io {
+            doing,
+            path,
+            source: source.into(),
+        }
     }
 
     pub(crate) fn library(doing: impl Into<String>) -> impl FnOnce(git2::Error) -> GitError {
         let doing = doing.into();
-        move |source| GitError::Library { doing, source: LibraryError(source) }
+        move |source| GitError::Library {
+            doing,
+            source: LibraryError(source),
+        }
     }
 
     pub(crate) fn output(command: &str, reason: impl Into<String>) -> GitError {
-        GitError::Output { command: command.to_owned(), reason: reason.into() }
+        GitError::Output {
+            command: command.to_owned(),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -487,14 +544,19 @@ fn named(holder: Option<&Holder>) -> String {
 }
 
 fn shown(oid: &Option<Oid>) -> String {
-    oid.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
+    oid.as_ref()
+        .map_or_else(|| "nothing".to_owned(), ToString::to_string)
 }
 
 /// How many paths an error names before it only counts them: a screenful.
 const LISTED_PATHS: usize = 10;
 
 fn listed(paths: &[PathBuf]) -> String {
-    let mut text: Vec<String> = paths.iter().take(LISTED_PATHS).map(|path| shown_path(path)).collect();
+    let mut text: Vec<String> = paths
+        .iter()
+        .take(LISTED_PATHS)
+        .map(|path| shown_path(path))
+        .collect();
     if paths.len() > LISTED_PATHS {
         text.push(format!("and {} more", paths.len() - LISTED_PATHS));
     }
@@ -507,9 +569,21 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_seen_through_what_it_led_to() {
-        let full = || Box::new(GitError::io("write", "a")(std::io::ErrorKind::StorageFull.into()));
-        let other = || Box::new(GitError::BranchGone { branch: "main".to_owned() });
-        let half = |left| GitError::HalfWritten { path: "a".into(), reason: "it was interrupted".to_owned(), left };
+        let full = || {
+            Box::new(GitError::io("write", "a")(
+                std::io::ErrorKind::StorageFull.into(),
+            ))
+        };
+        let other = || {
+            Box::new(GitError::BranchGone {
+                branch: "main".to_owned(),
+            })
+        };
+        let half = |left| GitError::HalfWritten {
+            path: "a".into(),
+            reason: "it was interrupted".to_owned(),
+            left,
+        };
         let ahead = |ahead| GitError::FilesAhead {
             branch: "main".to_owned(),
             path: "a".into(),
@@ -517,7 +591,8 @@ mod tests {
             unmoved: other(),
             ahead,
         };
-        let seen = [half(full()), ahead(full()), half(other()), ahead(other())].map(|error| error.is_disk_full());
+        let seen = [half(full()), ahead(full()), half(other()), ahead(other())]
+            .map(|error| error.is_disk_full());
         assert_eq!(seen, [true, true, false, false]);
     }
 }

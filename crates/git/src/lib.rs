@@ -5,9 +5,10 @@
 //! compare-and-swap. No other crate starts git, and no type of libgit2 appears in this interface.
 //!
 //! A [`Repo`] opens a repository, reads and moves its refs and creates commits. Everything else is
-//! behind five doors, each a handle that borrows it: [`Repo::worktrees`] for the worktrees of agents,
-//! [`Repo::store`] for files that are stored, read and compared, [`Repo::merging`] for merges and their
-//! conflicts, [`Repo::landing`] for the user's own branches, and [`Repo::remotes`] for other repositories.
+//! behind five doors, each a handle that borrows it: [`Repo::worktrees`] for the worktrees of
+//! agents, [`Repo::store`] for files that are stored, read and compared, [`Repo::merging`] for
+//! merges and their conflicts, [`Repo::landing`] for the user's own branches, and [`Repo::remotes`]
+//! for other repositories.
 //!
 //! These rules hold everywhere:
 //!

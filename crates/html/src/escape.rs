@@ -3,7 +3,8 @@
 /// What may follow `<` in an address or a tag, beside letters.
 const BEGINS_TAG: [char; 3] = ['/', '!', '?'];
 
-/// Returns a text in which no character begins or ends a link of Markdown, or a code in which an end would be lost.
+/// Returns a text in which no character begins or ends a link of Markdown, or a code in which an
+/// end would be lost.
 ///
 /// ```
 /// assert_eq!(orchestrate_html::escaped("x](http://a) `y"), r"x\](http://a) \`y");
@@ -20,7 +21,9 @@ pub(crate) fn push_escaped(out: &mut String, text: &str) {
         let is_mark = match character {
             '\\' | '[' | ']' | '`' => true,
             // What follows at the end of a text is not known here.
-            '<' => characters.peek().is_none_or(|next| next.is_ascii_alphabetic() || BEGINS_TAG.contains(next)),
+            '<' => characters
+                .peek()
+                .is_none_or(|next| next.is_ascii_alphabetic() || BEGINS_TAG.contains(next)),
             _ => false,
         };
         if is_mark {

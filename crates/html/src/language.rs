@@ -1,7 +1,15 @@
 //! The language of a block of code, as classes of elements name it.
 
-/// What stands before a language in classes: those of highlighters and of generators of documentation.
-const PREFIXES: [&str; 6] = ["language-", "lang-", "highlight-source-", "highlight-text-", "highlight-", "brush:"];
+/// What stands before a language in classes: those of highlighters and of generators of
+/// documentation.
+const PREFIXES: [&str; 6] = [
+    "language-",
+    "lang-",
+    "highlight-source-",
+    "highlight-text-",
+    "highlight-",
+    "brush:",
+];
 /// What stands at the place of a language, and is none.
 const NONE: [&str; 6] = ["default", "none", "wrapper", "container", "block", "lines"];
 /// Languages whose names generators of documentation use as they are.
@@ -32,9 +40,15 @@ pub(crate) fn named(classes: &str) -> Option<String> {
             "brush:" => words.next(),
             _ => PREFIXES.iter().find_map(|prefix| word.strip_prefix(prefix)),
         };
-        let name = name.map(|name| name.trim_end_matches(';')).filter(|name| is_name(name));
+        let name = name
+            .map(|name| name.trim_end_matches(';'))
+            .filter(|name| is_name(name));
         if let Some(name) = name {
-            return Some(name.strip_suffix("-basic").unwrap_or(name).to_ascii_lowercase());
+            return Some(
+                name.strip_suffix("-basic")
+                    .unwrap_or(name)
+                    .to_ascii_lowercase(),
+            );
         }
     }
     None
@@ -42,7 +56,10 @@ pub(crate) fn named(classes: &str) -> Option<String> {
 
 /// Returns the language that is itself one of the classes of code.
 pub(crate) fn bare(classes: &str) -> Option<String> {
-    classes.split_whitespace().find(|class| BARE.contains(class)).map(str::to_owned)
+    classes
+        .split_whitespace()
+        .find(|class| BARE.contains(class))
+        .map(str::to_owned)
 }
 
 fn is_name(name: &str) -> bool {

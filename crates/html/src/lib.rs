@@ -1,7 +1,7 @@
 //! Reads HTML: a tree of what matters, its main part, that part as Markdown, and its outline.
 //!
-//! Every step is a loop over nodes with a bounded depth, so no page overflows a stack, and takes time linear in the
-//! size of the page. Nothing of a page is run or loaded.
+//! Every step is a loop over nodes with a bounded depth, so no page overflows a stack, and takes
+//! time linear in the size of the page. Nothing of a page is run or loaded.
 
 mod escape;
 mod formula;

@@ -2,11 +2,16 @@
 
 use orchestrate_core::host::WebUrl;
 
-/// Returns an address of a page in full, with the place within the page; `None` if it leads to no page of the web.
+/// Returns an address of a page in full, with the place within the page; `None` if it leads to no
+/// page of the web.
 pub(crate) fn in_full(base: &WebUrl, written: &str) -> Option<String> {
     let url = base.join(written).ok().filter(|_| !written.is_empty())?;
     let mut address = url.to_string();
-    if let Some((_, place)) = written.trim().split_once('#').filter(|(_, place)| !place.is_empty()) {
+    if let Some((_, place)) = written
+        .trim()
+        .split_once('#')
+        .filter(|(_, place)| !place.is_empty())
+    {
         address.push('#');
         push_place(&mut address, place);
     }
@@ -25,7 +30,11 @@ pub(crate) fn enclosed(address: String) -> String {
             _ => {}
         }
     }
-    if is_balanced && depth == 0 { address } else { address.replace('(', "%28").replace(')', "%29") }
+    if is_balanced && depth == 0 {
+        address
+    } else {
+        address.replace('(', "%28").replace(')', "%29")
+    }
 }
 
 /// Writes the name of a place, in which nothing may end a link of Markdown.

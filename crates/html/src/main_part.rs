@@ -3,8 +3,8 @@
 use crate::tag::Tag;
 use crate::tree::{Kind, NodeId, Page};
 
-/// Which share of a page's text, in per cent, a part has to hold that the page calls its main one. A page may use the
-/// element for something else.
+/// Which share of a page's text, in per cent, a part has to hold that the page calls its main one.
+/// A page may use the element for something else.
 const LEAST_SHARE: usize = 15;
 
 /// A part of a page: a node with all nodes within it.
@@ -19,7 +19,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Reports whether an element stands around the text: with all that is within it, it is left out.
+    /// Reports whether an element stands around the text: with all that is within it, it is left
+    /// out.
     pub(crate) fn leaves_out(self, page: &Page, id: NodeId) -> bool {
         match page.tag(id) {
             Some(Tag::Navigation | Tag::Footer) => true,
@@ -32,17 +33,33 @@ impl Part {
 
 /// Finds the main part of a page.
 pub fn main_part(page: &Page) -> Part {
-    let whole = Part { start: 0, end: page.len(), is_marked: false };
+    let whole = Part {
+        start: 0,
+        end: page.len(),
+        is_marked: false,
+    };
     let least = letters(page, whole) * LEAST_SHARE / 100;
     let of = |id: NodeId| {
-        let part = Part { start: id, end: page.node(id).map_or(id, |node| node.end), is_marked: true };
+        let part = Part {
+            start: id,
+            end: page.node(id).map_or(id, |node| node.end),
+            is_marked: true,
+        };
         (letters(page, part), part)
     };
     let is_main = |id: &NodeId| {
-        page.tag(*id) == Some(Tag::Main) || page.attributes(*id).is_some_and(|attributes| attributes.is_main)
+        page.tag(*id) == Some(Tag::Main)
+            || page
+                .attributes(*id)
+                .is_some_and(|attributes| attributes.is_main)
     };
     let is_article = |id: &NodeId| page.tag(*id) == Some(Tag::Article);
-    let largest = |parts: Vec<NodeId>| parts.into_iter().map(of).max_by_key(|(letters, _)| *letters);
+    let largest = |parts: Vec<NodeId>| {
+        parts
+            .into_iter()
+            .map(of)
+            .max_by_key(|(letters, _)| *letters)
+    };
     let outermost = |wanted: &dyn Fn(&NodeId) -> bool| {
         let (mut found, mut after) = (Vec::new(), 0);
         for id in 0..page.len() {
@@ -56,8 +73,15 @@ pub fn main_part(page: &Page) -> Part {
     let articles = outermost(&is_article);
     let of_main = largest(outermost(&is_main));
     // Several articles are a list of them, which only the whole page shows.
-    let of_article = if articles.len() == 1 { largest(articles) } else { None };
-    let chosen = of_main.into_iter().chain(of_article).find(|(letters, _)| *letters > 0 && *letters >= least);
+    let of_article = if articles.len() == 1 {
+        largest(articles)
+    } else {
+        None
+    };
+    let chosen = of_main
+        .into_iter()
+        .chain(of_article)
+        .find(|(letters, _)| *letters > 0 && *letters >= least);
     chosen.map_or(whole, |(_, part)| part)
 }
 

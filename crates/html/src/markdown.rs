@@ -14,12 +14,14 @@ use crate::tree::{Kind, NAMING_NODES, NodeId, Page};
 const MAX_COLUMNS: usize = 30;
 /// Maximum depth of lists and quotes whose lines are set in.
 const MAX_INDENTS: usize = 16;
-/// Maximum size of all addresses in full in bytes: at a long address, a short page could have many links that each
-/// become as long. Those behind the limit stay as they are written.
+/// Maximum size of all addresses in full in bytes: at a long address, a short page could have many
+/// links that each become as long. Those behind the limit stay as they are written.
 const MAX_ADDRESSES: usize = 4 << 20;
-/// Size from which on a text is not continued, in bytes: lists and quotes can make each line of a page far longer.
+/// Size from which on a text is not continued, in bytes: lists and quotes can make each line of a
+/// page far longer.
 pub const MAX_TEXT: usize = 6 << 20;
-/// Maximum length of a block of code in a table's cell in bytes; a table with a longer one arranges a page.
+/// Maximum length of a block of code in a table's cell in bytes; a table with a longer one arranges
+/// a page.
 const MAX_CODE_IN_CELL: usize = 2_000;
 
 /// How much of a page's form is kept.
@@ -31,23 +33,37 @@ pub enum Style {
     Text,
 }
 
-/// Returns a part of a page at an address as Markdown, which is not continued once it has [`MAX_TEXT`] bytes.
+/// Returns a part of a page at an address as Markdown, which is not continued once it has
+/// [`MAX_TEXT`] bytes.
 pub fn markdown(page: &Page, part: Part, address: &WebUrl, style: Style) -> String {
     let base = page.base(address);
     let mut writer = Writer::new(page, part, &base, style);
     writer.walk();
     let text = writer.out.trim().to_owned();
-    if text.is_empty() { text } else { format!("{text}\n") }
+    if text.is_empty() {
+        text
+    } else {
+        format!("{text}\n")
+    }
 }
 
-/// Returns the language of a block of code: what the classes at its begin name, or those of an element around it.
+/// Returns the language of a block of code: what the classes at its begin name, or those of an
+/// element around it.
 pub(crate) fn language(page: &Page, id: NodeId) -> Option<String> {
     let begin = id..page.end(id).min(id + 1 + NAMING_NODES);
-    let named = begin.clone().find_map(|at| page.attributes(at)?.language.clone());
+    let named = begin
+        .clone()
+        .find_map(|at| page.attributes(at)?.language.clone());
     let around = || page.attributes(id)?.language_around.clone();
-    // Highlighters have short classes for parts of code, some of which are names of languages as well.
+    // Highlighters have short classes for parts of code, some of which are names of languages as
+    // well.
     let is_code = |at: &NodeId| matches!(page.tag(*at), Some(Tag::Preformatted | Tag::Code));
-    let bare = || begin.clone().filter(is_code).find_map(|at| bare(&page.attributes(at)?.class));
+    let bare = || {
+        begin
+            .clone()
+            .filter(is_code)
+            .find_map(|at| bare(&page.attributes(at)?.class))
+    };
     named.or_else(around).or_else(bare)
 }
 
@@ -129,7 +145,9 @@ impl<'p> Writer<'p> {
         let mut id = self.part.start;
         while id < self.part.end && !self.is_full() {
             self.leave_until(id);
-            let Some(node) = self.page.node(id) else { break };
+            let Some(node) = self.page.node(id) else {
+                break;
+            };
             let end = node.end;
             match node.kind {
                 Kind::Text(start, to) => self.text(self.page.text(start, to)),
@@ -145,7 +163,12 @@ impl<'p> Writer<'p> {
                     self.enter(id, tag);
                     let is_link = self.style == Style::Markdown && self.leads_away(id);
                     self.links += usize::from(is_link);
-                    self.open.push(Open { id, end, start: None, is_link });
+                    self.open.push(Open {
+                        id,
+                        end,
+                        start: None,
+                        is_link,
+                    });
                 }
             }
             id += 1;
@@ -280,15 +303,25 @@ impl<'p> Writer<'p> {
         self.page.attributes(id)?.number
     }
 
-    /// Reports whether a block that is no paragraph stands directly in an item, which then has it on the next line.
+    /// Reports whether a block that is no paragraph stands directly in an item, which then has it
+    /// on the next line.
     fn is_in_item(&self, id: NodeId) -> bool {
-        let around = self.open.iter().rev().map(|open| open.id).find(|open| *open != id);
+        let around = self
+            .open
+            .iter()
+            .rev()
+            .map(|open| open.id)
+            .find(|open| *open != id);
         around.and_then(|around| self.page.tag(around)) == Some(Tag::Item)
     }
 
     fn indent(&mut self, indent: &str) {
         // Every element that pushes pops again, so what is too deep is set in by nothing.
-        let indent = if self.indents.len() < MAX_INDENTS { indent } else { "" };
+        let indent = if self.indents.len() < MAX_INDENTS {
+            indent
+        } else {
+            ""
+        };
         self.indents.push(indent.to_owned());
     }
 
@@ -315,7 +348,8 @@ impl<'p> Writer<'p> {
         self.has_space = text.ends_with(char::is_whitespace);
     }
 
-    /// Writes a text of the page, which can neither begin nor end a link within a heading or the text of another link.
+    /// Writes a text of the page, which can neither begin nor end a link within a heading or the
+    /// text of another link.
     fn push_text(&mut self, text: &str) {
         if self.is_in_brackets() {
             push_escaped(&mut self.out, text);
@@ -324,7 +358,8 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// Reports whether brackets of the page would be taken for those of a link: in a heading, and in another link.
+    /// Reports whether brackets of the page would be taken for those of a link: in a heading, and
+    /// in another link.
     fn is_in_brackets(&self) -> bool {
         self.is_heading || self.links > 0
     }
@@ -340,14 +375,20 @@ impl<'p> Writer<'p> {
         let is_on_line = !self.out.is_empty() && self.line_ends == 0;
         if self.is_in_cell && !is_on_line {
             let gap = if self.is_next_item { "; " } else { " " };
-            self.out.push_str(if self.out.is_empty() { "" } else { gap });
+            self.out
+                .push_str(if self.out.is_empty() { "" } else { gap });
             self.is_next_item = false;
         } else if !is_on_line {
             if !self.out.is_empty() {
                 self.out.push('\n');
                 if self.line_ends > 1 || self.after_paragraph {
                     // What begins or ends here is not around the empty line.
-                    let around: String = self.indents.iter().take(self.shared).map(String::as_str).collect();
+                    let around: String = self
+                        .indents
+                        .iter()
+                        .take(self.shared)
+                        .map(String::as_str)
+                        .collect();
                     self.out.push_str(around.trim_end());
                     self.out.push('\n');
                 }
@@ -365,7 +406,12 @@ impl<'p> Writer<'p> {
             self.is_heading = true;
         }
         let at = self.out.len();
-        for open in self.open.iter_mut().rev().take_while(|open| open.start.is_none()) {
+        for open in self
+            .open
+            .iter_mut()
+            .rev()
+            .take_while(|open| open.start.is_none())
+        {
             open.start = Some(at);
         }
     }
@@ -373,7 +419,11 @@ impl<'p> Writer<'p> {
     /// Notes that a line has ended, over which neither a heading nor a link goes on.
     fn end_links(&mut self) {
         self.is_heading = false;
-        for open in self.open.iter_mut().filter(|open| open.is_link && open.start.is_some()) {
+        for open in self
+            .open
+            .iter_mut()
+            .filter(|open| open.is_link && open.start.is_some())
+        {
             open.is_link = false;
             self.links -= 1;
         }
@@ -399,7 +449,10 @@ impl<'p> Writer<'p> {
         }
         let fence = fence(code, 3);
         self.separate(2);
-        self.inline(&format!("{fence}{}", language(self.page, id).unwrap_or_default()));
+        self.inline(&format!(
+            "{fence}{}",
+            language(self.page, id).unwrap_or_default()
+        ));
         for line in code.lines().chain([fence.as_str()]) {
             if self.is_full() {
                 break;
@@ -413,7 +466,10 @@ impl<'p> Writer<'p> {
 
     /// Writes the lines of a block of code each as code within a line.
     fn code_in_cell(&mut self, code: &str) {
-        let lines = code.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        let lines = code
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty());
         self.separate(1);
         self.inline(&lines.map(code_span).collect::<Vec<_>>().join("<br>"));
         self.separate(1);
@@ -433,8 +489,14 @@ impl<'p> Writer<'p> {
     }
 
     fn image(&mut self, id: NodeId) {
-        let Some(attributes) = self.page.attributes(id) else { return };
-        let text = attributes.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some(attributes) = self.page.attributes(id) else {
+            return;
+        };
+        let text = attributes
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         if text.is_empty() || self.style == Style::Text {
             return;
         }
@@ -452,8 +514,11 @@ impl<'p> Writer<'p> {
                 self.addresses_left = left;
                 Some(address)
             }
-            // Written so, it leads to the same place, and no part of it is taken for the text after the link.
-            None => Some(enclosed(written.split_whitespace().collect::<Vec<_>>().join("%20"))),
+            // Written so, it leads to the same place, and no part of it is taken for the text after
+            // the link.
+            None => Some(enclosed(
+                written.split_whitespace().collect::<Vec<_>>().join("%20"),
+            )),
         }
     }
 
@@ -525,7 +590,8 @@ impl<'p> Writer<'p> {
         rows
     }
 
-    /// Reports whether a table holds blocks that do not fit into a line, or puts a few of them side by side.
+    /// Reports whether a table holds blocks that do not fit into a line, or puts a few of them side
+    /// by side.
     fn arranges(&self, id: NodeId) -> bool {
         let end = self.page.end(id);
         let (mut at, mut rows, mut has_blocks) = (id + 1, 0, false);
@@ -533,7 +599,9 @@ impl<'p> Writer<'p> {
             match self.page.tag(at) {
                 Some(Tag::Row) => rows += 1,
                 Some(Tag::List | Tag::NumberedList) => has_blocks = true,
-                Some(Tag::Preformatted) if self.page.code(at).len() > MAX_CODE_IN_CELL => return true,
+                Some(Tag::Preformatted) if self.page.code(at).len() > MAX_CODE_IN_CELL => {
+                    return true;
+                }
                 Some(Tag::Preformatted) => {
                     has_blocks = true;
                     at = self.page.end(at);
@@ -549,9 +617,14 @@ impl<'p> Writer<'p> {
 
     /// Puts the marks of a raised, lowered or struck text around the text since a place.
     fn mark(&mut self, id: NodeId, start: Option<usize>) {
-        let parts = start.and_then(|start| Some((start, self.out.get(..start)?, self.out.get(start..)?)));
-        let Some((start, before, text)) = parts else { return };
-        let Some((opening, closing)) = self.page.marks(id, before, text) else { return };
+        let parts =
+            start.and_then(|start| Some((start, self.out.get(..start)?, self.out.get(start..)?)));
+        let Some((start, before, text)) = parts else {
+            return;
+        };
+        let Some((opening, closing)) = self.page.marks(id, before, text) else {
+            return;
+        };
         if self.is_in_brackets() {
             self.out.insert_str(start, &escaped(opening));
             push_escaped(&mut self.out, closing);
@@ -563,7 +636,9 @@ impl<'p> Writer<'p> {
 
     /// Puts marks around the text since a place, unless it is empty or several lines.
     fn wrap(&mut self, start: Option<usize>, before: &str, after: &str) {
-        let Some(start) = start.filter(|_| self.style == Style::Markdown) else { return };
+        let Some(start) = start.filter(|_| self.style == Style::Markdown) else {
+            return;
+        };
         let text = self.out.get(start..).unwrap_or_default();
         if text.is_empty() || text.contains('\n') || text.starts_with(before) {
             return;
@@ -574,12 +649,17 @@ impl<'p> Writer<'p> {
 
     /// Reports whether an element is a link to another page.
     fn leads_away(&self, id: NodeId) -> bool {
-        let address = self.page.attributes(id).map_or("", |attributes| attributes.address.as_str());
+        let address = self
+            .page
+            .attributes(id)
+            .map_or("", |attributes| attributes.address.as_str());
         self.page.tag(id) == Some(Tag::Anchor) && !address.is_empty() && !address.starts_with('#')
     }
 
     fn link(&mut self, id: NodeId, start: Option<usize>) {
-        let Some(attributes) = self.page.attributes(id).filter(|_| self.leads_away(id)) else { return };
+        let Some(attributes) = self.page.attributes(id).filter(|_| self.leads_away(id)) else {
+            return;
+        };
         if let Some(address) = self.address(&attributes.address) {
             self.wrap(start, "[", &format!("]({address})"));
         }
@@ -595,7 +675,11 @@ fn code_span(code: &str) -> String {
 
 /// Returns marks around code that are longer than any within it.
 fn fence(code: &str, least: usize) -> String {
-    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let longest = code
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
     let length = if longest >= least { longest + 1 } else { least };
     "`".repeat(length)
 }

@@ -48,13 +48,17 @@ pub fn outline(page: &Page, part: Part, address: &WebUrl) -> Outline {
     let mut id = part.start;
     while id < part.end {
         let end = page.node(id).map_or(id + 1, |node| node.end);
-        let is_full = [flat.len(), outline.code.len(), outline.links.len()].iter().any(|count| *count >= MAX_EACH);
+        let is_full = [flat.len(), outline.code.len(), outline.links.len()]
+            .iter()
+            .any(|count| *count >= MAX_EACH);
         match page.tag(id) {
             _ if part.leaves_out(page, id) => {
                 id = end;
                 continue;
             }
-            Some(Tag::Heading(_) | Tag::Preformatted | Tag::Anchor) if is_full => outline.is_cut = true,
+            Some(Tag::Heading(_) | Tag::Preformatted | Tag::Anchor) if is_full => {
+                outline.is_cut = true
+            }
             Some(Tag::Heading(level)) => flat.extend(heading(page, id, level)),
             Some(Tag::Preformatted) => {
                 let code = page.code(id).trim_matches('\n').trim_end().to_owned();
@@ -68,7 +72,9 @@ pub fn outline(page: &Page, part: Part, address: &WebUrl) -> Outline {
         id += 1;
     }
     let mut seen = std::collections::BTreeSet::new();
-    outline.links.retain(|(_, address)| seen.insert(address.clone()));
+    outline
+        .links
+        .retain(|(_, address)| seen.insert(address.clone()));
     outline.headings = nested(flat);
     outline
 }
@@ -77,8 +83,16 @@ fn heading(page: &Page, id: NodeId, level: u8) -> Option<Heading> {
     // Marks of links to the heading itself, as documentation has them.
     let line = page.own_line(id);
     let text = line.trim_matches(['§', '¶', '#', '\u{a0}', ' ']).to_owned();
-    let own = page.attributes(id).map(|attributes| attributes.id.clone()).filter(|id| !id.is_empty());
-    (!text.is_empty()).then_some(Heading { level, text, anchor: own, children: Vec::new() })
+    let own = page
+        .attributes(id)
+        .map(|attributes| attributes.id.clone())
+        .filter(|id| !id.is_empty());
+    (!text.is_empty()).then_some(Heading {
+        level,
+        text,
+        anchor: own,
+        children: Vec::new(),
+    })
 }
 
 fn link(page: &Page, id: NodeId, base: &WebUrl) -> Option<(String, String)> {

@@ -2,7 +2,8 @@
 
 use crate::tag::Tag;
 
-/// Maximum length of a raised or lowered text in bytes. A longer one is a matter of layout, or was not ended.
+/// Maximum length of a raised or lowered text in bytes. A longer one is a matter of layout, or was
+/// not ended.
 const MAX_SCRIPT: usize = 200;
 /// Maximum length of a struck text in bytes; a longer one was not ended.
 const MAX_STRUCK: usize = 20_000;
@@ -27,11 +28,16 @@ pub(crate) struct Script<'t> {
 }
 
 impl Script<'_> {
-    /// Returns what has to stand before and after the text; `None` if it means the same without marks.
+    /// Returns what has to stand before and after the text; `None` if it means the same without
+    /// marks.
     pub(crate) fn marks(&self) -> Option<(&'static str, &'static str)> {
         let is_one_line = || !self.text.is_empty() && !self.text.contains('\n');
         match self.tag {
-            Tag::Struck if self.text.len() <= MAX_STRUCK && !self.text.starts_with("~~") && is_one_line() => {
+            Tag::Struck
+                if self.text.len() <= MAX_STRUCK
+                    && !self.text.starts_with("~~")
+                    && is_one_line() =>
+            {
                 Some(("~~", "~~"))
             }
             Tag::Superscript | Tag::Subscript if self.text.len() <= MAX_SCRIPT && is_one_line() => {
@@ -72,13 +78,17 @@ impl Script<'_> {
         }
     }
 
-    /// Reports whether it is to be seen where the text ends: a number, one character, or a text in parentheses.
+    /// Reports whether it is to be seen where the text ends: a number, one character, or a text in
+    /// parentheses.
     fn is_clear_as_it_is(&self) -> bool {
         let next = self.next.chars().next();
         if self.text.bytes().all(|byte| byte.is_ascii_digit()) {
             return !next.is_some_and(|next| next.is_ascii_digit());
         }
-        let within = self.text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        let within = self
+            .text
+            .strip_prefix('(')
+            .and_then(|text| text.strip_suffix(')'));
         within.is_some_and(|within| !within.contains(['(', ')']))
             || (self.text.chars().count() == 1 && !next.is_some_and(char::is_alphanumeric))
     }

@@ -38,7 +38,8 @@ pub(crate) enum Tag {
     Quote,
     Row,
     Rule,
-    /// A part of a page that is no text to read, such as a program or a form's field. Its content is skipped.
+    /// A part of a page that is no text to read, such as a program or a form's field. Its content
+    /// is skipped.
     Skipped,
     Strong,
     /// A text that no longer holds.
@@ -85,9 +86,9 @@ impl Tag {
             b"blockquote" => Tag::Quote,
             b"tr" => Tag::Row,
             b"hr" => Tag::Rule,
-            b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"svg" | b"annotation-xml" | b"object"
-            | b"canvas" | b"button" | b"select" | b"textarea" | b"datalist" | b"audio" | b"video" | b"noframes"
-            | b"noembed" => Tag::Skipped,
+            b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"svg"
+            | b"annotation-xml" | b"object" | b"canvas" | b"button" | b"select" | b"textarea"
+            | b"datalist" | b"audio" | b"video" | b"noframes" | b"noembed" => Tag::Skipped,
             b"b" | b"strong" => Tag::Strong,
             b"s" | b"strike" | b"del" => Tag::Struck,
             b"sub" => Tag::Subscript,
@@ -95,9 +96,10 @@ impl Tag {
             b"table" => Tag::Table,
             b"dt" => Tag::Term,
             b"title" => Tag::Title,
-            b"html" | b"head" | b"body" | b"div" | b"section" | b"center" | b"fieldset" | b"form" | b"figure"
-            | b"figcaption" | b"details" | b"summary" | b"dl" | b"address" | b"hgroup" | b"thead" | b"tbody"
-            | b"tfoot" | b"caption" | b"dialog" | b"search" => Tag::Block,
+            b"html" | b"head" | b"body" | b"div" | b"section" | b"center" | b"fieldset"
+            | b"form" | b"figure" | b"figcaption" | b"details" | b"summary" | b"dl"
+            | b"address" | b"hgroup" | b"thead" | b"tbody" | b"tfoot" | b"caption" | b"dialog"
+            | b"search" => Tag::Block,
             _ => Tag::Inline,
         }
     }
@@ -124,7 +126,8 @@ impl Tag {
         )
     }
 
-    /// Reports whether an element of this kind ends another one that is open, although no end tag says so.
+    /// Reports whether an element of this kind ends another one that is open, although no end tag
+    /// says so.
     pub(crate) fn ends(self, open: Tag) -> bool {
         match open {
             Tag::Paragraph => self.is_block(),
@@ -139,7 +142,10 @@ impl Tag {
 
     /// Reports whether what is open around this element is not ended by anything within it.
     pub(crate) fn is_boundary(self) -> bool {
-        matches!(self, Tag::List | Tag::NumberedList | Tag::Table | Tag::Quote | Tag::Main | Tag::Article)
+        matches!(
+            self,
+            Tag::List | Tag::NumberedList | Tag::Table | Tag::Quote | Tag::Main | Tag::Article
+        )
     }
 }
 

@@ -1,5 +1,5 @@
-//! The text of a part of a page without its form, but with what keeps its meaning: the ends of lines and blocks, and
-//! the marks of raised, lowered and struck text.
+//! The text of a part of a page without its form, but with what keeps its meaning: the ends of
+//! lines and blocks, and the marks of raised, lowered and struck text.
 
 use crate::formula::formula;
 use crate::script::Script;
@@ -31,8 +31,8 @@ impl Page {
         in_one_line(&self.text_until(0, self.len(), &MARKED))
     }
 
-    /// Returns the text of a link or a heading in one line, up to the next one within it: one that was not closed
-    /// contains all that follow, and each text belongs to one of them.
+    /// Returns the text of a link or a heading in one line, up to the next one within it: one that
+    /// was not closed contains all that follow, and each text belongs to one of them.
     pub(crate) fn own_line(&self, id: NodeId) -> String {
         let begins_next = |within: &NodeId| match self.tag(id) {
             Some(Tag::Anchor) => self.tag(*within) == Some(Tag::Anchor),
@@ -44,11 +44,25 @@ impl Page {
         in_one_line(&self.text_until(id, next.unwrap_or(end), &MARKED))
     }
 
-    /// Returns what has to stand before and after the text of an element, which stands after another text.
-    pub(crate) fn marks(&self, id: NodeId, before: &str, text: &str) -> Option<(&'static str, &'static str)> {
+    /// Returns what has to stand before and after the text of an element, which stands after
+    /// another text.
+    pub(crate) fn marks(
+        &self,
+        id: NodeId,
+        before: &str,
+        text: &str,
+    ) -> Option<(&'static str, &'static str)> {
         let (tag, next) = (self.tag(id)?, self.text_from(self.end(id)));
         let (is_note, is_upper_half) = (self.is_note(id), self.is_upper_half(id));
-        Script { tag, before, text, next, is_note, is_upper_half }.marks()
+        Script {
+            tag,
+            before,
+            text,
+            next,
+            is_note,
+            is_upper_half,
+        }
+        .marks()
     }
 
     /// Returns the text of a part in which these elements have their marks.
@@ -99,7 +113,9 @@ impl Page {
         let own = text.split_off(start);
         match self.marks(id, text, own.trim()) {
             Some((before, after)) => {
-                [before, own.trim(), after].iter().for_each(|part| text.push_str(part));
+                [before, own.trim(), after]
+                    .iter()
+                    .for_each(|part| text.push_str(part));
                 if own.ends_with(char::is_whitespace) {
                     text.push(' ');
                 }
@@ -133,11 +149,17 @@ impl Page {
     /// Reports whether an element is around a link to a note, or directly within one.
     fn is_note(&self, id: NodeId) -> bool {
         let leads_to_note = |at: NodeId| {
-            let address = self.attributes(at).map(|attributes| attributes.address.as_str());
-            self.tag(at) == Some(Tag::Anchor) && address.is_some_and(|address| address.starts_with('#'))
+            let address = self
+                .attributes(at)
+                .map(|attributes| attributes.address.as_str());
+            self.tag(at) == Some(Tag::Anchor)
+                && address.is_some_and(|address| address.starts_with('#'))
         };
         let is_around = id + 1 < self.end(id) && leads_to_note(id + 1);
-        is_around || id.checked_sub(1).is_some_and(|before| leads_to_note(before) && self.end(before) > id)
+        is_around
+            || id
+                .checked_sub(1)
+                .is_some_and(|before| leads_to_note(before) && self.end(before) > id)
     }
 }
 

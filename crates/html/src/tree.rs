@@ -1,4 +1,5 @@
-//! The tree of a page. A node stands before all nodes within it, so loops over nodes go from the outside in.
+//! The tree of a page. A node stands before all nodes within it, so loops over nodes go from the
+//! outside in.
 
 use std::convert::Infallible;
 
@@ -12,8 +13,8 @@ use crate::tag::{Tag, is_void};
 
 /// Maximum depth of elements; what is deeper counts as being there, as browsers have it.
 const MAX_DEPTH: usize = 256;
-/// Maximum number of nodes of a page, about ten times those of the longest pages that people write. Whatever follows is
-/// left out, as is what follows once the page takes too much memory.
+/// Maximum number of nodes of a page, about ten times those of the longest pages that people write.
+/// Whatever follows is left out, as is what follows once the page takes too much memory.
 const MAX_NODES: usize = 400_000;
 /// After so many nodes, a page is asked whether it takes too much memory.
 const NODES_BETWEEN_STOPS: usize = 1_024;
@@ -82,10 +83,12 @@ impl Page {
     /// Reads a page, as far as its nodes and the memory of this thread's work allow.
     pub fn parse(html: &str) -> Page {
         let mut builder = Builder::default();
-        let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
-            builder.take(&event);
-            None
-        });
+        let mut emitter = CallbackEmitter::new(
+            |event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
+                builder.take(&event);
+                None
+            },
+        );
         emitter.naively_switch_states(true);
         // Reading a text cannot fail.
         let _ = Tokenizer::new_with_emitter(html, emitter).finish();
@@ -97,10 +100,14 @@ impl Page {
         in_one_line(&self.title)
     }
 
-    /// Returns what the addresses of the page are relative to: the page's own address, or what its first `base` with an
-    /// address leads to from there. One that leads to no page of the web counts for nothing.
+    /// Returns what the addresses of the page are relative to: the page's own address, or what its
+    /// first `base` with an address leads to from there. One that leads to no page of the web
+    /// counts for nothing.
     pub(crate) fn base(&self, address: &WebUrl) -> WebUrl {
-        let stated = self.base.as_deref().and_then(|base| address.join(base).ok());
+        let stated = self
+            .base
+            .as_deref()
+            .and_then(|base| address.join(base).ok());
         stated.unwrap_or_else(|| address.clone())
     }
 
@@ -143,21 +150,29 @@ impl Page {
     }
 }
 
-/// Returns the number at the begin of a value, as browsers read it; `None` for one that they could not count on from.
+/// Returns the number at the begin of a value, as browsers read it; `None` for one that they could
+/// not count on from.
 fn integer(value: &[u8]) -> Option<i32> {
     let text = std::str::from_utf8(value).ok()?.trim_ascii_start();
     let sign = usize::from(text.starts_with(['+', '-']));
-    let digits = text.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+    let digits = text
+        .bytes()
+        .skip(sign)
+        .take_while(u8::is_ascii_digit)
+        .count();
     text.get(..sign + digits)?.parse().ok()
 }
 
-/// Reports whether a `style` says that an element is not shown. If it says the opposite as well, this counts: which one
-/// a browser follows is more than a matter of their order.
+/// Reports whether a `style` says that an element is not shown. If it says the opposite as well,
+/// this counts: which one a browser follows is more than a matter of their order.
 fn hides(style: &[u8]) -> bool {
     let is = |text: &[u8], word: &str| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
     style.split(|byte| *byte == b';').any(|declaration| {
         let mut parts = declaration.split(|byte| matches!(*byte, b':' | b'!'));
-        let (property, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (property, value) = (
+            parts.next().unwrap_or_default(),
+            parts.next().unwrap_or_default(),
+        );
         (is(property, "display") && is(value, "none"))
             || (is(property, "visibility") && (is(value, "hidden") || is(value, "collapse")))
     })
@@ -184,8 +199,8 @@ struct Builder {
     beyond: usize,
     /// The element whose content is skipped, and how many elements of its name are open within it.
     skipped: Option<(Vec<u8>, usize)>,
-    /// The place among the open elements of the outermost one that the page hides. It ends as every other one does,
-    /// which may be without an end tag.
+    /// The place among the open elements of the outermost one that the page hides. It ends as every
+    /// other one does, which may be without an end tag.
     hidden: Option<usize>,
     in_title: bool,
     /// The last block of code.
@@ -223,7 +238,9 @@ impl Builder {
             CallbackEvent::CloseStartTag { self_closing } => self.start(*self_closing),
             CallbackEvent::EndTag { name } => self.end(name),
             CallbackEvent::String { value } => self.text(value),
-            CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => {}
+            CallbackEvent::Comment { .. }
+            | CallbackEvent::Doctype { .. }
+            | CallbackEvent::Error(_) => {}
         }
     }
 
@@ -248,7 +265,9 @@ impl Builder {
         };
         // A page has far more attributes than are used, most of them classes.
         match (self.attribute.as_slice(), self.tag) {
-            (b"href", Tag::Anchor | Tag::Base) | (b"src", Tag::Image) => self.attributes.address = text(),
+            (b"href", Tag::Anchor | Tag::Base) | (b"src", Tag::Image) => {
+                self.attributes.address = text()
+            }
             (b"alt", Tag::Image) | (b"alttext", Tag::Formula) => self.attributes.text = text(),
             (b"encoding", Tag::Annotation) => self.attributes.is_tex = value.ends_with(b"tex"),
             (b"class", _) => {
@@ -262,18 +281,22 @@ impl Builder {
                 }
             }
             (b"id", Tag::Heading(_)) => self.attributes.id = text(),
-            (b"start", Tag::NumberedList) | (b"value", Tag::Item) => self.attributes.number = integer(value),
+            (b"start", Tag::NumberedList) | (b"value", Tag::Item) => {
+                self.attributes.number = integer(value)
+            }
             (b"role", _) if value == b"main" => self.attributes.is_main = true,
             _ => return,
         }
         self.has_attributes = true;
     }
 
-    /// Reports whether an element with these classes shows the formula before it once more: KaTeX has each of them for
-    /// those who hear it and for those who see it.
+    /// Reports whether an element with these classes shows the formula before it once more: KaTeX
+    /// has each of them for those who hear it and for those who see it.
     fn repeats_formula(&self, classes: &[u8]) -> bool {
         self.after_formula == Some(self.page.nodes.len())
-            && classes.split(u8::is_ascii_whitespace).any(|class| class == b"katex-html")
+            && classes
+                .split(u8::is_ascii_whitespace)
+                .any(|class| class == b"katex-html")
     }
 
     fn start(&mut self, self_closing: bool) {
@@ -306,7 +329,11 @@ impl Builder {
             }
             self.hidden = Some(self.next_place());
         }
-        let id = if self.hidden.is_some() { None } else { self.push(Kind::Element(tag)) };
+        let id = if self.hidden.is_some() {
+            None
+        } else {
+            self.push(Kind::Element(tag))
+        };
         if let Some(id) = id {
             self.begin(id, tag);
         }
@@ -321,10 +348,11 @@ impl Builder {
 
     /// Reports whether browsers do not show an element, as far as its own attributes can say.
     ///
-    /// This is also a protection against prompt injection: a person who looks at a page sees nothing of such a text, so
-    /// it is a place for instructions that only a model would read. What a style sheet or a program hides is not known
-    /// here, so no page is trusted for it. `aria-hidden` hides nothing: it is for what is seen and need not be read
-    /// aloud, such as a formula.
+    /// This is also a protection against prompt injection: a person who looks at a page sees
+    /// nothing of such a text, so it is a place for instructions that only a model would read. What
+    /// a style sheet or a program hides is not known here, so no page is trusted for it.
+    /// `aria-hidden` hides nothing: it is for what is seen and need not be read aloud, such as a
+    /// formula.
     fn is_shown_by_no_browser(&self, name: &[u8]) -> bool {
         match name {
             // A page that its programs put together is hidden until they have done so.
@@ -339,7 +367,12 @@ impl Builder {
         self.in_title = tag == Tag::Title && self.page.title.is_empty();
         if tag == Tag::Preformatted {
             self.code = Some(id);
-            let mut around = self.open.iter().rev().take(NAMING_AROUND).filter_map(|open| open.id);
+            let mut around = self
+                .open
+                .iter()
+                .rev()
+                .take(NAMING_AROUND)
+                .filter_map(|open| open.id);
             let named = around.find_map(|id| self.page.attributes(id)?.language.clone());
             self.attributes.language_around = named;
             self.has_attributes |= self.attributes.language_around.is_some();
@@ -353,9 +386,17 @@ impl Builder {
 
     /// Ends the elements that a start tag ends without their own end tags.
     fn end_implied(&mut self, tag: Tag) {
-        let within = self.open.iter().rposition(|open| open.tag.is_boundary()).map_or(0, |at| at + 1);
+        let within = self
+            .open
+            .iter()
+            .rposition(|open| open.tag.is_boundary())
+            .map_or(0, |at| at + 1);
         let is_ended = |open: &Open| tag.ends(open.tag);
-        if let Some(at) = self.open.get(within..).and_then(|open| open.iter().position(is_ended)) {
+        if let Some(at) = self
+            .open
+            .get(within..)
+            .and_then(|open| open.iter().position(is_ended))
+        {
             self.close_from(within + at);
         }
     }
@@ -395,12 +436,18 @@ impl Builder {
         }
     }
 
-    /// Returns the place of the next element among the open ones, after which those come that are too deep.
+    /// Returns the place of the next element among the open ones, after which those come that are
+    /// too deep.
     fn next_place(&self) -> usize {
-        if self.open.len() < MAX_DEPTH { self.open.len() } else { MAX_DEPTH + self.beyond }
+        if self.open.len() < MAX_DEPTH {
+            self.open.len()
+        } else {
+            MAX_DEPTH + self.beyond
+        }
     }
 
-    /// Shows what comes next if the outermost hidden element is at this place among the open ones, or within that one.
+    /// Shows what comes next if the outermost hidden element is at this place among the open ones,
+    /// or within that one.
     fn show_from(&mut self, at: usize) {
         if self.hidden.is_some_and(|hidden| at <= hidden) {
             self.hidden = None;
@@ -428,7 +475,11 @@ impl Builder {
         if self.page.is_cut {
             return None;
         }
-        self.page.nodes.push(Node { kind, end: id + 1, attributes: None });
+        self.page.nodes.push(Node {
+            kind,
+            end: id + 1,
+            attributes: None,
+        });
         Some(id)
     }
 

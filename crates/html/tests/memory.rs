@@ -22,7 +22,12 @@ struct Crafted {
 
 /// Returns a page of nothing but a piece.
 const fn repeated(name: &'static str, piece: &'static str, megabytes: usize) -> Crafted {
-    Crafted { name, begin: "", piece, megabytes }
+    Crafted {
+        name,
+        begin: "",
+        piece,
+        megabytes,
+    }
 }
 
 const CRAFTED: [Crafted; 11] = [
@@ -33,7 +38,12 @@ const CRAFTED: [Crafted; 11] = [
     repeated("headings", "<h1 id=a>a", 5),
     repeated("classes", "<pre class=language-a>a</pre>", 5),
     repeated("table", "<table><tr><td>a<td>b", 2),
-    Crafted { name: "attributes", begin: "<p", piece: " a=b", megabytes: 2 },
+    Crafted {
+        name: "attributes",
+        begin: "<p",
+        piece: " a=b",
+        megabytes: 2,
+    },
     Crafted {
         name: "lines in quotes",
         begin: "<blockquote><blockquote><blockquote><blockquote><ul><li><ul><li><ul><li>",
@@ -58,18 +68,28 @@ const CRAFTED: [Crafted; 11] = [
 fn no_page_takes_more_than_the_bound() {
     let address = WebUrl::parse("https://page.example/a/b/c").unwrap();
     let mut too_large = Vec::new();
-    for Crafted { name, begin, piece, megabytes } in CRAFTED {
+    for Crafted {
+        name,
+        begin,
+        piece,
+        megabytes,
+    } in CRAFTED
+    {
         let html = format!("{begin}{}", piece.repeat((megabytes << 20) / piece.len()));
         let before = restart_peak();
         let work = Work::begin(&|| false);
         let page = Page::parse(&html);
         let part = main_part(&page);
-        let lengths = [Style::Markdown, Style::Text].map(|style| markdown(&page, part, &address, style).len());
+        let lengths = [Style::Markdown, Style::Text]
+            .map(|style| markdown(&page, part, &address, style).len());
         let headings = outline(&page, part, &address).headings.len();
         drop(page);
         drop(work);
         let growth = resident("VmHWM").saturating_sub(before);
-        println!("{:>4} MB  {name}: {lengths:?} bytes, {headings} headings", growth >> 20);
+        println!(
+            "{:>4} MB  {name}: {lengths:?} bytes, {headings} headings",
+            growth >> 20
+        );
         if growth > BOUND {
             too_large.push(format!("{name}: {} MB", growth >> 20));
         }
@@ -86,7 +106,10 @@ fn restart_peak() -> u64 {
 /// Returns a figure of this process, in bytes.
 fn resident(figure: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(figure)).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with(figure))
+        .unwrap();
     let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kilobytes << 10
 }

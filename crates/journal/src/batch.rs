@@ -37,7 +37,10 @@ impl Batch {
 
 impl From<Vec<Event>> for Batch {
     fn from(events: Vec<Event>) -> Self {
-        Self { events, ..Self::default() }
+        Self {
+            events,
+            ..Self::default()
+        }
     }
 }
 

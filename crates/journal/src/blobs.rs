@@ -30,7 +30,10 @@ impl Blob {
     /// Wraps bytes and computes their id, so that facts can name the blob before it is stored.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
-        Self { id: BlobId::of(&bytes), bytes }
+        Self {
+            id: BlobId::of(&bytes),
+            bytes,
+        }
     }
 
     /// Returns the id: the SHA-256 of the content in lower-case hexadecimal.
@@ -77,11 +80,8 @@ impl Files {
 pub(crate) fn insert(tx: &Connection, blob: &Blob) -> rusqlite::Result<()> {
     let inline = (blob.bytes.len() <= INLINE_BYTES).then_some(blob.bytes.as_slice());
     let size = database::to_sql(blob.bytes.len() as u64);
-    tx.prepare_cached("INSERT OR IGNORE INTO blobs (id, size, bytes) VALUES (?1, ?2, ?3)")?.execute(params![
-        blob.id.as_str(),
-        size,
-        inline
-    ])?;
+    tx.prepare_cached("INSERT OR IGNORE INTO blobs (id, size, bytes) VALUES (?1, ?2, ?3)")?
+        .execute(params![blob.id.as_str(), size, inline])?;
     Ok(())
 }
 
@@ -104,7 +104,11 @@ pub(crate) fn read(
             fs::read(&path).map_err(|error| JournalError::io(&path, error))?
         }
     };
-    if BlobId::of(&bytes) == *id { Ok(bytes) } else { Err(JournalError::DamagedBlob { id: id.clone() }) }
+    if BlobId::of(&bytes) == *id {
+        Ok(bytes)
+    } else {
+        Err(JournalError::DamagedBlob { id: id.clone() })
+    }
 }
 
 /// Writes a file atomically: readers see all of it or nothing, also after a power failure. Skips an
@@ -117,5 +121,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     orchestrate_files::create_folder(folder)?;
     orchestrate_files::replace(path, bytes)?;
     // The folder itself may be new.
-    folder.parent().map_or(Ok(()), orchestrate_files::sync_folder)
+    folder
+        .parent()
+        .map_or(Ok(()), orchestrate_files::sync_folder)
 }

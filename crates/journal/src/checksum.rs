@@ -2,7 +2,8 @@
 
 use orchestrate_core::ids::{BlobId, RunId};
 
-/// How many hexadecimal digits of the digest are stored: as many as an integer of the database holds.
+/// How many hexadecimal digits of the digest are stored: as many as an integer of the database
+/// holds.
 const DIGITS: usize = 16;
 
 /// What is stored of a fact.
@@ -17,13 +18,27 @@ pub(crate) struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// Returns the checksum of all of it: the beginning of its SHA-256, as an integer of the database.
+    /// Returns the checksum of all of it: the beginning of its SHA-256, as an integer of the
+    /// database.
     pub(crate) fn checksum(&self) -> i64 {
-        let Self { run, seq, ts_ms, v, kind, task, body } = self;
-        let text = format!("{run}\n{seq} {ts_ms} {v} {kind}\n{}\n{body}", task.unwrap_or_default());
+        let Self {
+            run,
+            seq,
+            ts_ms,
+            v,
+            kind,
+            task,
+            body,
+        } = self;
+        let text = format!(
+            "{run}\n{seq} {ts_ms} {v} {kind}\n{}\n{body}",
+            task.unwrap_or_default()
+        );
         let id = BlobId::of(text.as_bytes());
         let digits = id.as_str().get(..DIGITS).unwrap_or_default();
-        u64::from_str_radix(digits, 16).unwrap_or_default().cast_signed()
+        u64::from_str_radix(digits, 16)
+            .unwrap_or_default()
+            .cast_signed()
     }
 }
 
@@ -34,19 +49,41 @@ mod tests {
     #[test]
     fn every_part_of_a_fact_counts() {
         let run = RunId::from("r-test01");
-        let whole =
-            || Stored { run: &run, seq: 1, ts_ms: 2, v: 3, kind: "task.ready", task: Some("T1"), body: "{\"a\":1}" };
+        let whole = || Stored {
+            run: &run,
+            seq: 1,
+            ts_ms: 2,
+            v: 3,
+            kind: "task.ready",
+            task: Some("T1"),
+            body: "{\"a\":1}",
+        };
         let sum = whole().checksum();
         assert_eq!(sum, whole().checksum());
         let other_run = RunId::from("r-test02");
         let changed = [
-            Stored { run: &other_run, ..whole() },
+            Stored {
+                run: &other_run,
+                ..whole()
+            },
             Stored { seq: 2, ..whole() },
-            Stored { ts_ms: 3, ..whole() },
+            Stored {
+                ts_ms: 3,
+                ..whole()
+            },
             Stored { v: 2, ..whole() },
-            Stored { kind: "task.reads", ..whole() },
-            Stored { task: None, ..whole() },
-            Stored { body: "{\"a\":3}", ..whole() },
+            Stored {
+                kind: "task.reads",
+                ..whole()
+            },
+            Stored {
+                task: None,
+                ..whole()
+            },
+            Stored {
+                body: "{\"a\":3}",
+                ..whole()
+            },
         ];
         assert!(changed.iter().all(|changed| changed.checksum() != sum));
     }

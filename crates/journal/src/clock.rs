@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The shortest sleep that matters; a difference of the two clocks below it may come from reading them one after the
-/// other.
+/// The shortest sleep that matters; a difference of the two clocks below it may come from reading
+/// them one after the other.
 const LEAST_SLEEP_MS: u64 = 1_000;
 
 /// The sources of the time of facts.
@@ -26,7 +26,11 @@ pub struct Clock {
 
 impl Clock {
     /// The system's clocks.
-    pub const SYSTEM: Clock = Clock { date: unix_ms, steady: since_boot, asleep };
+    pub const SYSTEM: Clock = Clock {
+        date: unix_ms,
+        steady: since_boot,
+        asleep,
+    };
 }
 
 /// Computes the times of the facts that one process adds to a run.
@@ -43,10 +47,16 @@ impl Timeline {
     /// Starts now, but not before `newest`, the time of the run's newest fact: the date may have
     /// been set back since.
     pub(crate) fn begin(clock: Clock, newest: u64) -> Self {
-        Self { clock, origin: (clock.date)().max(newest), began: (clock.steady)(), slept: (clock.asleep)() }
+        Self {
+            clock,
+            origin: (clock.date)().max(newest),
+            began: (clock.steady)(),
+            slept: (clock.asleep)(),
+        }
     }
 
-    /// Returns how long the machine has slept beyond what is recorded, unless that is too short to matter.
+    /// Returns how long the machine has slept beyond what is recorded, unless that is too short to
+    /// matter.
     pub(crate) fn slept(&self) -> Option<u64> {
         let newly = (self.clock.asleep)().saturating_sub(self.slept);
         (newly >= LEAST_SLEEP_MS).then_some(newly)
@@ -59,13 +69,16 @@ impl Timeline {
 
     /// Returns the current time in Unix milliseconds.
     pub(crate) fn now(&self) -> u64 {
-        self.origin.saturating_add((self.clock.steady)().saturating_sub(self.began))
+        self.origin
+            .saturating_add((self.clock.steady)().saturating_sub(self.began))
     }
 }
 
 /// Returns the system's date in Unix milliseconds; 0 if it is set before 1970.
 pub fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -80,6 +93,8 @@ fn asleep() -> u64 {
 
 fn ms(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    let whole = u64::try_from(time.tv_sec).unwrap_or_default().saturating_mul(1_000);
+    let whole = u64::try_from(time.tv_sec)
+        .unwrap_or_default()
+        .saturating_mul(1_000);
     whole.saturating_add(u64::try_from(time.tv_nsec / 1_000_000).unwrap_or_default())
 }

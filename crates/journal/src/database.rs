@@ -82,19 +82,24 @@ CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;
 ";
 
 /// The trigger that keeps facts from being deleted.
-pub(crate) const FACTS_STAY: &str =
-    "CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'facts are never deleted'); END;";
+pub(crate) const FACTS_STAY: &str = "CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'facts are never deleted'); END;";
 
 /// Creates the folder and its database if they are missing; returns the path of the database.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
     if folder.as_os_str().len() > MAX_FOLDER_BYTES {
         let reason = format!("its path is longer than {MAX_FOLDER_BYTES} bytes");
-        return Err(JournalError::Unusable { path: folder.to_owned(), reason });
+        return Err(JournalError::Unusable {
+            path: folder.to_owned(),
+            reason,
+        });
     }
-    orchestrate_files::create_folder(folder).map_err(|error| JournalError::unusable(folder, error))?;
+    orchestrate_files::create_folder(folder)
+        .map_err(|error| JournalError::unusable(folder, error))?;
     refuse_foreign(folder)?;
     let path = folder.join(FILE_NAME);
-    let exists = path.try_exists().map_err(|error| JournalError::io(&path, error))?;
+    let exists = path
+        .try_exists()
+        .map_err(|error| JournalError::io(&path, error))?;
     if !exists {
         create(folder, &path)?;
     }
@@ -110,7 +115,9 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     check_owner(path, &connection)?;
     let mode: String = pragma(&connection, "journal_mode").map_err(failed)?;
     if mode != "wal" {
-        let mode: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0)).map_err(failed)?;
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))
+            .map_err(failed)?;
         if mode != "wal" {
             return Err(JournalError::ForeignFileSystem {
                 path: path.to_owned(),
@@ -127,13 +134,15 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     Ok(connection)
 }
 
-/// Creates the view `facts` of this connection: all facts, with their checksums. The table of an older version has no
-/// place for these; it gets one, unless it cannot be written.
+/// Creates the view `facts` of this connection: all facts, with their checksums. The table of an
+/// older version has no place for these; it gets one, unless it cannot be written.
 fn show_facts(connection: &Connection) -> rusqlite::Result<()> {
     let has_sums = || {
-        connection.query_row("SELECT count(*) FROM pragma_table_info('events') WHERE name = 'sum'", [], |row| {
-            row.get::<_, i64>(0)
-        })
+        connection.query_row(
+            "SELECT count(*) FROM pragma_table_info('events') WHERE name = 'sum'",
+            [],
+            |row| row.get::<_, i64>(0),
+        )
     };
     if has_sums()? == 0
         && let Err(error) = connection.execute_batch("ALTER TABLE events ADD COLUMN sum INTEGER")
@@ -141,7 +150,11 @@ fn show_facts(connection: &Connection) -> rusqlite::Result<()> {
         // Another process may have been faster; and what is read-only can be read.
         tracing::debug!(%error, "the journal has no place for checksums");
     }
-    let sum = if has_sums()? == 0 { "NULL AS sum" } else { "sum" };
+    let sum = if has_sums()? == 0 {
+        "NULL AS sum"
+    } else {
+        "sum"
+    };
     connection.execute_batch(&format!(
         "CREATE TEMP VIEW facts AS SELECT run, seq, ts_ms, v, type, task, body, {sum} FROM main.events"
     ))
@@ -160,7 +173,11 @@ fn check_owner(path: &Path, connection: &Connection) -> Result<(), JournalError>
     if found == FORMAT {
         Ok(())
     } else {
-        Err(JournalError::OtherFormat { path: path.to_owned(), found, known: FORMAT })
+        Err(JournalError::OtherFormat {
+            path: path.to_owned(),
+            found,
+            known: FORMAT,
+        })
     }
 }
 
@@ -174,7 +191,9 @@ fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
     let half = folder.join(format!("{FILE_NAME}.{}.new", std::process::id()));
     let _ = fs::remove_file(&half);
     let made = fill(&half).and_then(|()| match fs::hard_link(&half, path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(JournalError::io(path, error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(JournalError::io(path, error))
+        }
         _ => Ok(()),
     });
     // A leftover of this name is never read, and the error to report is the first one.
@@ -198,9 +217,13 @@ fn fill(path: &Path) -> Result<(), JournalError> {
 }
 
 fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
-    let found = rustix::fs::statfs(folder).map_err(|error| JournalError::io(folder, error.into()))?;
+    let found =
+        rustix::fs::statfs(folder).map_err(|error| JournalError::io(folder, error.into()))?;
     match foreign(found.f_type as u64) {
-        Some(kind) => Err(JournalError::ForeignFileSystem { path: folder.to_owned(), kind }),
+        Some(kind) => Err(JournalError::ForeignFileSystem {
+            path: folder.to_owned(),
+            kind,
+        }),
         None => Ok(()),
     }
 }
@@ -209,7 +232,10 @@ fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
 fn foreign(kind: u64) -> Option<&'static str> {
     // The type's width and sign differ between platforms; the magic numbers fit 32 bits.
     let kind = kind & 0xffff_ffff;
-    FOREIGN_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
+    FOREIGN_FILE_SYSTEMS
+        .iter()
+        .find(|(magic, _)| *magic == kind)
+        .map(|(_, name)| *name)
 }
 
 /// Converts a count for SQLite, whose integers are signed; no count comes near the limit.

@@ -15,7 +15,8 @@ use rusqlite::ErrorCode;
 use crate::received::InboxId;
 use orchestrate_core::request::{Holder, Purpose};
 
-/// With less room than this, SQLite cannot create its files beside a database: that of its shared memory has half.
+/// With less room than this, SQLite cannot create its files beside a database: that of its shared
+/// memory has half.
 const ROOM_BYTES: u64 = 64 << 10;
 
 /// The underlying error, shared by all callers that it is reported to.
@@ -125,7 +126,9 @@ pub enum JournalError {
     #[error("record: {0}")]
     Illegal(#[from] IllegalEvent),
     /// A newer version recorded the fact, in a form that this one would misread.
-    #[error("read run {run}: a newer orchestrate recorded event {seq} (version {v}); use that version")]
+    #[error(
+        "read run {run}: a newer orchestrate recorded event {seq} (version {v}); use that version"
+    )]
     NewerFact {
         /// The id of the run.
         run: RunId,
@@ -177,19 +180,32 @@ impl JournalError {
     /// Describes why a folder cannot hold a journal.
     pub(crate) fn unusable(folder: &Path, source: std::io::Error) -> Self {
         match Self::io(folder, source) {
-            Self::Io { path, source } => Self::Unusable { path, reason: source.to_string() },
+            Self::Io { path, source } => Self::Unusable {
+                path,
+                reason: source.to_string(),
+            },
             known => known,
         }
     }
 
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         if source.kind() == std::io::ErrorKind::StorageFull {
-            return Self::DiskFull { path: path.to_owned() };
+            return Self::DiskFull {
+                path: path.to_owned(),
+            };
         }
-        if matches!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied) {
-            return Self::ReadOnly { path: path.to_owned() };
+        if matches!(
+            source.kind(),
+            std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied
+        ) {
+            return Self::ReadOnly {
+                path: path.to_owned(),
+            };
         }
-        Self::Io { path: path.to_owned(), source: Arc::new(source) }
+        Self::Io {
+            path: path.to_owned(),
+            source: Arc::new(source),
+        }
     }
 
     pub(crate) fn unencodable(error: serde_json::Error) -> Self {
@@ -200,8 +216,9 @@ impl JournalError {
         Self::sorted(path, source, is_full)
     }
 
-    /// Sorts an error of SQLite's, which knows a full disk only while it writes the database itself: otherwise its
-    /// error is that of any failure to write or to create a file, and the free space decides.
+    /// Sorts an error of SQLite's, which knows a full disk only while it writes the database
+    /// itself: otherwise its error is that of any failure to write or to create a file, and the
+    /// free space decides.
     fn sorted(path: &Path, source: rusqlite::Error, is_full: impl Fn(&Path) -> bool) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
@@ -213,20 +230,29 @@ impl JournalError {
                 Self::DiskFull { path }
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
-            Some(ErrorCode::SystemIoFailure) => Self::Io { path, source: Arc::new(source) },
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Corrupt { path, reason: source.to_string() }
-            }
-            _ => Self::Database { path, source: Arc::new(source) },
+            Some(ErrorCode::SystemIoFailure) => Self::Io {
+                path,
+                source: Arc::new(source),
+            },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt {
+                path,
+                reason: source.to_string(),
+            },
+            _ => Self::Database {
+                path,
+                source: Arc::new(source),
+            },
         }
     }
 }
 
-/// Reports whether a folder's disk has no room for the files that SQLite creates beside a database. A file system that
-/// does not say how large it is does not say how full it is, either.
+/// Reports whether a folder's disk has no room for the files that SQLite creates beside a database.
+/// A file system that does not say how large it is does not say how full it is, either.
 fn is_full(folder: &Path) -> bool {
     let found = rustix::fs::statvfs(folder);
-    found.is_ok_and(|found| found.f_blocks > 0 && found.f_bavail.saturating_mul(found.f_frsize) < ROOM_BYTES)
+    found.is_ok_and(|found| {
+        found.f_blocks > 0 && found.f_bavail.saturating_mul(found.f_frsize) < ROOM_BYTES
+    })
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -271,12 +297,27 @@ mod tests {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             JournalError::sorted(&path, error, |asked| is_full && asked == folder)
         };
-        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN] {
+        for code in [
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR_SHMSIZE,
+            ffi::SQLITE_IOERR,
+            ffi::SQLITE_CANTOPEN,
+        ] {
             let said = sorted(code, true).to_string();
-            assert_eq!(said, format!("write the journal '{}': the disk is full", path.display()), "{code}");
+            assert_eq!(
+                said,
+                format!("write the journal '{}': the disk is full", path.display()),
+                "{code}"
+            );
         }
-        assert!(matches!(sorted(ffi::SQLITE_IOERR_SHMSIZE, false), JournalError::Io { .. }));
-        assert!(matches!(sorted(ffi::SQLITE_CANTOPEN, false), JournalError::Database { .. }));
+        assert!(matches!(
+            sorted(ffi::SQLITE_IOERR_SHMSIZE, false),
+            JournalError::Io { .. }
+        ));
+        assert!(matches!(
+            sorted(ffi::SQLITE_CANTOPEN, false),
+            JournalError::Database { .. }
+        ));
         // The files of the kernel say that they have no blocks at all.
         assert!(!is_full(Path::new("/proc")));
     }

@@ -23,14 +23,16 @@ pub enum Fault {
     Full(u64),
     /// This append and all later ones fail as on a full disk: `full:K..`.
     FullFrom(u64),
-    /// The append with the first fact of this type, or with the Nth, fails as on a full disk: `full:TYPE`,
-    /// `full:TYPE@N`.
+    /// The append with the first fact of this type, or with the Nth, fails as on a full disk:
+    /// `full:TYPE`, `full:TYPE@N`.
     FullFact(String, u64),
 }
 
 /// A text in [`VARIABLE`] that names no fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("understand {VARIABLE}={0}: use before:K, after:K, full:K, full:K.., full:TYPE or full:TYPE@N")]
+#[error(
+    "understand {VARIABLE}={0}: use before:K, after:K, full:K, full:K.., full:TYPE or full:TYPE@N"
+)]
 pub struct UnknownFault(String);
 
 static FAULT: OnceLock<Fault> = OnceLock::new();
@@ -43,7 +45,10 @@ static FACTS: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 ///
 /// Fails if the value of the variable is not a fault.
-#[expect(clippy::disallowed_methods, reason = "a test hook is switched on from outside")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test hook is switched on from outside"
+)]
 pub fn from_env() -> Result<(), UnknownFault> {
     let Some(text) = std::env::var_os(VARIABLE) else {
         return Ok(());
@@ -84,8 +89,8 @@ pub(crate) fn is_set() -> bool {
     FAULT.get().is_some()
 }
 
-/// Counts an append that is about to be written, with facts of these types. Kills the process or reports a full disk
-/// if the fault demands it.
+/// Counts an append that is about to be written, with facts of these types. Kills the process or
+/// reports a full disk if the fault demands it.
 pub(crate) fn before_write<'f>(facts: impl Iterator<Item = &'f str>) -> Result<u64, DiskFull> {
     let number = APPENDS.fetch_add(1, Ordering::Relaxed) + 1;
     match FAULT.get() {
@@ -97,7 +102,8 @@ pub(crate) fn before_write<'f>(facts: impl Iterator<Item = &'f str>) -> Result<u
     }
 }
 
-/// Counts the facts of a type in an append, and reports whether the one of this number is among them.
+/// Counts the facts of a type in an append, and reports whether the one of this number is among
+/// them.
 fn contains<'f>(facts: impl Iterator<Item = &'f str>, fact: &str, number: u64) -> bool {
     let found = facts.filter(|of| *of == fact).map(|_| 1_u64).sum::<u64>();
     let before = FACTS.fetch_add(found, Ordering::Relaxed);
@@ -115,7 +121,10 @@ pub(crate) fn after_write(number: u64) {
 pub(crate) struct DiskFull;
 
 /// Ends the process as `kill -9` would: nothing is flushed and nothing is cleaned up.
-#[expect(clippy::disallowed_methods, reason = "a test hook dies as a killed process does")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test hook dies as a killed process does"
+)]
 fn die() -> ! {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     // The signal is delivered before the call returns to this thread, so the abort is never
@@ -134,8 +143,14 @@ mod tests {
             ("after:12", Some(Fault::After(12))),
             ("full:1", Some(Fault::Full(1))),
             ("full:2..", Some(Fault::FullFrom(2))),
-            ("full:agent.waiting", Some(Fault::FullFact("agent.waiting".to_owned(), 1))),
-            ("full:task.added@2", Some(Fault::FullFact("task.added".to_owned(), 2))),
+            (
+                "full:agent.waiting",
+                Some(Fault::FullFact("agent.waiting".to_owned(), 1)),
+            ),
+            (
+                "full:task.added@2",
+                Some(Fault::FullFact("task.added".to_owned(), 2)),
+            ),
             ("full:task.added@x", None),
             ("after:agent.waiting", None),
             ("before:2..", None),

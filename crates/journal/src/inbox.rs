@@ -51,7 +51,12 @@ struct Page {
 /// Reads at most `most` open requests of a run after an id.
 ///
 /// Skips a request that this version does not know: it stays open, and its sender gets no answer.
-fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize) -> rusqlite::Result<Page> {
+fn open_after(
+    connection: &Connection,
+    run: &RunId,
+    after: InboxId,
+    most: usize,
+) -> rusqlite::Result<Page> {
     let mut query = connection.prepare_cached(
         "SELECT inbox.id, sent_ms, body FROM inbox JOIN runs ON runs.id = inbox.run
          WHERE runs.run = ?1 AND inbox.id > ?2 AND done IS NULL ORDER BY inbox.id LIMIT ?3",
@@ -64,11 +69,21 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize)
         let (id, sent_ms, body) = row?;
         (last, count) = (InboxId(id), count + 1);
         match serde_json::from_str(&body) {
-            Ok(request) => commands.push(Received { id: InboxId(id), sent_ms: from_sql(sent_ms), request }),
-            Err(error) => tracing::warn!(%run, id, %error, "skipping a request that this version does not know"),
+            Ok(request) => commands.push(Received {
+                id: InboxId(id),
+                sent_ms: from_sql(sent_ms),
+                request,
+            }),
+            Err(error) => {
+                tracing::warn!(%run, id, %error, "skipping a request that this version does not know")
+            }
         }
     }
-    Ok(Page { commands, last, is_full: count == most })
+    Ok(Page {
+        commands,
+        last,
+        is_full: count == most,
+    })
 }
 
 /// Reads the open requests of a run, oldest first, at most as many as the channel holds.
@@ -90,14 +105,23 @@ pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool>
 
 /// Reads the answer to a request: `Some(None)` while it is open, `None` if there is no such
 /// request.
-pub(crate) fn answer_of(connection: &Connection, id: InboxId) -> rusqlite::Result<Option<Option<Reply>>> {
+pub(crate) fn answer_of(
+    connection: &Connection,
+    id: InboxId,
+) -> rusqlite::Result<Option<Option<Reply>>> {
     connection
         .prepare_cached("SELECT done, answer FROM inbox WHERE id = ?1")?
         .query_row([id.0], |row| {
             let done: Option<bool> = row.get(0)?;
             let text: Option<String> = row.get(1)?;
             let text = text.unwrap_or_default();
-            Ok(done.map(|done| if done { Ok(text) } else { Err(read_refusal(text)) }))
+            Ok(done.map(|done| {
+                if done {
+                    Ok(text)
+                } else {
+                    Err(read_refusal(text))
+                }
+            }))
         })
         .optional()
 }
@@ -128,7 +152,11 @@ impl Drop for Watching {
     fn drop(&mut self) {
         self.alive = None;
         // The thread ends after the current poll, at the latest.
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+        if self
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
             tracing::error!("the reader of the inbox panicked");
         }
     }
@@ -137,7 +165,10 @@ impl Drop for Watching {
 impl Watch {
     /// Starts polling; returns the receiver of the requests. Those that are open already come
     /// first.
-    #[expect(clippy::disallowed_methods, reason = "nothing is ever sent: its end tells that nobody wants to know")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing is ever sent: its end tells that nobody wants to know"
+    )]
     pub(crate) fn start(self) -> Result<(mpsc::Receiver<Received>, Watching), JournalError> {
         let (sender, receiver) = mpsc::channel(WAITING_COMMANDS);
         let (alive, closed) = std_mpsc::channel();
@@ -146,7 +177,13 @@ impl Watch {
             .name("journal-inbox".to_owned())
             .spawn(move || self.look(&sender, &closed))
             .map_err(|error| JournalError::io(&path, error))?;
-        Ok((receiver, Watching { alive: Some(alive), thread: Some(thread) }))
+        Ok((
+            receiver,
+            Watching {
+                alive: Some(alive),
+                thread: Some(thread),
+            },
+        ))
     }
 
     fn look(self, sender: &mpsc::Sender<Received>, closed: &std_mpsc::Receiver<()>) {
@@ -156,7 +193,10 @@ impl Watch {
             // This is the only sender, so the channel has room for each request that is read.
             match self.arrived(sender.capacity(), &mut newest, &mut seen) {
                 Ok(commands) => {
-                    if !commands.into_iter().all(|command| sender.try_send(command).is_ok()) {
+                    if !commands
+                        .into_iter()
+                        .all(|command| sender.try_send(command).is_ok())
+                    {
                         return;
                     }
                 }
@@ -173,8 +213,15 @@ impl Watch {
     }
 
     /// Reads at most `most` new requests, if the database has changed since the last poll.
-    fn arrived(&self, most: usize, newest: &mut InboxId, seen: &mut Option<i64>) -> rusqlite::Result<Vec<Received>> {
-        let version: i64 = self.connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
+    fn arrived(
+        &self,
+        most: usize,
+        newest: &mut InboxId,
+        seen: &mut Option<i64>,
+    ) -> rusqlite::Result<Vec<Received>> {
+        let version: i64 = self
+            .connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))?;
         if *seen == Some(version) {
             return Ok(Vec::new());
         }

@@ -43,7 +43,9 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.requests = None;
-        let Some(thread) = self.thread.take() else { return };
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
         // A job may own the last handle, and the writer cannot join itself.
         if thread.thread().id() != thread::current().id() && thread.join().is_err() {
             tracing::error!(run = %self.run, "the writer of the journal panicked");
@@ -53,7 +55,9 @@ impl Drop for Inner {
 
 impl std::fmt::Debug for Journal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Journal").field("run", &self.inner.run).finish_non_exhaustive()
+        f.debug_struct("Journal")
+            .field("run", &self.inner.run)
+            .finish_non_exhaustive()
     }
 }
 
@@ -63,7 +67,11 @@ impl Journal {
     /// # Errors
     ///
     /// Fails if a run with this id exists, if the facts are illegal, or if they cannot be written.
-    pub fn create(store: &Store, run: &RunId, first: impl Into<Batch>) -> Result<Self, JournalError> {
+    pub fn create(
+        store: &Store,
+        run: &RunId,
+        first: impl Into<Batch>,
+    ) -> Result<Self, JournalError> {
         Self::start(store, run, Writer::create(store, run, first.into())?)
     }
 
@@ -149,7 +157,11 @@ impl Journal {
         self.request(job, outcome).await
     }
 
-    async fn request<E>(&self, job: Box<dyn Job>, outcome: oneshot::Receiver<Outcome<E>>) -> Outcome<E> {
+    async fn request<E>(
+        &self,
+        job: Box<dyn Job>,
+        outcome: oneshot::Receiver<Outcome<E>>,
+    ) -> Outcome<E> {
         let requests = self.inner.requests.as_ref().ok_or_else(|| self.closed())?;
         requests.send(job).await.map_err(|_| self.closed())?;
         outcome.await.map_err(|_| self.closed())?
@@ -165,7 +177,10 @@ impl Journal {
         let (job, outcome) = deciding(move |_| Ok(batch), false);
         let requests = self.inner.requests.as_ref().ok_or_else(|| self.closed())?;
         requests.blocking_send(job).map_err(|_| self.closed())?;
-        outcome.blocking_recv().map_err(|_| self.closed())?.map(never_refused)
+        outcome
+            .blocking_recv()
+            .map_err(|_| self.closed())?
+            .map(never_refused)
     }
 
     /// Reserves room for one job in the writer's queue, so that a batch can be sent without
@@ -177,7 +192,10 @@ impl Journal {
     pub async fn reserve(&self) -> Result<Slot, JournalError> {
         let requests = self.inner.requests.clone().ok_or_else(|| self.closed())?;
         let permit = requests.reserve_owned().await.map_err(|_| self.closed())?;
-        Ok(Slot { permit, journal: self.clone() })
+        Ok(Slot {
+            permit,
+            journal: self.clone(),
+        })
     }
 
     /// Answers a request that led to no facts; otherwise its answer belongs in the batch of the
@@ -187,7 +205,9 @@ impl Journal {
     ///
     /// See [`Journal::append`].
     pub async fn answer(&self, to: InboxId, reply: Reply) -> Result<(), JournalError> {
-        self.append(Batch::default().answering(to, reply)).await.map(|_| ())
+        self.append(Batch::default().answering(to, reply))
+            .await
+            .map(|_| ())
     }
 
     /// Returns the newest durable state.
@@ -216,7 +236,11 @@ impl Journal {
             run: self.inner.run.clone(),
         };
         let (receiver, watching) = watch.start()?;
-        self.inner.inbox_watches.lock().unwrap_or_else(PoisonError::into_inner).push(watching);
+        self.inner
+            .inbox_watches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(watching);
         Ok(receiver)
     }
 
@@ -248,7 +272,12 @@ impl Slot {
         let (batch, run) = (batch.into(), self.journal.run().clone());
         let (job, outcome) = deciding(move |_| Ok(batch), false);
         self.permit.send(job);
-        async move { outcome.await.map_err(|_| JournalError::Closed(run))?.map(never_refused) }
+        async move {
+            outcome
+                .await
+                .map_err(|_| JournalError::Closed(run))?
+                .map(never_refused)
+        }
     }
 }
 
@@ -269,7 +298,12 @@ where
     E: Send + 'static,
 {
     let (requester, outcome) = oneshot::channel();
-    let job = Deciding { decide: Some(decide), refusal: None, is_last, requester };
+    let job = Deciding {
+        decide: Some(decide),
+        refusal: None,
+        is_last,
+        requester,
+    };
     (Box::new(job), outcome)
 }
 

@@ -46,8 +46,16 @@ impl Drop for Lease {
 
 impl Lease {
     /// Acquires the lease of a run; fails with its holder if another process has it.
-    #[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
-    pub(crate) fn take(folder: &Path, run: &RunId, since_ms: u64, purpose: Purpose) -> Result<Self, JournalError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a file lock of another process wakes nobody"
+    )]
+    pub(crate) fn take(
+        folder: &Path,
+        run: &RunId,
+        since_ms: u64,
+        purpose: Purpose,
+    ) -> Result<Self, JournalError> {
         let path = path(folder, run);
         let failed = |error| JournalError::io(&path, error);
         orchestrate_files::create_folder(folder).map_err(failed)?;
@@ -85,9 +93,14 @@ impl Lease {
     }
 
     fn sign(&mut self, since_ms: u64, purpose: Purpose) -> std::io::Result<()> {
-        let holder = Holder { pid: std::process::id(), since_ms, purpose };
+        let holder = Holder {
+            pid: std::process::id(),
+            since_ms,
+            purpose,
+        };
         self.file.set_len(0)?;
-        self.file.write_all(serde_json::to_string(&holder)?.as_bytes())
+        self.file
+            .write_all(serde_json::to_string(&holder)?.as_bytes())
     }
 }
 
@@ -108,7 +121,10 @@ pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, Journ
 }
 
 fn held(run: &RunId, holder: Option<Holder>) -> JournalError {
-    JournalError::Held { run: run.clone(), holder: holder.unwrap_or_default() }
+    JournalError::Held {
+        run: run.clone(),
+        holder: holder.unwrap_or_default(),
+    }
 }
 
 /// Returns how often to try for a lease that the process with this id holds.
@@ -154,10 +170,16 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a process that is dead for certain has to be started first")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a process that is dead for certain has to be started first"
+    )]
     fn a_dead_holder_is_given_time_to_let_go() {
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
         child.wait().unwrap();
-        assert_eq!([child.id(), std::process::id(), 0].map(tries), [TRIES_AFTER_DEATH, TRIES, TRIES]);
+        assert_eq!(
+            [child.id(), std::process::id(), 0].map(tries),
+            [TRIES_AFTER_DEATH, TRIES, TRIES]
+        );
     }
 }

@@ -27,10 +27,11 @@
 //! # }
 //! ```
 //!
-//! Each fact is stored with a checksum, so that what a disk has broken is found when it is read. Facts are deleted only
-//! with their whole run ([`Removal`]).
+//! Each fact is stored with a checksum, so that what a disk has broken is found when it is read.
+//! Facts are deleted only with their whole run ([`Removal`]).
 //!
-//! Deliberately absent: decisions (events are interpreted only by `RunState::apply`), and an async runtime.
+//! Deliberately absent: decisions (events are interpreted only by `RunState::apply`), and an async
+//! runtime.
 
 mod batch;
 mod blobs;

@@ -61,7 +61,8 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// The exit code; `None` until it has ended.
     pub exit_code: Option<u8>,
-    /// Whether one of the records that this entry is made of is damaged, so that the entry says less than it should.
+    /// Whether one of the records that this entry is made of is damaged, so that the entry says
+    /// less than it should.
     pub is_damaged: bool,
 }
 
@@ -156,13 +157,16 @@ impl Store {
                                         AND type IN ('run.started', 'run.resumed', 'run.finished'))
                  ORDER BY runs.id DESC",
             )?;
-            query.query_map([], SummaryRow::read)?.collect::<Result<Vec<_>, _>>()
+            query
+                .query_map([], SummaryRow::read)?
+                .collect::<Result<Vec<_>, _>>()
         })?;
         Ok(found.into_iter().map(SummaryRow::summary).collect())
     }
 
-    /// Returns the run that was started last, or `None` if there is none. A run that has ended without any attempt at
-    /// a task, such as one of a plan that was done already, counts only if there is no other.
+    /// Returns the run that was started last, or `None` if there is none. A run that has ended
+    /// without any attempt at a task, such as one of a plan that was done already, counts only if
+    /// there is no other.
     ///
     /// # Errors
     ///
@@ -190,8 +194,9 @@ impl Store {
     /// Fails if no run or more than one matches.
     pub fn find_run(&self, prefix: &str) -> Result<RunId, JournalError> {
         let mut found: Vec<RunId> = self.query(|connection| {
-            let mut query =
-                connection.prepare_cached("SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 ORDER BY run")?;
+            let mut query = connection.prepare_cached(
+                "SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 ORDER BY run",
+            )?;
             let rows = query.query_map([prefix], |row| Ok(RunId::new(row.get::<_, String>(0)?)))?;
             rows.collect()
         })?;
@@ -202,7 +207,10 @@ impl Store {
             (Some(run), true) => Ok(run),
             (Some(last), false) => {
                 found.push(last);
-                Err(JournalError::AmbiguousRun { prefix: prefix.to_owned(), runs: found })
+                Err(JournalError::AmbiguousRun {
+                    prefix: prefix.to_owned(),
+                    runs: found,
+                })
             }
             (None, _) => Err(JournalError::NoSuchRun(prefix.to_owned())),
         }
@@ -214,7 +222,12 @@ impl Store {
     /// # Errors
     ///
     /// Fails if the database cannot be read, or at a fact that this version cannot read.
-    pub fn events(&self, run: &RunId, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
+    pub fn events(
+        &self,
+        run: &RunId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, JournalError> {
         self.readable_events(run, after_seq, limit)?.all()
     }
 
@@ -223,13 +236,21 @@ impl Store {
     /// # Errors
     ///
     /// Fails if the database cannot be read.
-    pub fn readable_events(&self, run: &RunId, after_seq: u64, limit: usize) -> Result<ReadableEvents, JournalError> {
+    pub fn readable_events(
+        &self,
+        run: &RunId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<ReadableEvents, JournalError> {
         self.facts(run, limit, |connection, each| {
             let mut query = connection.prepare_cached(
                 "SELECT seq, ts_ms, v, type, body, task, sum FROM facts
                  WHERE run = (SELECT id FROM runs WHERE run = ?1) AND seq > ?2 ORDER BY seq",
             )?;
-            each_row(&mut query.query(params![run.as_str(), to_sql(after_seq)])?, each)
+            each_row(
+                &mut query.query(params![run.as_str(), to_sql(after_seq)])?,
+                each,
+            )
         })
     }
 
@@ -263,7 +284,9 @@ impl Store {
     pub fn count_events(&self, run: &RunId) -> Result<u64, JournalError> {
         let count: i64 = self.query(|connection| {
             connection
-                .prepare_cached("SELECT count(*) FROM events WHERE run = (SELECT id FROM runs WHERE run = ?1)")?
+                .prepare_cached(
+                    "SELECT count(*) FROM events WHERE run = (SELECT id FROM runs WHERE run = ?1)",
+                )?
                 .query_row([run.as_str()], |row| row.get(0))
         })?;
         Ok(from_sql(count))
@@ -286,8 +309,13 @@ impl Store {
     /// See [`Store::state`] and [`Store::lease`].
     pub fn standing(&self, run: &RunId) -> Result<Standing, JournalError> {
         // In this order: a working process records the run's end before it releases the lease.
-        let is_live = self.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
-        Ok(Standing { state: Arc::new(self.state(run)?), is_live })
+        let is_live = self
+            .lease(run)?
+            .is_some_and(|holder| holder.purpose == Purpose::Run);
+        Ok(Standing {
+            state: Arc::new(self.state(run)?),
+            is_live,
+        })
     }
 
     /// Returns the content of a blob.
@@ -328,7 +356,10 @@ impl Store {
     ///
     /// Fails if the database cannot be read.
     #[cfg(feature = "fault-injection")]
-    pub fn open_commands(&self, run: &RunId) -> Result<Vec<crate::received::Received>, JournalError> {
+    pub fn open_commands(
+        &self,
+        run: &RunId,
+    ) -> Result<Vec<crate::received::Received>, JournalError> {
         self.query(|connection| inbox::open(connection, run))
     }
 
@@ -338,7 +369,8 @@ impl Store {
     ///
     /// Fails if there is no such request.
     pub fn answer(&self, id: InboxId) -> Result<Option<Reply>, JournalError> {
-        self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchRequest(id))
+        self.query(|connection| inbox::answer_of(connection, id))?
+            .ok_or(JournalError::NoSuchRequest(id))
     }
 
     /// Waits for the answer to a request; returns `None` if it is still open after `patience`.
@@ -346,8 +378,15 @@ impl Store {
     /// # Errors
     ///
     /// See [`Store::answer`].
-    #[expect(clippy::disallowed_methods, reason = "another process answers through the database, which wakes nobody")]
-    pub fn wait_for_answer(&self, id: InboxId, patience: Duration) -> Result<Option<Reply>, JournalError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "another process answers through the database, which wakes nobody"
+    )]
+    pub fn wait_for_answer(
+        &self,
+        id: InboxId,
+        patience: Duration,
+    ) -> Result<Option<Reply>, JournalError> {
         let begun = Instant::now();
         loop {
             let answer = self.answer(id)?;
@@ -395,21 +434,34 @@ impl Store {
                 failed.is_none() && found.len() < limit
             })
         })?;
-        Ok(ReadableEvents { events: found, unreadable: failed })
+        Ok(ReadableEvents {
+            events: found,
+            unreadable: failed,
+        })
     }
 
-    fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+    fn query<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
         ask(&self.lock()).map_err(|error| JournalError::database(&self.inner.database, error))
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
         // A panic leaves nothing half-done: each use of the connection is a single statement.
-        self.inner.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Replays the facts of a run.
-pub(crate) fn replay(database: &Path, connection: &Connection, run: &RunId) -> Result<RunState, JournalError> {
+pub(crate) fn replay(
+    database: &Path,
+    connection: &Connection,
+    run: &RunId,
+) -> Result<RunState, JournalError> {
     let (mut state, mut failed) = (None, None);
     let mut read = || {
         let mut query = connection.prepare_cached(
@@ -435,7 +487,11 @@ fn fold(state: &mut Option<RunState>, raw: &Raw, run: &RunId) -> Result<(), Jour
             // Without a checksum, the disk is as likely a cause as a defect.
             Err(illegal) if raw.sum.is_none() => {
                 let reason = format!("it cannot follow the records before it: {}", illegal.reason);
-                return Err(JournalError::Undecodable { run: run.clone(), seq: raw.seq, reason });
+                return Err(JournalError::Undecodable {
+                    run: run.clone(),
+                    seq: raw.seq,
+                    reason,
+                });
             }
             applied => applied?,
         },
@@ -475,24 +531,61 @@ impl Raw {
 
     /// Returns the fact, or `None` if its type is unknown.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
-        let Self { seq, ts_ms, v, kind, body, task, .. } = self;
-        let stored = Stored { run, seq: *seq, ts_ms: *ts_ms, v: *v, kind, task: task.as_deref(), body };
+        let Self {
+            seq,
+            ts_ms,
+            v,
+            kind,
+            body,
+            task,
+            ..
+        } = self;
+        let stored = Stored {
+            run,
+            seq: *seq,
+            ts_ms: *ts_ms,
+            v: *v,
+            kind,
+            task: task.as_deref(),
+            body,
+        };
         if self.sum.is_some_and(|sum| sum != stored.checksum()) {
             let reason = "it has changed on disk since it was recorded".to_owned();
-            return Err(JournalError::Undecodable { run: run.clone(), seq: self.seq, reason });
+            return Err(JournalError::Undecodable {
+                run: run.clone(),
+                seq: self.seq,
+                reason,
+            });
         }
         if self.v > VERSION {
-            return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });
+            return Err(JournalError::NewerFact {
+                run: run.clone(),
+                seq: self.seq,
+                v: self.v,
+            });
         }
         match serde_json::from_str(&self.body) {
-            Ok(event) => Ok(Some(Recorded { run_id: run.clone(), seq: self.seq, ts_ms: self.ts_ms, v: self.v, event })),
+            Ok(event) => Ok(Some(Recorded {
+                run_id: run.clone(),
+                seq: self.seq,
+                ts_ms: self.ts_ms,
+                v: self.v,
+                event,
+            })),
             Err(_) if !Event::TYPES.contains(&self.kind.as_str()) => Ok(None),
-            Err(error) => Err(JournalError::Undecodable { run: run.clone(), seq: self.seq, reason: error.to_string() }),
+            Err(error) => Err(JournalError::Undecodable {
+                run: run.clone(),
+                seq: self.seq,
+                reason: error.to_string(),
+            }),
         }
     }
 }
 
-fn each_row(rows: &mut rusqlite::Rows<'_>, each: &mut dyn FnMut(Raw) -> bool) -> rusqlite::Result<()> {
+fn each_row(
+    rows: &mut rusqlite::Rows<'_>,
+    each: &mut dyn FnMut(Raw) -> bool,
+) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         if !each(Raw::read(row)?) {
             break;
@@ -523,7 +616,8 @@ impl SummaryRow {
         })
     }
 
-    /// Returns the entry; of one run, what is damaged is left out, so that the other runs can be listed.
+    /// Returns the entry; of one run, what is damaged is left out, so that the other runs can be
+    /// listed.
     fn summary(self) -> RunSummary {
         let decode = |body: &str| serde_json::from_str::<Event>(body).ok();
         let (first, status) = (decode(&self.first), decode(&self.status));

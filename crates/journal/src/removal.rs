@@ -1,8 +1,9 @@
 //! Removes a whole run from the journal: the only way in which facts are ever deleted.
 //!
-//! The run's lease is held from the beginning, so no process works on it or lands it meanwhile. Its facts, requests
-//! and answers go in one transaction, together with the blobs that no fact of another run reaches: a blob is stored
-//! once, however many runs name it. A fact names blobs in its own text, and the end of a call in its result, too.
+//! The run's lease is held from the beginning, so no process works on it or lands it meanwhile. Its
+//! facts, requests and answers go in one transaction, together with the blobs that no fact of
+//! another run reaches: a blob is stored once, however many runs name it. A fact names blobs in its
+//! own text, and the end of a call in its result, too.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +50,13 @@ impl Store {
             .optional()
             .map_err(failed)?;
         let facts = from_sql(facts.ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?);
-        Ok(Removal { store: self.clone(), connection, run: run.clone(), facts, lease })
+        Ok(Removal {
+            store: self.clone(),
+            connection,
+            run: run.clone(),
+            facts,
+            lease,
+        })
     }
 }
 
@@ -63,12 +70,15 @@ impl Removal {
     ///
     /// # Errors
     ///
-    /// Fails if the database cannot be written; nothing is removed then. A large blob that cannot be deleted stays as a
-    /// file that nothing names.
+    /// Fails if the database cannot be written; nothing is removed then. A large blob that cannot
+    /// be deleted stays as a file that nothing names.
     pub fn finish(mut self) -> Result<(), JournalError> {
         let database = self.store.database().to_owned();
         let failed = |error| JournalError::database(&database, error);
-        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let tx = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
         let removed = remove(&tx, &self.run).map_err(failed)?;
         tx.commit().map_err(failed)?;
         for id in removed {
@@ -80,7 +90,11 @@ impl Removal {
 
 /// Removes a run's rows, and returns the blobs that went with them and may have a file.
 fn remove(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Vec<BlobId>> {
-    let key: i64 = tx.query_row("SELECT id FROM runs WHERE run = ?1", [run.as_str()], |row| row.get(0))?;
+    let key: i64 = tx.query_row(
+        "SELECT id FROM runs WHERE run = ?1",
+        [run.as_str()],
+        |row| row.get(0),
+    )?;
     let own = reached(tx, "SELECT type, body FROM events WHERE run = ?1", key)?;
     let others = reached(tx, "SELECT type, body FROM events WHERE run <> ?1", key)?;
     // The trigger keeps everything else from deleting facts; it is gone for this transaction alone.
@@ -92,7 +106,11 @@ fn remove(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Vec<BlobId>> {
     tx.execute_batch(database::FACTS_STAY)?;
     let mut removed = Vec::new();
     for id in own.difference(&others) {
-        if tx.prepare_cached("DELETE FROM blobs WHERE id = ?1")?.execute([id.as_str()])? > 0 {
+        if tx
+            .prepare_cached("DELETE FROM blobs WHERE id = ?1")?
+            .execute([id.as_str()])?
+            > 0
+        {
             removed.push(id.clone());
         }
     }
@@ -113,7 +131,8 @@ fn reached(tx: &Transaction<'_>, facts: &str, key: i64) -> rusqlite::Result<BTre
         found.extend(ids);
     }
     for id in results {
-        // A result that is too large for the database names nothing: what it names is kept beside it.
+        // A result that is too large for the database names nothing: what it names is kept beside
+        // it.
         let bytes: Option<Option<Vec<u8>>> = tx
             .prepare_cached("SELECT bytes FROM blobs WHERE id = ?1")?
             .query_row(params![id.as_str()], |row| row.get(0))
@@ -126,8 +145,12 @@ fn reached(tx: &Transaction<'_>, facts: &str, key: i64) -> rusqlite::Result<BTre
 /// Returns everything in a text that has the form of a blob's id.
 fn ids_in(text: &[u8]) -> impl Iterator<Item = BlobId> {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let words = text.split(move |byte| !is_digit(byte)).filter(|word| word.len() == ID_DIGITS);
-    words.filter_map(|word| std::str::from_utf8(word).ok()).map(BlobId::new)
+    let words = text
+        .split(move |byte| !is_digit(byte))
+        .filter(|word| word.len() == ID_DIGITS);
+    words
+        .filter_map(|word| std::str::from_utf8(word).ok())
+        .map(BlobId::new)
 }
 
 impl blobs::Files {

@@ -29,7 +29,13 @@ pub(crate) struct Mark(usize);
 impl Scratch {
     /// Starts from the durable state; `None` starts a run.
     pub(crate) fn new(run: &RunId, now: u64, durable: Option<Arc<RunState>>) -> Self {
-        Self { run: run.clone(), now, durable, next: None, accepted: Vec::new() }
+        Self {
+            run: run.clone(),
+            now,
+            durable,
+            next: None,
+            accepted: Vec::new(),
+        }
     }
 
     /// Returns the state with everything accepted so far, or `None` while the run has not begun.
@@ -71,7 +77,10 @@ impl Scratch {
         self.accepted.truncate(mark.0);
         let accepted = std::mem::take(&mut self.accepted);
         for fact in &accepted {
-            assert!(self.fold(fact).is_ok(), "BUG: a fact that was accepted is refused");
+            assert!(
+                self.fold(fact).is_ok(),
+                "BUG: a fact that was accepted is refused"
+            );
         }
         self.accepted = accepted;
     }

@@ -85,14 +85,31 @@ impl Writer {
         let mut connection = database::connect(store.database())?;
         let mut scratch = Scratch::new(run, now, None);
         let staged = stage(store, &mut scratch, first)?;
-        let state = scratch.into_next().ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
-        let key = write(store.database(), &mut connection, &[staged], |tx| begin_run(tx, run))?;
+        let state = scratch
+            .into_next()
+            .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
+        let key = write(store.database(), &mut connection, &[staged], |tx| {
+            begin_run(tx, run)
+        })?;
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
-        Ok(Self { store, connection, run, key, epoch: 1, state, timeline, _lease: lease })
+        Ok(Self {
+            store,
+            connection,
+            run,
+            key,
+            epoch: 1,
+            state,
+            timeline,
+            _lease: lease,
+        })
     }
 
     /// Takes over a run: no other process can record its facts from here on.
-    pub(crate) fn resume(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
+    pub(crate) fn resume(
+        store: &Store,
+        run: &RunId,
+        purpose: Purpose,
+    ) -> Result<Self, JournalError> {
         let mut connection = database::connect(store.database())?;
         find_run(store.database(), &connection, run)?;
         let lease = Lease::take(store.leases(), run, (store.clock().date)(), purpose)?;
@@ -101,7 +118,16 @@ impl Writer {
         let state = reader::replay(store.database(), &connection, run)?;
         let timeline = Timeline::begin(store.clock(), state.updated_ms);
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
-        Ok(Self { store, connection, run, key, epoch, state, timeline, _lease: lease })
+        Ok(Self {
+            store,
+            connection,
+            run,
+            key,
+            epoch,
+            state,
+            timeline,
+            _lease: lease,
+        })
     }
 
     /// Returns the newest durable state.
@@ -126,7 +152,11 @@ impl Writer {
                 } else {
                     group.push(job);
                 }
-                next = if group.len() < group_size() { requests.try_recv().ok() } else { None };
+                next = if group.len() < group_size() {
+                    requests.try_recv().ok()
+                } else {
+                    None
+                };
             }
             self.commit(group, published);
         }
@@ -138,15 +168,25 @@ impl Writer {
             return;
         }
         let is_last = group.iter().any(|job| job.is_last());
-        let mut scratch = Scratch::new(&self.run, self.timeline.now(), Some(Arc::clone(&self.state)));
+        let mut scratch = Scratch::new(
+            &self.run,
+            self.timeline.now(),
+            Some(Arc::clone(&self.state)),
+        );
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
         let slept = self.timeline.slept();
         if let Some(slept_ms) = slept {
             // Before anything is decided: the time asleep does not count.
-            match stage(&self.store, &mut scratch, Event::MachineSlept { slept_ms }.into()) {
+            match stage(
+                &self.store,
+                &mut scratch,
+                Event::MachineSlept { slept_ms }.into(),
+            ) {
                 Ok(staged) => to_write.push(staged),
-                Err(error) => tracing::warn!(%error, slept_ms, "could not record that the machine slept"),
+                Err(error) => {
+                    tracing::warn!(%error, slept_ms, "could not record that the machine slept")
+                }
             }
         }
         for mut job in group {
@@ -165,7 +205,8 @@ impl Writer {
         to_write.retain(|staged| !staged.is_empty());
         let written = self.write(&to_write, is_last);
         if let (Ok(()), Some(slept_ms)) = (&written, slept) {
-            // Only now: a sleep whose fact was not written is recorded together with the next group.
+            // Only now: a sleep whose fact was not written is recorded together with the next
+            // group.
             self.timeline.note_slept(slept_ms);
         }
         if let (Ok(()), Some(next)) = (&written, scratch.into_next()) {
@@ -214,22 +255,44 @@ fn group_size() -> usize {
 /// Accepts a batch and prepares its rows; on failure, restores the scratch. Large blobs are written
 /// to files here.
 fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, JournalError> {
-    let Batch { events, blobs, answers } = batch;
+    let Batch {
+        events,
+        blobs,
+        answers,
+    } = batch;
     let (files, redactor) = (store.files(), store.redactor());
-    let events = events.into_iter().map(|event| redacted(redactor, event)).collect::<Result<_, _>>()?;
+    let events = events
+        .into_iter()
+        .map(|event| redacted(redactor, event))
+        .collect::<Result<_, _>>()?;
     let said = |text| redactor.owned(text);
-    let refusal = |refused| redactor.all_of(refused).unwrap_or_else(RequestRefused::Secret);
-    let answer = |Answer { to, reply }: Answer| Answer { to, reply: reply.map(said).map_err(refusal) };
+    let refusal = |refused| {
+        redactor
+            .all_of(refused)
+            .unwrap_or_else(RequestRefused::Secret)
+    };
+    let answer = |Answer { to, reply }: Answer| Answer {
+        to,
+        reply: reply.map(said).map_err(refusal),
+    };
     let answers = answers.into_iter().map(answer).collect();
     let mark = scratch.mark();
     let prepare = |scratch: &mut Scratch| {
         scratch.accept(events)?;
-        let rows = scratch.since(mark).iter().map(Row::of).collect::<Result<Vec<_>, _>>()?;
+        let rows = scratch
+            .since(mark)
+            .iter()
+            .map(Row::of)
+            .collect::<Result<Vec<_>, _>>()?;
         blobs.iter().try_for_each(|blob| files.keep(blob))?;
         Ok(rows)
     };
     match prepare(scratch) {
-        Ok(rows) => Ok(Staged { rows, blobs, answers }),
+        Ok(rows) => Ok(Staged {
+            rows,
+            blobs,
+            answers,
+        }),
         Err(error) => {
             scratch.go_back(mark);
             Err(error)
@@ -249,12 +312,38 @@ fn redacted(redactor: &Redactor, event: Event) -> Result<Event, RedactionError> 
 impl Row {
     fn of(fact: &Recorded) -> Result<Self, JournalError> {
         let body = serde_json::to_value(&fact.event).map_err(JournalError::unencodable)?;
-        let kind = body.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
-        let (task, text) = (fact.event.task().map(|task| task.as_str()), body.to_string());
-        let Recorded { run_id: run, seq, ts_ms, .. } = fact;
-        let stored = Stored { run, seq: *seq, ts_ms: *ts_ms, v: VERSION, kind, task, body: &text };
+        let kind = body
+            .get("type")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default();
+        let (task, text) = (
+            fact.event.task().map(|task| task.as_str()),
+            body.to_string(),
+        );
+        let Recorded {
+            run_id: run,
+            seq,
+            ts_ms,
+            ..
+        } = fact;
+        let stored = Stored {
+            run,
+            seq: *seq,
+            ts_ms: *ts_ms,
+            v: VERSION,
+            kind,
+            task,
+            body: &text,
+        };
         let sum = stored.checksum();
-        Ok(Self { seq: *seq, ts_ms: *ts_ms, kind: kind.to_owned(), task: task.map(str::to_owned), body: text, sum })
+        Ok(Self {
+            seq: *seq,
+            ts_ms: *ts_ms,
+            kind: kind.to_owned(),
+            task: task.map(str::to_owned),
+            body: text,
+            sum,
+        })
     }
 }
 
@@ -268,9 +357,18 @@ fn write(
 ) -> Result<i64, JournalError> {
     let failed = |error| JournalError::database(database, error);
     #[cfg(feature = "fault-injection")]
-    let number = crate::fault::before_write(staged.iter().flat_map(|staged| &staged.rows).map(|row| row.kind.as_str()))
-        .map_err(|crate::fault::DiskFull| JournalError::DiskFull { path: database.to_owned() })?;
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let number = crate::fault::before_write(
+        staged
+            .iter()
+            .flat_map(|staged| &staged.rows)
+            .map(|row| row.kind.as_str()),
+    )
+    .map_err(|crate::fault::DiskFull| JournalError::DiskFull {
+        path: database.to_owned(),
+    })?;
+    let tx = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed)?;
     let key = admit(&tx).map_err(failed)??;
     for staged in staged {
         insert(&tx, key, staged).map_err(failed)?;
@@ -290,7 +388,9 @@ fn insert(tx: &Transaction<'_>, key: i64, staged: &Staged) -> rusqlite::Result<(
     )?;
     for row in &staged.rows {
         let (seq, ts_ms) = (to_sql(row.seq), to_sql(row.ts_ms));
-        add.execute(params![key, seq, ts_ms, VERSION, row.kind, row.task, row.body, row.sum])?;
+        add.execute(params![
+            key, seq, ts_ms, VERSION, row.kind, row.task, row.body, row.sum
+        ])?;
     }
     for answer in &staged.answers {
         inbox::answer(tx, answer)?;
@@ -308,27 +408,36 @@ fn begin_run(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Result<i64, 
 
 fn find_run(database: &Path, connection: &Connection, run: &RunId) -> Result<(), JournalError> {
     let found: Option<i64> = connection
-        .query_row("SELECT id FROM runs WHERE run = ?1", [run.as_str()], |row| row.get(0))
+        .query_row(
+            "SELECT id FROM runs WHERE run = ?1",
+            [run.as_str()],
+            |row| row.get(0),
+        )
         .optional()
         .map_err(|error| JournalError::database(database, error))?;
-    found.map(|_| ()).ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
+    found
+        .map(|_| ())
+        .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
 }
 
 /// Fences all earlier writers of the run; returns its row and the new epoch.
 fn raise_epoch(connection: &mut Connection, run: &RunId) -> rusqlite::Result<(i64, i64)> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let raised =
-        tx.query_row("UPDATE runs SET epoch = epoch + 1 WHERE run = ?1 RETURNING id, epoch", [run.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+    let raised = tx.query_row(
+        "UPDATE runs SET epoch = epoch + 1 WHERE run = ?1 RETURNING id, epoch",
+        [run.as_str()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     tx.commit()?;
     Ok(raised)
 }
 
 /// Returns the run's epoch and the number of its newest fact.
 fn newest_of(tx: &Transaction<'_>, key: i64) -> rusqlite::Result<(i64, u64)> {
-    tx.prepare_cached("SELECT epoch, (SELECT max(seq) FROM events WHERE run = runs.id) FROM runs WHERE id = ?1")?
-        .query_row([key], |row| Ok((row.get(0)?, from_sql(row.get(1)?))))
+    tx.prepare_cached(
+        "SELECT epoch, (SELECT max(seq) FROM events WHERE run = runs.id) FROM runs WHERE id = ?1",
+    )?
+    .query_row([key], |row| Ok((row.get(0)?, from_sql(row.get(1)?))))
 }
 
 #[cfg(test)]
@@ -369,12 +478,19 @@ mod tests {
     }
 
     fn added(id: &str, bytes: usize) -> Batch {
-        let task = Task { id: id.into(), title: "x".repeat(bytes), ..Task::default() };
+        let task = Task {
+            id: id.into(),
+            title: "x".repeat(bytes),
+            ..Task::default()
+        };
         Event::planned(task).into()
     }
 
     /// Commits batches as one group; returns the result of each.
-    #[expect(clippy::disallowed_methods, reason = "a test sends one reply through each")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test sends one reply through each"
+    )]
     fn commit(writer: &mut Writer, batches: Vec<Batch>) -> Vec<Outcome> {
         let (published, _) = watch::channel(writer.state());
         let (jobs, told): (Vec<Box<dyn Job>>, Vec<_>) = batches
@@ -419,12 +535,18 @@ mod tests {
         let pages = limit(&writer, 1);
         let wishes = || vec![added("T1", 100_000), added("T2", 100_000)];
         for outcome in commit(&mut writer, wishes()) {
-            assert!(matches!(outcome, Err(JournalError::DiskFull { .. })), "{outcome:?}");
+            assert!(
+                matches!(outcome, Err(JournalError::DiskFull { .. })),
+                "{outcome:?}"
+            );
         }
         assert!(Arc::ptr_eq(&before, &writer.state()));
         assert_eq!(store.state(&run).unwrap(), *before);
         limit(&writer, pages + 1000);
-        let told: Vec<_> = commit(&mut writer, wishes()).into_iter().map(Result::unwrap).collect();
+        let told: Vec<_> = commit(&mut writer, wishes())
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(told, [[2], [3]]);
         assert_eq!(store.state(&run).unwrap(), *writer.state());
     }

@@ -29,5 +29,8 @@ pub(crate) fn remove(bytes: usize) {
 }
 
 fn cost(bytes: usize) -> usize {
-    bytes.saturating_add(OVERHEAD).next_multiple_of(UNIT).max(LEAST)
+    bytes
+        .saturating_add(OVERHEAD)
+        .next_multiple_of(UNIT)
+        .max(LEAST)
 }

@@ -24,7 +24,10 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 /// As `calloc`: what it returns is freed by [`free`] alone.
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     // SAFETY: `calloc` may be called with any numbers, and checks their product.
-    counted(unsafe { libc::calloc(count, size) }, count.saturating_mul(size))
+    counted(
+        unsafe { libc::calloc(count, size) },
+        count.saturating_mul(size),
+    )
 }
 
 /// Changes the size of an allocation.

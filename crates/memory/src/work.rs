@@ -22,7 +22,13 @@ const SIDE_BY_SIDE: usize = 4;
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The works of this process.
-static WORKS: Works = Works { running: Mutex::new(Running { works: 0, is_one_large: false }), changed: Condvar::new() };
+static WORKS: Works = Works {
+    running: Mutex::new(Running {
+        works: 0,
+        is_one_large: false,
+    }),
+    changed: Condvar::new(),
+};
 
 struct Works {
     running: Mutex<Running>,
@@ -68,9 +74,16 @@ impl Work {
                 running.works += usize::from(has_room);
                 has_room
             })?;
-            OWN.set(Some(Own { before: held(), is_large: false, was_over: false }));
+            OWN.set(Some(Own {
+                before: held(),
+                is_large: false,
+                was_over: false,
+            }));
         }
-        Some(Work { is_part, of_this_thread: PhantomData })
+        Some(Work {
+            is_part,
+            of_this_thread: PhantomData,
+        })
     }
 }
 
@@ -99,7 +112,10 @@ pub fn is_over(stop: &dyn Fn() -> bool) -> bool {
     let Some(own) = OWN.get() else { return false };
     let bytes = usize::try_from(held().wrapping_sub(own.before)).unwrap_or(0);
     if own.was_over || bytes > MAX_BYTES {
-        OWN.set(Some(Own { was_over: true, ..own }));
+        OWN.set(Some(Own {
+            was_over: true,
+            ..own
+        }));
         return true;
     }
     if bytes <= SMALL_BYTES || own.is_large {
@@ -110,7 +126,10 @@ pub fn is_over(stop: &dyn Fn() -> bool) -> bool {
         let is_large = OWN.get().is_some_and(|own| own.is_large);
         is_large || !std::mem::replace(&mut running.is_one_large, true)
     });
-    OWN.set(Some(Own { is_large: taken.is_some(), ..own }));
+    OWN.set(Some(Own {
+        is_large: taken.is_some(),
+        ..own
+    }));
     taken.is_none()
 }
 

@@ -1,7 +1,8 @@
-//! An account at an endpoint: once its key or its credit is rejected, no agent asks there again for a while.
+//! An account at an endpoint: once its key or its credit is rejected, no agent asks there again for
+//! a while.
 //!
-//! Twenty agents that each find out by themselves would send twenty requests that cannot succeed, and each would say
-//! something else about the same cause.
+//! Twenty agents that each find out by themselves would send twenty requests that cannot succeed,
+//! and each would say something else about the same cause.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::error::ModelError;
 
-/// How long a rejection counts for all requests: long enough for every agent of a run to hear of it, short enough for
-/// a task that is retried after the key was mended.
+/// How long a rejection counts for all requests: long enough for every agent of a run to hear of
+/// it, short enough for a task that is retried after the key was mended.
 const REJECTED_FOR: Duration = Duration::from_secs(20);
 
 /// What is known of an account.
@@ -42,7 +43,10 @@ impl Account {
             return error;
         }
         let error = Arc::new(error);
-        let rejected = Rejected { until: Instant::now() + REJECTED_FOR, error: Arc::clone(&error) };
+        let rejected = Rejected {
+            until: Instant::now() + REJECTED_FOR,
+            error: Arc::clone(&error),
+        };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected);
         ModelError::AccountRejected(error)
     }

@@ -47,7 +47,8 @@ pub struct Models {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EndpointKey {
     base_url: String,
-    /// The source of the key, which identifies it: within one environment each source holds one key.
+    /// The source of the key, which identifies it: within one environment each source holds one
+    /// key.
     key_source: String,
     model: String,
 }
@@ -64,7 +65,9 @@ impl Models {
     /// Creates the catalogue of one environment; `base_url` is the value of `--base-url`. Secrets
     /// in either are redacted.
     pub fn new(environment: Environment, base_url: Option<String>) -> Self {
-        let of_url = base_url.iter().flat_map(|url| Secret::in_url(TYPED_BASE, url));
+        let of_url = base_url
+            .iter()
+            .flat_map(|url| Secret::in_url(TYPED_BASE, url));
         Self {
             redactor: Redactor::new(environment.secrets().into_iter().chain(of_url)),
             environment,
@@ -110,11 +113,16 @@ impl Models {
     /// # Errors
     ///
     /// Fails if the name is unknown, the key is missing, or the script cannot be read.
-    pub fn open(&self, name: &ModelName, recorded: &[ModelReply]) -> Result<Arc<dyn Model>, ModelError> {
+    pub fn open(
+        &self,
+        name: &ModelName,
+        recorded: &[ModelReply],
+    ) -> Result<Arc<dyn Model>, ModelError> {
         match name {
-            ModelName::Script(file) => {
-                Ok(Arc::new(Redacting::new(self.script(name, file, recorded)?, self.redactor.clone())))
-            }
+            ModelName::Script(file) => Ok(Arc::new(Redacting::new(
+                self.script(name, file, recorded)?,
+                self.redactor.clone(),
+            ))),
             ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
             ModelName::Hosted { .. } | ModelName::Other(_) => {
                 let remote = self.remote(name)?;
@@ -126,28 +134,40 @@ impl Models {
         }
     }
 
-    /// Checks a name as [`Models::open`] does, without keeping a script and without using the network.
+    /// Checks a name as [`Models::open`] does, without keeping a script and without using the
+    /// network.
     ///
     /// # Errors
     ///
     /// Fails if the name is unknown, its key is missing, or its script cannot be read.
     pub fn check(&self, name: &ModelName) -> Result<(), ModelError> {
         match name {
-            ModelName::Script(file) if !file.is_file() => {
-                Err(ModelError::Script { file: file.clone(), line: 0, problem: "no such file".to_owned() })
-            }
+            ModelName::Script(file) if !file.is_file() => Err(ModelError::Script {
+                file: file.clone(),
+                line: 0,
+                problem: "no such file".to_owned(),
+            }),
             ModelName::Script(file) => ScriptedModel::load(file).map(drop),
             ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
             ModelName::Hosted { .. } | ModelName::Other(_) => self.endpoint(name).map(|_| ()),
         }
     }
 
-    fn script(&self, name: &ModelName, file: &Path, recorded: &[ModelReply]) -> Result<Arc<ScriptedModel>, ModelError> {
+    fn script(
+        &self,
+        name: &ModelName,
+        file: &Path,
+        recorded: &[ModelReply],
+    ) -> Result<Arc<ScriptedModel>, ModelError> {
         let mut scripts = locked(&self.scripts);
         if let Some(script) = scripts.get(name) {
             return Ok(Arc::clone(script));
         }
-        let script = Arc::new(ScriptedModel::load(file)?.paced(self.script_pace).resume(recorded));
+        let script = Arc::new(
+            ScriptedModel::load(file)?
+                .paced(self.script_pace)
+                .resume(recorded),
+        );
         scripts.insert(name.clone(), Arc::clone(&script));
         Ok(script)
     }
@@ -156,7 +176,9 @@ impl Models {
     pub(crate) fn remote(&self, name: &ModelName) -> Result<Remote, ModelError> {
         let model = match name {
             ModelName::Hosted { model, .. } | ModelName::Other(model) => model.clone(),
-            ModelName::Script(_) | ModelName::Replay(_) => return Err(invalid(name, "it has no endpoint")),
+            ModelName::Script(_) | ModelName::Replay(_) => {
+                return Err(invalid(name, "it has no endpoint"));
+            }
         };
         let endpoint = self.endpoint(name)?;
         Ok(Remote {
@@ -173,7 +195,9 @@ impl Models {
     pub(crate) fn endpoint(&self, name: &ModelName) -> Result<Endpoint, ModelError> {
         let base_url = self.base_url.as_deref();
         let (provider, endpoint) = match (name, base_url) {
-            (ModelName::Hosted { provider, .. }, _) => (*provider, provider.endpoint(&self.environment, base_url)?),
+            (ModelName::Hosted { provider, .. }, _) => {
+                (*provider, provider.endpoint(&self.environment, base_url)?)
+            }
             (_, Some(url)) => return Endpoint::of_base_url(url),
             (_, None) => {
                 return Err(invalid(
@@ -186,7 +210,11 @@ impl Models {
         match provider.key_variables().first() {
             Some(variable) if endpoint.key.is_none() && endpoint.is_default => {
                 let (model, variable) = (name.to_string(), (*variable).to_owned());
-                Err(ModelError::MissingKey { model, endpoint: endpoint.base_url, variable })
+                Err(ModelError::MissingKey {
+                    model,
+                    endpoint: endpoint.base_url,
+                    variable,
+                })
             }
             _ => Ok(endpoint),
         }
@@ -194,7 +222,11 @@ impl Models {
 
     fn shared(&self, endpoint: &Endpoint, model: &str) -> Shared {
         let (base_url, key_source) = (endpoint.base_url.clone(), endpoint.key_source());
-        let place = EndpointKey { base_url, key_source, model: model.to_owned() };
+        let place = EndpointKey {
+            base_url,
+            key_source,
+            model: model.to_owned(),
+        };
         locked(&self.shared).entry(place).or_default().clone()
     }
 
@@ -222,15 +254,28 @@ pub fn install_tls_provider() {
     }
 }
 
-/// Creates the HTTP client. Proxies come only from the given environment, never from files of a repository.
+/// Creates the HTTP client. Proxies come only from the given environment, never from files of a
+/// repository.
 fn client(environment: &Environment) -> Result<Client, ModelError> {
     install_tls_provider();
-    let fail = |error: reqwest::Error| ModelError::Setup { problem: error.to_string() };
-    let mut builder =
-        Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
-    let exceptions = first_of(environment, &["no_proxy", "NO_PROXY"])?.and_then(|list| NoProxy::from_string(&list));
-    if let Some(url) = first_of(environment, &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])? {
-        builder = builder.proxy(Proxy::https(url).map_err(fail)?.no_proxy(exceptions.clone()));
+    let fail = |error: reqwest::Error| ModelError::Setup {
+        problem: error.to_string(),
+    };
+    let mut builder = Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT);
+    let exceptions = first_of(environment, &["no_proxy", "NO_PROXY"])?
+        .and_then(|list| NoProxy::from_string(&list));
+    if let Some(url) = first_of(
+        environment,
+        &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
+    )? {
+        builder = builder.proxy(
+            Proxy::https(url)
+                .map_err(fail)?
+                .no_proxy(exceptions.clone()),
+        );
     }
     // Upper-case HTTP_PROXY is left out: a CGI server sets it from a request's header.
     if let Some(url) = first_of(environment, &["http_proxy", "all_proxy", "ALL_PROXY"])? {
@@ -249,7 +294,10 @@ fn first_of(environment: &Environment, names: &[&str]) -> Result<Option<String>,
 }
 
 fn invalid(name: &ModelName, problem: &str) -> ModelError {
-    ModelError::InvalidName { name: name.to_string(), problem: problem.to_owned() }
+    ModelError::InvalidName {
+        name: name.to_string(),
+        problem: problem.to_owned(),
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -48,16 +48,25 @@ pub struct LocalServer {
 }
 
 impl Models {
-    /// Chooses the model of a task as [`Models::choose`] does, without asking any server; `None` if that is needed.
+    /// Chooses the model of a task as [`Models::choose`] does, without asking any server; `None` if
+    /// that is needed.
     pub fn choose_offline(&self, preferences: &Preferences) -> Option<ModelName> {
         if let Some((text, _)) = preferred(preferences) {
             return ModelName::parse(&text).ok();
         }
         let of_key = |provider: Provider| {
-            let model = provider.default_model().filter(|_| provider.has_key(&self.environment))?;
-            Some(ModelName::Hosted { provider, model: model.to_owned() })
+            let model = provider
+                .default_model()
+                .filter(|_| provider.has_key(&self.environment))?;
+            Some(ModelName::Hosted {
+                provider,
+                model: model.to_owned(),
+            })
         };
-        Provider::WITH_KEYS.into_iter().filter(|_| self.base_url.is_none()).find_map(of_key)
+        Provider::WITH_KEYS
+            .into_iter()
+            .filter(|_| self.base_url.is_none())
+            .find_map(of_key)
     }
 
     /// Chooses the model of a task: the first preference; else the first model that the
@@ -69,24 +78,43 @@ impl Models {
     /// [`ModelError::NoModel`] if there is none, with the ways to name one.
     pub async fn choose(&self, preferences: &Preferences) -> Result<Choice, ModelError> {
         if let Some((text, why)) = preferred(preferences) {
-            return Ok(Choice { name: ModelName::parse(&text)?, why: why.to_owned() });
+            return Ok(Choice {
+                name: ModelName::parse(&text)?,
+                why: why.to_owned(),
+            });
         }
         if let Some(url) = &self.base_url {
             return self.first_at(url).await;
         }
         for provider in Provider::WITH_KEYS {
-            if let (true, Some(model)) = (provider.has_key(&self.environment), provider.default_model()) {
-                let name = ModelName::Hosted { provider, model: model.to_owned() };
-                let variable = provider.key_variables().iter().find(|variable| self.environment.has(variable));
-                let why = variable.map_or_else(String::new, |variable| format!("{variable} is set"));
+            if let (true, Some(model)) = (
+                provider.has_key(&self.environment),
+                provider.default_model(),
+            ) {
+                let name = ModelName::Hosted {
+                    provider,
+                    model: model.to_owned(),
+                };
+                let variable = provider
+                    .key_variables()
+                    .iter()
+                    .find(|variable| self.environment.has(variable));
+                let why =
+                    variable.map_or_else(String::new, |variable| format!("{variable} is set"));
                 return Ok(Choice { name, why });
             }
         }
         match self.local_servers().await.into_iter().next() {
             Some(server) => {
                 let model = server.models.into_iter().next().unwrap_or_default();
-                let name = ModelName::Hosted { provider: server.provider, model };
-                Ok(Choice { name, why: format!("a local server responds at {}", server.base_url) })
+                let name = ModelName::Hosted {
+                    provider: server.provider,
+                    model,
+                };
+                Ok(Choice {
+                    name,
+                    why: format!("a local server responds at {}", server.base_url),
+                })
             }
             None => Err(ModelError::NoModel(self.no_endpoint())),
         }
@@ -96,15 +124,25 @@ impl Models {
     /// answer, in a fixed order.
     pub async fn local_servers(&self) -> Vec<LocalServer> {
         let [first, second, third, fourth] = Provider::LOCAL;
-        let (first, second, third, fourth) =
-            tokio::join!(self.local(first), self.local(second), self.local(third), self.local(fourth));
-        [first, second, third, fourth].into_iter().flatten().collect()
+        let (first, second, third, fourth) = tokio::join!(
+            self.local(first),
+            self.local(second),
+            self.local(third),
+            self.local(fourth)
+        );
+        [first, second, third, fourth]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Returns the providers that have a key, each with the variable that holds it.
     pub fn keys(&self) -> Vec<(Provider, String)> {
         let source = |provider: Provider| {
-            let variable = provider.key_variables().iter().find(|variable| self.environment.has(variable))?;
+            let variable = provider
+                .key_variables()
+                .iter()
+                .find(|variable| self.environment.has(variable))?;
             Some((provider, self.environment.source(variable)))
         };
         Provider::WITH_KEYS.into_iter().filter_map(source).collect()
@@ -125,17 +163,24 @@ impl Models {
     async fn first_at(&self, url: &str) -> Result<Choice, ModelError> {
         let models = self.models_at(&Endpoint::of_base_url(url)?).await;
         match models.into_iter().flatten().next() {
-            Some(model) => {
-                Ok(Choice { name: ModelName::Other(model), why: format!("the first model listed by {url}") })
-            }
-            None => Err(ModelError::NoModel(NoneFound::NoneListed { url: url.to_owned() })),
+            Some(model) => Ok(Choice {
+                name: ModelName::Other(model),
+                why: format!("the first model listed by {url}"),
+            }),
+            None => Err(ModelError::NoModel(NoneFound::NoneListed {
+                url: url.to_owned(),
+            })),
         }
     }
 
     async fn local(&self, provider: Provider) -> Option<LocalServer> {
         let endpoint = provider.endpoint(&self.environment, None).ok()?;
         let models = self.models_at(&endpoint).await?;
-        (!models.is_empty()).then_some(LocalServer { provider, base_url: endpoint.base_url, models })
+        (!models.is_empty()).then_some(LocalServer {
+            provider,
+            base_url: endpoint.base_url,
+            models,
+        })
     }
 
     /// Returns the models of a server, without embedding models, which cannot hold a conversation;
@@ -155,12 +200,19 @@ impl Models {
             Some(body)
         });
         let list: Value = serde_json::from_slice(&body.await.ok()??).ok()?;
-        Some(ids(&list).into_iter().filter(|id| !id.contains("embed")).collect())
+        Some(
+            ids(&list)
+                .into_iter()
+                .filter(|id| !id.contains("embed"))
+                .collect(),
+        )
     }
 
     fn no_endpoint(&self) -> NoneFound {
-        let keys =
-            Provider::WITH_KEYS.iter().filter_map(|provider| provider.key_variables().first().copied()).collect();
+        let keys = Provider::WITH_KEYS
+            .iter()
+            .filter_map(|provider| provider.key_variables().first().copied())
+            .collect();
         let local = Provider::LOCAL
             .iter()
             .filter_map(|provider| {
@@ -173,9 +225,21 @@ impl Models {
 }
 
 fn preferred(preferences: &Preferences) -> Option<(String, &'static str)> {
-    let Preferences { flag, plan, role, configured } = preferences;
-    let sources = [(flag, "as requested"), (plan, "the plan"), (role, "the role"), (configured, "the configuration")];
-    sources.into_iter().find_map(|(text, why)| Some((text.clone()?, why)))
+    let Preferences {
+        flag,
+        plan,
+        role,
+        configured,
+    } = preferences;
+    let sources = [
+        (flag, "as requested"),
+        (plan, "the plan"),
+        (role, "the role"),
+        (configured, "the configuration"),
+    ];
+    sources
+        .into_iter()
+        .find_map(|(text, why)| Some((text.clone()?, why)))
 }
 
 /// Extracts the ids from a list of models, which has the same form in both protocols.

@@ -57,7 +57,10 @@ impl Environment {
     }
 
     pub(crate) fn plain(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+        self.0
+            .get(name)
+            .map(|value| value.trim())
+            .filter(|value| !value.is_empty())
     }
 }
 
@@ -67,7 +70,8 @@ impl FromIterator<(String, String)> for Environment {
     }
 }
 
-/// Collects the items of `std::env::vars_os`; those that are not UTF-8 cannot be keys or URLs and are dropped.
+/// Collects the items of `std::env::vars_os`; those that are not UTF-8 cannot be keys or URLs and
+/// are dropped.
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
         variables
@@ -84,13 +88,20 @@ impl fmt::Debug for Environment {
 }
 
 fn value_in_file(variable: &str, path: &str) -> Result<String, ModelError> {
-    let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
+    let fail = |problem: String| ModelError::Environment {
+        variable: variable.to_owned(),
+        problem,
+    };
     let unreadable = |cause: std::io::Error| fail(format!("cannot read {path}: {cause}"));
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(MAX_VALUE_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(MAX_VALUE_FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
     if text.len() as u64 > MAX_VALUE_FILE_BYTES {
-        return Err(fail(format!("{path} is larger than {MAX_VALUE_FILE_BYTES} bytes")));
+        return Err(fail(format!(
+            "{path} is larger than {MAX_VALUE_FILE_BYTES} bytes"
+        )));
     }
     let value = text.trim();
     if value.is_empty() {
@@ -104,7 +115,10 @@ mod tests {
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -113,7 +127,13 @@ mod tests {
         let path = folder.path().join("key");
         std::fs::write(&path, "sk-1\n").unwrap();
         let path = path.to_str().unwrap();
-        let both = environment(&[("A", "plain"), ("A_FILE", path), ("B", "  "), ("B_FILE", path), ("C_FILE", "/nope")]);
+        let both = environment(&[
+            ("A", "plain"),
+            ("A_FILE", path),
+            ("B", "  "),
+            ("B_FILE", path),
+            ("C_FILE", "/nope"),
+        ]);
         assert_eq!(both.value("A").unwrap().as_deref(), Some("plain"));
         assert_eq!(both.value("B").unwrap().as_deref(), Some("sk-1"));
         assert_eq!(both.source("B"), "B_FILE");
@@ -126,6 +146,9 @@ mod tests {
 
     #[test]
     fn values_are_not_shown() {
-        assert_eq!(format!("{:?}", environment(&[("KEY", "secret")])), "{\"KEY\"}");
+        assert_eq!(
+            format!("{:?}", environment(&[("KEY", "secret")])),
+            "{\"KEY\"}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of requests to models, each with what to do next.
 //!
-//! Messages complete "failed to …". No variant contains a key, only the name of the variable that holds it.
+//! Messages complete "failed to …". No variant contains a key, only the name of the variable that
+//! holds it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use orchestrate_core::TaskId;
 
 /// The environment variable that names a model.
 const MODEL_VARIABLE: &str = "ORCHESTRATE_MODEL";
-/// Stands in for the name of a variable if the endpoint was given as `--base-url`, a setting that a run keeps.
+/// Stands in for the name of a variable if the endpoint was given as `--base-url`, a setting that a
+/// run keeps.
 pub(crate) const TYPED_BASE: &str = "base_url";
 
 /// Why a request got no reply, or no model could be chosen.
@@ -61,7 +63,9 @@ pub enum ModelError {
     #[error("choose a model: {0}; {fix}", fix = .0.fix())]
     NoModel(NoneFound),
     /// The provider needs a key and the environment has none.
-    #[error("find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that contains it")]
+    #[error(
+        "find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that contains it"
+    )]
     MissingKey {
         /// `provider/model`.
         model: String,
@@ -88,7 +92,9 @@ pub enum ModelError {
         model: String,
     },
     /// The provider rejects the key (401, 403).
-    #[error("authenticate for {model} at {endpoint} (HTTP {status}): {message}; check the key in {key}")]
+    #[error(
+        "authenticate for {model} at {endpoint} (HTTP {status}): {message}; check the key in {key}"
+    )]
     Unauthorized {
         /// `provider/model`.
         model: String,
@@ -129,7 +135,8 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
     },
-    /// The endpoint rejects the key or the account: for this request, or for another agent's just before.
+    /// The endpoint rejects the key or the account: for this request, or for another agent's just
+    /// before.
     #[error("{0}")]
     AccountRejected(Arc<ModelError>),
     /// The request is longer than the model's context.
@@ -162,7 +169,8 @@ pub enum ModelError {
         model: String,
         /// The base URL.
         endpoint: String,
-        /// The HTTP status, or the one that an error within a stream stands for; 0 if it is unknown.
+        /// The HTTP status, or the one that an error within a stream stands for; 0 if it is
+        /// unknown.
         status: u16,
         /// The wait that the provider asks for.
         retry_after: Option<Duration>,
@@ -170,7 +178,10 @@ pub enum ModelError {
         message: String,
     },
     /// No server responds at the endpoint.
-    #[error("reach {model} at {endpoint}: {cause}; start the server, or {}", move_to(variable))]
+    #[error(
+        "reach {model} at {endpoint}: {cause}; start the server, or {}",
+        move_to(variable)
+    )]
     Unreachable {
         /// `provider/model`.
         model: String,
@@ -237,39 +248,57 @@ impl ModelError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable { .. } | Self::Unreachable { .. } | Self::Truncated { .. } | Self::Malformed { .. }
+            Self::Unavailable { .. }
+                | Self::Unreachable { .. }
+                | Self::Truncated { .. }
+                | Self::Malformed { .. }
         )
     }
 
-    /// Reports whether the endpoint did not answer, although it may answer the same request at another time.
+    /// Reports whether the endpoint did not answer, although it may answer the same request at
+    /// another time.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. })
     }
 
-    /// Reports whether the endpoint had begun to answer, so that it may charge for a part of the reply.
+    /// Reports whether the endpoint had begun to answer, so that it may charge for a part of the
+    /// reply.
     pub fn had_begun_to_answer(&self) -> bool {
-        matches!(self, Self::Truncated { .. } | Self::Malformed { .. } | Self::TooLarge { .. })
+        matches!(
+            self,
+            Self::Truncated { .. } | Self::Malformed { .. } | Self::TooLarge { .. }
+        )
     }
 
-    /// Reports whether the endpoint may have worked on a request whose reply comes as a whole, and charge for it: the
-    /// reply was lost on the way, or a gateway has not waited for it.
+    /// Reports whether the endpoint may have worked on a request whose reply comes as a whole, and
+    /// charge for it: the reply was lost on the way, or a gateway has not waited for it.
     pub fn may_be_charged_for(&self) -> bool {
-        let is_lost = matches!(self, Self::Unavailable { status: 0 | 502 | 504, .. });
+        let is_lost = matches!(
+            self,
+            Self::Unavailable {
+                status: 0 | 502 | 504,
+                ..
+            }
+        );
         is_lost || self.had_begun_to_answer()
     }
 
     /// Reports whether the endpoint rejects all requests of this account.
     pub(crate) fn rejects_account(&self) -> bool {
-        matches!(self, Self::Unauthorized { .. } | Self::QuotaExhausted { .. })
+        matches!(
+            self,
+            Self::Unauthorized { .. } | Self::QuotaExhausted { .. }
+        )
     }
 
-    /// Reports whether the cause is the endpoint or the account there, so that the same request may succeed once the
-    /// user has mended that.
+    /// Reports whether the cause is the endpoint or the account there, so that the same request may
+    /// succeed once the user has mended that.
     pub fn blames_endpoint(&self) -> bool {
         self.is_outage() || self.rejecting_endpoint().is_some()
     }
 
-    /// Returns the base URL of the endpoint that rejects the key or the account, or that there is no key for.
+    /// Returns the base URL of the endpoint that rejects the key or the account, or that there is
+    /// no key for.
     pub fn rejecting_endpoint(&self) -> Option<&str> {
         match self {
             Self::Unauthorized { endpoint, .. }
@@ -290,28 +319,45 @@ impl ModelError {
 
     /// Reports whether the provider asked all users of this key to slow down (429, 529).
     pub fn is_rate_limit(&self) -> bool {
-        matches!(self, Self::Unavailable { status: 429 | 529, .. })
+        matches!(
+            self,
+            Self::Unavailable {
+                status: 429 | 529,
+                ..
+            }
+        )
     }
 
     /// Reports whether searches of the web need another service or another setting of the user's.
     pub fn is_without_search(&self) -> bool {
-        matches!(self, Self::NoSearch { .. } | Self::NoPrice { .. } | Self::MissingKey { .. })
+        matches!(
+            self,
+            Self::NoSearch { .. } | Self::NoPrice { .. } | Self::MissingKey { .. }
+        )
     }
 
     /// Returns the error of a model whose endpoint has no search that is known here.
     pub(crate) fn no_search(model: &str) -> Self {
         let problem = "its endpoint has no search of its own, unlike those of openai/…, anthropic/… and gemini/…";
-        Self::NoSearch { model: model.to_owned(), problem: problem.to_owned() }
+        Self::NoSearch {
+            model: model.to_owned(),
+            problem: problem.to_owned(),
+        }
     }
 
-    /// Reports whether a shorter request may succeed, so that the caller should compact instead of retrying.
+    /// Reports whether a shorter request may succeed, so that the caller should compact instead of
+    /// retrying.
     pub fn is_context_too_long(&self) -> bool {
         matches!(self, Self::ContextTooLong { .. })
     }
 }
 
 fn at_line(line: usize) -> String {
-    if line == 0 { String::new() } else { format!(", line {line}") }
+    if line == 0 {
+        String::new()
+    } else {
+        format!(", line {line}")
+    }
 }
 
 /// Why no model was found.
@@ -368,5 +414,9 @@ pub(crate) fn move_to(variable: &str) -> String {
 }
 
 fn with_status(status: u16) -> String {
-    if status == 0 { String::new() } else { format!(" (HTTP {status})") }
+    if status == 0 {
+        String::new()
+    } else {
+        format!(" (HTTP {status})")
+    }
 }

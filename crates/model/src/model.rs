@@ -20,7 +20,8 @@ pub trait Model: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the first error that a retry cannot help, or the last one when all retries are used up.
+    /// Returns the first error that a retry cannot help, or the last one when all retries are used
+    /// up.
     async fn complete(
         &self,
         request: &ModelRequest,

@@ -33,9 +33,15 @@ impl ModelName {
     ///
     /// # Errors
     ///
-    /// [`ModelError::InvalidName`] if it is empty, contains white space, or has nothing after its prefix.
+    /// [`ModelError::InvalidName`] if it is empty, contains white space, or has nothing after its
+    /// prefix.
     pub fn parse(name: &str) -> Result<Self, ModelError> {
-        let fail = |problem: &str| Err(ModelError::InvalidName { name: name.to_owned(), problem: problem.to_owned() });
+        let fail = |problem: &str| {
+            Err(ModelError::InvalidName {
+                name: name.to_owned(),
+                problem: problem.to_owned(),
+            })
+        };
         let text = name.trim();
         if let Some(file) = text.strip_prefix(SCRIPT_PREFIX) {
             return match file {
@@ -52,9 +58,15 @@ impl ModelName {
                 run => Ok(Self::Replay(run.to_owned())),
             };
         }
-        match text.split_once('/').map(|(first, model)| (Provider::named(first), model)) {
+        match text
+            .split_once('/')
+            .map(|(first, model)| (Provider::named(first), model))
+        {
             Some((Some(_), "")) => fail("no model after the provider"),
-            Some((Some(provider), model)) => Ok(Self::Hosted { provider, model: model.to_owned() }),
+            Some((Some(provider), model)) => Ok(Self::Hosted {
+                provider,
+                model: model.to_owned(),
+            }),
             _ => Ok(Self::Other(text.to_owned())),
         }
     }
@@ -71,8 +83,8 @@ impl fmt::Display for ModelName {
     }
 }
 
-/// Returns the name of a model without the day of its version, such as `-20251001` or `-2026-04-01`; `None` if it has
-/// none.
+/// Returns the name of a model without the day of its version, such as `-20251001` or
+/// `-2026-04-01`; `None` if it has none.
 pub(crate) fn without_date(model: &str) -> Option<&str> {
     let is_date = |text: &str, separators: usize| {
         let digits = text.chars().filter(char::is_ascii_digit).count();
@@ -91,23 +103,46 @@ mod tests {
 
     #[test]
     fn names_come_apart_and_together() {
-        let hosted = |provider, model: &str| ModelName::Hosted { provider, model: model.to_owned() };
+        let hosted = |provider, model: &str| ModelName::Hosted {
+            provider,
+            model: model.to_owned(),
+        };
         for (text, expected) in [
             ("openai/gpt-5", hosted(Provider::OpenAi, "gpt-5")),
-            ("anthropic/claude-sonnet-5", hosted(Provider::Anthropic, "claude-sonnet-5")),
-            ("openrouter/qwen/qwen3", hosted(Provider::OpenRouter, "qwen/qwen3")),
+            (
+                "anthropic/claude-sonnet-5",
+                hosted(Provider::Anthropic, "claude-sonnet-5"),
+            ),
+            (
+                "openrouter/qwen/qwen3",
+                hosted(Provider::OpenRouter, "qwen/qwen3"),
+            ),
             ("ollama/qwen3:30b", hosted(Provider::Ollama, "qwen3:30b")),
             ("qwen3", ModelName::Other("qwen3".to_owned())),
             ("qwen/qwen3", ModelName::Other("qwen/qwen3".to_owned())),
-            ("script:my demo.jsonl", ModelName::Script("my demo.jsonl".into())),
+            (
+                "script:my demo.jsonl",
+                ModelName::Script("my demo.jsonl".into()),
+            ),
             ("replay:r-abc123", ModelName::Replay("r-abc123".to_owned())),
         ] {
             let name = ModelName::parse(text).unwrap();
             assert_eq!(name, expected);
             assert_eq!(name.to_string(), text);
         }
-        for text in ["", " ", "openai/", "script:", "replay:", "a b/c", "openai/a\u{7}"] {
-            assert!(matches!(ModelName::parse(text), Err(ModelError::InvalidName { .. })), "{text:?}");
+        for text in [
+            "",
+            " ",
+            "openai/",
+            "script:",
+            "replay:",
+            "a b/c",
+            "openai/a\u{7}",
+        ] {
+            assert!(
+                matches!(ModelName::parse(text), Err(ModelError::InvalidName { .. })),
+                "{text:?}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The prices of models: the user's own, and those of the data file `prices.json`, which names its day and its sources.
+//! The prices of models: the user's own, and those of the data file `prices.json`, which names its
+//! day and its sources.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -59,19 +60,30 @@ struct TextRates {
 
 impl TextRates {
     fn rates(&self) -> Option<Rates> {
-        // Requests mark their prompts for the cache, so what was not read from it is written into it.
+        // Requests mark their prompts for the cache, so what was not read from it is written into
+        // it.
         let input = self.cache_write.as_deref().unwrap_or(&self.input);
-        Some(Rates { input: micro_usd(input)?, cached: micro_usd(&self.cached)?, output: micro_usd(&self.output)? })
+        Some(Rates {
+            input: micro_usd(input)?,
+            cached: micro_usd(&self.cached)?,
+            output: micro_usd(&self.output)?,
+        })
     }
 }
 
 impl Row {
     fn price(&self) -> Option<Price> {
         let long = match &self.long {
-            Some(long) => Some(LongRates { above: long.above, rates: long.rates.rates()? }),
+            Some(long) => Some(LongRates {
+                above: long.above,
+                rates: long.rates.rates()?,
+            }),
             None => None,
         };
-        Some(Price { rates: self.rates.rates()?, long })
+        Some(Price {
+            rates: self.rates.rates()?,
+            long,
+        })
     }
 }
 
@@ -88,8 +100,8 @@ impl Models {
         self
     }
 
-    /// Returns the price of a model: the user's, or else the shipped one. Scripts and models of local servers cost
-    /// nothing.
+    /// Returns the price of a model: the user's, or else the shipped one. Scripts and models of
+    /// local servers cost nothing.
     ///
     /// # Errors
     ///
@@ -97,7 +109,8 @@ impl Models {
     pub fn price(&self, name: &ModelName) -> Result<Price, ModelError> {
         let text = name.to_string();
         let own = self.prices.get(&text).copied();
-        own.or_else(|| shipped(name)).ok_or(ModelError::NoPrice { model: text })
+        own.or_else(|| shipped(name))
+            .ok_or(ModelError::NoPrice { model: text })
     }
 
     /// Returns what searches of the web by the endpoint of a model cost.
@@ -107,11 +120,14 @@ impl Models {
     /// [`ModelError::NoPrice`] if that is not known.
     pub fn search_price(&self, name: &ModelName) -> Result<SearchPrice, ModelError> {
         let tokens = self.price(name)?;
-        let search = search_fee(name).ok_or_else(|| ModelError::NoPrice { model: name.to_string() })?;
+        let search = search_fee(name).ok_or_else(|| ModelError::NoPrice {
+            model: name.to_string(),
+        })?;
         Ok(SearchPrice { tokens, search })
     }
 
-    /// Requires that the endpoint of a model has a search of the web, as far as that is known without asking it.
+    /// Requires that the endpoint of a model has a search of the web, as far as that is known
+    /// without asking it.
     ///
     /// # Errors
     ///
@@ -121,15 +137,25 @@ impl Models {
             ModelName::Hosted { .. } | ModelName::Other(_) => self.endpoint(name)?.search,
             ModelName::Script(_) | ModelName::Replay(_) => None,
         };
-        of_endpoint.map(drop).ok_or_else(|| ModelError::no_search(&name.to_string()))
+        of_endpoint
+            .map(drop)
+            .ok_or_else(|| ModelError::no_search(&name.to_string()))
     }
 }
 
 /// Returns the shipped price of one search in micro-dollars; `None` if it is not known.
 fn search_fee(name: &ModelName) -> Option<u64> {
-    let ModelName::Hosted { provider, model } = name else { return None };
-    let of = SHIPPED.providers.iter().find(|of| of.provider == provider.name())?;
-    let row = of.models.get(model).or_else(|| of.models.get(without_date(model)?));
+    let ModelName::Hosted { provider, model } = name else {
+        return None;
+    };
+    let of = SHIPPED
+        .providers
+        .iter()
+        .find(|of| of.provider == provider.name())?;
+    let row = of
+        .models
+        .get(model)
+        .or_else(|| of.models.get(without_date(model)?));
     let own = row.and_then(|row| row.search.as_deref());
     micro_usd(own.or(of.search.as_deref())?)
 }
@@ -137,10 +163,19 @@ fn search_fee(name: &ModelName) -> Option<u64> {
 fn shipped(name: &ModelName) -> Option<Price> {
     match name {
         ModelName::Script(_) => Some(Price::default()),
-        ModelName::Hosted { provider, .. } if Provider::LOCAL.contains(provider) => Some(Price::default()),
+        ModelName::Hosted { provider, .. } if Provider::LOCAL.contains(provider) => {
+            Some(Price::default())
+        }
         ModelName::Hosted { provider, model } => {
-            let models = &SHIPPED.providers.iter().find(|of| of.provider == provider.name())?.models;
-            models.get(model).or_else(|| models.get(without_date(model)?))?.price()
+            let models = &SHIPPED
+                .providers
+                .iter()
+                .find(|of| of.provider == provider.name())?
+                .models;
+            models
+                .get(model)
+                .or_else(|| models.get(without_date(model)?))?
+                .price()
         }
         ModelName::Other(_) | ModelName::Replay(_) => None,
     }
@@ -153,7 +188,17 @@ mod tests {
 
     fn price(text: &str) -> Option<(u64, u64, u64)> {
         let models = Models::new(Environment::default(), None);
-        let free = ("ollama/paid".to_owned(), Price { rates: Rates { input: 7, cached: 8, output: 9 }, long: None });
+        let free = (
+            "ollama/paid".to_owned(),
+            Price {
+                rates: Rates {
+                    input: 7,
+                    cached: 8,
+                    output: 9,
+                },
+                long: None,
+            },
+        );
         let models = models.with_prices([free].into());
         let price = models.price(&ModelName::parse(text).unwrap()).ok()?;
         Some((price.rates.input, price.rates.cached, price.rates.output))
@@ -163,12 +208,22 @@ mod tests {
     fn every_shipped_price_can_be_read() {
         let shipped: Shipped = serde_json::from_str(include_str!("prices.json")).unwrap();
         assert_eq!(shipped.looked_up.len(), 10);
-        let models = shipped.providers.iter().flat_map(|of| of.models.iter().map(move |(name, row)| (of, name, row)));
+        let models = shipped
+            .providers
+            .iter()
+            .flat_map(|of| of.models.iter().map(move |(name, row)| (of, name, row)));
         let mut count = 0;
         for (of, name, row) in models {
             let price = row.price().unwrap_or_else(|| panic!("{name}"));
-            let Rates { input, cached, output } = price.rates;
-            assert!(Provider::named(&of.provider).is_some() && cached < input && input < output, "{name}");
+            let Rates {
+                input,
+                cached,
+                output,
+            } = price.rates;
+            assert!(
+                Provider::named(&of.provider).is_some() && cached < input && input < output,
+                "{name}"
+            );
             count += 1;
         }
         assert!(count > 20, "{count}");
@@ -199,8 +254,14 @@ mod tests {
         let table = [
             ("anthropic/claude-sonnet-5", sonnet),
             ("anthropic/claude-sonnet-5-20260630", sonnet),
-            ("anthropic/claude-sonnet-5-5", Some((2_500_000, 100_000, 10_000_000))),
-            ("openai/gpt-5.4-2026-03-05", Some((2_500_000, 250_000, 15_000_000))),
+            (
+                "anthropic/claude-sonnet-5-5",
+                Some((2_500_000, 100_000, 10_000_000)),
+            ),
+            (
+                "openai/gpt-5.4-2026-03-05",
+                Some((2_500_000, 250_000, 15_000_000)),
+            ),
             ("openai/gpt-5.4-unknown", None),
             ("openrouter/auto", None),
             ("some-model", None),

@@ -37,9 +37,11 @@ struct Row {
     default_base: &'static str,
     /// The path between the variable's base URL and the protocol's own paths.
     path: &'static str,
-    /// Variables that may hold the key, of which the first one set is used; empty if the provider needs no key.
+    /// Variables that may hold the key, of which the first one set is used; empty if the provider
+    /// needs no key.
     keys: &'static [&'static str],
-    /// The model to use if none is named; `None` for local servers, which are asked for their models.
+    /// The model to use if none is named; `None` for local servers, which are asked for their
+    /// models.
     default_model: Option<&'static str>,
 }
 
@@ -49,14 +51,16 @@ pub(crate) struct Endpoint {
     pub(crate) protocol: Protocol,
     /// The tool by which it searches the web, if it has one.
     pub(crate) search: Option<SearchApi>,
-    /// The URL that the protocol's paths are appended to, without a trailing slash and without a query.
+    /// The URL that the protocol's paths are appended to, without a trailing slash and without a
+    /// query.
     pub(crate) base_url: String,
     /// The query to append after a path, with its `?`; empty if the base URL has none.
     pub(crate) query: String,
     /// The variable or setting that changes the endpoint, for messages.
     pub(crate) base_variable: &'static str,
     pub(crate) key: Option<Key>,
-    /// Whether the server is OpenAI's own, which insists on `max_completion_tokens`, unlike all others.
+    /// Whether the server is OpenAI's own, which insists on `max_completion_tokens`, unlike all
+    /// others.
     pub(crate) is_openai: bool,
     /// Whether this is the provider's default base URL.
     pub(crate) is_default: bool,
@@ -67,19 +71,28 @@ pub(crate) struct Endpoint {
 pub(crate) struct Key {
     pub(crate) secret: String,
     pub(crate) source: String,
-    /// Whether the key is sent as `Authorization: Bearer` even if the protocol has its own header for keys.
+    /// Whether the key is sent as `Authorization: Bearer` even if the protocol has its own header
+    /// for keys.
     pub(crate) is_bearer: bool,
 }
 
 impl Provider {
     /// All providers that need a key, in the order in which they are tried if no model is named.
-    pub const WITH_KEYS: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::OpenRouter];
+    pub const WITH_KEYS: [Self; 4] = [
+        Self::OpenAi,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::OpenRouter,
+    ];
     /// All local servers, in the order in which they are tried.
     pub const LOCAL: [Self; 4] = [Self::Ollama, Self::LlamaCpp, Self::LmStudio, Self::Vllm];
 
     /// Finds a provider by its name, the first part of `provider/model`.
     pub fn named(name: &str) -> Option<Self> {
-        Self::WITH_KEYS.into_iter().chain(Self::LOCAL).find(|provider| provider.name() == name)
+        Self::WITH_KEYS
+            .into_iter()
+            .chain(Self::LOCAL)
+            .find(|provider| provider.name() == name)
     }
 
     /// Returns the provider's name, the first part of `provider/model`.
@@ -99,11 +112,19 @@ impl Provider {
 
     /// Reports whether the environment holds a key for the provider.
     pub(crate) fn has_key(self, environment: &Environment) -> bool {
-        self.row().keys.iter().any(|variable| environment.has(variable))
+        self.row()
+            .keys
+            .iter()
+            .any(|variable| environment.has(variable))
     }
 
-    /// Returns the endpoint for requests; `base_url` is what the user typed, which overrides the environment.
-    pub(crate) fn endpoint(self, environment: &Environment, base_url: Option<&str>) -> Result<Endpoint, ModelError> {
+    /// Returns the endpoint for requests; `base_url` is what the user typed, which overrides the
+    /// environment.
+    pub(crate) fn endpoint(
+        self,
+        environment: &Environment,
+        base_url: Option<&str>,
+    ) -> Result<Endpoint, ModelError> {
         let row = self.row();
         let named = match base_url {
             Some(url) => Some(checked_url(TYPED_BASE, url)?),
@@ -118,9 +139,17 @@ impl Provider {
         Ok(Endpoint {
             protocol: row.protocol,
             search: row.search,
-            base_url: if base_url.is_some() { without_version(self, &base) } else { with_path(self, &base, row.path) },
+            base_url: if base_url.is_some() {
+                without_version(self, &base)
+            } else {
+                with_path(self, &base, row.path)
+            },
             query,
-            base_variable: if base_url.is_some() { TYPED_BASE } else { row.base_variable },
+            base_variable: if base_url.is_some() {
+                TYPED_BASE
+            } else {
+                row.base_variable
+            },
             key: self.key(environment)?,
             is_openai: self == Self::OpenAi && is_default,
             is_default,
@@ -131,7 +160,11 @@ impl Provider {
         for variable in self.row().keys {
             if let Some(secret) = environment.value(variable)? {
                 let source = environment.source(variable);
-                return Ok(Some(Key { secret, source, is_bearer: *variable == "ANTHROPIC_AUTH_TOKEN" }));
+                return Ok(Some(Key {
+                    secret,
+                    source,
+                    is_bearer: *variable == "ANTHROPIC_AUTH_TOKEN",
+                }));
             }
         }
         Ok(None)
@@ -183,8 +216,18 @@ impl Provider {
                 default_model: Some("openrouter/auto"),
             },
             Self::Ollama => local("ollama", "OLLAMA_HOST", "http://127.0.0.1:11434", "/v1"),
-            Self::LlamaCpp => local("llamacpp", "LLAMACPP_BASE_URL", "http://127.0.0.1:8080/v1", ""),
-            Self::LmStudio => local("lmstudio", "LMSTUDIO_BASE_URL", "http://127.0.0.1:1234/v1", ""),
+            Self::LlamaCpp => local(
+                "llamacpp",
+                "LLAMACPP_BASE_URL",
+                "http://127.0.0.1:8080/v1",
+                "",
+            ),
+            Self::LmStudio => local(
+                "lmstudio",
+                "LMSTUDIO_BASE_URL",
+                "http://127.0.0.1:1234/v1",
+                "",
+            ),
             Self::Vllm => local("vllm", "VLLM_BASE_URL", "http://127.0.0.1:8000/v1", ""),
         }
     }
@@ -212,10 +255,14 @@ impl Endpoint {
         format!("{}/{path}{}", self.base_url, self.query)
     }
 
-    /// Returns the URL at which it searches the web. Gemini's own protocol is beside the compatible one.
+    /// Returns the URL at which it searches the web. Gemini's own protocol is beside the compatible
+    /// one.
     pub(crate) fn search_url(&self, api: SearchApi, model: &str) -> String {
         let base = match api {
-            SearchApi::Gemini => self.base_url.strip_suffix("/openai").unwrap_or(&self.base_url),
+            SearchApi::Gemini => self
+                .base_url
+                .strip_suffix("/openai")
+                .unwrap_or(&self.base_url),
             SearchApi::Messages | SearchApi::Responses => &self.base_url,
         };
         format!("{base}/{}{}", api.path(model), self.query)
@@ -223,17 +270,31 @@ impl Endpoint {
 
     /// Returns the source of the key, for messages.
     pub(crate) fn key_source(&self) -> String {
-        self.key.as_ref().map_or_else(|| "no variable: no key was sent".to_owned(), |key| key.source.clone())
+        self.key.as_ref().map_or_else(
+            || "no variable: no key was sent".to_owned(),
+            |key| key.source.clone(),
+        )
     }
 }
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} at {} with the key of {}", self.protocol, self.base_url, self.key_source())
+        write!(
+            f,
+            "{:?} at {} with the key of {}",
+            self.protocol,
+            self.base_url,
+            self.key_source()
+        )
     }
 }
 
-fn local(name: &'static str, base_variable: &'static str, default_base: &'static str, path: &'static str) -> Row {
+fn local(
+    name: &'static str,
+    base_variable: &'static str,
+    default_base: &'static str,
+    path: &'static str,
+) -> Row {
     Row {
         name,
         protocol: Protocol::ChatCompletions,
@@ -255,43 +316,70 @@ pub fn require_base_url(base_url: &str) -> Result<(), ModelError> {
     checked_url(TYPED_BASE, base_url).map(drop)
 }
 
-/// Returns the URL without its query, and the query with its `?`, or an empty text if there is none.
+/// Returns the URL without its query, and the query with its `?`, or an empty text if there is
+/// none.
 fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError> {
-    let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
+    let fail = |problem: String| ModelError::Environment {
+        variable: variable.to_owned(),
+        problem,
+    };
     // A fragment is never sent.
     let base = url.trim().split(['?', '#']).next().unwrap_or_default();
-    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| fail(format!("{base:?} is not a URL: {error}")))?;
+    let parsed = reqwest::Url::parse(url.trim())
+        .map_err(|error| fail(format!("{base:?} is not a URL: {error}")))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
         return Err(fail(format!("{base:?} is not an http:// or https:// URL")));
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(fail("the URL contains a password, which would appear in messages; use a key instead".to_owned()));
+        return Err(fail(
+            "the URL contains a password, which would appear in messages; use a key instead"
+                .to_owned(),
+        ));
     }
     if parsed.query_pairs().any(|(name, _)| name != "api-version") {
         let problem = "the URL's query may contain only `api-version`, since it is recorded and shown and anything else may \
         be a key; set a key in its provider's variable, such as OPENAI_API_KEY for a model `openai/MODEL`";
         return Err(fail(problem.to_owned()));
     }
-    let query = parsed.query().map_or_else(String::new, |query| format!("?{query}"));
+    let query = parsed
+        .query()
+        .map_or_else(String::new, |query| format!("?{query}"));
     Ok((base.trim_end_matches('/').to_owned(), query))
 }
 
 /// Reads `OLLAMA_HOST` as Ollama does: scheme, host and port are each optional. The wildcard
 /// address `0.0.0.0`, which is only for listening, becomes `127.0.0.1`.
 fn ollama_url(host: &str) -> Result<(String, String), ModelError> {
-    let (scheme, rest) = host.trim().split_once("://").unwrap_or(("http", host.trim()));
+    let (scheme, rest) = host
+        .trim()
+        .split_once("://")
+        .unwrap_or(("http", host.trim()));
     let rest = rest.trim_end_matches('/');
-    let rest = if rest.is_empty() || rest.starts_with(':') { format!("127.0.0.1{rest}") } else { rest.to_owned() };
+    let rest = if rest.is_empty() || rest.starts_with(':') {
+        format!("127.0.0.1{rest}")
+    } else {
+        rest.to_owned()
+    };
     let rest = rest.replacen("0.0.0.0", "127.0.0.1", 1);
-    let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let port = if has_port || scheme == "https" { "" } else { ":11434" };
+    let has_port = rest
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if has_port || scheme == "https" {
+        ""
+    } else {
+        ":11434"
+    };
     checked_url("OLLAMA_HOST", &format!("{scheme}://{rest}{port}"))
 }
 
 /// Appends the provider's path unless the base URL already ends with it.
 fn with_path(provider: Provider, base: &str, path: &str) -> String {
     let base = without_version(provider, base);
-    if path.is_empty() || base.ends_with(path) { base } else { format!("{base}{path}") }
+    if path.is_empty() || base.ends_with(path) {
+        base
+    } else {
+        format!("{base}{path}")
+    }
 }
 
 /// Removes a trailing `/v1` from the base URL if the protocol's own paths begin with it.
@@ -307,29 +395,80 @@ mod tests {
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
     fn every_way_to_say_where() {
         for (provider, pairs, typed, expected) in [
             (Provider::OpenAi, &[][..], None, "https://api.openai.com/v1"),
-            (Provider::OpenAi, &[("OPENAI_BASE_URL", "http://h:1/v1/")], None, "http://h:1/v1"),
-            (Provider::OpenAi, &[("OPENAI_BASE_URL", "http://h:1/v1/")], Some("http://t/x"), "http://t/x"),
+            (
+                Provider::OpenAi,
+                &[("OPENAI_BASE_URL", "http://h:1/v1/")],
+                None,
+                "http://h:1/v1",
+            ),
+            (
+                Provider::OpenAi,
+                &[("OPENAI_BASE_URL", "http://h:1/v1/")],
+                Some("http://t/x"),
+                "http://t/x",
+            ),
             (Provider::Anthropic, &[], None, "https://api.anthropic.com"),
-            (Provider::Anthropic, &[("ANTHROPIC_BASE_URL", "http://h/v1")], None, "http://h"),
+            (
+                Provider::Anthropic,
+                &[("ANTHROPIC_BASE_URL", "http://h/v1")],
+                None,
+                "http://h",
+            ),
             (Provider::Anthropic, &[], Some("http://h/v1"), "http://h"),
-            (Provider::Gemini, &[], None, "https://generativelanguage.googleapis.com/v1beta/openai"),
-            (Provider::Gemini, &[("GOOGLE_GEMINI_BASE_URL", "http://h:2")], None, "http://h:2/v1beta/openai"),
+            (
+                Provider::Gemini,
+                &[],
+                None,
+                "https://generativelanguage.googleapis.com/v1beta/openai",
+            ),
+            (
+                Provider::Gemini,
+                &[("GOOGLE_GEMINI_BASE_URL", "http://h:2")],
+                None,
+                "http://h:2/v1beta/openai",
+            ),
             (Provider::Ollama, &[], None, "http://127.0.0.1:11434/v1"),
-            (Provider::Ollama, &[("OLLAMA_HOST", "0.0.0.0")], None, "http://127.0.0.1:11434/v1"),
-            (Provider::Ollama, &[("OLLAMA_HOST", ":99")], None, "http://127.0.0.1:99/v1"),
-            (Provider::Ollama, &[("OLLAMA_HOST", "box:99")], None, "http://box:99/v1"),
-            (Provider::Ollama, &[("OLLAMA_HOST", "https://box/")], None, "https://box/v1"),
+            (
+                Provider::Ollama,
+                &[("OLLAMA_HOST", "0.0.0.0")],
+                None,
+                "http://127.0.0.1:11434/v1",
+            ),
+            (
+                Provider::Ollama,
+                &[("OLLAMA_HOST", ":99")],
+                None,
+                "http://127.0.0.1:99/v1",
+            ),
+            (
+                Provider::Ollama,
+                &[("OLLAMA_HOST", "box:99")],
+                None,
+                "http://box:99/v1",
+            ),
+            (
+                Provider::Ollama,
+                &[("OLLAMA_HOST", "https://box/")],
+                None,
+                "https://box/v1",
+            ),
             (Provider::Vllm, &[], None, "http://127.0.0.1:8000/v1"),
         ] {
             let endpoint = provider.endpoint(&environment(pairs), typed).unwrap();
-            assert_eq!(endpoint.base_url, expected, "{provider:?} {pairs:?} {typed:?}");
+            assert_eq!(
+                endpoint.base_url, expected,
+                "{provider:?} {pairs:?} {typed:?}"
+            );
         }
     }
 
@@ -338,17 +477,28 @@ mod tests {
     #[test]
     fn a_bad_base_is_named_with_its_variable() {
         for (url, problem) in [
-            ("localhost", "use OPENAI_BASE_URL: \"localhost\" is not a URL: relative URL without a base"),
-            ("file:///etc", "use OPENAI_BASE_URL: \"file:///etc\" is not an http:// or https:// URL"),
+            (
+                "localhost",
+                "use OPENAI_BASE_URL: \"localhost\" is not a URL: relative URL without a base",
+            ),
+            (
+                "file:///etc",
+                "use OPENAI_BASE_URL: \"file:///etc\" is not an http:// or https:// URL",
+            ),
             (
                 "http://u:p@h",
                 "use OPENAI_BASE_URL: the URL contains a password, which would appear in messages; use a key instead",
             ),
             ("http://h/v1?key=SECRET", HIDDEN),
             ("http://h/v1?api-version=1&SECRET", HIDDEN),
-            ("h/v1?key=SECRET", "use OPENAI_BASE_URL: \"h/v1\" is not a URL: relative URL without a base"),
+            (
+                "h/v1?key=SECRET",
+                "use OPENAI_BASE_URL: \"h/v1\" is not a URL: relative URL without a base",
+            ),
         ] {
-            let error = Provider::OpenAi.endpoint(&environment(&[("OPENAI_BASE_URL", url)]), None).unwrap_err();
+            let error = Provider::OpenAi
+                .endpoint(&environment(&[("OPENAI_BASE_URL", url)]), None)
+                .unwrap_err();
             assert_eq!(error.to_string(), problem);
         }
     }
@@ -356,7 +506,9 @@ mod tests {
     #[test]
     fn keys_are_found_and_never_shown() {
         let pairs = [("ANTHROPIC_AUTH_TOKEN", "tok"), ("GOOGLE_API_KEY", "g")];
-        let endpoint = Provider::Anthropic.endpoint(&environment(&pairs), None).unwrap();
+        let endpoint = Provider::Anthropic
+            .endpoint(&environment(&pairs), None)
+            .unwrap();
         let key = endpoint.key.clone().unwrap();
         assert_eq!((key.secret.as_str(), key.is_bearer), ("tok", true));
         assert_eq!(

@@ -1,4 +1,5 @@
-//! One gate for each endpoint, key and model: if a provider tells one agent to wait, all agents wait.
+//! One gate for each endpoint, key and model: if a provider tells one agent to wait, all agents
+//! wait.
 //!
 //! Providers limit requests by key, so twenty agents that retry independently would keep exceeding
 //! the limit. After a pause they continue one after the other, not all at once.
@@ -29,7 +30,10 @@ impl RateGate {
         let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let until = Instant::now() + wait;
         if pause.until.is_none_or(|known| known < until) {
-            *pause = Pause { until: Some(until), waiting: 0 };
+            *pause = Pause {
+                until: Some(until),
+                waiting: 0,
+            };
         }
     }
 
@@ -60,7 +64,11 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test joins every task")]
     fn one_pause_holds_everybody_and_lets_them_out_in_a_row() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
         let elapsed = runtime.block_on(async {
             let gate = Arc::new(RateGate::default());
             let start = Instant::now();

@@ -1,11 +1,14 @@
 //! Redacts the run's secrets from what a model sends, before it is shown or recorded.
 //!
-//! A key that a server echoes is never shown, in whatever form and over however many pieces of a stream
-//! it arrives. The redacted reply is both recorded and acted upon, so a replay sees the same reply.
+//! A key that a server echoes is never shown, in whatever form and over however many pieces of a
+//! stream it arrives. The redacted reply is both recorded and acted upon, so a replay sees the same
+//! reply.
 
 use async_trait::async_trait;
 use orchestrate_core::model_search::{SearchReply, SearchRequest, SearchResult};
-use orchestrate_core::{CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall};
+use orchestrate_core::{
+    CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall,
+};
 
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
@@ -37,12 +40,18 @@ impl<M: Model> Model for Redacting<M> {
         let mut text = RedactedStream::new(&self.redactor);
         let mut reasoning = RedactedStream::new(&self.redactor);
         let mut tell = |delta: Delta<'_>| match delta {
-            // The stream holds back text that may be the beginning of a secret until more of it has arrived.
+            // The stream holds back text that may be the beginning of a secret until more of it has
+            // arrived.
             Delta::Text(piece) => tell_text(&text.push(piece), on_delta),
             Delta::Reasoning(piece) => tell_reasoning(&reasoning.push(piece), on_delta),
-            Delta::ToolCall { name } => on_delta(Delta::ToolCall { name: &self.redactor.text(name) }),
+            Delta::ToolCall { name } => on_delta(Delta::ToolCall {
+                name: &self.redactor.text(name),
+            }),
             Delta::Retry { .. } => {
-                (text, reasoning) = (RedactedStream::new(&self.redactor), RedactedStream::new(&self.redactor));
+                (text, reasoning) = (
+                    RedactedStream::new(&self.redactor),
+                    RedactedStream::new(&self.redactor),
+                );
                 on_delta(delta);
             }
         };
@@ -55,7 +64,11 @@ impl<M: Model> Model for Redacting<M> {
     async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
         let reply = self.inner.search(request).await?;
         let redactor = &self.redactor;
-        let page = |SearchResult { title, url, snippet }| SearchResult {
+        let page = |SearchResult {
+                        title,
+                        url,
+                        snippet,
+                    }| SearchResult {
             title: redactor.owned(title),
             url: redactor.owned(url),
             snippet: redactor.owned(snippet),
@@ -91,9 +104,19 @@ fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
     };
     let raw = |raw: &RawBlocks| RawBlocks {
         model: raw.model.clone(),
-        blocks: raw.blocks.iter().map(|block| redactor.value(block.clone())).collect(),
+        blocks: raw
+            .blocks
+            .iter()
+            .map(|block| redactor.value(block.clone()))
+            .collect(),
     };
-    let ModelReply { text, tool_calls, stop, usage, raw: blocks } = reply;
+    let ModelReply {
+        text,
+        tool_calls,
+        stop,
+        usage,
+        raw: blocks,
+    } = reply;
     let redacted = ModelReply {
         text: redactor.text(text).into_owned(),
         tool_calls: tool_calls.iter().map(call).collect(),
@@ -101,10 +124,16 @@ fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
         usage: *usage,
         raw: blocks.as_ref().map(raw),
     };
-    if redacted.raw == reply.raw && redacted.text == reply.text && redacted.tool_calls == reply.tool_calls {
+    if redacted.raw == reply.raw
+        && redacted.text == reply.text
+        && redacted.tool_calls == reply.tool_calls
+    {
         return redacted;
     }
-    ModelReply { raw: None, ..redacted }
+    ModelReply {
+        raw: None,
+        ..redacted
+    }
 }
 
 #[cfg(test)]
@@ -129,15 +158,31 @@ mod tests {
         ) -> Result<ModelReply, ModelError> {
             self.0.iter().for_each(|piece| on_delta(Delta::Text(piece)));
             let text = self.0.concat();
-            let call = ToolCall { id: "c1".into(), name: "f".to_owned(), arguments: json!({ "a": text }) };
+            let call = ToolCall {
+                id: "c1".into(),
+                name: "f".to_owned(),
+                arguments: json!({ "a": text }),
+            };
             let (stop, usage) = (StopReason::ToolCalls, Usage::default());
-            Ok(ModelReply { text, tool_calls: vec![call], stop, usage, raw: None })
+            Ok(ModelReply {
+                text,
+                tool_calls: vec![call],
+                stop,
+                usage,
+                raw: None,
+            })
         }
     }
 
     #[tokio::test]
     async fn a_key_over_several_pieces_reaches_nobody() {
-        let pieces = vec!["the key is sk-0123", "456789abc", "defghijklm", "nop, is it", " not?"];
+        let pieces = vec![
+            "the key is sk-0123",
+            "456789abc",
+            "defghijklm",
+            "nop, is it",
+            " not?",
+        ];
         assert!(pieces.concat().contains(KEY));
         let model = Redacting::new(Echo(pieces), Redactor::new([Secret::new("KEY", KEY)]));
         let mut shown = String::new();

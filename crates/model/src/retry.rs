@@ -1,9 +1,10 @@
 //! Repeats failed requests where that can help.
 //!
-//! A failed attempt has no effects, since no part of an incomplete reply is acted upon. The wait is what
-//! the provider asks for, or else grows exponentially with jitter, as in both vendors' own clients. While
-//! an endpoint does not answer, requests are repeated for as long as the user is patient; an endpoint that
-//! rejects the key or the account is not asked again for a while, by any agent.
+//! A failed attempt has no effects, since no part of an incomplete reply is acted upon. The wait is
+//! what the provider asks for, or else grows exponentially with jitter, as in both vendors' own
+//! clients. While an endpoint does not answer, requests are repeated for as long as the user is
+//! patient; an endpoint that rejects the key or the account is not asked again for a while, by any
+//! agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,17 +39,39 @@ pub(crate) struct Retrying<M> {
 }
 
 impl<M: Model> Retrying<M> {
-    /// Wraps a model of an account; every attempt first passes the gate. Outages up to `patience` are waited for.
-    pub(crate) fn new(inner: M, gate: Arc<RateGate>, account: Arc<Account>, patience: Duration) -> Self {
-        Self { inner, gate, account, patience }
+    /// Wraps a model of an account; every attempt first passes the gate. Outages up to `patience`
+    /// are waited for.
+    pub(crate) fn new(
+        inner: M,
+        gate: Arc<RateGate>,
+        account: Arc<Account>,
+        patience: Duration,
+    ) -> Self {
+        Self {
+            inner,
+            gate,
+            account,
+            patience,
+        }
     }
 
     /// Returns how long to wait before the next attempt, or `None` if there is to be none.
-    fn wait(&self, error: &ModelError, broken: u32, waited: Duration, own: Duration) -> Option<Duration> {
-        let wait = error.retry_after().map_or(own, |asked| asked.min(LONGEST_ASKED_WAIT));
+    fn wait(
+        &self,
+        error: &ModelError,
+        broken: u32,
+        waited: Duration,
+        own: Duration,
+    ) -> Option<Duration> {
+        let wait = error
+            .retry_after()
+            .map_or(own, |asked| asked.min(LONGEST_ASKED_WAIT));
         if error.is_outage() {
             // The last attempt is made when the patience ends.
-            let left = self.patience.checked_sub(waited).filter(|left| !left.is_zero())?;
+            let left = self
+                .patience
+                .checked_sub(waited)
+                .filter(|left| !left.is_zero())?;
             return Some(wait.min(left));
         }
         (error.is_retryable() && broken <= BROKEN_RETRIES).then_some(wait)
@@ -92,14 +115,22 @@ impl<M: Model> Model for Retrying<M> {
             };
             tracing::info!(%error, attempt = failed, ?wait, "asking the model again");
             let patience = error.is_outage().then_some(self.patience);
-            on_delta(Delta::Retry { attempt: failed, wait, waited, patience, cause: &error });
+            on_delta(Delta::Retry {
+                attempt: failed,
+                wait,
+                waited,
+                patience,
+                cause: &error,
+            });
             if error.is_rate_limit() {
                 self.gate.pause(wait);
             } else {
                 tokio::time::sleep(wait).await;
             }
         }
-        Err(ModelError::Setup { problem: "the waits between attempts ran out".to_owned() })
+        Err(ModelError::Setup {
+            problem: "the waits between attempts ran out".to_owned(),
+        })
     }
 
     /// Makes one attempt, which waits as the others while the endpoint asks for that.
@@ -111,7 +142,11 @@ impl<M: Model> Model for Retrying<M> {
             Err(error) => error,
         };
         if error.is_rate_limit() {
-            self.gate.pause(error.retry_after().map_or(FIRST_WAIT, |asked| asked.min(LONGEST_ASKED_WAIT)));
+            self.gate.pause(
+                error
+                    .retry_after()
+                    .map_or(FIRST_WAIT, |asked| asked.min(LONGEST_ASKED_WAIT)),
+            );
         }
         Err(self.account.note(error))
     }

@@ -4,20 +4,22 @@
 //! many `times` it is used at most:
 //!
 //! ```json
-//! {"task": "T1", "when": {"returned": "conflict"}, "reply": {"tool_calls": [{"name": "git_status"}]}, "times": 1}
+//! {"task": "T1", "when": {"returned": "conflict"}, "reply": {"text": "Done."}, "times": 1}
 //! ```
 //!
 //! Every condition in `when` has to match the request:
 //!
 //! - `turn`: the number of the agent's request, from 1, counted across attempts;
-//! - `returned`: the request is the first one after the work was returned to its agent for this cause, as in
-//!   `task.returned`: `conflict`, `task_check`, `run_check`, `deletions`, `unstorable`, `rejected` or `retried`. So a
-//!   rule does not depend on the wording of the message to the agent;
+//! - `returned`: the request is the first one after the work was returned to its agent for this
+//!   cause, as in `task.returned`: `conflict`, `task_check`, `run_check`, `deletions`,
+//!   `unstorable`, `rejected` or `retried`. So a rule does not depend on the wording of the message
+//!   to the agent;
 //! - `last_contains`: a part of the newest message, or of one of the newest tool results.
 //!
 //! The first matching rule answers. A rule with `times` is used up after that many replies, counted
 //! over the whole run: each reply names its rule in [`ModelReply::raw`], from which a resumed run
-//! restores the counts ([`ScriptedModel::resume`]). Nothing here depends on a clock or a random number.
+//! restores the counts ([`ScriptedModel::resume`]). Nothing here depends on a clock or a random
+//! number.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -105,13 +107,19 @@ impl ScriptedModel {
     ///
     /// # Errors
     ///
-    /// [`ModelError::Script`] if the file cannot be read, is too large, or contains an invalid rule or none.
+    /// [`ModelError::Script`] if the file cannot be read, is too large, or contains an invalid rule
+    /// or none.
     pub fn load(file: &Path) -> Result<Self, ModelError> {
         let name = format!("{SCRIPT_PREFIX}{}", file.display());
-        let unreadable = |cause: std::io::Error| script_error(&name, 0, format!("cannot be read: {cause}"));
+        let unreadable =
+            |cause: std::io::Error| script_error(&name, 0, format!("cannot be read: {cause}"));
         let length = std::fs::metadata(file).map_err(unreadable)?.len();
         if length > MAX_SCRIPT_BYTES {
-            return Err(script_error(&name, 0, format!("is larger than {MAX_SCRIPT_BYTES} bytes")));
+            return Err(script_error(
+                &name,
+                0,
+                format!("is larger than {MAX_SCRIPT_BYTES} bytes"),
+            ));
         }
         let text = std::fs::read_to_string(file).map_err(unreadable)?;
         Self::parse(&name, &text)
@@ -136,7 +144,12 @@ impl ScriptedModel {
             return Err(script_error(name, 0, "has no rules".to_owned()));
         }
         let answered = Mutex::new(vec![0; rules.len()]);
-        Ok(Self { name: name.to_owned(), rules, answered, pace: Duration::ZERO })
+        Ok(Self {
+            name: name.to_owned(),
+            rules,
+            answered,
+            pace: Duration::ZERO,
+        })
     }
 
     /// Counts the replies that a run has already recorded, so that `times` is kept across a resume.
@@ -146,7 +159,10 @@ impl ScriptedModel {
     pub fn resume<'a>(self, recorded: impl IntoIterator<Item = &'a ModelReply>) -> Self {
         {
             let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-            for rule in recorded.into_iter().filter_map(|reply| rule_of(&self.name, reply)) {
+            for rule in recorded
+                .into_iter()
+                .filter_map(|reply| rule_of(&self.name, reply))
+            {
                 if let Some(count) = rule.checked_sub(1).and_then(|at| answered.get_mut(at)) {
                     *count += 1;
                 }
@@ -171,7 +187,9 @@ impl ScriptedModel {
             .iter()
             .enumerate()
             .zip(answered.iter())
-            .find(|((_, rule), used)| rule.fits(request) && rule.times.is_none_or(|times| **used < times))
+            .find(|((_, rule), used)| {
+                rule.fits(request) && rule.times.is_none_or(|times| **used < times)
+            })
             .map(|(found, _)| found)?;
         if let Some(count) = answered.get_mut(at) {
             *count += 1;
@@ -192,13 +210,20 @@ impl Model for ScriptedModel {
         } else {
             tokio::time::sleep(self.pace).await;
         }
-        let (number, rule) = self.take_rule(request).ok_or_else(|| ModelError::NoScriptedReply {
-            model: self.name.clone(),
-            task: request.origin.task.clone(),
-            turn: request.origin.turn,
-        })?;
-        let reply =
-            rule.reply.answer(request, RawBlocks { model: self.name.clone(), blocks: vec![json!({ "rule": number })] });
+        let (number, rule) =
+            self.take_rule(request)
+                .ok_or_else(|| ModelError::NoScriptedReply {
+                    model: self.name.clone(),
+                    task: request.origin.task.clone(),
+                    turn: request.origin.turn,
+                })?;
+        let reply = rule.reply.answer(
+            request,
+            RawBlocks {
+                model: self.name.clone(),
+                blocks: vec![json!({ "rule": number })],
+            },
+        );
         if !rule.reply.text.is_empty() {
             on_delta(Delta::Text(&rule.reply.text));
         }
@@ -211,11 +236,23 @@ impl Model for ScriptedModel {
 
 impl Rule {
     fn fits(&self, request: &ModelRequest) -> bool {
-        let Self { task, when: When { turn, returned, last_contains }, .. } = self;
-        task.as_ref().is_none_or(|task| task == request.origin.task.as_str())
+        let Self {
+            task,
+            when:
+                When {
+                    turn,
+                    returned,
+                    last_contains,
+                },
+            ..
+        } = self;
+        task.as_ref()
+            .is_none_or(|task| task == request.origin.task.as_str())
             && turn.is_none_or(|turn| turn == request.origin.turn)
             && returned.is_none_or(|cause| request.origin.returned == Some(cause))
-            && last_contains.as_ref().is_none_or(|part| last_contains_text(request, part))
+            && last_contains
+                .as_ref()
+                .is_none_or(|part| last_contains_text(request, part))
     }
 }
 
@@ -232,9 +269,19 @@ impl Reply {
                 arguments: call.arguments.clone(),
             })
             .collect();
-        let stop = if tool_calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
+        let stop = if tool_calls.is_empty() {
+            StopReason::EndTurn
+        } else {
+            StopReason::ToolCalls
+        };
         let usage = Usage::default();
-        let mut reply = ModelReply { text: self.text.clone(), tool_calls, stop, usage, raw: Some(raw) };
+        let mut reply = ModelReply {
+            text: self.text.clone(),
+            tool_calls,
+            stop,
+            usage,
+            raw: Some(raw),
+        };
         let estimated = estimated_usage(request, &reply);
         reply.usage = Usage {
             input_tokens: self.usage.input_tokens.unwrap_or(estimated.input_tokens),
@@ -252,20 +299,35 @@ fn parse_rule(line: &str) -> Result<Rule, String> {
         format!("{problem}, at column {}", error.column())
     })?;
     if rule.times == Some(0) {
-        return Err("`times` is 0, so the rule never matches; remove the rule, or `times` for no limit".to_owned());
+        return Err(
+            "`times` is 0, so the rule never matches; remove the rule, or `times` for no limit"
+                .to_owned(),
+        );
     }
     if rule.reply.text.is_empty() && rule.reply.tool_calls.is_empty() {
         return Err("`reply` has neither `text` nor `tool_calls`".to_owned());
     }
-    if let Some(call) = rule.reply.tool_calls.iter().find(|call| call.name.is_empty()) {
-        return Err(format!("a tool call has an empty `name` (arguments {})", call.arguments));
+    if let Some(call) = rule
+        .reply
+        .tool_calls
+        .iter()
+        .find(|call| call.name.is_empty())
+    {
+        return Err(format!(
+            "a tool call has an empty `name` (arguments {})",
+            call.arguments
+        ));
     }
     Ok(rule)
 }
 
 fn script_error(name: &str, line: usize, problem: String) -> ModelError {
     let file = name.strip_prefix(SCRIPT_PREFIX).unwrap_or(name).into();
-    ModelError::Script { file, line, problem }
+    ModelError::Script {
+        file,
+        line,
+        problem,
+    }
 }
 
 /// Returns the number of the rule that a recorded reply names, if the reply is from this script.

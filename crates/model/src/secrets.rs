@@ -19,15 +19,21 @@ impl Environment {
     pub fn secrets(&self) -> Vec<Secret> {
         let mut found = Vec::new();
         for name in self.names() {
-            let Some(value) = self.plain(name) else { continue };
+            let Some(value) = self.plain(name) else {
+                continue;
+            };
             found.extend(Secret::in_url(name, value));
             let upper = name.to_ascii_uppercase();
             if ENDINGS.iter().any(|ending| upper.ends_with(ending)) {
                 found.push(Secret::new(name, value));
             }
         }
-        let variables = Provider::WITH_KEYS.into_iter().flat_map(|provider| provider.key_variables());
-        let of_services = WebServiceName::ALL.into_iter().filter_map(WebServiceName::credential);
+        let variables = Provider::WITH_KEYS
+            .into_iter()
+            .flat_map(|provider| provider.key_variables());
+        let of_services = WebServiceName::ALL
+            .into_iter()
+            .filter_map(WebServiceName::credential);
         let variables = variables.chain(of_services.flat_map(|credential| credential.variables));
         for name in variables.filter(|name| self.names_a_file(name)) {
             if let Ok(Some(value)) = self.value(name) {
@@ -40,7 +46,8 @@ impl Environment {
     /// Reports whether `NAME_FILE` names a regular file. Anything else, such as a pipe, may be
     /// readable only once, so it is left for the use of the key.
     fn names_a_file(&self, name: &str) -> bool {
-        self.plain(&format!("{name}_FILE")).is_some_and(|path| Path::new(path).is_file())
+        self.plain(&format!("{name}_FILE"))
+            .is_some_and(|path| Path::new(path).is_file())
     }
 }
 
@@ -49,7 +56,10 @@ mod tests {
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -65,7 +75,8 @@ mod tests {
             ("GIT_AUTHOR_NAME", "somebody else"),
         ]);
         let redactor = orchestrate_core::Redactor::new(given.secrets());
-        let text = "key-of-0123abcd-openai key-of-a-0123abcd-file password0of0proxy somebody else /nope";
+        let text =
+            "key-of-0123abcd-openai key-of-a-0123abcd-file password0of0proxy somebody else /nope";
         let expected = "[redacted:OPENAI_API_KEY] [redacted:GEMINI_API_KEY] [redacted:https_proxy] somebody else /nope";
         assert_eq!(redactor.text(text), expected);
     }

@@ -1,4 +1,5 @@
-//! A server for tests: it answers connections with given bytes, in given pieces, and records the requests.
+//! A server for tests: it answers connections with given bytes, in given pieces, and records the
+//! requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +9,8 @@ use orchestrate_core::conversation::Origin;
 use orchestrate_core::{Message, ModelRequest, TaskId};
 use serde_json::Value;
 
-/// One answer: raw bytes in pieces. The connection is closed after them, unless the answer `stalls`.
+/// One answer: raw bytes in pieces. The connection is closed after them, unless the answer
+/// `stalls`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) pieces: Vec<Vec<u8>>,
@@ -23,7 +25,8 @@ pub(crate) struct Asked {
     pub(crate) body: Value,
 }
 
-/// A server on the loopback interface, which runs until the test process ends. Its last answer is repeated.
+/// A server on the loopback interface, which runs until the test process ends. Its last answer is
+/// repeated.
 pub(crate) struct TestServer {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -46,7 +49,11 @@ impl TestServer {
                 let answer = answers.get(at).or(answers.last()).unwrap();
                 for piece in &answer.pieces {
                     // The client may have closed the connection early.
-                    if stream.write_all(piece).and_then(|()| stream.flush()).is_err() {
+                    if stream
+                        .write_all(piece)
+                        .and_then(|()| stream.flush())
+                        .is_err()
+                    {
                         break;
                     }
                 }
@@ -66,9 +73,13 @@ impl TestServer {
 impl Answer {
     /// Creates a response that ends with its connection.
     pub(crate) fn new(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Self {
-        let mut bytes = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n").into_bytes();
+        let mut bytes =
+            format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n").into_bytes();
         bytes.extend_from_slice(body.as_ref());
-        Self { pieces: vec![bytes], stalls: false }
+        Self {
+            pieces: vec![bytes],
+            stalls: false,
+        }
     }
 
     /// Creates a successful stream of events.
@@ -98,7 +109,10 @@ fn read_request(stream: &mut TcpStream) -> Option<Asked> {
             None => header,
         })
         .collect();
-    let length = headers.iter().find_map(|header| header.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
+    let length = headers
+        .iter()
+        .find_map(|header| header.strip_prefix("content-length: ")?.parse().ok())
+        .unwrap_or(0);
     let mut body = bytes.split_off(head + 4);
     while body.len() < length {
         match stream.read(&mut buffer) {
@@ -106,7 +120,11 @@ fn read_request(stream: &mut TcpStream) -> Option<Asked> {
             _ => return None,
         }
     }
-    Some(Asked { line, headers, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
+    Some(Asked {
+        line,
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+    })
 }
 
 /// Returns a small request.
@@ -115,8 +133,14 @@ pub(crate) fn request(model: &str) -> ModelRequest {
         model: model.to_owned(),
         system: "be brief".to_owned(),
         tools: Vec::new(),
-        messages: vec![Message::User { text: "go".to_owned() }],
+        messages: vec![Message::User {
+            text: "go".to_owned(),
+        }],
         max_output_tokens: 100,
-        origin: Origin { task: TaskId::new("T1"), turn: 3, returned: None },
+        origin: Origin {
+            task: TaskId::new("T1"),
+            turn: 3,
+            returned: None,
+        },
     }
 }

@@ -21,8 +21,9 @@ static VOCABULARY: OnceLock<Result<CoreBPE, String>> = OnceLock::new();
 /// A cache of counts, shared by all agents, whose system texts and tools are the same.
 static COUNTED: LazyLock<Memo> = LazyLock::new(Memo::default);
 
-/// The size of the pieces in which a text is counted, in bytes. The tokenizer panics at a million blanks in a row,
-/// which a model may write. A longer text has at most a few tokens more than counted as a whole, one at each cut.
+/// The size of the pieces in which a text is counted, in bytes. The tokenizer panics at a million
+/// blanks in a row, which a model may write. A longer text has at most a few tokens more than
+/// counted as a whole, one at each cut.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Counts tokens exactly, with the o200k vocabulary.
@@ -44,10 +45,13 @@ impl Tokenizer {
     ///
     /// [`ModelError::Setup`] if the embedded vocabulary cannot be read.
     pub fn load() -> Result<Self, ModelError> {
-        let loaded = VOCABULARY.get_or_init(|| tiktoken_rs::o200k_base().map_err(|error| error.to_string()));
+        let loaded =
+            VOCABULARY.get_or_init(|| tiktoken_rs::o200k_base().map_err(|error| error.to_string()));
         match loaded {
             Ok(vocabulary) => Ok(Self(vocabulary)),
-            Err(problem) => Err(ModelError::Setup { problem: format!("the tokenizer: {problem}") }),
+            Err(problem) => Err(ModelError::Setup {
+                problem: format!("the tokenizer: {problem}"),
+            }),
         }
     }
 
@@ -58,7 +62,11 @@ impl Tokenizer {
 
 impl TokenCounter for Tokenizer {
     fn count(&self, text: &str) -> usize {
-        COUNTED.count(text, |text| pieces(text).map(|piece| self.0.encode_ordinary(piece).len()).sum())
+        COUNTED.count(text, |text| {
+            pieces(text)
+                .map(|piece| self.0.encode_ordinary(piece).len())
+                .sum()
+        })
     }
 
     fn is_exact(&self) -> bool {
@@ -97,7 +105,11 @@ impl LazyCounter {
     /// As [`Tokenizer::load`].
     pub async fn wait(&self) -> Result<Tokenizer, ModelError> {
         let loaded = tokio::task::spawn_blocking(Tokenizer::load).await;
-        loaded.unwrap_or_else(|error| Err(ModelError::Setup { problem: format!("the tokenizer: {error}") }))
+        loaded.unwrap_or_else(|error| {
+            Err(ModelError::Setup {
+                problem: format!("the tokenizer: {error}"),
+            })
+        })
     }
 }
 
@@ -111,8 +123,8 @@ impl TokenCounter for LazyCounter {
     }
 }
 
-/// Estimates the tokens of names and signatures without the vocabulary, mostly a little too high: as many as there are
-/// parts of words, numbers, and signs that do not stand beside letters.
+/// Estimates the tokens of names and signatures without the vocabulary, mostly a little too high:
+/// as many as there are parts of words, numbers, and signs that do not stand beside letters.
 pub fn estimated_tokens_of_code(text: &str) -> usize {
     let mut tokens = 0;
     let mut rest = text;
@@ -123,7 +135,10 @@ pub fn estimated_tokens_of_code(text: &str) -> usize {
         tokens += match kind(first) {
             Part::Word if part.is_ascii() => part.len().div_ceil(WORD_BYTES),
             // Rare letters are tokens of one byte each.
-            Part::Word => part.chars().map(|c| if c.len_utf8() > 3 { c.len_utf8() } else { 1 }).sum(),
+            Part::Word => part
+                .chars()
+                .map(|c| if c.len_utf8() > 3 { c.len_utf8() } else { 1 })
+                .sum(),
             Part::Number => part.len().div_ceil(3),
             Part::Signs => part.len().div_ceil(2),
             // A blank is part of the word after it.
@@ -161,15 +176,25 @@ const BYTES_PER_TOKEN: usize = 4;
 const ABSURD_TOKENS: u64 = 100_000_000;
 
 /// Returns the usage that a server reported if it is plausible, or else an estimate.
-pub(crate) fn usage_or_estimate(given: Option<Usage>, request: &ModelRequest, reply: &ModelReply) -> Usage {
+pub(crate) fn usage_or_estimate(
+    given: Option<Usage>,
+    request: &ModelRequest,
+    reply: &ModelReply,
+) -> Usage {
     let believable = |usage: &Usage| {
-        usage.input_tokens > 0 && usage.input_tokens < ABSURD_TOKENS && usage.output_tokens < ABSURD_TOKENS
+        usage.input_tokens > 0
+            && usage.input_tokens < ABSURD_TOKENS
+            && usage.output_tokens < ABSURD_TOKENS
     };
     match given {
         Some(usage) if believable(&usage) => usage,
         other => {
             if let Some(usage) = other {
-                tracing::warn!(?usage, model = request.model, "the reported usage cannot be true; it is estimated");
+                tracing::warn!(
+                    ?usage,
+                    model = request.model,
+                    "the reported usage cannot be true; it is estimated"
+                );
             }
             estimated_usage(request, reply)
         }
@@ -201,13 +226,18 @@ fn request_bytes(request: &ModelRequest) -> usize {
 fn message_bytes(message: &Message) -> usize {
     match message {
         Message::User { text } => text.len(),
-        Message::Assistant { text, tool_calls, .. } => text.len() + calls_bytes(tool_calls),
+        Message::Assistant {
+            text, tool_calls, ..
+        } => text.len() + calls_bytes(tool_calls),
         Message::Tool { results } => results.iter().map(|result| result.text.len()).sum(),
     }
 }
 
 fn calls_bytes(calls: &[ToolCall]) -> usize {
-    calls.iter().map(|call| call.name.len() + call.arguments.to_string().len()).sum()
+    calls
+        .iter()
+        .map(|call| call.name.len() + call.arguments.to_string().len())
+        .sum()
 }
 
 #[cfg(test)]

@@ -21,7 +21,9 @@ use crate::model::{Delta, Model};
 use crate::provider::Endpoint;
 use crate::wire::fault::{Allowance, Fault, Headers, ProviderRefusal, RefusalKind, refused};
 use crate::wire::sse::SseDecoder;
-use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, SearchApi, chat, messages};
+use crate::wire::{
+    MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, SearchApi, chat, messages,
+};
 
 /// Maximum size of an error's body in bytes; the rest is not read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -35,7 +37,8 @@ pub(crate) struct Timeouts {
     pub(crate) headers: Duration,
     /// Between two pieces of a stream.
     pub(crate) idle: Duration,
-    /// For the whole reply, so that a server that keeps sending single bytes cannot block an agent for ever.
+    /// For the whole reply, so that a server that keeps sending single bytes cannot block an agent
+    /// for ever.
     pub(crate) total: Duration,
     /// For a list of models.
     pub(crate) list: Duration,
@@ -91,35 +94,63 @@ impl Model for Remote {
     }
 
     async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
-        let Some(api) = self.endpoint.search else { return Err(ModelError::no_search(&self.name)) };
-        self.search_by(api, request).await.map_err(|fault| match fault {
-            Fault::Refused(ProviderRefusal { status: 404, message, .. }) => {
-                let (model, endpoint) = (self.name.clone(), &self.endpoint.base_url);
-                ModelError::NoSearch { model, problem: format!("{endpoint} has none for it (HTTP 404): {message}") }
-            }
-            fault => self.error(fault),
-        })
+        let Some(api) = self.endpoint.search else {
+            return Err(ModelError::no_search(&self.name));
+        };
+        self.search_by(api, request)
+            .await
+            .map_err(|fault| match fault {
+                Fault::Refused(ProviderRefusal {
+                    status: 404,
+                    message,
+                    ..
+                }) => {
+                    let (model, endpoint) = (self.name.clone(), &self.endpoint.base_url);
+                    ModelError::NoSearch {
+                        model,
+                        problem: format!("{endpoint} has none for it (HTTP 404): {message}"),
+                    }
+                }
+                fault => self.error(fault),
+            })
     }
 }
 
 impl Remote {
-    async fn search_by(&self, api: SearchApi, request: &SearchRequest) -> Result<SearchReply, Fault> {
+    async fn search_by(
+        &self,
+        api: SearchApi,
+        request: &SearchRequest,
+    ) -> Result<SearchReply, Fault> {
         let mut headers = self.headers()?;
         if let (SearchApi::Gemini, Some(key)) = (api, &self.endpoint.key) {
             headers.remove("authorization");
             headers.insert("x-goog-api-key", secret(key.secret.clone())?);
         }
-        let (url, body) = (self.endpoint.search_url(api, &self.model), api.body(request, &self.model));
-        let mut response =
-            self.http.post(url).headers(headers).json(&body).send().await.map_err(|error| unsent(&error))?;
+        let (url, body) = (
+            self.endpoint.search_url(api, &self.model),
+            api.body(request, &self.model),
+        );
+        let mut response = self
+            .http
+            .post(url)
+            .headers(headers)
+            .json(&body)
+            .send()
+            .await
+            .map_err(|error| unsent(&error))?;
         if response.status() != StatusCode::OK {
             return Err(self.refusal(response).await);
         }
-        let kind = text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
+        let kind =
+            text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
         let bytes = self.redacted(self.body_of(&mut response, MAX_EVENT_BYTES).await?);
         match serde_json::from_slice(&bytes) {
             Ok(body) => api.reply(&body),
-            Err(_) => Err(Fault::foreign(kind.as_deref(), bytes.get(..BEGINNING_BYTES).unwrap_or(&bytes))),
+            Err(_) => Err(Fault::foreign(
+                kind.as_deref(),
+                bytes.get(..BEGINNING_BYTES).unwrap_or(&bytes),
+            )),
         }
     }
 
@@ -128,7 +159,12 @@ impl Remote {
         let timeout = self.timeouts.list;
         let answer = tokio::time::timeout(timeout, self.fetch_list(limit)).await;
         answer
-            .unwrap_or_else(|_| Err(Fault::Truncated(format!("no list of models within {} s", timeout.as_secs()))))
+            .unwrap_or_else(|_| {
+                Err(Fault::Truncated(format!(
+                    "no list of models within {} s",
+                    timeout.as_secs()
+                )))
+            })
             .map_err(|fault| self.error(fault))
     }
 
@@ -148,24 +184,46 @@ impl Remote {
             return Err(self.refusal(response).await);
         }
         let body = self.redacted(self.body_of(&mut response, limit).await?);
-        serde_json::from_slice(&body).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&body), &error))
+        serde_json::from_slice(&body)
+            .map_err(|error| Fault::garbage(&String::from_utf8_lossy(&body), &error))
     }
 
-    async fn attempt(&self, request: &ModelRequest, on_delta: OnDelta<'_>) -> Result<ModelReply, Fault> {
+    async fn attempt(
+        &self,
+        request: &ModelRequest,
+        on_delta: OnDelta<'_>,
+    ) -> Result<ModelReply, Fault> {
         let limit = self.timeouts.total;
         match tokio::time::timeout(limit, self.exchange(request, on_delta)).await {
             Ok(result) => result,
-            Err(_) => Err(Fault::Truncated(format!("it was incomplete after {} s", limit.as_secs()))),
+            Err(_) => Err(Fault::Truncated(format!(
+                "it was incomplete after {} s",
+                limit.as_secs()
+            ))),
         }
     }
 
-    async fn exchange(&self, request: &ModelRequest, on_delta: OnDelta<'_>) -> Result<ModelReply, Fault> {
-        let sent = self.http.post(self.url()).headers(self.headers()?).json(&self.body(request)).send();
+    async fn exchange(
+        &self,
+        request: &ModelRequest,
+        on_delta: OnDelta<'_>,
+    ) -> Result<ModelReply, Fault> {
+        let sent = self
+            .http
+            .post(self.url())
+            .headers(self.headers()?)
+            .json(&self.body(request))
+            .send();
         let limit = self.timeouts.headers;
         let response = match tokio::time::timeout(limit, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(unsent(&error)),
-            Err(_) => return Err(unanswered(format!("no response within {} s", limit.as_secs()))),
+            Err(_) => {
+                return Err(unanswered(format!(
+                    "no response within {} s",
+                    limit.as_secs()
+                )));
+            }
         };
         if response.status() != StatusCode::OK {
             return Err(self.refusal(response).await);
@@ -185,21 +243,30 @@ impl Remote {
         request: &ModelRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
-        let kind = text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
+        let kind =
+            text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
         let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
         let mut events = Vec::new();
         let mut beginning = Vec::new();
-        let mut has_events = kind.as_ref().is_some_and(|kind| kind.contains("event-stream"));
+        let mut has_events = kind
+            .as_ref()
+            .is_some_and(|kind| kind.contains("event-stream"));
         let mut received = 0;
         while let Some(bytes) = self.piece(&mut response).await? {
             received += bytes.len();
             beginning.extend(bytes.iter().take(BEGINNING_BYTES - beginning.len()));
             if received > MAX_STREAM_BYTES {
-                return Err(Fault::TooLarge { what: "the stream", limit: MAX_STREAM_BYTES });
+                return Err(Fault::TooLarge {
+                    what: "the stream",
+                    limit: MAX_STREAM_BYTES,
+                });
             }
             decoder
                 .push(&bytes, &mut events)
-                .map_err(|_| Fault::TooLarge { what: "an event of the stream", limit: MAX_EVENT_BYTES })?;
+                .map_err(|_| Fault::TooLarge {
+                    what: "an event of the stream",
+                    limit: MAX_EVENT_BYTES,
+                })?;
             for mut event in events.drain(..) {
                 has_events = true;
                 event.data = self.redactor.owned(event.data);
@@ -216,15 +283,20 @@ impl Remote {
         }
         if let Some(mut event) = last {
             event.data = self.redactor.owned(event.data);
-            reader.event(&event, on_delta).map_err(|fault| match fault {
-                Fault::Malformed(_) => Fault::Truncated("the stream ended within an event".to_owned()),
-                fault => fault,
-            })?;
+            reader
+                .event(&event, on_delta)
+                .map_err(|fault| match fault {
+                    Fault::Malformed(_) => {
+                        Fault::Truncated("the stream ended within an event".to_owned())
+                    }
+                    fault => fault,
+                })?;
         }
         reader.finish(request)
     }
 
-    /// Reads the reply of a server that does not stream, or an error that it sent with a status of success.
+    /// Reads the reply of a server that does not stream, or an error that it sent with a status of
+    /// success.
     async fn whole(
         &self,
         mut response: Response,
@@ -232,10 +304,11 @@ impl Remote {
         request: &ModelRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
-        let kind = text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
+        let kind =
+            text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
         let bytes = self.redacted(self.body_of(&mut response, MAX_EVENT_BYTES).await?);
-        let body: Value =
-            serde_json::from_slice(&bytes).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&bytes), &error))?;
+        let body: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| Fault::garbage(&String::from_utf8_lossy(&bytes), &error))?;
         reader.whole(&body, on_delta)?;
         if !reader.has_ended() {
             let beginning = bytes.get(..BEGINNING_BYTES).unwrap_or(&bytes);
@@ -249,18 +322,27 @@ impl Remote {
         while let Some(bytes) = self.piece(response).await? {
             body.extend_from_slice(&bytes);
             if body.len() > limit {
-                return Err(Fault::TooLarge { what: "the response", limit });
+                return Err(Fault::TooLarge {
+                    what: "the response",
+                    limit,
+                });
             }
         }
         Ok(body)
     }
 
-    async fn piece(&self, response: &mut Response) -> Result<Option<impl Deref<Target = [u8]>>, Fault> {
+    async fn piece(
+        &self,
+        response: &mut Response,
+    ) -> Result<Option<impl Deref<Target = [u8]>>, Fault> {
         let limit = self.timeouts.idle;
         match tokio::time::timeout(limit, response.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
             Ok(Err(error)) => Err(Fault::Truncated(causes(&error))),
-            Err(_) => Err(Fault::Truncated(format!("nothing arrived for {} s", limit.as_secs()))),
+            Err(_) => Err(Fault::Truncated(format!(
+                "nothing arrived for {} s",
+                limit.as_secs()
+            ))),
         }
     }
 
@@ -268,10 +350,19 @@ impl Remote {
         let status = response.status();
         let headers = retry_headers(response.headers());
         if status.is_redirection() {
-            let target = self.redactor.owned(text_of(response.headers(), "location").unwrap_or_default());
-            let message = format!("it redirects to {target:?}, which is not followed; use that as the base URL");
+            let target = self
+                .redactor
+                .owned(text_of(response.headers(), "location").unwrap_or_default());
+            let message = format!(
+                "it redirects to {target:?}, which is not followed; use that as the base URL"
+            );
             let kind = RefusalKind::Request;
-            return Fault::Refused(ProviderRefusal { status: status.as_u16(), kind, message, retry_after: None });
+            return Fault::Refused(ProviderRefusal {
+                status: status.as_u16(),
+                kind,
+                message,
+                retry_after: None,
+            });
         }
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = self.piece(&mut response).await {
@@ -280,8 +371,16 @@ impl Remote {
                 break;
             }
         }
-        let status = if status.is_success() { 502 } else { status.as_u16() };
-        refused(status, &headers, &String::from_utf8_lossy(&self.redacted(body)))
+        let status = if status.is_success() {
+            502
+        } else {
+            status.as_u16()
+        };
+        refused(
+            status,
+            &headers,
+            &String::from_utf8_lossy(&self.redacted(body)),
+        )
     }
 
     /// Redacts bytes. Those that are not UTF-8 are converted lossily if they contain a secret,
@@ -326,10 +425,16 @@ impl Remote {
 
     fn headers(&self) -> Result<HeaderMap, Fault> {
         let mut headers = HeaderMap::new();
-        headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
+        headers.insert(
+            "accept",
+            HeaderValue::from_static("text/event-stream, application/json"),
+        );
         let is_messages = self.endpoint.protocol == Protocol::Messages;
         if is_messages {
-            headers.insert("anthropic-version", HeaderValue::from_static(messages::VERSION));
+            headers.insert(
+                "anthropic-version",
+                HeaderValue::from_static(messages::VERSION),
+            );
         }
         if let Some(key) = &self.endpoint.key {
             let (name, value) = if is_messages && !key.is_bearer {
@@ -348,36 +453,87 @@ impl Remote {
         match fault {
             Fault::Unreachable(cause) => {
                 let variable = self.endpoint.base_variable.to_owned();
-                ModelError::Unreachable { model, endpoint, variable, cause }
+                ModelError::Unreachable {
+                    model,
+                    endpoint,
+                    variable,
+                    cause,
+                }
             }
-            Fault::Truncated(problem) => ModelError::Truncated { model, endpoint, problem },
-            Fault::Malformed(problem) => ModelError::Malformed { model, endpoint, problem },
+            Fault::Truncated(problem) => ModelError::Truncated {
+                model,
+                endpoint,
+                problem,
+            },
+            Fault::Malformed(problem) => ModelError::Malformed {
+                model,
+                endpoint,
+                problem,
+            },
             Fault::Foreign(seen) => {
                 let step = move_to(self.endpoint.base_variable);
                 let problem = format!("{seen}, so the endpoint may be wrong; {step}");
-                ModelError::Malformed { model, endpoint, problem }
+                ModelError::Malformed {
+                    model,
+                    endpoint,
+                    problem,
+                }
             }
-            Fault::TooLarge { what, limit } => ModelError::TooLarge { model, endpoint, what: what.to_owned(), limit },
+            Fault::TooLarge { what, limit } => ModelError::TooLarge {
+                model,
+                endpoint,
+                what: what.to_owned(),
+                limit,
+            },
             Fault::Refused(refusal) => self.refusal_error(refusal),
         }
     }
 
     fn refusal_error(&self, refusal: ProviderRefusal) -> ModelError {
         let (model, endpoint) = (self.name.clone(), self.endpoint.base_url.clone());
-        let ProviderRefusal { status, kind, message, retry_after } = refusal;
+        let ProviderRefusal {
+            status,
+            kind,
+            message,
+            retry_after,
+        } = refusal;
         let message = self.redactor.owned(message);
         match kind {
-            RefusalKind::Later => ModelError::Unavailable { model, endpoint, status, retry_after, message },
-            RefusalKind::Key => {
-                ModelError::Unauthorized { model, endpoint, status, key: self.endpoint.key_source(), message }
-            }
+            RefusalKind::Later => ModelError::Unavailable {
+                model,
+                endpoint,
+                status,
+                retry_after,
+                message,
+            },
+            RefusalKind::Key => ModelError::Unauthorized {
+                model,
+                endpoint,
+                status,
+                key: self.endpoint.key_source(),
+                message,
+            },
             RefusalKind::Model => {
                 let variable = self.endpoint.base_variable.to_owned();
-                ModelError::UnknownModel { model, endpoint, variable, message }
+                ModelError::UnknownModel {
+                    model,
+                    endpoint,
+                    variable,
+                    message,
+                }
             }
-            RefusalKind::Quota => ModelError::QuotaExhausted { model, endpoint, message },
+            RefusalKind::Quota => ModelError::QuotaExhausted {
+                model,
+                endpoint,
+                message,
+            },
             RefusalKind::Context => ModelError::ContextTooLong { model, message },
-            RefusalKind::Request => ModelError::Rejected { model, endpoint, status, message },
+            RefusalKind::Request => ModelError::Rejected {
+                model,
+                endpoint,
+                status,
+                message,
+            },
         }
     }
 }
@@ -386,23 +542,35 @@ impl Remote {
 fn secret(value: String) -> Result<HeaderValue, Fault> {
     let mut value = HeaderValue::try_from(value).map_err(|_| {
         let message = "the key contains characters that are invalid in a header".to_owned();
-        Fault::Refused(ProviderRefusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
+        Fault::Refused(ProviderRefusal {
+            status: 0,
+            kind: RefusalKind::Key,
+            message,
+            retry_after: None,
+        })
     })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 fn is_json(response: &Response) -> bool {
-    text_of(response.headers(), "content-type").is_some_and(|kind| kind.contains("json") && !kind.contains("stream"))
+    text_of(response.headers(), "content-type")
+        .is_some_and(|kind| kind.contains("json") && !kind.contains("stream"))
 }
 
 fn retry_headers(headers: &HeaderMap) -> Headers {
     let allowance = |of: &str| {
         let reset = text_of(headers, &format!("x-ratelimit-reset{of}"))?;
-        Some(Allowance { remaining: text_of(headers, &format!("x-ratelimit-remaining{of}")), reset })
+        Some(Allowance {
+            remaining: text_of(headers, &format!("x-ratelimit-remaining{of}")),
+            reset,
+        })
     };
     Headers {
-        allowances: ["", "-requests", "-tokens"].into_iter().filter_map(allowance).collect(),
+        allowances: ["", "-requests", "-tokens"]
+            .into_iter()
+            .filter_map(allowance)
+            .collect(),
         retry_after_ms: text_of(headers, "retry-after-ms"),
         retry_after: text_of(headers, "retry-after"),
         should_retry: text_of(headers, "x-should-retry"),
@@ -414,12 +582,21 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 fn unsent(error: &reqwest::Error) -> Fault {
-    if error.is_connect() { Fault::Unreachable(causes(error)) } else { unanswered(causes(error)) }
+    if error.is_connect() {
+        Fault::Unreachable(causes(error))
+    } else {
+        unanswered(causes(error))
+    }
 }
 
 /// Returns the fault of a server that was reached but has not begun to answer.
 fn unanswered(message: String) -> Fault {
-    Fault::Refused(ProviderRefusal { status: 0, kind: RefusalKind::Later, message, retry_after: None })
+    Fault::Refused(ProviderRefusal {
+        status: 0,
+        kind: RefusalKind::Later,
+        message,
+        retry_after: None,
+    })
 }
 
 /// Returns the innermost cause, the only one that is specific ("connection refused").

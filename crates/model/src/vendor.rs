@@ -1,7 +1,7 @@
 //! Who gets the requests to a model: its vendor, and whether the user allows it.
 //!
-//! A repository may name models, so it could choose who reads private code, and spend the user's key there. Scripts and
-//! servers on this machine have no vendor: nothing leaves the machine.
+//! A repository may name models, so it could choose who reads private code, and spend the user's
+//! key there. Scripts and servers on this machine have no vendor: nothing leaves the machine.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ pub struct Vendor {
 }
 
 impl Models {
-    /// Returns who gets the requests to a model; `None` if they do not leave this machine, or go to the server that the
-    /// user names with `base_url` and no provider.
+    /// Returns who gets the requests to a model; `None` if they do not leave this machine, or go to
+    /// the server that the user names with `base_url` and no provider.
     ///
     /// # Errors
     ///
@@ -33,14 +33,20 @@ impl Models {
         }
     }
 
-    /// Returns who gets the requests to a provider's models; `None` if they do not leave this machine.
+    /// Returns who gets the requests to a provider's models; `None` if they do not leave this
+    /// machine.
     ///
     /// # Errors
     ///
     /// Fails if the provider's endpoint is not valid.
     pub fn vendor_of(&self, provider: Provider) -> Result<Option<Vendor>, ModelError> {
-        let endpoint = provider.endpoint(&self.environment, self.base_url.as_deref())?.base_url;
-        let vendor = Vendor { provider: provider.name().to_owned(), endpoint };
+        let endpoint = provider
+            .endpoint(&self.environment, self.base_url.as_deref())?
+            .base_url;
+        let vendor = Vendor {
+            provider: provider.name().to_owned(),
+            endpoint,
+        };
         Ok(Some(vendor).filter(|vendor| !is_on_this_machine(&vendor.endpoint)))
     }
 
@@ -49,19 +55,35 @@ impl Models {
     /// # Errors
     ///
     /// [`ModelError::VendorNotAllowed`] if it is another one.
-    pub fn require_allowed(&self, name: &ModelName, allowed: Option<&BTreeSet<String>>) -> Result<(), ModelError> {
-        let (Some(allowed), Some(vendor)) = (allowed, self.vendor(name)?) else { return Ok(()) };
+    pub fn require_allowed(
+        &self,
+        name: &ModelName,
+        allowed: Option<&BTreeSet<String>>,
+    ) -> Result<(), ModelError> {
+        let (Some(allowed), Some(vendor)) = (allowed, self.vendor(name)?) else {
+            return Ok(());
+        };
         if allowed.contains(&vendor.provider) {
             return Ok(());
         }
-        Err(ModelError::VendorNotAllowed { model: name.to_string(), provider: vendor.provider })
+        Err(ModelError::VendorNotAllowed {
+            model: name.to_string(),
+            provider: vendor.provider,
+        })
     }
 }
 
 fn is_on_this_machine(url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(url) else { return false };
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    let Ok(url) = reqwest::Url::parse(url) else {
+        return false;
+    };
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<std::net::IpAddr>();
     address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
@@ -72,7 +94,10 @@ mod tests {
 
     #[test]
     fn what_leaves_the_machine_has_a_vendor() {
-        let variables = [("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OLLAMA_HOST", "ollama.example:1")];
+        let variables = [
+            ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+            ("OLLAMA_HOST", "ollama.example:1"),
+        ];
         let owned = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let models = Models::new(owned.into_iter().collect::<Environment>(), None);
         let table = [
@@ -80,11 +105,16 @@ mod tests {
             ("openai/x", None),
             ("lmstudio/x", None),
             ("ollama/x", Some(("ollama", "http://ollama.example:1/v1"))),
-            ("anthropic/x", Some(("anthropic", "https://api.anthropic.com"))),
+            (
+                "anthropic/x",
+                Some(("anthropic", "https://api.anthropic.com")),
+            ),
         ];
         for (name, expected) in table {
             let found = models.vendor(&ModelName::parse(name).unwrap()).unwrap();
-            let found = found.as_ref().map(|vendor| (vendor.provider.as_str(), vendor.endpoint.as_str()));
+            let found = found
+                .as_ref()
+                .map(|vendor| (vendor.provider.as_str(), vendor.endpoint.as_str()));
             assert_eq!(found, expected, "{name}");
         }
     }
@@ -93,10 +123,19 @@ mod tests {
     fn only_allowed_vendors_get_requests() {
         let models = Models::new(Environment::default(), None);
         let allowed = BTreeSet::from(["anthropic".to_owned()]);
-        let table = [("anthropic/x", true), ("ollama/x", true), ("script:a", true), ("openai/x", false)];
+        let table = [
+            ("anthropic/x", true),
+            ("ollama/x", true),
+            ("script:a", true),
+            ("openai/x", false),
+        ];
         for (name, expected) in table {
             let name = ModelName::parse(name).unwrap();
-            assert_eq!(models.require_allowed(&name, Some(&allowed)).is_ok(), expected, "{name}");
+            assert_eq!(
+                models.require_allowed(&name, Some(&allowed)).is_ok(),
+                expected,
+                "{name}"
+            );
             assert!(models.require_allowed(&name, None).is_ok(), "{name}");
         }
     }

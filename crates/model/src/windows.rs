@@ -1,4 +1,5 @@
-//! The context windows of models, from the data file `windows.json`, which names its day and its sources.
+//! The context windows of models, from the data file `windows.json`, which names its day and its
+//! sources.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -24,12 +25,21 @@ struct OfProvider {
 }
 
 impl ModelName {
-    /// Returns the size of the model's context window in tokens, for a request and its reply together; `None` if it is
-    /// not known.
+    /// Returns the size of the model's context window in tokens, for a request and its reply
+    /// together; `None` if it is not known.
     pub fn context_window(&self) -> Option<u64> {
-        let ModelName::Hosted { provider, model } = self else { return None };
-        let models = &SHIPPED.providers.iter().find(|of| of.provider == provider.name())?.models;
-        models.get(model).or_else(|| models.get(without_date(model)?)).copied()
+        let ModelName::Hosted { provider, model } = self else {
+            return None;
+        };
+        let models = &SHIPPED
+            .providers
+            .iter()
+            .find(|of| of.provider == provider.name())?
+            .models;
+        models
+            .get(model)
+            .or_else(|| models.get(without_date(model)?))
+            .copied()
     }
 }
 
@@ -42,8 +52,18 @@ mod tests {
     fn every_shipped_window_is_one_of_a_known_provider() {
         let shipped: Shipped = serde_json::from_str(include_str!("windows.json")).unwrap();
         for of in &shipped.providers {
-            assert!(Provider::WITH_KEYS.iter().any(|provider| provider.name() == of.provider), "{}", of.provider);
-            assert!(!of.models.is_empty() && of.models.values().all(|tokens| *tokens > 100_000), "{}", of.provider);
+            assert!(
+                Provider::WITH_KEYS
+                    .iter()
+                    .any(|provider| provider.name() == of.provider),
+                "{}",
+                of.provider
+            );
+            assert!(
+                !of.models.is_empty() && of.models.values().all(|tokens| *tokens > 100_000),
+                "{}",
+                of.provider
+            );
         }
     }
 
@@ -59,7 +79,11 @@ mod tests {
             ("script:replies.jsonl", None),
         ];
         for (name, expected) in table {
-            assert_eq!(ModelName::parse(name).unwrap().context_window(), expected, "{name}");
+            assert_eq!(
+                ModelName::parse(name).unwrap().context_window(),
+                expected,
+                "{name}"
+            );
         }
     }
 }

@@ -9,10 +9,19 @@ fn counting_by_a_bound_loads_nothing() {
     let before = threads();
     let counter = LazyCounter::default();
     // Loading in the background would add a thread; loading in the call would make the count exact.
-    assert_eq!((counter.count("hello world"), counter.current().count("hello world")), (11, 11));
+    assert_eq!(
+        (
+            counter.count("hello world"),
+            counter.current().count("hello world")
+        ),
+        (11, 11)
+    );
     assert_eq!((threads(), counter.is_exact()), (before, false));
     assert_eq!(Tokenizer::load().unwrap().count("hello world"), 2);
-    assert_eq!((counter.count("hello world"), counter.is_exact()), (2, true));
+    assert_eq!(
+        (counter.count("hello world"), counter.is_exact()),
+        (2, true)
+    );
 }
 
 /// Returns the number of threads of this process.

@@ -5,7 +5,10 @@ use crate::style_tests::reads;
 use crate::{KnownNames, Plan};
 
 fn plan(source: &str) -> Plan {
-    let (plan, errors) = read(source, &KnownNames::roles(["implementer", "reviewer", "tester"]));
+    let (plan, errors) = read(
+        source,
+        &KnownNames::roles(["implementer", "reviewer", "tester"]),
+    );
     assert!(errors.is_empty(), "{source}\n{errors:#?}");
     plan
 }
@@ -97,7 +100,10 @@ T2 [todo] B
 > T2: after T1: dependency
 ",
     );
-    reads("- [ ] T1 a\n  depnds: T1\n", "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n");
+    reads(
+        "- [ ] T1 a\n  depnds: T1\n",
+        "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n",
+    );
 }
 
 #[test]
@@ -161,10 +167,16 @@ warnings 4: unknown key `see`
 ",
     );
     let plan = plan("- [ ] T1 a (turns: 3, note: hi)\n- [ ] T2 b (model: x/y-4, temperature: 0)\n");
-    let found: Vec<_> =
-        plan.tasks.iter().map(|task| (task.title.as_str(), task.turns, task.model.as_deref())).collect();
+    let found: Vec<_> = plan
+        .tasks
+        .iter()
+        .map(|task| (task.title.as_str(), task.turns, task.model.as_deref()))
+        .collect();
     assert_eq!(found, [("a", Some(3), None), ("b", None, Some("x/y-4"))]);
-    let (_, errors) = read("- [ ] T1 a\n- [ ] T2 b (turns: 3, depnds: T1)\n", &KnownNames::default());
+    let (_, errors) = read(
+        "- [ ] T1 a\n- [ ] T2 b (turns: 3, depnds: T1)\n",
+        &KnownNames::default(),
+    );
     assert_eq!(errors.len(), 1, "{errors:?}");
 }
 

@@ -1,6 +1,8 @@
-//! Divides the Markdown files of roles and skills into YAML front matter and body, and parses the former.
+//! Divides the Markdown files of roles and skills into YAML front matter and body, and parses the
+//! former.
 //!
-//! Other products write these files, with byte order marks, any line ends and descriptions that are not quite YAML.
+//! Other products write these files, with byte order marks, any line ends and descriptions that are
+//! not quite YAML.
 
 use serde_json::{Map, Value};
 
@@ -17,14 +19,20 @@ pub(crate) fn normalized(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }
 
-/// Splits a file into front matter and body, which may contain `---` lines; `None` if the front matter is not closed.
+/// Splits a file into front matter and body, which may contain `---` lines; `None` if the front
+/// matter is not closed.
 pub(crate) fn split(text: &str) -> Option<(Option<&str>, &str)> {
     let mut lines = text.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return Some((None, text)) };
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
+        return Some((None, text));
+    };
     let mut end = first.len();
     for line in lines {
         if line.trim_end() == "---" {
-            return Some((text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default()));
+            return Some((
+                text.get(first.len()..end),
+                text.get(end + line.len()..).unwrap_or_default(),
+            ));
         }
         end += line.len();
     }
@@ -36,7 +44,10 @@ pub(crate) fn split(text: &str) -> Option<(Option<&str>, &str)> {
 /// # Errors
 /// The text is not a YAML mapping.
 pub(crate) fn mapping(front: &str) -> Result<Map<String, Value>, NotMapping> {
-    if front.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+    if front
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+    {
         return Ok(Map::new());
     }
     serde_saphyr::from_str(front).or_else(|error| {
@@ -48,8 +59,15 @@ pub(crate) fn mapping(front: &str) -> Result<Map<String, Value>, NotMapping> {
 /// Returns the line of a top-level key, or of one below it, in the file, from 1.
 pub(crate) fn line_of(front: &str, key: &str) -> usize {
     let is_key = |line: &str| {
-        let rest = line.trim_start().trim_start_matches(['"', '\'']).strip_prefix(key);
-        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+        let rest = line
+            .trim_start()
+            .trim_start_matches(['"', '\''])
+            .strip_prefix(key);
+        rest.is_some_and(|rest| {
+            rest.trim_start_matches(['"', '\''])
+                .trim_start()
+                .starts_with(':')
+        })
     };
     front.lines().position(is_key).map_or(1, |at| at + 2)
 }
@@ -65,22 +83,36 @@ pub(crate) fn text(value: &Value) -> Option<String> {
 
 /// Describes an error of the parser without its own place.
 pub(crate) fn not_mapping(error: &serde_saphyr::Error) -> NotMapping {
-    let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
+    let line = error
+        .location()
+        .map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
     let said = error.to_string();
-    let reason = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let reason = reason.split_once(": ").filter(|(place, _)| place.starts_with("line ")).map_or(reason, |(_, why)| why);
+    let reason = said
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
+    let reason = reason
+        .split_once(": ")
+        .filter(|(place, _)| place.starts_with("line "))
+        .map_or(reason, |(_, why)| why);
     // The parser counts from the first line of the front matter, which is the second of the file.
-    NotMapping { line: line + 1, reason: reason.to_owned() }
+    NotMapping {
+        line: line + 1,
+        reason: reason.to_owned(),
+    }
 }
 
-/// Quotes the values of `name` and `description`, since other products write them with colons and quotes and read
-/// them to the end of the line. In every other value a comment must stay a comment: as part of `disallowedTools` it
-/// would change which tool is forbidden.
+/// Quotes the values of `name` and `description`, since other products write them with colons and
+/// quotes and read them to the end of the line. In every other value a comment must stay a comment:
+/// as part of `disallowedTools` it would change which tool is forbidden.
 fn with_quotes(text: &str) -> String {
     let quoted = text.lines().map(|line| match line.split_once(": ") {
         Some((key, value))
             if matches!(key, "name" | "description")
-                && !value.trim_start().starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
+                && !value
+                    .trim_start()
+                    .starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
         {
             format!("{key}: {}\n", Value::from(value.trim()))
         }

@@ -54,8 +54,8 @@ pub struct FrontMatter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The author's order with the freedom that the plan gives: phases are barriers, and `[P]` marks and `files` let
-    /// tasks run together; a flat checklist is read as `Eager`.
+    /// The author's order with the freedom that the plan gives: phases are barriers, and `[P]`
+    /// marks and `files` let tasks run together; a flat checklist is read as `Eager`.
     #[default]
     Auto,
     /// Everything runs together that neither depends on another task nor writes the same path.
@@ -75,10 +75,12 @@ const MOST_RETRIES: u64 = 100;
 /// Keys of other templates that are almost ours.
 const OTHER_KEYS: &[&str] = &["mode", "reviewer", "reviewed", "reviews"];
 
-/// From this length on, a word that is two letters off a key counts as a slip rather than another word.
+/// From this length on, a word that is two letters off a key counts as a slip rather than another
+/// word.
 const LONG_WORD: usize = 7;
 
-/// The maximum length of a key that may be a slip of ours, and the maximum number of words of another template's key.
+/// The maximum length of a key that may be a slip of ours, and the maximum number of words of
+/// another template's key.
 const MAX_KEY_BYTES: usize = 24;
 const MAX_KEY_WORDS: usize = 3;
 
@@ -97,8 +99,8 @@ pub(crate) const KEYS: &[&str] = &[
     "review",
 ];
 
-/// Returns the range of the YAML and the offset of the body; `None` without a closed front matter, or if the first line
-/// is a rule with Markdown below it rather than a mapping.
+/// Returns the range of the YAML and the offset of the body; `None` without a closed front matter,
+/// or if the first line is a rule with Markdown below it rather than a mapping.
 pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let (open, lines) = opened(source)?;
     let lines: Vec<_> = lines.collect();
@@ -107,7 +109,8 @@ pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let range = source.line_start(source.line_of(open) + 1)..close;
     let lines: Vec<&str> = within.iter().map(|(_, line)| *line).collect();
     let is_meant = first_said(lines.iter().copied()).is_none_or(|first| {
-        // A plan that says a check or a limit of ours in YAML that cannot be read must not run without it.
+        // A plan that says a check or a limit of ours in YAML that cannot be read must not run
+        // without it.
         let sets_ours = || first.starts_with('{') || lines.iter().any(|line| is_ours(line));
         may_be_yaml(first) && (sets_ours() || mapping(source, range.clone()).is_ok())
     });
@@ -119,14 +122,20 @@ pub(crate) fn unclosed(source: &Source<'_>) -> Option<usize> {
     let (open, lines) = opened(source)?;
     let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
     let (key, value) = first_said(lines.iter().copied())?.split_once(':')?;
-    let is_ours = KEYS.contains(&key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']));
+    let is_ours =
+        KEYS.contains(&key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']));
     (is_ours && !lines.into_iter().any(is_closing)).then_some(open)
 }
 
-/// Returns the offset of the line that opens a front matter, and the lines after it; only blank lines may precede it.
-fn opened<'a>(source: &Source<'a>) -> Option<(usize, impl Iterator<Item = (usize, &'a str)> + use<'a>)> {
+/// Returns the offset of the line that opens a front matter, and the lines after it; only blank
+/// lines may precede it.
+fn opened<'a>(
+    source: &Source<'a>,
+) -> Option<(usize, impl Iterator<Item = (usize, &'a str)> + use<'a>)> {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
-    let mut lines = source.lines(start..source.text.len()).skip_while(|(_, line)| line.trim().is_empty());
+    let mut lines = source
+        .lines(start..source.text.len())
+        .skip_while(|(_, line)| line.trim().is_empty());
     let (open, _) = lines.next().filter(|(_, line)| line.trim_end() == "---")?;
     Some((open, lines))
 }
@@ -137,21 +146,25 @@ fn is_closing(line: &str) -> bool {
 
 /// Returns the first line that is neither empty nor a comment.
 fn first_said<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    lines.map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))
+    lines
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Reports whether the first line of a front matter may be YAML: it has a colon, opens a bracket or a quote, or is an
-/// item of a list. Prose between two rules of Markdown begins otherwise.
+/// Reports whether the first line of a front matter may be YAML: it has a colon, opens a bracket or
+/// a quote, or is an item of a list. Prose between two rules of Markdown begins otherwise.
 fn may_be_yaml(line: &str) -> bool {
     let is_prose = |word: &str| word.contains(' ');
     match line.split_once(':') {
-        Some((key, value)) => !is_prose(key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t'])),
+        Some((key, value)) => {
+            !is_prose(key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']))
+        }
         None => line.starts_with(['{', '[', '"', '\'', '-']) || !is_prose(line),
     }
 }
 
-/// Reports whether a line sets a key of ours, or one that is most likely a slip of it; an indented one or one in a list
-/// does not.
+/// Reports whether a line sets a key of ours, or one that is most likely a slip of it; an indented
+/// one or one in a list does not.
 fn is_ours(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, _)| {
         let key = key.trim_end().trim_matches(['"', '\'']);
@@ -171,8 +184,8 @@ fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Map<String, Value
     })
 }
 
-/// Reports whether the text stands for more values than anybody writes, as aliases of aliases do. A key of another
-/// template is passed over, but not the time that such a text takes.
+/// Reports whether the text stands for more values than anybody writes, as aliases of aliases do. A
+/// key of another template is passed over, but not the time that such a text takes.
 fn is_bomb(error: &serde_saphyr::Error) -> bool {
     use serde_saphyr::Error;
     match error {
@@ -185,9 +198,9 @@ fn is_bomb(error: &serde_saphyr::Error) -> bool {
     }
 }
 
-/// Parses each key with the lines that belong to it. A value with a colon in it is plain text, and a key of another
-/// template whose value cannot be read has none. Returns `None` if a line is no part of a mapping, or a value of ours
-/// cannot be read.
+/// Parses each key with the lines that belong to it. A value with a colon in it is plain text, and
+/// a key of another template whose value cannot be read has none. Returns `None` if a line is no
+/// part of a mapping, or a value of ours cannot be read.
 fn by_key<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Map<String, Value>> {
     let mut entries: Vec<(&str, String)> = Vec::new();
     for line in lines {
@@ -197,7 +210,10 @@ fn by_key<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Map<String, Value>
         if let Some(key) = key_at_head(line) {
             entries.push((key, with_quotes(line)));
         } else if line.starts_with([' ', '\t', '-']) || line.trim().is_empty() {
-            let head = entries.last().and_then(|(_, text)| text.lines().next()).unwrap_or_default();
+            let head = entries
+                .last()
+                .and_then(|(_, text)| text.lines().next())
+                .unwrap_or_default();
             if line.starts_with('-') && !head.trim_end().ends_with(':') {
                 return None;
             }
@@ -223,7 +239,8 @@ fn by_key<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Map<String, Value>
     (!map.is_empty()).then_some(map)
 }
 
-/// Returns the key that a line begins with, if it is simple enough for one: Markdown begins otherwise.
+/// Returns the key that a line begins with, if it is simple enough for one: Markdown begins
+/// otherwise.
 fn key_at_head(line: &str) -> Option<&str> {
     let (key, value) = line.split_once(':')?;
     let key = key.trim_end().trim_matches(['"', '\'']);
@@ -237,9 +254,13 @@ fn key_at_head(line: &str) -> Option<&str> {
 
 /// Returns the line of a key, with a plain value that has a colon in it between quotes.
 fn with_quotes(line: &str) -> String {
-    let Some((key, value)) = line.split_once(": ") else { return format!("{line}\n") };
+    let Some((key, value)) = line.split_once(": ") else {
+        return format!("{line}\n");
+    };
     let value = value.split(" #").next().unwrap_or(value).trim();
-    let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '%', '@', '`', '#']);
+    let is_plain = !value.starts_with([
+        '"', '\'', '[', '{', '|', '>', '&', '*', '!', '%', '@', '`', '#',
+    ]);
     match is_plain && (value.contains(": ") || value.ends_with(':')) {
         true => format!("{key}: {}\n", Value::from(value)),
         false => format!("{line}\n"),
@@ -255,26 +276,42 @@ pub(crate) fn read(
 ) -> FrontMatter {
     let text = source.slice(range.clone());
     let mut front = FrontMatter::default();
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+    if text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+    {
         return front;
     }
     match mapping(source, range.clone()) {
         Ok(map) => {
             let lines = lines_of_keys(source, range.clone());
             for (key, value) in &map {
-                let (offset, line) = lines.get(key.as_str()).copied().unwrap_or((range.start, ""));
+                let (offset, line) = lines
+                    .get(key.as_str())
+                    .copied()
+                    .unwrap_or((range.start, ""));
                 front.lines.insert(key.clone(), source.line_of(offset));
                 if key == todos::KEY && !todos::tasks(source, range.end).is_empty() {
                     // They are tasks, where a plan has no others.
                     continue;
                 }
-                FrontMatterKey { key, value, offset, line, known }.store(&mut front, findings);
+                FrontMatterKey {
+                    key,
+                    value,
+                    offset,
+                    line,
+                    known,
+                }
+                .store(&mut front, findings);
             }
         }
         Err(NotMapping { line, reason }) => {
             // It counts as in a file whose first line opens the front matter.
             let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(2));
-            let (_, text) = source.lines(offset..range.end.max(offset)).next().unwrap_or_default();
+            let (_, text) = source
+                .lines(offset..range.end.max(offset))
+                .next()
+                .unwrap_or_default();
             findings.error(
                 Pending::new(
                     offset,
@@ -282,27 +319,38 @@ pub(crate) fn read(
                     text,
                     format!("the front matter cannot be read: {reason}"),
                 )
-                .suggest(Some("write `key: value` lines between `---` lines".to_owned())),
+                .suggest(Some(
+                    "write `key: value` lines between `---` lines".to_owned(),
+                )),
             );
         }
     }
     front
 }
 
-/// Parses only a plan's front matter, as far as possible and without reporting errors: settings such as the base are
-/// needed before the plan itself can be parsed.
+/// Parses only a plan's front matter, as far as possible and without reporting errors: settings
+/// such as the base are needed before the plan itself can be parsed.
 pub fn front_matter(text: &str) -> FrontMatter {
     let source = Source::new(text);
     let (known, mut findings) = (KnownNames::default(), Findings::default());
-    split(&source).map_or_else(FrontMatter::default, |(range, _)| read(&source, range, &known, &mut findings))
+    split(&source).map_or_else(FrontMatter::default, |(range, _)| {
+        read(&source, range, &known, &mut findings)
+    })
 }
 
 /// Returns the offset and the text of the first line of each key.
-fn lines_of_keys<'a>(source: &Source<'a>, range: Range<usize>) -> HashMap<&'a str, (usize, &'a str)> {
+fn lines_of_keys<'a>(
+    source: &Source<'a>,
+    range: Range<usize>,
+) -> HashMap<&'a str, (usize, &'a str)> {
     let mut lines = HashMap::new();
     for (offset, line) in source.lines(range) {
-        let Some((key, _)) = line.split_once(':') else { continue };
-        let key = key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'', ' ']);
+        let Some((key, _)) = line.split_once(':') else {
+            continue;
+        };
+        let key = key
+            .trim_start_matches(['"', '\''])
+            .trim_end_matches(['"', '\'', ' ']);
         lines.entry(key).or_insert((offset, line));
     }
     lines
@@ -324,11 +372,13 @@ impl FrontMatterKey<'_> {
             "base" => front.base = self.take(self.text(), "a revision", findings),
             "verify" => front.verify = self.take(self.text(), "a shell command", findings),
             "verify_retries" => {
-                front.verify_retries = self.take(self.retries(), "a whole number from 0 to 100", findings);
+                front.verify_retries =
+                    self.take(self.retries(), "a whole number from 0 to 100", findings);
             }
             "parallel" => {
-                front.parallel =
-                    self.take(self.word(), "auto, eager, phases or sequential", findings).unwrap_or_default();
+                front.parallel = self
+                    .take(self.word(), "auto, eager, phases or sequential", findings)
+                    .unwrap_or_default();
             }
             "max_agents" => {
                 let count = self.count().and_then(|count| usize::try_from(count).ok());
@@ -342,7 +392,9 @@ impl FrontMatterKey<'_> {
                 front.model = self.take(self.text(), "provider/model", findings);
                 self.check(front.model.as_deref(), names::model, findings);
             }
-            "budget_tokens" => front.budget_tokens = self.take(self.count(), "a number of tokens", findings),
+            "budget_tokens" => {
+                front.budget_tokens = self.take(self.count(), "a number of tokens", findings)
+            }
             "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
             "review" => front.review = self.take(self.review(), value::REVIEWS, findings),
@@ -351,11 +403,14 @@ impl FrontMatterKey<'_> {
                 let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);
                 match slip_of(self.key) {
                     // A check or a limit that is misspelled would be missing.
-                    Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
-                    // Other products' keys do no harm.
-                    None => {
-                        findings.warn(found.suggest(Some(format!("it has no effect; known keys: {}", KEYS.join(", ")))))
+                    Some(near) => {
+                        findings.error(found.suggest(Some(format!("did you mean `{near}`?"))))
                     }
+                    // Other products' keys do no harm.
+                    None => findings.warn(found.suggest(Some(format!(
+                        "it has no effect; known keys: {}",
+                        KEYS.join(", ")
+                    )))),
                 }
             }
         }
@@ -366,7 +421,12 @@ impl FrontMatterKey<'_> {
         if value.is_none() && !self.value.is_null() {
             let message = format!("`{}` expects {expected}", self.key);
             let text = format!("{}: {}", self.key, self.value);
-            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, &text, message));
+            findings.error(Pending::new(
+                self.offset,
+                FindingCode::InvalidValue,
+                &text,
+                message,
+            ));
         }
         value
     }
@@ -391,8 +451,8 @@ impl FrontMatterKey<'_> {
         }
     }
 
-    /// Returns the value as written: where text is expected, `no` and `0123` are text, although YAML parses them
-    /// otherwise.
+    /// Returns the value as written: where text is expected, `no` and `0123` are text, although
+    /// YAML parses them otherwise.
     fn written(&self) -> Option<String> {
         let (_, value) = self.line.split_once(':')?;
         let value = value.split(" #").next().unwrap_or(value).trim();
@@ -408,7 +468,10 @@ impl FrontMatterKey<'_> {
     }
 
     fn retries(&self) -> Option<u64> {
-        self.text()?.parse().ok().filter(|retries| *retries <= MOST_RETRIES)
+        self.text()?
+            .parse()
+            .ok()
+            .filter(|retries| *retries <= MOST_RETRIES)
     }
 
     /// Returns an amount that a budget can hold: any other one would not limit the run.
@@ -425,7 +488,8 @@ impl FrontMatterKey<'_> {
 /// Returns the key that a word most likely is a slip of: one letter off, or two in a long word.
 fn slip_of(word: &str) -> Option<&'static str> {
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
-    let near = nearest(word, KEYS.iter().copied()).filter(|near| edit_distance(word, near, limit).is_some());
+    let near = nearest(word, KEYS.iter().copied())
+        .filter(|near| edit_distance(word, near, limit).is_some());
     near.filter(|_| !OTHER_KEYS.contains(&word))
 }
 
@@ -438,7 +502,8 @@ mod tests {
     fn parsed(text: &str) -> (Vec<String>, Vec<FindingCode>, Vec<FindingCode>) {
         let (plan, errors) = read(text, &KnownNames::roles(["implementer"]));
         let ids = plan.tasks.iter().map(|task| task.id.to_string()).collect();
-        let codes = |findings: Vec<crate::Finding>| findings.into_iter().map(|found| found.code).collect();
+        let codes =
+            |findings: Vec<crate::Finding>| findings.into_iter().map(|found| found.code).collect();
         (ids, codes(errors), codes(plan.warnings))
     }
 
@@ -447,10 +512,22 @@ mod tests {
         use FindingCode::{UnknownKey, UnknownRole};
         let one = vec!["T1".to_owned()];
         let table = [
-            ("---\ndescription: a template's\nstatus: draft\n---\n- [ ] T1 a\n", vec![UnknownKey, UnknownKey]),
-            ("---\n\nThis is the plan: short.\n\n---\n\n- [ ] T1 a\n", vec![]),
-            ("---\n# Title\n\nSome words here.\n\n---\n- [ ] T1 a\n", vec![]),
-            ("---\nname: x\ndate: x\nmode: x\nphase: x\nreviewer: x\n---\n- [ ] T1 a\n", vec![UnknownKey; 5]),
+            (
+                "---\ndescription: a template's\nstatus: draft\n---\n- [ ] T1 a\n",
+                vec![UnknownKey, UnknownKey],
+            ),
+            (
+                "---\n\nThis is the plan: short.\n\n---\n\n- [ ] T1 a\n",
+                vec![],
+            ),
+            (
+                "---\n# Title\n\nSome words here.\n\n---\n- [ ] T1 a\n",
+                vec![],
+            ),
+            (
+                "---\nname: x\ndate: x\nmode: x\nphase: x\nreviewer: x\n---\n- [ ] T1 a\n",
+                vec![UnknownKey; 5],
+            ),
             ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![]),
             ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
             ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),
@@ -461,7 +538,10 @@ mod tests {
             ("---\n# Plan\n- [ ] T1 a\n  verify: make\n---\n", vec![]),
             ("---\nNote: this is a plan\n- [ ] T1 a\n---\n", vec![]),
             ("---\ntitle: My plan: the second\n---\n- [ ] T1 a\n", vec![]),
-            ("---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n", vec![UnknownKey; 3]),
+            (
+                "---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n",
+                vec![UnknownKey; 3],
+            ),
         ];
         for (text, warnings) in table {
             assert_eq!(parsed(text), (one.clone(), vec![], warnings), "{text}");
@@ -474,19 +554,36 @@ mod tests {
                     budget_usd: 3\n---\n- [ ] T1 a\n";
         let front = front_matter(text);
         assert_eq!(front.title.as_deref(), Some("My plan: the second"));
-        assert_eq!((front.verify.as_deref(), front.budget_usd), (Some("echo a: b"), Some(3.0)));
+        assert_eq!(
+            (front.verify.as_deref(), front.budget_usd),
+            (Some("echo a: b"), Some(3.0))
+        );
         assert_eq!(front.lines.get("budget_usd"), Some(&10));
-        let (plan, errors) = read("---\n# Plan\n- [ ] a\n---\n- [ ] b\n", &KnownNames::default());
+        let (plan, errors) = read(
+            "---\n# Plan\n- [ ] a\n---\n- [ ] b\n",
+            &KnownNames::default(),
+        );
         let titles: Vec<&str> = plan.tasks.iter().map(|task| task.title.as_str()).collect();
         assert_eq!((titles, errors.len()), (vec!["a", "b"], 0));
-        assert!(split(&Source::new("---\nNote: do this\n- first\n- then\n---\n- [ ] T1 a\n")).is_none());
+        assert!(
+            split(&Source::new(
+                "---\nNote: do this\n- first\n- then\n---\n- [ ] T1 a\n"
+            ))
+            .is_none()
+        );
     }
 
     #[test]
     fn an_error_has_one_place() {
-        let (_, errors) = read("---\ntitle: a\nverify: [\n---\n- [ ] T1 a\n", &KnownNames::default());
+        let (_, errors) = read(
+            "---\ntitle: a\nverify: [\n---\n- [ ] T1 a\n",
+            &KnownNames::default(),
+        );
         let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
-        assert!(matches!(messages.as_slice(), [message] if !message.contains("line ")), "{messages:?}");
+        assert!(
+            matches!(messages.as_slice(), [message] if !message.contains("line ")),
+            "{messages:?}"
+        );
     }
 
     #[test]
@@ -498,7 +595,10 @@ mod tests {
 
     #[test]
     fn a_slip_of_a_key_is_still_an_error() {
-        for text in ["---\nverfy: make\n---\n- [ ] T1 a\n", "---\nbudget_token: 9\n---\n- [ ] T1 a\n"] {
+        for text in [
+            "---\nverfy: make\n---\n- [ ] T1 a\n",
+            "---\nbudget_token: 9\n---\n- [ ] T1 a\n",
+        ] {
             assert_eq!(parsed(text).1, [FindingCode::UnknownKey], "{text}");
         }
     }
@@ -511,16 +611,28 @@ mod tests {
         }
         for amount in ["2.5", "$0.000001", "\"10\""] {
             let text = format!("---\nbudget_usd: {amount}\n---\n- [ ] T1 a\n");
-            assert!(parsed(&text).1.is_empty() && front_matter(&text).budget_usd.is_some(), "{text}");
+            assert!(
+                parsed(&text).1.is_empty() && front_matter(&text).budget_usd.is_some(),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_bomb_of_aliases_is_refused() {
-        let level =
-            |(key, inner): (char, char)| format!("{key}: &{key} [{}]\n", vec![format!("*{inner}"); 9].join(", "));
+        let level = |(key, inner): (char, char)| {
+            format!(
+                "{key}: &{key} [{}]\n",
+                vec![format!("*{inner}"); 9].join(", ")
+            )
+        };
         let levels = |last: char| ('b'..=last).zip('a'..).map(level).collect::<String>();
-        let text = |last| format!("---\nverify: make\na: &a [x]\n{}---\n- [ ] T1 a\n", levels(last));
+        let text = |last| {
+            format!(
+                "---\nverify: make\na: &a [x]\n{}---\n- [ ] T1 a\n",
+                levels(last)
+            )
+        };
         assert_eq!(parsed(&text('j')).1, [FindingCode::FrontMatter]);
         // The control: keys of other templates, and a few aliases, refuse no plan.
         assert!(parsed(&text('c')).1.is_empty());

@@ -1,7 +1,8 @@
 //! A goal: work without tasks, which one agent gets as a whole and divides among others.
 //!
-//! A document is a goal if it describes work and no line of it looks like a task ([`crate::read::whole`]); a text that
-//! a person types instead of a file's name is one as it stands.
+//! A document is a goal if it describes work and no line of it looks like a task
+//! ([`crate::read::whole`]); a text that a person types instead of a file's name is one as it
+//! stands.
 
 use orchestrate_core::TaskId;
 use orchestrate_core::task::Work;
@@ -18,8 +19,8 @@ use crate::read::whole;
 pub const PLANNER: &str = "planner";
 
 impl Plan {
-    /// Creates the plan of a typed goal, whose only task is the text as it stands; `None` if the text lists tasks of
-    /// its own, and so is a plan.
+    /// Creates the plan of a typed goal, whose only task is the text as it stands; `None` if the
+    /// text lists tasks of its own, and so is a plan.
     pub fn of_goal(text: &str) -> Option<Plan> {
         let (listed, _) = parse::read(text, &KnownNames::default());
         if listed.tasks.iter().any(|task| !task.goal) {
@@ -27,12 +28,29 @@ impl Plan {
         }
         let text = text.trim();
         let title = whole::headline(text);
-        let details = if title == text { Vec::new() } else { vec![text.to_owned()] };
-        let drafts = [Draft { title: title.clone(), details, goal: true, ..Draft::default() }];
+        let details = if title == text {
+            Vec::new()
+        } else {
+            vec![text.to_owned()]
+        };
+        let drafts = [Draft {
+            title: title.clone(),
+            details,
+            goal: true,
+            ..Draft::default()
+        }];
         let names = assign::assign(&drafts, &mut Findings::default());
         let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
-        let tasks = drafts.into_iter().zip(ids).map(|(draft, id)| draft.into_task(id)).collect();
-        Some(Plan { title: Some(title), tasks, ..Plan::default() })
+        let tasks = drafts
+            .into_iter()
+            .zip(ids)
+            .map(|(draft, id)| draft.into_task(id))
+            .collect();
+        Some(Plan {
+            title: Some(title),
+            tasks,
+            ..Plan::default()
+        })
     }
 
     /// Reports whether the plan is a goal.
@@ -56,11 +74,24 @@ mod tests {
 
     #[test]
     fn a_typed_goal_is_one_task_with_the_whole_text() {
-        let long = format!("Fix the flaky login test. {}", "It fails now and then. ".repeat(9));
+        let long = format!(
+            "Fix the flaky login test. {}",
+            "It fails now and then. ".repeat(9)
+        );
         for (text, id, title, details) in [
-            ("fix the flaky login test", "fix_the_flaky", "fix the flaky login test", 0),
+            (
+                "fix the flaky login test",
+                "fix_the_flaky",
+                "fix the flaky login test",
+                0,
+            ),
             ("  fix tests\n", "fix_tests", "fix tests", 0),
-            ("Why is it slow?\n\n- measure first", "why_is_it_slow", "Why is it slow?", 1),
+            (
+                "Why is it slow?\n\n- measure first",
+                "why_is_it_slow",
+                "Why is it slow?",
+                1,
+            ),
             (
                 long.as_str(),
                 "fix_the_flaky",
@@ -69,13 +100,24 @@ mod tests {
             ),
         ] {
             let plan = Plan::of_goal(text).unwrap();
-            let [task] = plan.tasks.as_slice() else { panic!("{plan:?}") };
-            assert_eq!((task.id.as_str(), task.title.as_str(), task.details.len()), (id, title, details));
+            let [task] = plan.tasks.as_slice() else {
+                panic!("{plan:?}")
+            };
+            assert_eq!(
+                (task.id.as_str(), task.title.as_str(), task.details.len()),
+                (id, title, details)
+            );
             assert!(task.details.iter().all(|whole| whole == text.trim()) && plan.is_goal());
             assert_eq!(task.work, Work::Agent(Some("coordinator".to_owned())));
             let planned = plan.for_planning();
-            assert_eq!(planned.tasks[0].work, Work::Agent(Some("planner".to_owned())));
+            assert_eq!(
+                planned.tasks[0].work,
+                Work::Agent(Some("planner".to_owned()))
+            );
         }
-        assert_eq!(Plan::of_goal("- [ ] T1 fix the test\n- [ ] T2 fix the login\n"), None);
+        assert_eq!(
+            Plan::of_goal("- [ ] T1 fix the test\n- [ ] T2 fix the login\n"),
+            None
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of habits that plans have beside their styles: checkpoints, groups, criteria, sections of what is not to be
-//! done now, and marks and numbers of other products.
+//! Tests of habits that plans have beside their styles: checkpoints, groups, criteria, sections of
+//! what is not to be done now, and marks and numbers of other products.
 
 use crate::parse::read;
 use crate::style_tests::{reads, written};
@@ -7,7 +7,10 @@ use crate::{KnownNames, Plan};
 use orchestrate_core::task::TaskStatus;
 
 fn plan(source: &str) -> Plan {
-    let (plan, errors) = read(source, &KnownNames::roles(["implementer", "reviewer", "tester"]));
+    let (plan, errors) = read(
+        source,
+        &KnownNames::roles(["implementer", "reviewer", "tester"]),
+    );
     assert!(errors.is_empty(), "{source}\n{errors:#?}");
     plan
 }
@@ -33,13 +36,18 @@ const KIRO: &str = "\
 #[test]
 fn tasks_that_only_check_may_change_nothing() {
     let ids = |source: &str| -> Vec<String> {
-        let tasks = plan(source).tasks.into_iter().filter(|task| task.may_change_nothing);
+        let tasks = plan(source)
+            .tasks
+            .into_iter()
+            .filter(|task| task.may_change_nothing);
         tasks.map(|task| task.id.to_string()).collect()
     };
     assert_eq!(ids(KIRO), ["2", "4"]);
     assert_eq!(
-        ids("- [ ] T1 Write tests\n- [ ] T2 Verify the login\n- [ ] T3 Add a page\n\
-                    - [ ] T4 Test it (files: t)\n"),
+        ids(
+            "- [ ] T1 Write tests\n- [ ] T2 Verify the login\n- [ ] T3 Add a page\n\
+                    - [ ] T4 Test it (files: t)\n"
+        ),
         ["T2"]
     );
 }
@@ -47,31 +55,64 @@ fn tasks_that_only_check_may_change_nothing() {
 #[test]
 fn only_tests_and_reviews_behind_other_tasks_need_what_they_follow() {
     let ids = |source: &str| -> Vec<String> {
-        let tasks = plan(source).tasks.into_iter().filter(|task| task.tests_what_it_follows);
+        let tasks = plan(source)
+            .tasks
+            .into_iter()
+            .filter(|task| task.tests_what_it_follows);
         tasks.map(|task| task.id.to_string()).collect()
     };
     assert_eq!(ids(KIRO), ["1.3", "2", "4"]);
-    assert_eq!(ids("- [ ] T1 Write tests\n- [ ] T2 Add a page\n- [ ] T3 Write tests\n- [ ] T4 Add a form\n"), ["T3"]);
-    assert_eq!(ids("1. [ ] Add a page\n2. [ ] Test it\n3. [ ] Add a form\n"), ["test_it"]);
+    assert_eq!(
+        ids(
+            "- [ ] T1 Write tests\n- [ ] T2 Add a page\n- [ ] T3 Write tests\n- [ ] T4 Add a form\n"
+        ),
+        ["T3"]
+    );
+    assert_eq!(
+        ids("1. [ ] Add a page\n2. [ ] Test it\n3. [ ] Add a form\n"),
+        ["test_it"]
+    );
 }
 
 #[test]
 fn the_box_of_a_group_is_ticked_with_the_last_of_its_tasks() {
-    let expected = KIRO.replace("[-]", "[x]").replace("[ ] 2.", "[x] 2.").replace("[ ] 3.1", "[x] 3.1");
+    let expected = KIRO
+        .replace("[-]", "[x]")
+        .replace("[ ] 2.", "[x] 2.")
+        .replace("[ ] 3.1", "[x] 3.1");
     written(KIRO, &["1.2", "2", "3.1"], &expected);
     let expected = expected.replace("[ ] 3", "[x] 3");
     written(KIRO, &["1.2", "2", "3.1", "3.2"], &expected);
-    written("- [ ] 1. A\n- [ ] 1.1 B\n- [ ] 1.2 C\n", &["1.1", "1.2"], "- [x] 1. A\n- [x] 1.1 B\n- [x] 1.2 C\n");
-    written("- [ ] 1. A\n  - [ ] 1.1 B\n  - [!] 1.2 C\n", &["1.1"], "- [ ] 1. A\n  - [x] 1.1 B\n  - [!] 1.2 C\n");
+    written(
+        "- [ ] 1. A\n- [ ] 1.1 B\n- [ ] 1.2 C\n",
+        &["1.1", "1.2"],
+        "- [x] 1. A\n- [x] 1.1 B\n- [x] 1.2 C\n",
+    );
+    written(
+        "- [ ] 1. A\n  - [ ] 1.1 B\n  - [!] 1.2 C\n",
+        &["1.1"],
+        "- [ ] 1. A\n  - [x] 1.1 B\n  - [!] 1.2 C\n",
+    );
 }
 
 #[test]
 fn a_group_passes_only_short_lists_to_its_tasks() {
     let parsed = |fields: usize| {
-        let files: String = (0..fields).map(|at| format!("  - files: {at}/{}\n", "a".repeat(1_000))).collect();
-        let (plan, errors) = read(&format!("- [ ] G\n{files}  - [ ] T1 x\n  - [ ] T2 y\n"), &KnownNames::default());
+        let files: String = (0..fields)
+            .map(|at| format!("  - files: {at}/{}\n", "a".repeat(1_000)))
+            .collect();
+        let (plan, errors) = read(
+            &format!("- [ ] G\n{files}  - [ ] T1 x\n  - [ ] T2 y\n"),
+            &KnownNames::default(),
+        );
         let files: Vec<usize> = plan.tasks.iter().map(|task| task.files.len()).collect();
-        (files, errors.into_iter().map(|error| (error.line, error.message)).collect::<Vec<_>>())
+        (
+            files,
+            errors
+                .into_iter()
+                .map(|error| (error.line, error.message))
+                .collect::<Vec<_>>(),
+        )
     };
     let message = "the dependencies and paths of this group are too long, since each of its tasks has them as well";
     assert_eq!(parsed(10), (vec![10, 10], vec![]));
@@ -105,10 +146,16 @@ line 7: it groups the tasks after it
 fn a_group_passes_on_what_is_said_of_it() {
     let source = "- [ ]* 1 Extras\n  all of them small\n  - [ ] 1.1 A\n  - [ ] [P] 1.2 B\n  - [ ] Without a number\n";
     let (plan, _) = read(source, &KnownNames::default());
-    let found: Vec<_> =
-        plan.tasks.iter().map(|task| (task.title.as_str(), task.optional, task.details.join("\n"))).collect();
+    let found: Vec<_> = plan
+        .tasks
+        .iter()
+        .map(|task| (task.title.as_str(), task.optional, task.details.join("\n")))
+        .collect();
     let details = "Part of 1: Extras\nall of them small".to_owned();
-    assert_eq!(found, ["A", "B", "Without a number"].map(|title| (title, true, details.clone())));
+    assert_eq!(
+        found,
+        ["A", "B", "Without a number"].map(|title| (title, true, details.clone()))
+    );
 }
 
 #[test]
@@ -126,8 +173,12 @@ fn what_has_only_optional_parts_is_a_task_itself() {
 ",
     );
     written(source, &["1"], &source.replace("[ ] 1.", "[x] 1."));
-    let ids: Vec<String> =
-        plan(source).tasks.into_iter().flat_map(|task| task.depends).map(|id| id.to_string()).collect();
+    let ids: Vec<String> = plan(source)
+        .tasks
+        .into_iter()
+        .flat_map(|task| task.depends)
+        .map(|id| id.to_string())
+        .collect();
     assert_eq!(ids, ["1"], "only the part depends on anything");
     reads(
         "- [ ] 4. Wire everything\n- [ ]* 4.1 Optional docs\n- [ ]* 4.2 Optional demo\n",
@@ -183,7 +234,11 @@ line 10: it is a step of the task above
 line 15: it is a step of the task above
 ",
     );
-    written(stories, &["US-001"], &stories.replace("[ ] Column", "[x] Column"));
+    written(
+        stories,
+        &["US-001"],
+        &stories.replace("[ ] Column", "[x] Column"),
+    );
     let tasks = "# Mixed\n\n## Tasks\n\n### Task 1: A\n- [ ] a1\n  - [ ] a2\n- [-] a3\n\n### Task 2: B\n- [ ] b1\n\n### Task 3: C\n\
                  Just text.\n";
     reads(
@@ -216,7 +271,11 @@ line 8: it is a step of the task above
 line 13: it is a step of the task above
 ",
     );
-    written(criteria, &["US-1.2"], &criteria.replace("[ ] button", "[x] button"));
+    written(
+        criteria,
+        &["US-1.2"],
+        &criteria.replace("[ ] button", "[x] button"),
+    );
 }
 
 #[test]
@@ -273,12 +332,24 @@ fn the_steps_of_a_task_say_that_it_is_done() {
     let first = STEPS.replacen("- [ ] **", "- [x] **", 2);
     written(STEPS, &["T1"], &first);
     written(STEPS, &["T1", "T2"], &STEPS.replace("- [ ] **", "- [x] **"));
-    let status = |source: &str| plan(source).tasks.iter().map(|task| task.status).collect::<Vec<_>>();
+    let status = |source: &str| {
+        plan(source)
+            .tasks
+            .iter()
+            .map(|task| task.status)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(status(STEPS), [TaskStatus::Todo, TaskStatus::Todo]);
     assert_eq!(status(&first), [TaskStatus::Done, TaskStatus::Todo]);
-    assert_eq!(status(&STEPS.replace("- [ ] **", "- [x] **")), [TaskStatus::Done, TaskStatus::Done]);
+    assert_eq!(
+        status(&STEPS.replace("- [ ] **", "- [x] **")),
+        [TaskStatus::Done, TaskStatus::Done]
+    );
     // What the plan says itself counts.
-    assert_eq!(status("### Task 1: A\n\n**Status:** open\n\n- [x] a\n"), [TaskStatus::Todo]);
+    assert_eq!(
+        status("### Task 1: A\n\n**Status:** open\n\n- [x] a\n"),
+        [TaskStatus::Todo]
+    );
 }
 
 #[test]
@@ -298,8 +369,18 @@ line 4: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`
     );
     written(source, &["2"], &source.replacen("[/]", "[x]", 1));
     let said = plan(source).not_run();
-    assert_eq!(said, ["line 4 is not run: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`"]);
-    assert_eq!(plan(&format!("- [ ] a\n{}", "- [>] b\n".repeat(7))).not_run().len(), 6);
+    assert_eq!(
+        said,
+        [
+            "line 4 is not run: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`"
+        ]
+    );
+    assert_eq!(
+        plan(&format!("- [ ] a\n{}", "- [>] b\n".repeat(7)))
+            .not_run()
+            .len(),
+        6
+    );
 }
 
 #[test]
@@ -327,7 +408,11 @@ line 20: under \"Questions for Bob\", which waits for a person
     assert_eq!(plan(source).not_run(), [said]);
     assert!(plan("# X\n\n- [ ] Work\n").not_run().is_empty());
     let (_, errors) = read("# X\n\n## Ideas\n\n- [ ] Print\n", &KnownNames::default());
-    assert_eq!(errors.len(), 1, "an idea is no task even where nothing else is: {errors:?}");
+    assert_eq!(
+        errors.len(),
+        1,
+        "an idea is no task even where nothing else is: {errors:?}"
+    );
 }
 
 #[test]
@@ -407,7 +492,10 @@ warnings 1: there is no task `T100`
 warnings 2: there is no task `T101`
 ",
     );
-    for source in ["- [!] T1 a (depends: T9)\n", "- [ ] G (depends: T9)\n  - [x] T1 a\n  - [ ] T2 b\n"] {
+    for source in [
+        "- [!] T1 a (depends: T9)\n",
+        "- [ ] G (depends: T9)\n  - [x] T1 a\n  - [ ] T2 b\n",
+    ] {
         let (_, errors) = read(source, &KnownNames::default());
         assert_eq!(errors.len(), 1, "{source}: {errors:?}");
     }
@@ -492,7 +580,8 @@ line 10: it is a step of the task above
 ",
     );
     written(plan, &["1"], &plan.replace("[ ] lex", "[x] lex"));
-    // A section describes its boxes if they are tasks by themselves, or if its fields do not make a task.
+    // A section describes its boxes if they are tasks by themselves, or if its fields do not make a
+    // task.
     reads(
         "# P\n\n## 1. Store\n\n**Files:** src/a.py\n\n- [ ] 1.1 Read\n\n## 2. Show\n\n**Priority:** High\n\n- [ ] 2.1 Draw\n",
         "\
@@ -551,8 +640,7 @@ line 25: under \"検証\"
 
 #[test]
 fn items_without_a_box_hand_their_text_and_their_order_down() {
-    let plan =
-        "# P\n1. Set up the base\n   - in Rust\n   - [ ] sub a\n   - [ ] sub b\n2. Build\n   - [ ] sub c\n3. Deploy\n";
+    let plan = "# P\n1. Set up the base\n   - in Rust\n   - [ ] sub a\n   - [ ] sub b\n2. Build\n   - [ ] sub c\n3. Deploy\n";
     reads(
         plan,
         "\
@@ -580,7 +668,11 @@ sub_b [todo] sub b | details Part of Frontend
 fn a_cycle_that_a_phase_closes_names_the_phase() {
     let message = |source: &str| {
         let (_, errors) = read(source, &KnownNames::default());
-        errors.iter().map(|error| format!("{}: {}", error.line, error.message)).collect::<Vec<_>>().join(" / ")
+        errors
+            .iter()
+            .map(|error| format!("{}: {}", error.line, error.message))
+            .collect::<Vec<_>>()
+            .join(" / ")
     };
     assert_eq!(
         message("## Milestone 1\n\n- [ ] T1 a (depends: T2)\n\n## Milestone 2\n\n- [ ] T2 b\n"),

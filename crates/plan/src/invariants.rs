@@ -69,7 +69,8 @@ fn text() -> impl Strategy<Value = String> {
         ":",
         "😀",
     ]);
-    let plain = prop::collection::vec(pieces.prop_map(str::to_owned), 0..60).prop_map(|parts| parts.concat());
+    let plain = prop::collection::vec(pieces.prop_map(str::to_owned), 0..60)
+        .prop_map(|parts| parts.concat());
     prop_oneof![4 => plain, 1 => any::<String>()]
 }
 
@@ -85,9 +86,14 @@ fn plan() -> impl Strategy<Value = String> {
     (order, prop::collection::vec(task, 1..20)).prop_map(|(order, tasks)| {
         let rank = |at: usize| tasks.get(at).map_or((0, at), |(.., rank)| (*rank, at));
         let line = |(at, (mark, depends, priority, _)): (usize, &(&str, Vec<usize>, i64, u8))| {
-            let lower = depends.iter().filter(|on| **on < tasks.len() && rank(**on) < rank(at));
+            let lower = depends
+                .iter()
+                .filter(|on| **on < tasks.len() && rank(**on) < rank(at));
             let names: Vec<String> = lower.map(|on| format!("T{on}")).collect();
-            format!("- [{mark}] T{at} x (priority: {priority}) (depends: {})\n", names.join(", "))
+            format!(
+                "- [{mark}] T{at} x (priority: {priority}) (depends: {})\n",
+                names.join(", ")
+            )
         };
         let lines: String = tasks.iter().enumerate().map(line).collect();
         format!("---\nparallel: {order}\n---\n{lines}")
@@ -96,7 +102,11 @@ fn plan() -> impl Strategy<Value = String> {
 
 /// Generates files of other trackers, in one line or in many.
 fn tracker() -> impl Strategy<Value = String> {
-    let record = (0usize..4, prop::collection::vec(0usize..12, 0..3), any::<bool>());
+    let record = (
+        0usize..4,
+        prop::collection::vec(0usize..12, 0..3),
+        any::<bool>(),
+    );
     let blank = prop::sample::select(vec!["", " ", "\n", "\r\n  ", "\t"]);
     let blank = (0usize..3, blank).prop_map(|(format, blank)| match format {
         // A line holds one issue.
@@ -105,27 +115,56 @@ fn tracker() -> impl Strategy<Value = String> {
     });
     (blank, prop::collection::vec(record, 1..12)).prop_map(|((format, blank), records)| {
         let written = |(at, (status, on, is_marked)): (usize, &(usize, Vec<usize>, bool))| {
-            let status = [["false", "true"][status % 2], STATUS[*status], ISSUE_STATUS[*status]][format];
+            let status = [
+                ["false", "true"][status % 2],
+                STATUS[*status],
+                ISSUE_STATUS[*status],
+            ][format];
             let field = [r#""passes""#, r#""status""#, r#""status""#][format];
-            let mark = if *is_marked || at == 0 { format!("{field}{blank}:{blank}{status},") } else { String::new() };
+            let mark = if *is_marked || at == 0 {
+                format!("{field}{blank}:{blank}{status},")
+            } else {
+                String::new()
+            };
             let link = |on: &usize| match format {
                 2 => format!(r#"{{"depends_on_id":"t-{on}","type":"blocks"}}"#),
                 _ => format!(r#""t-{on}""#),
             };
-            let links = on.iter().filter(|on| **on < at).map(link).collect::<Vec<_>>().join(",");
+            let links = on
+                .iter()
+                .filter(|on| **on < at)
+                .map(link)
+                .collect::<Vec<_>>()
+                .join(",");
             format!(r#"{{"id":"t-{at}",{mark}"title":"x","dependencies":[{links}]}}"#)
         };
         let records: Vec<String> = records.iter().enumerate().map(written).collect();
         match format {
-            0 => format!(r#"{blank}{{"userStories":{blank}[{}]}}"#, records.join(&format!(",{blank}"))),
-            1 => format!(r#"{{"tasks":[{}]{blank}}}"#, records.join(&format!("{blank},"))),
+            0 => format!(
+                r#"{blank}{{"userStories":{blank}[{}]}}"#,
+                records.join(&format!(",{blank}"))
+            ),
+            1 => format!(
+                r#"{{"tasks":[{}]{blank}}}"#,
+                records.join(&format!("{blank},"))
+            ),
             _ => records.join("\n"),
         }
     })
 }
 
-const STATUS: [&str; 4] = [r#""pending""#, r#""in-progress""#, r#""done""#, r#""deferred""#];
-const ISSUE_STATUS: [&str; 4] = [r#""open""#, r#""in_progress""#, r#""closed""#, r#""blocked""#];
+const STATUS: [&str; 4] = [
+    r#""pending""#,
+    r#""in-progress""#,
+    r#""done""#,
+    r#""deferred""#,
+];
+const ISSUE_STATUS: [&str; 4] = [
+    r#""open""#,
+    r#""in_progress""#,
+    r#""closed""#,
+    r#""blocked""#,
+];
 
 /// Removes every word that says whether a task is done.
 fn without_status(text: &str) -> String {
@@ -137,8 +176,13 @@ fn without_status(text: &str) -> String {
 fn without_marks(source: &str) -> String {
     let plan = parse(source);
     let of_groups = plan.groups.iter().map(|group| &group.mark);
-    let mut marks: Vec<&std::ops::Range<usize>> =
-        plan.marks.iter().flat_map(|(_, marks)| marks).chain(of_groups).map(|mark| &mark.range).collect();
+    let mut marks: Vec<&std::ops::Range<usize>> = plan
+        .marks
+        .iter()
+        .flat_map(|(_, marks)| marks)
+        .chain(of_groups)
+        .map(|mark| &mark.range)
+        .collect();
     marks.sort_unstable_by_key(|range| std::cmp::Reverse(range.start));
     let mut text = source.to_owned();
     for range in marks {
@@ -219,18 +263,27 @@ proptest! {
     }
 }
 
-/// Returns the tasks that a task depends on directly, and those that it comes after directly or indirectly.
+/// Returns the tasks that a task depends on directly, and those that it comes after directly or
+/// indirectly.
 fn predecessors(plan: &Plan, of: &TaskId) -> BTreeSet<TaskId> {
     let (mut found, mut open) = (BTreeSet::new(), vec![of.clone()]);
     while let Some(id) = open.pop() {
-        let Some(task) = plan.tasks.iter().find(|task| task.id == id) else { continue };
+        let Some(task) = plan.tasks.iter().find(|task| task.id == id) else {
+            continue;
+        };
         found.extend(task.depends.iter().filter(|_| id == *of).cloned());
-        open.extend(task.after.iter().filter(|on| found.insert((*on).clone())).cloned());
+        open.extend(
+            task.after
+                .iter()
+                .filter(|on| found.insert((*on).clone()))
+                .cloned(),
+        );
     }
     found
 }
 
-/// Simulates a run of the plan, one ready task at a time; returns the order of the tasks and the final state.
+/// Simulates a run of the plan, one ready task at a time; returns the order of the tasks and the
+/// final state.
 fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
     let started = Event::RunStarted {
         plan: None,
@@ -240,7 +293,13 @@ fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
         base_commit: "base".into(),
         base_branch: None,
     };
-    let fact = |seq, event| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: 0, v: VERSION, event };
+    let fact = |seq, event| Recorded {
+        run_id: "r-abcdef".into(),
+        seq,
+        ts_ms: 0,
+        v: VERSION,
+        event,
+    };
     let mut state = RunState::begin(&fact(1, started)).unwrap();
     let tell = |state: &mut RunState, event| state.apply(&fact(state.seq + 1, event)).unwrap();
     for task in &plan.tasks {
@@ -251,16 +310,39 @@ fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
         for due in state.due_facts() {
             tell(&mut state, due);
         }
-        let Some(task) = state.workable().first().cloned() else { return (order, state) };
+        let Some(task) = state.workable().first().cloned() else {
+            return (order, state);
+        };
         let branch = state.run_id.task_branch(&task);
         let (id, base) = (task.clone(), state.base.clone());
         let (agent, model, spec) = (None, None, None);
-        tell(&mut state, Event::AgentSpawned { task: id, attempt: 1, agent, model, branch, base, spec, sends: None });
+        tell(
+            &mut state,
+            Event::AgentSpawned {
+                task: id,
+                attempt: 1,
+                agent,
+                model,
+                branch,
+                base,
+                spec,
+                sends: None,
+            },
+        );
         let id = task.clone();
         let end = if fates[order.len()] {
-            Event::TaskMerged { task: id, commit: None, target: None, summary: None }
+            Event::TaskMerged {
+                task: id,
+                commit: None,
+                target: None,
+                summary: None,
+            }
         } else {
-            Event::TaskFailed { task: id, cause: FailureCause::Check, message: String::new() }
+            Event::TaskFailed {
+                task: id,
+                cause: FailureCause::Check,
+                message: String::new(),
+            }
         };
         tell(&mut state, end);
         order.push(task);

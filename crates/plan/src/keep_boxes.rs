@@ -1,8 +1,10 @@
-//! Keeps the boxes of a plan as they were, in a text that somebody has edited: only landing changes them.
+//! Keeps the boxes of a plan as they were, in a text that somebody has edited: only landing changes
+//! them.
 //!
-//! What says whether a task is done is put back by the task's id, and a box of any other line (a part of a task) by the
-//! line's text. Should a task be done in the end that was not, because its line was written anew, or be missing, the
-//! whole edit is dropped: a plan that calls failed work done, or has lost it, would skip it for ever.
+//! What says whether a task is done is put back by the task's id, and a box of any other line (a
+//! part of a task) by the line's text. Should a task be done in the end that was not, because its
+//! line was written anew, or be missing, the whole edit is dropped: a plan that calls failed work
+//! done, or has lost it, would skip it for ever.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,7 +25,8 @@ pub struct KeptBoxes {
     pub changed: Vec<String>,
 }
 
-/// Returns an edited plan with the boxes that it had before the edit; `None` if the edit changes none.
+/// Returns an edited plan with the boxes that it had before the edit; `None` if the edit changes
+/// none.
 pub fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
     if before == edited {
         return None;
@@ -41,7 +44,10 @@ pub fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
     changed.extend(wrongly);
     let mut seen = BTreeSet::new();
     changed.retain(|what| seen.insert(what.clone()));
-    Some(KeptBoxes { text: before.to_owned(), changed })
+    Some(KeptBoxes {
+        text: before.to_owned(),
+        changed,
+    })
 }
 
 fn plan_of(text: &str) -> Plan {
@@ -50,10 +56,16 @@ fn plan_of(text: &str) -> Plan {
 
 /// Puts back what says whether a task is done, for each task that both texts have.
 fn with_marks((before, was): (&str, &Plan), (edited, now): (&str, &Plan)) -> (String, Vec<String>) {
-    let marks: BTreeMap<&TaskId, &Vec<Mark>> = was.marks.iter().map(|(id, marks)| (id, marks)).collect();
+    let marks: BTreeMap<&TaskId, &Vec<Mark>> =
+        was.marks.iter().map(|(id, marks)| (id, marks)).collect();
     let (mut replaced, mut changed) = (Vec::new(), Vec::new());
     for (id, of_task) in &now.marks {
-        let Some(earlier) = marks.get(id).filter(|earlier| earlier.len() == of_task.len()) else { continue };
+        let Some(earlier) = marks
+            .get(id)
+            .filter(|earlier| earlier.len() == of_task.len())
+        else {
+            continue;
+        };
         let differ = earlier.iter().zip(of_task).filter_map(|(old, new)| {
             let (old, range) = (before.get(old.range.clone())?, new.range.clone());
             (edited.get(range.clone())? != old).then(|| (range, old.to_owned()))
@@ -84,7 +96,9 @@ fn with_boxes_of_lines(before: &str, edited: &str) -> (String, Vec<String>) {
     let (mut text, mut changed) = (String::with_capacity(edited.len()), Vec::new());
     for whole in edited.split_inclusive('\n') {
         let line = BoxLine::of(whole);
-        let old = line.as_ref().and_then(|line| known.get_mut(&line.key())?.pop_front());
+        let old = line
+            .as_ref()
+            .and_then(|line| known.get_mut(&line.key())?.pop_front());
         match (line, old) {
             (Some(line), Some(old)) if old != line.mark => {
                 text.push_str(line.head);
@@ -117,7 +131,11 @@ impl<'l> BoxLine<'l> {
         let head = line.get(..=open)?;
         let mark = line.get(open + 1..)?.chars().next()?;
         let rest = line.get(open + 1 + mark.len_utf8()..)?;
-        (is_bullet(line.get(..open)?) && rest.starts_with(']')).then_some(BoxLine { head, mark, rest })
+        (is_bullet(line.get(..open)?) && rest.starts_with(']')).then_some(BoxLine {
+            head,
+            mark,
+            rest,
+        })
     }
 
     fn key(&self) -> String {
@@ -129,34 +147,46 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Returns the tasks that are done in the new text and were not before; a new one counts if one is missing that was
-/// open, since its line may have been written anew.
+/// Returns the tasks that are done in the new text and were not before; a new one counts if one is
+/// missing that was open, since its line may have been written anew.
 fn newly_done(was: &Plan, now: &Plan) -> Vec<String> {
     let status = |plan: &Plan| -> BTreeMap<TaskId, TaskStatus> {
-        plan.tasks.iter().map(|task| (task.id.clone(), task.status)).collect()
+        plan.tasks
+            .iter()
+            .map(|task| (task.id.clone(), task.status))
+            .collect()
     };
     let (was, now) = (status(was), status(now));
-    let is_lost = was.iter().any(|(id, status)| status.runs() && !now.contains_key(id));
+    let is_lost = was
+        .iter()
+        .any(|(id, status)| status.runs() && !now.contains_key(id));
     let is_wrong = |id: &TaskId| match was.get(id) {
         Some(before) => *before != TaskStatus::Done,
         None => is_lost,
     };
-    let done = now.iter().filter(|(_, status)| **status == TaskStatus::Done);
-    done.filter(|(id, _)| is_wrong(id)).map(|(id, _)| id.to_string()).collect()
+    let done = now
+        .iter()
+        .filter(|(_, status)| **status == TaskStatus::Done);
+    done.filter(|(id, _)| is_wrong(id))
+        .map(|(id, _)| id.to_string())
+        .collect()
 }
 
 /// Returns the tasks that were to be done and are no longer in the plan.
 fn lost(was: &Plan, now: &Plan) -> Vec<String> {
     let kept: BTreeSet<&TaskId> = now.tasks.iter().map(|task| &task.id).collect();
     let open = was.tasks.iter().filter(|task| task.status.runs());
-    open.filter(|task| !kept.contains(&task.id)).map(|task| task.id.to_string()).collect()
+    open.filter(|task| !kept.contains(&task.id))
+        .map(|task| task.id.to_string())
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PLAN: &str = "# Plan\n\n- [ ] T1 Add a\n  - [ ] write it\n- [ ] T2 Add b\n- [x] T0 Set up\n";
+    const PLAN: &str =
+        "# Plan\n\n- [ ] T1 Add a\n  - [ ] write it\n- [ ] T2 Add b\n- [x] T0 Set up\n";
 
     fn kept(before: &str, edited: &str) -> (String, Vec<String>) {
         let kept = keep_boxes(before, edited).unwrap();
@@ -165,11 +195,28 @@ mod tests {
 
     #[test]
     fn boxes_are_as_before_and_other_edits_stay() {
-        let ticked = PLAN.replace("[ ] T1", "[x] T1").replace("[ ] write", "[x] write");
-        assert_eq!(kept(PLAN, &ticked), (PLAN.to_owned(), vec!["T1".to_owned(), "write it".to_owned()]));
-        let edited = format!("{}\n## Notes\n\nUse tabs.\n", ticked.replace("Add b", "Add b, then c"));
+        let ticked = PLAN
+            .replace("[ ] T1", "[x] T1")
+            .replace("[ ] write", "[x] write");
+        assert_eq!(
+            kept(PLAN, &ticked),
+            (
+                PLAN.to_owned(),
+                vec!["T1".to_owned(), "write it".to_owned()]
+            )
+        );
+        let edited = format!(
+            "{}\n## Notes\n\nUse tabs.\n",
+            ticked.replace("Add b", "Add b, then c")
+        );
         let (text, changed) = kept(PLAN, &edited);
-        assert_eq!(text, format!("{}\n## Notes\n\nUse tabs.\n", PLAN.replace("Add b", "Add b, then c")));
+        assert_eq!(
+            text,
+            format!(
+                "{}\n## Notes\n\nUse tabs.\n",
+                PLAN.replace("Add b", "Add b, then c")
+            )
+        );
         assert_eq!(changed, ["T1", "write it"]);
         let unticked = PLAN.replace("[x] T0", "[ ] T0");
         assert_eq!(kept(PLAN, &unticked).0, PLAN);
@@ -178,9 +225,16 @@ mod tests {
     #[test]
     fn an_edit_without_boxes_is_none_of_ours() {
         assert_eq!(keep_boxes(PLAN, PLAN), None);
-        assert_eq!(keep_boxes(PLAN, &PLAN.replace("# Plan", "# The plan")), None);
+        assert_eq!(
+            keep_boxes(PLAN, &PLAN.replace("# Plan", "# The plan")),
+            None
+        );
         assert_eq!(keep_boxes(PLAN, &format!("{PLAN}- [ ] T3 Add c\n")), None);
-        assert_eq!(keep_boxes(PLAN, &format!("{PLAN}- [x] T3 Done on the way\n")), None, "a new task takes none away");
+        assert_eq!(
+            keep_boxes(PLAN, &format!("{PLAN}- [x] T3 Done on the way\n")),
+            None,
+            "a new task takes none away"
+        );
     }
 
     #[test]
@@ -189,7 +243,10 @@ mod tests {
         let anew = "- [x] Added the parser, finally\n- [ ] Add the printer\n";
         assert_eq!(kept(slugs, anew).0, slugs);
         let headings = "## Task 1: Add a\n\nDo it.\n\n## Task 2: Add b\n\nDo it.\n";
-        let status = headings.replace("## Task 1: Add a\n", "## Task 1: Add a\n\n**Status**: done\n");
+        let status = headings.replace(
+            "## Task 1: Add a\n",
+            "## Task 1: Add a\n\n**Status**: done\n",
+        );
         let found = keep_boxes(headings, &status).map(|kept| kept.text);
         assert_eq!(found.as_deref().unwrap_or(headings), headings);
     }
@@ -198,6 +255,9 @@ mod tests {
     fn marks_of_other_formats_are_kept_by_their_task() {
         let json = "{\"userStories\":[{\"id\":\"US-1\",\"title\":\"a\",\"passes\":false},{\"id\":\"US-2\",\"title\":\"b\",\"passes\":false}]}";
         let passed = json.replacen("false", "true", 1);
-        assert_eq!(kept(json, &passed), (json.to_owned(), vec!["US-1".to_owned()]));
+        assert_eq!(
+            kept(json, &passed),
+            (json.to_owned(), vec!["US-1".to_owned()])
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Leaves out what a plan marks as optional, if the settings say so, and says what a run leaves out besides.
+//! Leaves out what a plan marks as optional, if the settings say so, and says what a run leaves out
+//! besides.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,26 +13,37 @@ use orchestrate_core::task::{Task, TaskStatus};
 const SHOWN_LINES: usize = 5;
 
 impl Plan {
-    /// Returns the plan as a run with these settings carries it out: without its open optional tasks if they are left
-    /// out, apart from those that a required task depends on.
+    /// Returns the plan as a run with these settings carries it out: without its open optional
+    /// tasks if they are left out, apart from those that a required task depends on.
     #[must_use]
     pub fn within(mut self, settings: &RunSettings) -> Self {
         if settings.skip_optional {
             let needed = needed(&self.tasks);
-            for task in self.tasks.iter_mut().filter(|task| task.status.runs() && !needed.contains(&task.id)) {
+            for task in self
+                .tasks
+                .iter_mut()
+                .filter(|task| task.status.runs() && !needed.contains(&task.id))
+            {
                 task.status = TaskStatus::LeftOut;
             }
         }
         self
     }
 
-    /// Describes, in a few lines, what a reader of the plan may take for work but no run carries out.
+    /// Describes, in a few lines, what a reader of the plan may take for work but no run carries
+    /// out.
     pub fn not_run(&self) -> Vec<String> {
-        let seems_open = |kind: &SkippedKind| matches!(kind, SkippedKind::OddBox | SkippedKind::OpenStep);
-        let odd: Vec<&Skipped> = self.skipped.iter().filter(|skipped| seems_open(&skipped.kind)).collect();
+        let seems_open =
+            |kind: &SkippedKind| matches!(kind, SkippedKind::OddBox | SkippedKind::OpenStep);
+        let odd: Vec<&Skipped> = self
+            .skipped
+            .iter()
+            .filter(|skipped| seems_open(&skipped.kind))
+            .collect();
         let shown = odd.iter().take(SHOWN_LINES);
-        let mut said: Vec<String> =
-            shown.map(|skipped| format!("line {} is not run: {}", skipped.line, skipped.reason)).collect();
+        let mut said: Vec<String> = shown
+            .map(|skipped| format!("line {} is not run: {}", skipped.line, skipped.reason))
+            .collect();
         let more = odd.len().saturating_sub(SHOWN_LINES);
         said.extend((more > 0).then(|| format!("{more} more such lines are not run")));
         said.extend(self.sections_not_run());
@@ -48,20 +60,29 @@ impl Plan {
                 names.push(name);
             }
         }
-        let shown: Vec<String> = names.iter().take(SHOWN_LINES).map(|name| format!("\"{name}\"")).collect();
+        let shown: Vec<String> = names
+            .iter()
+            .take(SHOWN_LINES)
+            .map(|name| format!("\"{name}\""))
+            .collect();
         let more = match names.len().saturating_sub(SHOWN_LINES) {
             0 => String::new(),
             more => format!(" and {more} more headings"),
         };
         let shown = shown.join(", ");
-        (!names.is_empty()).then(|| format!("what stands below {shown}{more} is not run (a check lists the lines)"))
+        (!names.is_empty()).then(|| {
+            format!("what stands below {shown}{more} is not run (a check lists the lines)")
+        })
     }
 }
 
 /// Returns the open tasks that are required, with all that they depend on.
 fn needed(tasks: &[Task]) -> HashSet<TaskId> {
     let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
-    let mut open: Vec<&Task> = tasks.iter().filter(|task| task.status.runs() && !task.optional).collect();
+    let mut open: Vec<&Task> = tasks
+        .iter()
+        .filter(|task| task.status.runs() && !task.optional)
+        .collect();
     let mut needed = HashSet::new();
     while let Some(task) = open.pop() {
         if needed.insert(task.id.clone()) {
@@ -78,9 +99,17 @@ mod tests {
 
     /// Returns the ids of the tasks that are left out of a plan.
     fn left_out(text: &str, skip_optional: bool) -> Vec<String> {
-        let settings = RunSettings { skip_optional, ..RunSettings::default() };
-        let plan = Plan::parse(text, &KnownNames::default()).unwrap().within(&settings);
-        let left_out = plan.tasks.into_iter().filter(|task| task.status == TaskStatus::LeftOut);
+        let settings = RunSettings {
+            skip_optional,
+            ..RunSettings::default()
+        };
+        let plan = Plan::parse(text, &KnownNames::default())
+            .unwrap()
+            .within(&settings);
+        let left_out = plan
+            .tasks
+            .into_iter()
+            .filter(|task| task.status == TaskStatus::LeftOut);
         left_out.map(|task| task.id.to_string()).collect()
     }
 

@@ -1,9 +1,11 @@
-//! Parses plans: Markdown, as people already write it, and the JSON of other trackers, into ordered tasks.
+//! Parses plans: Markdown, as people already write it, and the JSON of other trackers, into ordered
+//! tasks.
 //!
-//! Parsing reports every error at once, each with its line, its column and a suggestion. Lines that look like tasks
-//! but are not are reported too ([`Skipped`]). The time is linear in the length of the text, for any input. The
-//! result depends only on the text and on the given roles and models ([`KnownNames`]); [`check`](fn@check) covers
-//! everything else outside the plan. The crate does no IO and starts nothing; [`write_boxes`] returns the new text.
+//! Parsing reports every error at once, each with its line, its column and a suggestion. Lines that
+//! look like tasks but are not are reported too ([`Skipped`]). The time is linear in the length of
+//! the text, for any input. The result depends only on the text and on the given roles and models
+//! ([`KnownNames`]); [`check`](fn@check) covers everything else outside the plan. The crate does no
+//! IO and starts nothing; [`write_boxes`] returns the new text.
 
 #[cfg(test)]
 mod attribute_tests;
@@ -42,7 +44,9 @@ mod write_back;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
 pub use check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, SkippedKind};
-pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check, check_goal, unfit};
+pub use check::report::{
+    CheckReport, CheckedTask, Estimate, Surroundings, check, check_goal, unfit,
+};
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};

@@ -1,5 +1,5 @@
-//! Tests of what could be misread gravely: work that is done or not wanted, but open in form; boxes that are no tasks;
-//! text that would reach no agent.
+//! Tests of what could be misread gravely: work that is done or not wanted, but open in form; boxes
+//! that are no tasks; text that would reach no agent.
 
 use crate::parse::read;
 use crate::{KnownNames, Plan};
@@ -12,69 +12,122 @@ fn plan(source: &str) -> Plan {
 
 /// Returns the id and the status of each task.
 fn statuses(source: &str) -> Vec<String> {
-    plan(source).tasks.iter().map(|task| format!("{} {:?}", task.id, task.status)).collect()
+    plan(source)
+        .tasks
+        .iter()
+        .map(|task| format!("{} {:?}", task.id, task.status))
+        .collect()
 }
 
 /// Returns the line and the message of each warning.
 fn warnings(source: &str) -> Vec<String> {
-    plan(source).warnings.iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+    plan(source)
+        .warnings
+        .iter()
+        .map(|warning| format!("{}: {}", warning.line, warning.message))
+        .collect()
 }
 
 #[test]
 fn an_open_box_whose_text_says_that_it_is_done_is_run_and_said() {
     let source = "- [ ] a (done)\n- [ ] b (in progress)\n- [ ] c ✅ (files: x)\n- [ ] d\n  - **Status**: complete\n\
                   - [x] e (done)\n- [ ] f - cancelled\n- [ ] g - what is done\n";
-    let open = ["a_done", "b_in_progress", "c", "d", "e_done", "f_cancelled", "g_what_is_done"];
-    assert_eq!(statuses(source), open.map(|id| format!("{id} {}", if id == "e_done" { "Done" } else { "Todo" })));
+    let open = [
+        "a_done",
+        "b_in_progress",
+        "c",
+        "d",
+        "e_done",
+        "f_cancelled",
+        "g_what_is_done",
+    ];
+    assert_eq!(
+        statuses(source),
+        open.map(|id| format!("{id} {}", if id == "e_done" { "Done" } else { "Todo" }))
+    );
     let said = |(line, words): (usize, &str)| {
         format!("{line}: the box is open, although `{words}` says otherwise, so the task is run")
     };
-    let expected = [(1, "done"), (2, "in progress"), (3, "✅"), (4, "complete"), (7, "cancelled")].map(said);
+    let expected = [
+        (1, "done"),
+        (2, "in progress"),
+        (3, "✅"),
+        (4, "complete"),
+        (7, "cancelled"),
+    ]
+    .map(said);
     assert_eq!(warnings(source), expected);
 }
 
 #[test]
 fn open_boxes_below_a_heading_that_says_done_are_run_and_said_once() {
     let source = "# P\n\n## Setup ✅ COMPLETE\n\n- [x] T1 a\n- [ ] T2 b\n- [ ] T3 c\n\n## Rest\n\n- [ ] T4 d\n";
-    assert_eq!(statuses(source), ["T1 Done", "T2 Todo", "T3 Todo", "T4 Todo"]);
-    let expected = ["3: boxes below this heading are open, although it says `done`, so they are run"];
+    assert_eq!(
+        statuses(source),
+        ["T1 Done", "T2 Todo", "T3 Todo", "T4 Todo"]
+    );
+    let expected =
+        ["3: boxes below this heading are open, although it says `done`, so they are run"];
     assert_eq!(warnings(source), expected);
 }
 
 #[test]
 fn a_drawn_box_without_a_bullet_is_said() {
     let source = "# P\n\n- [ ] a\n\nAlso:\n☐ b\n☑ c\n⬜ Not started\n";
-    let said: Vec<String> =
-        plan(source).skipped.iter().map(|skipped| format!("{}: {}", skipped.line, skipped.reason)).collect();
+    let said: Vec<String> = plan(source)
+        .skipped
+        .iter()
+        .map(|skipped| format!("{}: {}", skipped.line, skipped.reason))
+        .collect();
     assert_eq!(said, ["6: no bullet before the box: write `- [ ]`"]);
-    assert_eq!(plan(source).not_run(), ["line 6 is not run: no bullet before the box: write `- [ ]`"]);
+    assert_eq!(
+        plan(source).not_run(),
+        ["line 6 is not run: no bullet before the box: write `- [ ]`"]
+    );
 }
 
 /// Returns what the agent of the first task is told beside its title.
 fn details(source: &str) -> String {
-    plan(source).tasks.first().map(|task| task.details.join("\n")).unwrap_or_default()
+    plan(source)
+        .tasks
+        .first()
+        .map(|task| task.details.join("\n"))
+        .unwrap_or_default()
 }
 
 #[test]
 fn the_steps_of_a_task_keep_their_nesting() {
     let plan = "- [ ] T1 a\n  - [ ] one\n    that goes on\n    - [ ] deeper\n      1. deepest\n  1. [ ] two\n     - three\n\n     \
                 Text.\n";
-    let expected = "[ ] one\nthat goes on\n  - [ ] deeper\n    1. deepest\n[ ] two\n   - three\n\n   Text.";
+    let expected =
+        "[ ] one\nthat goes on\n  - [ ] deeper\n    1. deepest\n[ ] two\n   - three\n\n   Text.";
     assert_eq!(details(plan), expected);
     assert_eq!(details(&plan.replace('\n', "\r\n")), expected);
-    assert_eq!(details("- [ ] T1 a\n\t- [ ] one\n\t\t- [ ] deeper\n"), "[ ] one\n\t- [ ] deeper");
+    assert_eq!(
+        details("- [ ] T1 a\n\t- [ ] one\n\t\t- [ ] deeper\n"),
+        "[ ] one\n\t- [ ] deeper"
+    );
 }
 
 /// Returns the files, the dependencies and the details of the last task.
 fn last(source: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
     let task = plan(source).tasks.pop().unwrap();
-    (task.files, task.depends.iter().map(ToString::to_string).collect(), task.details)
+    (
+        task.files,
+        task.depends.iter().map(ToString::to_string).collect(),
+        task.details,
+    )
 }
 
 #[test]
 fn the_list_below_a_key_without_a_bullet_is_its_value() {
     let expected = |details: &[&str]| {
-        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let owned = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
         (owned(&["src/a.rs", "b.rs"]), owned(&["T1"]), owned(details))
     };
     for plan in [
@@ -87,17 +140,21 @@ fn the_list_below_a_key_without_a_bullet_is_its_value() {
         assert_eq!((found.0, found.1), (files, depends), "{plan}");
     }
     // The steps after the values are steps, and the words before the key a detail.
-    let plan =
-        "- [ ] T1 a\n- [ ] T2 b\n\n  depends: T1\n\n  Look at it.\n  Files:\n  - src/a.rs\n  - b.rs\n  - [ ] step\n";
+    let plan = "- [ ] T1 a\n- [ ] T2 b\n\n  depends: T1\n\n  Look at it.\n  Files:\n  - src/a.rs\n  - b.rs\n  - [ ] step\n";
     assert_eq!(last(plan), expected(&["Look at it.", "[ ] step"]));
     assert_eq!(warnings(plan), [""; 0]);
 }
 
 #[test]
 fn a_list_of_paths_swallows_no_other_field() {
-    for task in ["- [ ] T1 a\n\n  Files:\n  ", "- [ ] T1 a\n  - Files:\n    ", "### T1 a\n\nFiles:\n"] {
+    for task in [
+        "- [ ] T1 a\n\n  Files:\n  ",
+        "- [ ] T1 a\n  - Files:\n    ",
+        "### T1 a\n\nFiles:\n",
+    ] {
         let blanks = task.rsplit('\n').next().unwrap();
-        let source = format!("{task}- Model: `src/model.rs`\n{blanks}- b.rs\n{blanks}- verify: `make`\n");
+        let source =
+            format!("{task}- Model: `src/model.rs`\n{blanks}- b.rs\n{blanks}- verify: `make`\n");
         let task = plan(&source).tasks.pop().unwrap();
         assert_eq!(
             (task.files.join(" "), task.verify.as_deref()),
@@ -111,23 +168,53 @@ fn a_list_of_paths_swallows_no_other_field() {
 fn what_stands_below_an_attribute_reaches_the_agent() {
     let plan = "- [ ] T1 a\n  - verify: `make`\n    - three tests pass\n  - Files:\n    - `src/a.rs` - add the loop\n    \
                 - b.rs\n      - keep its order\n";
-    let details = ["- three tests pass", "`src/a.rs` - add the loop", "b.rs\n  - keep its order"].map(str::to_owned);
-    assert_eq!(last(plan), (vec!["src/a.rs".to_owned(), "b.rs".to_owned()], vec![], details.to_vec()));
+    let details = [
+        "- three tests pass",
+        "`src/a.rs` - add the loop",
+        "b.rs\n  - keep its order",
+    ]
+    .map(str::to_owned);
+    assert_eq!(
+        last(plan),
+        (
+            vec!["src/a.rs".to_owned(), "b.rs".to_owned()],
+            vec![],
+            details.to_vec()
+        )
+    );
 }
 
 #[test]
 fn what_is_said_to_be_done_is_not_run_again() {
     let table = [
-        ("### Task 1: a (completed 2025-01-31)\n\nText.\n\n### Task 2: b\n\nText.\n", ["T1 Done", "T2 Todo"]),
+        (
+            "### Task 1: a (completed 2025-01-31)\n\nText.\n\n### Task 2: b\n\nText.\n",
+            ["T1 Done", "T2 Todo"],
+        ),
         (
             "### Task 1: a\n\n**Status:** Done - merged in #12\n\n### Task 2: b\n\n**Status:** Open\n",
             ["T1 Done", "T2 Todo"],
         ),
-        ("## Steps\n\n1. a\n   - **Status**: Done\n2. b\n", ["a Done", "b Todo"]),
-        ("## Steps\n\n1. a\n   - Status: `done`, `open`\n2. b\n   - Status: open, done\n", ["a Todo", "b Todo"]),
-        ("## Completed steps\n\n1. a\n\n## Remaining steps\n\n1. b\n", ["a Done", "b Todo"]),
-        ("## Phase 1: x\n\n### Done\n\n- a\n\n### Left\n\n- b\n", ["a Done", "b Todo"]),
-        ("## [x] Phase 1: x\n\n- a\n\n## [ ] Phase 2: y\n\n- b\n", ["a Done", "b Todo"]),
+        (
+            "## Steps\n\n1. a\n   - **Status**: Done\n2. b\n",
+            ["a Done", "b Todo"],
+        ),
+        (
+            "## Steps\n\n1. a\n   - Status: `done`, `open`\n2. b\n   - Status: open, done\n",
+            ["a Todo", "b Todo"],
+        ),
+        (
+            "## Completed steps\n\n1. a\n\n## Remaining steps\n\n1. b\n",
+            ["a Done", "b Todo"],
+        ),
+        (
+            "## Phase 1: x\n\n### Done\n\n- a\n\n### Left\n\n- b\n",
+            ["a Done", "b Todo"],
+        ),
+        (
+            "## [x] Phase 1: x\n\n- a\n\n## [ ] Phase 2: y\n\n- b\n",
+            ["a Done", "b Todo"],
+        ),
         (
             "## Done\n\n### Task 1: a\n\n**Files:** a\n\n## To do\n\n### Task 2: b\n\n**Files:** b\n",
             ["T1 Done", "T2 Todo"],
@@ -143,32 +230,48 @@ fn what_is_said_to_be_done_is_not_run_again() {
     // Open steps below it, and a mark that is an ornament, do not make a task done.
     let source = "## Phase 1 ✅\n\n### Task 1: a\n\n- [ ] x\n";
     assert_eq!(statuses(source), ["T1 Todo"]);
-    let expected = ["1: boxes below this heading are open, although it says `done`, so they are run"];
+    let expected =
+        ["1: boxes below this heading are open, although it says `done`, so they are run"];
     assert_eq!(warnings(source), expected);
     assert_eq!(statuses("## ✅ Tasks\n\n- a\n"), ["a Todo"]);
 }
 
 /// Returns the line and the reason of each line that is no task.
 fn skipped(source: &str) -> Vec<String> {
-    plan(source).skipped.iter().map(|skipped| format!("{}: {}", skipped.line, skipped.reason)).collect()
+    plan(source)
+        .skipped
+        .iter()
+        .map(|skipped| format!("{}: {}", skipped.line, skipped.reason))
+        .collect()
 }
 
 #[test]
 fn boxes_below_a_label_of_what_is_not_to_be_done_are_not_run() {
     let source = "# P\n\n**Tasks:**\n- [ ] T1 a\n\n**Acceptance criteria:**\n\n- [ ] it works\n\nOut of scope:\n- [ ] T2 b\n\n\
                   **Optional**\n- [ ] T3 c\n\nMore:\n- [ ] T4 d\n\n**Deferred**\n- [ ] T5 e\n\n## Rest\n\n- [ ] T6 f\n";
-    assert_eq!(statuses(source), ["T1 Todo", "T3 Todo", "T4 Todo", "T6 Todo"]);
+    assert_eq!(
+        statuses(source),
+        ["T1 Todo", "T3 Todo", "T4 Todo", "T6 Todo"]
+    );
     assert_eq!(
         skipped(source),
-        ["8: under \"Acceptance criteria\"", "11: under \"Out of scope\"", "20: under \"Deferred\""]
+        [
+            "8: under \"Acceptance criteria\"",
+            "11: under \"Out of scope\"",
+            "20: under \"Deferred\""
+        ]
     );
-    assert!(plan(source).tasks.iter().all(|task| task.optional == (task.id.as_str() == "T3")));
+    assert!(
+        plan(source)
+            .tasks
+            .iter()
+            .all(|task| task.optional == (task.id.as_str() == "T3"))
+    );
     let said = "what stands below \"Acceptance criteria\", \"Out of scope\", \"Deferred\" is not run (a check lists the lines)";
     assert_eq!(plan(source).not_run(), [said]);
     let source = "- [ ] T1 a\n\n**Out of scope:**\n- [ ] T2 b\n\n---\n\n- [ ] T3 c\n";
     assert_eq!(statuses(source), ["T1 Todo", "T3 Todo"]);
-    let source =
-        "- Backend\n  - [ ] T1 a\n- **Deferred**\n  - [ ] T2 b\n- Manual steps:\n  - [ ] T3 c\n- Rest\n  - [ ] T4 d\n";
+    let source = "- Backend\n  - [ ] T1 a\n- **Deferred**\n  - [ ] T2 b\n- Manual steps:\n  - [ ] T3 c\n- Rest\n  - [ ] T4 d\n";
     assert_eq!(statuses(source), ["T1 Todo", "T4 Todo"]);
     let person = "6: under \"Manual steps\", which waits for a person";
     assert_eq!(skipped(source), ["4: under \"Deferred\"", person]);
@@ -178,9 +281,19 @@ fn boxes_below_a_label_of_what_is_not_to_be_done_are_not_run() {
 fn the_star_of_an_optional_box_may_be_escaped() {
     let source = "- [ ] 1. a\n  - [ ] 1.1 b\n  - [ ]\\* 1.2 c\n- [x]\\* 2. d\n";
     assert_eq!(statuses(source), ["1.1 Todo", "1.2 Todo", "2 Done"]);
-    assert_eq!(plan(source).tasks.iter().map(|task| task.optional).collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(
+        plan(source)
+            .tasks
+            .iter()
+            .map(|task| task.optional)
+            .collect::<Vec<_>>(),
+        [false, true, true]
+    );
     let landed = [orchestrate_core::TaskId::from("1.2")];
-    assert_eq!(crate::write_boxes(source, &landed), source.replace("[ ]\\*", "[x]\\*"));
+    assert_eq!(
+        crate::write_boxes(source, &landed),
+        source.replace("[ ]\\*", "[x]\\*")
+    );
 }
 
 #[test]
@@ -188,7 +301,10 @@ fn approvals_may_be_a_feature() {
     let source = "## 1. Orders\n- [ ] 1.1 a\n\n## 2. Approvals\n- [ ] 2.1 b\n\n## 3. Manual testing\n- [ ] 3.1 c\n\n\
                   ## Approvals\n- [ ] The owner agrees\n";
     assert_eq!(statuses(source), ["1.1 Todo", "2.1 Todo"]);
-    assert_eq!(statuses("# P\n\n## 1.1 Approvals\n\n**Files:** a\n\nText.\n"), ["1.1 Todo"]);
+    assert_eq!(
+        statuses("# P\n\n## 1.1 Approvals\n\n**Files:** a\n\nText.\n"),
+        ["1.1 Todo"]
+    );
 }
 
 #[test]
@@ -200,8 +316,7 @@ fn boxes_below_a_label_are_work_where_nothing_else_is() {
 
 #[test]
 fn a_label_above_bullets_refuses_no_goal() {
-    let source =
-        "# P\n\n**Prerequisites:**\n- Node\n\nWrite the parser of the language.\n\n**Open questions:**\n- Why?\n";
+    let source = "# P\n\n**Prerequisites:**\n- Node\n\nWrite the parser of the language.\n\n**Open questions:**\n- Why?\n";
     assert!(plan(source).is_goal());
     let phases = "## Phase 1\n\n- a\n\n**Acceptance criteria:**\n- it works\n\n## Phase 2\n\n- b\n";
     assert_eq!(statuses(phases), ["a Todo", "b Todo"]);
@@ -210,24 +325,40 @@ fn a_label_above_bullets_refuses_no_goal() {
 #[test]
 fn parts_below_labels_go_in_their_order() {
     let waits = |source: &str| -> Vec<String> {
-        let ids = |ids: &[orchestrate_core::TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let ids = |ids: &[orchestrate_core::TaskId]| {
+            ids.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         plan(source)
             .tasks
             .iter()
             .map(|task| format!("{}: {}, {}", task.id, ids(&task.depends), ids(&task.after)))
             .collect()
     };
-    let phases =
-        "**Phase 1: Set up**\n- [ ] T1 a\n\n**Phase 2: Build**\n\n- [ ] T2 b\n- [ ] T3 c\n\n## Rest\n\n- [ ] T4 d\n";
-    assert_eq!(waits(phases), ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]);
-    assert_eq!(waits(&phases.replace("## Rest", "Phase 3:")), ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]);
-    assert_eq!(waits("**Backend**\n- [ ] T1 a\n\n**Frontend**\n- [ ] T2 b\n"), ["T1: , ", "T2: , T1"]);
+    let phases = "**Phase 1: Set up**\n- [ ] T1 a\n\n**Phase 2: Build**\n\n- [ ] T2 b\n- [ ] T3 c\n\n## Rest\n\n- [ ] T4 d\n";
+    assert_eq!(
+        waits(phases),
+        ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]
+    );
+    assert_eq!(
+        waits(&phases.replace("## Rest", "Phase 3:")),
+        ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]
+    );
+    assert_eq!(
+        waits("**Backend**\n- [ ] T1 a\n\n**Frontend**\n- [ ] T2 b\n"),
+        ["T1: , ", "T2: , T1"]
+    );
 }
 
 #[test]
 fn what_is_struck_out_is_not_run() {
     let table = [
-        ("- [ ] T1 ~~a~~\n- [ ] ~~T2 b~~ (moved to v2)\n- [ ] T3 c\n", ["T1 Cancelled", "T2 Cancelled", "T3 Todo"]),
+        (
+            "- [ ] T1 ~~a~~\n- [ ] ~~T2 b~~ (moved to v2)\n- [ ] T3 c\n",
+            ["T1 Cancelled", "T2 Cancelled", "T3 Todo"],
+        ),
         (
             "- [ ] ~~T1 a~~\n  files: a\n- [ ] ~~T2 b~~ (done)\n- [ ] ~~T3 old~~ new\n",
             ["T1 Cancelled", "T2 Done", "T3 Todo"],
@@ -236,7 +367,10 @@ fn what_is_struck_out_is_not_run() {
             "- [ ] T1 ~~a~~ — ersetzt durch T3\n- [ ] ~~T2 b~~: trop lent\n- [ ] ~~T3~~: c\n",
             ["T1 Cancelled", "T2 Cancelled", "T3 Todo"],
         ),
-        ("## Steps\n\n1. ~~a~~ (too slow)\n2. ~~b~~ c\n3. d\n", ["a_too_slow Cancelled", "b_c Todo", "d Todo"]),
+        (
+            "## Steps\n\n1. ~~a~~ (too slow)\n2. ~~b~~ c\n3. d\n",
+            ["a_too_slow Cancelled", "b_c Todo", "d Todo"],
+        ),
         (
             "### Task 1: ~~a~~\n\n- [ ] x\n\n### Task 2: b\n\n- [ ] y\n\n### [ ] Task 3: ~~c~~ (dropped)\n",
             ["T1 Cancelled", "T2 Todo", "T3 Cancelled"],
@@ -254,33 +388,57 @@ fn what_is_struck_out_is_not_run() {
 #[test]
 fn boxes_that_a_slip_hides_are_said_by_a_run() {
     let closed = "- [ ] T1 a\n\n```md\n- [ ] b\n```\n\n~~~~\n```\n- [ ] c\n~~~~\n\n<!--\n- [ ] d\n-->\n\n> - [ ] e\n";
-    assert_eq!((skipped(closed).len(), plan(closed).not_run().len()), (4, 0), "{:?}", skipped(closed));
+    assert_eq!(
+        (skipped(closed).len(), plan(closed).not_run().len()),
+        (4, 0),
+        "{:?}",
+        skipped(closed)
+    );
     for (hides, reason) in [
         ("```sh\nmake\n", "in a code block that is not closed"),
         ("~~~~\nmake\n~~~\n", "in a code block that is not closed"),
         ("<!-- later\n", "in a comment that is not closed"),
-        ("<details>\n", "in an HTML block: write an empty line above the list"),
-        ("## More\n\n    ", "its indentation makes it code: write `- [ ]` with less of it"),
+        (
+            "<details>\n",
+            "in an HTML block: write an empty line above the list",
+        ),
+        (
+            "## More\n\n    ",
+            "its indentation makes it code: write `- [ ]` with less of it",
+        ),
     ] {
         let source = format!("- [ ] T1 a\n\n{hides}- [ ] T2 b\n");
         let line = source.lines().count();
         for source in [source.clone(), source.replace('\n', "\r\n")] {
             assert_eq!(statuses(&source), ["T1 Todo"], "{source}");
-            assert_eq!(plan(&source).not_run(), [format!("line {line} is not run: {reason}")], "{source}");
+            assert_eq!(
+                plan(&source).not_run(),
+                [format!("line {line} is not run: {reason}")],
+                "{source}"
+            );
         }
     }
 }
 
 #[test]
 fn a_table_may_answer_whether_its_tasks_are_done() {
-    let source = "| Task | Done? |\n|---|---|\n| a | x |\n| b | |\n| c | No |\n| d | yes |\n| e | ✅ |\n";
-    assert_eq!(statuses(source), ["a Done", "b Todo", "c Todo", "d Done", "e Done"]);
+    let source =
+        "| Task | Done? |\n|---|---|\n| a | x |\n| b | |\n| c | No |\n| d | yes |\n| e | ✅ |\n";
+    assert_eq!(
+        statuses(source),
+        ["a Done", "b Todo", "c Todo", "d Done", "e Done"]
+    );
     let landed = ["b", "c"].map(orchestrate_core::TaskId::from);
-    let expected = source.replace("| b | |", "| b | Done |").replace("No", "Yes");
+    let expected = source
+        .replace("| b | |", "| b | Done |")
+        .replace("No", "Yes");
     assert_eq!(crate::write_boxes(source, &landed), expected);
     let code = "| Task | Done |\n|---|---|\n| a | `[x]` |\n| b | `[ ]` |\n";
     assert_eq!(statuses(code), ["a Done", "b Todo"]);
-    assert_eq!(crate::write_boxes(code, &[orchestrate_core::TaskId::from("b")]), code.replace("[ ]", "[x]"));
+    assert_eq!(
+        crate::write_boxes(code, &[orchestrate_core::TaskId::from("b")]),
+        code.replace("[ ]", "[x]")
+    );
     let dashes = "| Task | Status |\n|---|---|\n| a | - |\n| b | – |\n";
     assert_eq!(statuses(dashes), ["a Todo", "b Todo"]);
     assert_eq!(
@@ -292,7 +450,10 @@ fn a_table_may_answer_whether_its_tasks_are_done() {
     let boxes = "| Task | Status |\n|---|---|\n| [x] a | |\n| [ ] b | |\n| [ ] c | done |\n";
     assert_eq!(statuses(boxes), ["a Done", "b Todo", "c Done"]);
     let landed = [orchestrate_core::TaskId::from("b")];
-    assert_eq!(crate::write_boxes(boxes, &landed), boxes.replace("[ ] b", "[x] b"));
+    assert_eq!(
+        crate::write_boxes(boxes, &landed),
+        boxes.replace("[ ] b", "[x] b")
+    );
 }
 
 #[test]
@@ -300,10 +461,26 @@ fn a_remark_at_the_end_of_a_heading_puts_its_section_off_or_makes_it_optional() 
     let source = "## Phase 1\n- [ ] T1 a\n\n## Phase 2 (on hold)\n- [ ] T2 b\n\n## Phase 3 (optional)\n- [ ] T3 c\n\n\
                   ## Phase 4 (future)\n- [ ] T4 d\n";
     assert_eq!(statuses(source), ["T1 Todo", "T3 Todo"]);
-    assert_eq!(plan(source).tasks.iter().filter(|task| task.optional).count(), 1);
-    assert_eq!(skipped(source), ["5: under \"Phase 2 (on hold)\"", "11: under \"Phase 4 (future)\""]);
+    assert_eq!(
+        plan(source)
+            .tasks
+            .iter()
+            .filter(|task| task.optional)
+            .count(),
+        1
+    );
+    assert_eq!(
+        skipped(source),
+        [
+            "5: under \"Phase 2 (on hold)\"",
+            "11: under \"Phase 4 (future)\""
+        ]
+    );
     // A numbered heading with fields is a task all the same.
-    assert_eq!(statuses("# P\n\n### 2.1 API (optional)\n\n**Files:** a\n"), ["2.1 Todo"]);
+    assert_eq!(
+        statuses("# P\n\n### 2.1 API (optional)\n\n**Files:** a\n"),
+        ["2.1 Todo"]
+    );
 }
 
 #[test]
@@ -313,24 +490,32 @@ fn the_to_dos_of_a_front_matter_are_tasks_where_nothing_else_is() {
                  - form\n  - id: old\n    content: Drop it\n    status: cancelled\n    dependencies: [\"form\", check]\n\
                  isProject: false\n---\n";
     let source = &format!("{front}\n# Login\n\nA form that asks for the password.\n");
-    assert_eq!(statuses(source), ["form Done", "check Todo", "old Cancelled"]);
+    assert_eq!(
+        statuses(source),
+        ["form Done", "check Todo", "old Cancelled"]
+    );
     let found = plan(source).tasks;
     let titles: Vec<&str> = found.iter().map(|task| task.title.as_str()).collect();
-    assert_eq!(titles, ["Draw the form: plain", "Check the password", "Drop it"]);
+    assert_eq!(
+        titles,
+        ["Draw the form: plain", "Check the password", "Drop it"]
+    );
     let depends: Vec<usize> = found.iter().map(|task| task.depends.len()).collect();
     assert_eq!(depends, [0, 1, 2]);
     let landed = [orchestrate_core::TaskId::from("check")];
-    assert_eq!(crate::write_boxes(source, &landed), source.replace("pending", "completed"));
+    assert_eq!(
+        crate::write_boxes(source, &landed),
+        source.replace("pending", "completed")
+    );
     assert_eq!(
         crate::write_boxes(&source.replace('\n', "\r\n"), &landed),
         source.replace("pending", "completed").replace('\n', "\r\n")
     );
     let with_boxes = format!("{front}\n- [ ] T1 a\n");
     assert_eq!(statuses(&with_boxes), ["T1 Todo"]);
-    assert!(
-        warnings(&with_boxes)
-            .contains(&"4: the plan has other tasks, so the to-dos of its front matter are not read".to_owned())
-    );
+    assert!(warnings(&with_boxes).contains(
+        &"4: the plan has other tasks, so the to-dos of its front matter are not read".to_owned()
+    ));
 }
 
 #[test]
@@ -340,7 +525,10 @@ fn what_retells_the_to_dos_of_a_front_matter_is_no_task() {
     let table: [(&str, &[&str]); 3] = [
         ("## Steps\n\n1. Draw the form\n", &[numbered]),
         ("## Phase 1\n\n- Draw the form\n", &[]),
-        ("## Acceptance criteria\n\n- [ ] It asks for the password\n", &["12: under \"Acceptance criteria\""]),
+        (
+            "## Acceptance criteria\n\n- [ ] It asks for the password\n",
+            &["12: under \"Acceptance criteria\""],
+        ),
     ];
     for (body, said) in table {
         let source = format!("{front}{body}");
@@ -350,11 +538,15 @@ fn what_retells_the_to_dos_of_a_front_matter_is_no_task() {
     }
     let source = format!("{front}### Task 1: Draw the form\n\nText.\n");
     assert_eq!(statuses(&source), ["form Done"]);
-    let said =
-        "line 10 is not run: it has neither a box nor fields; the plan's tasks are the to-dos of its front matter";
+    let said = "line 10 is not run: it has neither a box nor fields; the plan's tasks are the to-dos of its front matter";
     assert_eq!(plan(&source).not_run(), [said]);
     // Fields say more than a to-do does.
-    assert_eq!(statuses(&format!("{front}### Task 1: Draw the form\n\n**Files:** a\n")), ["T1 Todo"]);
+    assert_eq!(
+        statuses(&format!(
+            "{front}### Task 1: Draw the form\n\n**Files:** a\n"
+        )),
+        ["T1 Todo"]
+    );
 }
 
 #[test]
@@ -363,27 +555,51 @@ fn other_fields_of_a_to_do_change_neither_its_status_nor_its_text() {
                   - status: pending\n- status: \"pending\"\n  content: |\n    Say \"status: done\"\n    status: done\n  \
                   priority: high\n---\n\nText.\n";
     let found = plan(source).tasks;
-    let read: Vec<String> = found.iter().map(|task| format!("{} {:?}", task.title, task.status)).collect();
-    assert_eq!(read, ["Don't stop Done", "Say \"status: done\" status: done Todo"]);
+    let read: Vec<String> = found
+        .iter()
+        .map(|task| format!("{} {:?}", task.title, task.status))
+        .collect();
+    assert_eq!(
+        read,
+        ["Don't stop Done", "Say \"status: done\" status: done Todo"]
+    );
     let landed = [found[1].id.clone()];
-    assert_eq!(crate::write_boxes(source, &landed), source.replace("\"pending\"", "\"completed\""));
+    assert_eq!(
+        crate::write_boxes(source, &landed),
+        source.replace("\"pending\"", "\"completed\"")
+    );
 }
 
 #[test]
 fn to_dos_in_another_form_are_said_to_have_no_effect() {
-    for todos in ["todos: 3", "todos: [a, b]", "todos:\n  - a", "todos:\n  - { content: a, status: pending }"] {
+    for todos in [
+        "todos: 3",
+        "todos: [a, b]",
+        "todos:\n  - a",
+        "todos:\n  - { content: a, status: pending }",
+    ] {
         let source = format!("---\n{todos}\n---\n\nWrite the parser of the language.\n");
         assert!(plan(&source).is_goal(), "{source}");
-        assert_eq!(warnings(&source)[0], "2: unknown key `todos` in the front matter", "{source}");
+        assert_eq!(
+            warnings(&source)[0],
+            "2: unknown key `todos` in the front matter",
+            "{source}"
+        );
     }
 }
 
 #[test]
 fn phases_that_are_bullets_go_in_their_order() {
     let source = "- **Phase 1: Set up**\n  - [ ] T1 a\n- **Phase 2: Build**\n  - [ ] T2 b\n- Docs\n  - [ ] T3 c\n";
-    let depends: Vec<Vec<String>> =
-        plan(source).tasks.iter().map(|task| task.depends.iter().map(ToString::to_string).collect()).collect();
-    assert_eq!(depends, [vec![], vec!["T1".to_owned()], vec!["T2".to_owned()]]);
+    let depends: Vec<Vec<String>> = plan(source)
+        .tasks
+        .iter()
+        .map(|task| task.depends.iter().map(ToString::to_string).collect())
+        .collect();
+    assert_eq!(
+        depends,
+        [vec![], vec!["T1".to_owned()], vec!["T2".to_owned()]]
+    );
 }
 
 #[test]
@@ -399,6 +615,12 @@ fn headings_of_tasks_beside_a_box_are_said_by_a_run() {
 fn headings_of_tasks_may_have_a_hyphen() {
     let source = "# P\n\n### TASK-001: a\n- **Status**: Done\n- **Priority**: High\n\n### TASK-002: b\n- **Status**: TODO\n\n\
                   ### TASK-003: c\n\nText.\n";
-    assert_eq!(statuses(source), ["TASK-001 Done", "TASK-002 Todo", "TASK-003 Todo"]);
-    assert_eq!(plan(source).tasks[2].after, [orchestrate_core::TaskId::from("TASK-002")]);
+    assert_eq!(
+        statuses(source),
+        ["TASK-001 Done", "TASK-002 Todo", "TASK-003 Todo"]
+    );
+    assert_eq!(
+        plan(source).tasks[2].after,
+        [orchestrate_core::TaskId::from("TASK-002")]
+    );
 }

@@ -1,4 +1,5 @@
-//! Tests of the order of tasks: barriers, marks, the front matter's choice, common paths and optional tasks.
+//! Tests of the order of tasks: barriers, marks, the front matter's choice, common paths and
+//! optional tasks.
 
 use crate::tests::{fails, reads, warns};
 
@@ -67,7 +68,11 @@ fn writers_of_the_same_path_take_turns() {
 fn who_writes_after_tasks_that_run_together_waits_for_all_of_them() {
     reads(
         "---\nparallel: eager\n---\n## A\n- [ ] T1 [P] a (files: a)\n\n## B\n- [ ] T2 [P] b (files: a)\n- [ ] T3 c (files: a)\n",
-        &["T1: a | files a | parallel yes", "T2: b | files a | parallel yes", "T3: c | after T1 T2 | files a"],
+        &[
+            "T1: a | files a | parallel yes",
+            "T2: b | files a | parallel yes",
+            "T3: c | after T1 T2 | files a",
+        ],
     );
 }
 
@@ -86,16 +91,29 @@ fn optional_tasks_come_last_but_for_what_closes_the_plan() {
     // What a required task depends on is required.
     reads(
         "- [ ]* T1 a\n- [ ] T2 b (depends: T1)\n- [ ]* T3 c\n",
-        &["T1: a | optional yes", "T2: b | depends T1", "T3: c | after T2 | optional yes"],
+        &[
+            "T1: a | optional yes",
+            "T2: b | depends T1",
+            "T3: c | after T2 | optional yes",
+        ],
     );
-    reads("- [ ]* T1 a\n- [ ]* T2 b\n", &["T1: a | optional yes", "T2: b | optional yes"]);
-    reads("---\nparallel: sequential\n---\n- [ ]* a\n- [ ] b\n", &["a: a | after b | optional yes", "b: b"]);
+    reads(
+        "- [ ]* T1 a\n- [ ]* T2 b\n",
+        &["T1: a | optional yes", "T2: b | optional yes"],
+    );
+    reads(
+        "---\nparallel: sequential\n---\n- [ ]* a\n- [ ] b\n",
+        &["a: a | after b | optional yes", "b: b"],
+    );
 }
 
 #[test]
 fn a_number_that_may_be_a_place_or_an_id_is_said() {
     let plan = "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n";
-    reads(plan, &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T3"]);
+    reads(
+        plan,
+        &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T3"],
+    );
     warns(plan, &["3:26 look_alike 1 → write the whole id"]);
     let plan = "1. [ ] [2] a\n2. [ ] [1] b\n3. [ ] [3] c (depends: 1)\n";
     reads(plan, &["2: a", "1: b | after 2", "3: c | depends 1"]);

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::alike;
 use crate::check::finding;
-use crate::check::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
+use crate::check::finding::{
+    Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped,
+};
 use crate::check::unread;
 use crate::fields::assign;
 use crate::fields::attributes::Located;
@@ -53,12 +55,12 @@ pub struct Plan {
     pub front_matter: FrontMatter,
     /// All tasks in the order of the document, including done ones.
     pub tasks: Vec<Task>,
-    /// Why a task waits for the ones in its `after`, and for those behind a barrier; a task that waits only for what
-    /// it names has no entry. In the order of the tasks.
+    /// Why a task waits for the ones in its `after`, and for those behind a barrier; a task that
+    /// waits only for what it names has no entry. In the order of the tasks.
     #[serde(default)]
     pub reasons: Vec<(TaskId, Reason)>,
-    /// What is written when a task is done; a heading without a box, of its own or below it, has no entry. In the order
-    /// of the tasks.
+    /// What is written when a task is done; a heading without a box, of its own or below it, has no
+    /// entry. In the order of the tasks.
     pub marks: Vec<(TaskId, Vec<Mark>)>,
     /// The boxes of groups.
     #[serde(default)]
@@ -79,7 +81,11 @@ impl Plan {
     /// Every error of the plan at once, in the order of the text.
     pub fn parse(source: &str, known: &KnownNames) -> Result<Self, Vec<PlanError>> {
         let (plan, errors) = read(source, known);
-        if errors.is_empty() { Ok(plan) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(plan)
+        } else {
+            Err(errors)
+        }
     }
 }
 
@@ -94,7 +100,8 @@ pub fn notes(text: &str) -> Vec<Note> {
 /// The plan's headings, if it has no such section.
 pub fn section<'t>(text: &'t str, heading: &str) -> Result<&'t str, Vec<String>> {
     let notes = notes(text);
-    note::section(text, &notes, heading).ok_or_else(|| notes.into_iter().filter_map(|note| note.heading).collect())
+    note::section(text, &notes, heading)
+        .ok_or_else(|| notes.into_iter().filter_map(|note| note.heading).collect())
 }
 
 /// Parses a plan as far as possible, and returns its errors with it.
@@ -110,24 +117,53 @@ pub(crate) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
     warnings.extend(never_started(&plan.tasks));
     warnings.sort_by_key(|warning| (warning.line, warning.column));
     let skipped = finding::place_skipped(findings.skipped, &source);
-    (Plan { warnings, skipped, ..plan }, errors)
+    (
+        Plan {
+            warnings,
+            skipped,
+            ..plan
+        },
+        errors,
+    )
 }
 
 /// Rejects text that cannot be a plan: empty, binary or too large.
 fn require_text(text: &str) -> Result<(), Finding> {
     let refuse = |code, message: String, suggestion: &str| {
         let suggestion = Some(suggestion.to_owned());
-        Err(Finding { line: 0, column: 0, code, message, text: String::new(), suggestion })
+        Err(Finding {
+            line: 0,
+            column: 0,
+            code,
+            message,
+            text: String::new(),
+            suggestion,
+        })
     };
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return refuse(FindingCode::EmptyPlan, "the plan is empty".to_owned(), "write a list of `- [ ] task` lines");
+        return refuse(
+            FindingCode::EmptyPlan,
+            "the plan is empty".to_owned(),
+            "write a list of `- [ ] task` lines",
+        );
     }
     if text.contains('\0') {
-        return refuse(FindingCode::BinaryPlan, "the plan is not text".to_owned(), "name a Markdown file");
+        return refuse(
+            FindingCode::BinaryPlan,
+            "the plan is not text".to_owned(),
+            "name a Markdown file",
+        );
     }
     if text.len() > MAX_PLAN_BYTES {
-        let message = format!("the plan has {} bytes, at most {MAX_PLAN_BYTES} are allowed", text.len());
-        return refuse(FindingCode::PlanTooLarge, message, "split it into several plans");
+        let message = format!(
+            "the plan has {} bytes, at most {MAX_PLAN_BYTES} are allowed",
+            text.len()
+        );
+        return refuse(
+            FindingCode::PlanTooLarge,
+            message,
+            "split it into several plans",
+        );
     }
     Ok(())
 }
@@ -139,15 +175,39 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         front_matter = front_matter::read(source, range, known, findings);
         body = after;
     } else if let Some(at) = front_matter::unclosed(source) {
-        let found = Pending::new(at, FindingCode::FrontMatter, "", "the front matter is not closed");
+        let found = Pending::new(
+            at,
+            FindingCode::FrontMatter,
+            "",
+            "the front matter is not closed",
+        );
         findings.error(found.suggest(Some("write a line `---` after it".to_owned())));
     }
-    let body = Body { source, start: body, order: front_matter.parallel };
+    let body = Body {
+        source,
+        start: body,
+        order: front_matter.parallel,
+    };
     let (collected, order) = body.read(known, findings).unwrap_or_default();
-    let Collected { mut drafts, groups, phases, notes, title } = collected;
+    let Collected {
+        mut drafts,
+        groups,
+        phases,
+        notes,
+        title,
+    } = collected;
     let names = assign::assign(&drafts, findings);
-    let patterns: Vec<_> = drafts.iter().map(|draft| patterns(draft, findings)).collect();
-    let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, patterns: &patterns, order };
+    let patterns: Vec<_> = drafts
+        .iter()
+        .map(|draft| patterns(draft, findings))
+        .collect();
+    let unordered = Unordered {
+        drafts: &drafts,
+        names: &names,
+        groups: &groups,
+        patterns: &patterns,
+        order,
+    };
     let edges = order_of::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
@@ -156,17 +216,40 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         check_names(draft, known, findings);
     }
     let title = front_matter.title.clone().or(title);
-    let marks = ids.iter().zip(&mut drafts).map(|(id, draft)| (id.clone(), std::mem::take(&mut draft.marks)));
+    let marks = ids
+        .iter()
+        .zip(&mut drafts)
+        .map(|(id, draft)| (id.clone(), std::mem::take(&mut draft.marks)));
     let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
-    let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
+    let reasons = ids
+        .iter()
+        .zip(&edges.reasons)
+        .filter_map(|(id, reason)| Some((id.clone(), (*reason)?)))
+        .collect();
     let tasks = tasks(source, drafts, &ids, edges);
-    let groups = groups.into_iter().chain(phases).filter_map(|group| group_mark(group, &ids)).collect();
-    Plan { title, front_matter, tasks, marks, groups, reasons, notes, ..Plan::default() }
+    let groups = groups
+        .into_iter()
+        .chain(phases)
+        .filter_map(|group| group_mark(group, &ids))
+        .collect();
+    Plan {
+        title,
+        front_matter,
+        tasks,
+        marks,
+        groups,
+        reasons,
+        notes,
+        ..Plan::default()
+    }
 }
 
 /// Returns the box of a group, if it has one, with the ids of its tasks.
 fn group_mark(group: Group, ids: &[TaskId]) -> Option<GroupMark> {
-    Some(GroupMark { mark: group.mark?, tasks: ids.get(group.leaves)?.to_vec() })
+    Some(GroupMark {
+        mark: group.mark?,
+        tasks: ids.get(group.leaves)?.to_vec(),
+    })
 }
 
 /// What is below the front matter.
@@ -178,12 +261,13 @@ struct Body<'s, 'a> {
 }
 
 impl Body<'_, '_> {
-    /// Finds the tasks, and the order that they have; having none or too many is an error, and so is text that cannot
-    /// be read, of which nothing is returned.
+    /// Finds the tasks, and the order that they have; having none or too many is an error, and so
+    /// is text that cannot be read, of which nothing is returned.
     fn read(&self, known: &KnownNames, findings: &mut Findings) -> Option<(Collected, Order)> {
         let (mut collected, order) = if self.is_json() {
             hidden_characters(self.source, findings);
-            import::read(self.source, self.start, findings).map(|imported| (imported.collected, imported.order))?
+            import::read(self.source, self.start, findings)
+                .map(|imported| (imported.collected, imported.order))?
         } else {
             (self.markdown(known, findings)?, self.order)
         };
@@ -206,7 +290,10 @@ impl Body<'_, '_> {
     /// Finds the tasks of Markdown; too deep a nesting is an error.
     fn markdown(&self, known: &KnownNames, findings: &mut Findings) -> Option<Collected> {
         if let Some(offset) = outline::too_deep(self.source) {
-            let message = format!("lists and quotes are nested deeper than {}", outline::MAX_DEPTH);
+            let message = format!(
+                "lists and quotes are nested deeper than {}",
+                outline::MAX_DEPTH
+            );
             findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
             return None;
         }
@@ -216,28 +303,52 @@ impl Body<'_, '_> {
             hidden_comments(self.source, &blocks, findings);
         }
         let todos = todos::tasks(self.source, self.start);
-        let mut collected = collect::collect(self.source, (blocks.as_slice(), !todos.is_empty()), known, findings);
+        let mut collected = collect::collect(
+            self.source,
+            (blocks.as_slice(), !todos.is_empty()),
+            known,
+            findings,
+        );
         if collected.drafts.is_empty() && !todos.is_empty() {
             collected.drafts = todos;
             for skipped in &mut findings.skipped {
-                skipped.reason = skipped.reason.replace(Style::Boxes.tasks(), TASKS_ARE_TODOS);
+                skipped.reason = skipped
+                    .reason
+                    .replace(Style::Boxes.tasks(), TASKS_ARE_TODOS);
             }
         } else if let Some(first) = todos.first() {
-            let message = "the plan has other tasks, so the to-dos of its front matter are not read";
-            findings.warn(Pending::new(first.at, FindingCode::UnusedKey, todos::KEY, message));
+            let message =
+                "the plan has other tasks, so the to-dos of its front matter are not read";
+            findings.warn(Pending::new(
+                first.at,
+                FindingCode::UnusedKey,
+                todos::KEY,
+                message,
+            ));
         }
         Some(collected)
     }
 
-    /// Makes one task of a document that marks none, if it describes work; else having no tasks is an error.
+    /// Makes one task of a document that marks none, if it describes work; else having no tasks is
+    /// an error.
     fn whole(&self, collected: &mut Collected, findings: &mut Findings) {
         let is_prose = findings.skipped.is_empty() && !self.is_json();
-        let Some(draft) = is_prose.then(|| whole::task(collected, self.start)).flatten() else {
+        let Some(draft) = is_prose
+            .then(|| whole::task(collected, self.start))
+            .flatten()
+        else {
             return no_tasks(findings);
         };
         let message = "no line looks like a task, so the whole document is the goal of one agent";
-        let found = Pending::new(self.start, FindingCode::WholeDocument, &draft.title, message);
-        findings.warn(found.suggest(Some("write `- [ ] task` lines to divide it yourself".to_owned())));
+        let found = Pending::new(
+            self.start,
+            FindingCode::WholeDocument,
+            &draft.title,
+            message,
+        );
+        findings.warn(found.suggest(Some(
+            "write `- [ ] task` lines to divide it yourself".to_owned(),
+        )));
         collected.drafts.push(draft);
     }
 }
@@ -246,11 +357,19 @@ fn no_tasks(findings: &mut Findings) {
     let suggestion = match findings.skipped.first() {
         Some(first) => {
             let many = findings.skipped.len();
-            format!("{many} lines look like tasks but are none, the first because: {}", first.reason)
+            format!(
+                "{many} lines look like tasks but are none, the first because: {}",
+                first.reason
+            )
         }
-        None => format!("write a list of `- [ ] task` lines; looked for: {}", Style::LOOKED_FOR),
+        None => format!(
+            "write a list of `- [ ] task` lines; looked for: {}",
+            Style::LOOKED_FOR
+        ),
     };
-    findings.error(Pending::new(0, FindingCode::NoTasks, "", "no tasks found").suggest(Some(suggestion)));
+    findings.error(
+        Pending::new(0, FindingCode::NoTasks, "", "no tasks found").suggest(Some(suggestion)),
+    );
 }
 
 /// Reports the first hidden character of every line.
@@ -266,7 +385,12 @@ fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
         }
         if let Some((at, c)) = hidden(line).next() {
             let message = format!("hidden character U+{:04X}", u32::from(c));
-            findings.warn(Pending::new(offset + at, FindingCode::HiddenText, "", message));
+            findings.warn(Pending::new(
+                offset + at,
+                FindingCode::HiddenText,
+                "",
+                message,
+            ));
         }
     }
 }
@@ -281,7 +405,9 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
                     hidden_comments(source, &item.blocks, findings);
                 }
             }
-            Block::Opaque { kind: Opaque::Code, .. } => {}
+            Block::Opaque {
+                kind: Opaque::Code, ..
+            } => {}
             other => comments_in(source, other.range(), findings),
         }
     }
@@ -307,24 +433,44 @@ fn patterns<'d>(draft: &'d Draft, findings: &mut Findings) -> Vec<Option<Pattern
     let mut pattern = |file: &'d Located| match Pattern::new(&file.text) {
         Ok(pattern) => Some(pattern),
         Err(reason) => {
-            findings.error(Pending::new(file.offset, FindingCode::InvalidValue, &file.text, reason));
+            findings.error(Pending::new(
+                file.offset,
+                FindingCode::InvalidValue,
+                &file.text,
+                reason,
+            ));
             None
         }
     };
     draft.attributes.files.iter().map(&mut pattern).collect()
 }
 
-/// Checks the names in a task: role and model. Warns of a role or model on a command, which has no agent.
+/// Checks the names in a task: role and model. Warns of a role or model on a command, which has no
+/// agent.
 fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     let attributes = &draft.attributes;
     let judge = |name: &Option<Located>, judge: fn(&str, usize, &KnownNames) -> Option<Pending>| {
-        name.as_ref().and_then(|name| judge(&name.text, name.offset, known))
+        name.as_ref()
+            .and_then(|name| judge(&name.text, name.offset, known))
     };
-    findings.errors.extend(judge(&attributes.agent, names::role));
-    findings.errors.extend(judge(&attributes.model, names::model));
-    for needless in [&attributes.agent, &attributes.model].into_iter().flatten().filter(|_| attributes.run.is_some()) {
+    findings
+        .errors
+        .extend(judge(&attributes.agent, names::role));
+    findings
+        .errors
+        .extend(judge(&attributes.model, names::model));
+    for needless in [&attributes.agent, &attributes.model]
+        .into_iter()
+        .flatten()
+        .filter(|_| attributes.run.is_some())
+    {
         let message = "a task with `run` has no agent, so this has no effect";
-        findings.warn(Pending::new(needless.offset, FindingCode::UnusedKey, &needless.text, message));
+        findings.warn(Pending::new(
+            needless.offset,
+            FindingCode::UnusedKey,
+            &needless.text,
+            message,
+        ));
     }
 }
 
@@ -337,7 +483,9 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges) 
     let mut tasks = Vec::with_capacity(drafts.len());
     let mut waits = edges.depends.into_iter().zip(edges.after);
     for (at, draft) in drafts.into_iter().enumerate() {
-        let (Some(id), Some((depends, after))) = (ids.get(at), waits.next()) else { break };
+        let (Some(id), Some((depends, after))) = (ids.get(at), waits.next()) else {
+            break;
+        };
         let line = source.line_of(draft.at);
         let review = draft.attributes.review;
         let mut task = draft.into_task(id.clone());
@@ -349,7 +497,8 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges) 
         task.tests_what_it_follows = !task.after.is_empty() && sequence::is_closing(&task.title);
         // What it says in prose about its dependencies.
         let remarks = edges.remarks.get(&at).into_iter().flatten();
-        task.details.extend(remarks.map(|remark| format!("Depends on: {remark}")));
+        task.details
+            .extend(remarks.map(|remark| format!("Depends on: {remark}")));
         tasks.push(task);
     }
     tasks
@@ -360,12 +509,21 @@ mod tests {
     use super::*;
 
     fn codes(findings: &[Finding]) -> Vec<(usize, usize, FindingCode)> {
-        findings.iter().map(|found| (found.line, found.column, found.code)).collect()
+        findings
+            .iter()
+            .map(|found| (found.line, found.column, found.code))
+            .collect()
     }
 
     #[test]
     fn ids_that_look_alike_or_are_one_branch_somewhere_are_duplicates() {
-        let pairs = [("[t1a]", "T1a"), ("[ﬁx]", "[fix]"), ("[é]", "[É]"), ("[Ａ]", "[a]"), ("[b]", "[B]")];
+        let pairs = [
+            ("[t1a]", "T1a"),
+            ("[ﬁx]", "[fix]"),
+            ("[é]", "[É]"),
+            ("[Ａ]", "[a]"),
+            ("[b]", "[B]"),
+        ];
         for (one, two) in pairs {
             let source = format!("- [ ] {one}: Make it\n- [ ] {two}: Mend it\n");
             let (_, errors) = read(&source, &KnownNames::default());
@@ -375,7 +533,10 @@ mod tests {
                 "{one} {two}: {errors:?}"
             );
         }
-        let (plan, errors) = read("- [ ] T1a: Make it\n- [ ] T1b: Mend it\n", &KnownNames::default());
+        let (plan, errors) = read(
+            "- [ ] T1a: Make it\n- [ ] T1b: Mend it\n",
+            &KnownNames::default(),
+        );
         assert!(errors.is_empty() && plan.tasks.len() == 2, "{errors:?}");
     }
 
@@ -388,12 +549,14 @@ mod tests {
 
     #[test]
     fn invisible_characters_are_warned_of_unless_text_needs_them() {
-        let hangul =
-            "- [ ] T1 ha\u{3164}n\n- [ ] T2 va\u{fe0f}r\n- [ ] T3 ⚠\u{fe0f} fine\n- [ ] T4 x\u{e0041}\u{115f}\n";
+        let hangul = "- [ ] T1 ha\u{3164}n\n- [ ] T2 va\u{fe0f}r\n- [ ] T3 ⚠\u{fe0f} fine\n- [ ] T4 x\u{e0041}\u{115f}\n";
         let (plan, errors) = read(hangul, &KnownNames::default());
         assert!(errors.is_empty(), "{errors:?}");
         let hidden = FindingCode::HiddenText;
-        assert_eq!(codes(&plan.warnings), [(1, 12, hidden), (2, 12, hidden), (4, 11, hidden)]);
+        assert_eq!(
+            codes(&plan.warnings),
+            [(1, 12, hidden), (2, 12, hidden), (4, 11, hidden)]
+        );
         let titles: Vec<&str> = plan.tasks.iter().map(|task| task.title.as_str()).collect();
         assert_eq!(titles, ["han", "var", "⚠\u{fe0f} fine", "x"]);
     }

@@ -8,16 +8,25 @@ use crate::check::report::unfit;
 use crate::fields::names::KnownNames;
 use crate::parse::Plan;
 
-/// Returns the text of a proposed plan, as it is written to a file. Of an answer that has tasks only in its one fenced
-/// block, that is what is in the block.
+/// Returns the text of a proposed plan, as it is written to a file. Of an answer that has tasks
+/// only in its one fenced block, that is what is in the block.
 ///
 /// # Errors
-/// Every error of the plan, and an answer of which no task could start in a run with these settings.
-pub fn proposed(answer: &str, known: &KnownNames, settings: &RunSettings) -> Result<String, Vec<PlanError>> {
+/// Every error of the plan, and an answer of which no task could start in a run with these
+/// settings.
+pub fn proposed(
+    answer: &str,
+    known: &KnownNames,
+    settings: &RunSettings,
+) -> Result<String, Vec<PlanError>> {
     let text = unfenced(answer.trim(), known);
     if let Some((line, column)) = control_character(text) {
         let code = FindingCode::HiddenText;
-        return Err(vec![Finding { line, column, ..of_answer(code, "a control character") }]);
+        return Err(vec![Finding {
+            line,
+            column,
+            ..of_answer(code, "a control character")
+        }]);
     }
     let plan = Plan::parse(text, known)?;
     let errors = unfit(&plan, settings, known);
@@ -31,20 +40,33 @@ pub fn proposed(answer: &str, known: &KnownNames, settings: &RunSettings) -> Res
         )]);
     }
     if Schedule::new(&plan.tasks).is_ok_and(|schedule| schedule.waves().is_empty()) {
-        return Err(vec![of_answer(FindingCode::NoTasks, "no task can start; write open ones as `- [ ] T1 title`")]);
+        return Err(vec![of_answer(
+            FindingCode::NoTasks,
+            "no task can start; write open ones as `- [ ] T1 title`",
+        )]);
     }
     Ok(format!("{text}\n"))
 }
 
 fn of_answer(code: FindingCode, message: &str) -> Finding {
-    Finding { line: 0, column: 0, code, message: message.to_owned(), text: String::new(), suggestion: None }
+    Finding {
+        line: 0,
+        column: 0,
+        code,
+        message: message.to_owned(),
+        text: String::new(),
+        suggestion: None,
+    }
 }
 
-/// Returns what is inside the only fenced block of a text that has no tasks outside of it, else the text.
+/// Returns what is inside the only fenced block of a text that has no tasks outside of it, else the
+/// text.
 fn unfenced<'t>(text: &'t str, known: &KnownNames) -> &'t str {
     let has_tasks = match Plan::parse(text, known) {
         Ok(plan) => !plan.is_goal(),
-        Err(errors) => errors.iter().any(|error| error.code != FindingCode::NoTasks),
+        Err(errors) => errors
+            .iter()
+            .any(|error| error.code != FindingCode::NoTasks),
     };
     match fenced_blocks(text).as_slice() {
         [only] if !has_tasks => only.trim(),
@@ -52,8 +74,8 @@ fn unfenced<'t>(text: &'t str, known: &KnownNames) -> &'t str {
     }
 }
 
-/// Returns the contents of the fenced blocks that are not inside another block (CommonMark 0.31, section 4.5). A block
-/// that is not closed ends with the text.
+/// Returns the contents of the fenced blocks that are not inside another block (CommonMark 0.31,
+/// section 4.5). A block that is not closed ends with the text.
 fn fenced_blocks(text: &str) -> Vec<&str> {
     let mut blocks = Vec::new();
     let mut open: Option<(Fence, usize)> = None;
@@ -85,11 +107,19 @@ impl Fence {
     fn of(line: &str) -> Option<Self> {
         let text = line.trim_end();
         let marks = text.trim_start_matches(' ');
-        let mark = marks.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let mark = marks
+            .chars()
+            .next()
+            .filter(|mark| matches!(mark, '`' | '~'))?;
         let info = marks.trim_start_matches(mark);
         let length = marks.len() - info.len();
-        let is_fence = text.len() - marks.len() <= 3 && length >= 3 && !(mark == '`' && info.contains('`'));
-        is_fence.then_some(Self { mark, length, has_info: !info.is_empty() })
+        let is_fence =
+            text.len() - marks.len() <= 3 && length >= 3 && !(mark == '`' && info.contains('`'));
+        is_fence.then_some(Self {
+            mark,
+            length,
+            has_info: !info.is_empty(),
+        })
     }
 
     fn closes(&self, opening: &Self) -> bool {
@@ -101,7 +131,9 @@ impl Fence {
 fn control_character(text: &str) -> Option<(usize, usize)> {
     let is_one = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
     let of_line = |line: &str| line.chars().position(is_one);
-    text.lines().enumerate().find_map(|(at, line)| Some((at + 1, of_line(line)? + 1)))
+    text.lines()
+        .enumerate()
+        .find_map(|(at, line)| Some((at + 1, of_line(line)? + 1)))
 }
 
 #[cfg(test)]
@@ -133,24 +165,39 @@ mod tests {
     fn a_block_of_code_in_a_proposed_plan_is_part_of_it() {
         let plan = "- [ ] T1 Fix the test\n  ```\n  - [ ] T9 is an example\n  ```\n";
         assert_eq!(propose(plan).as_deref(), Ok(plan));
-        assert_eq!(propose(&format!("Like this:\n````\n{plan}````")).as_deref(), Ok(plan));
+        assert_eq!(
+            propose(&format!("Like this:\n````\n{plan}````")).as_deref(),
+            Ok(plan)
+        );
     }
 
     #[test]
     fn an_answer_that_is_no_plan_is_an_error() {
         for (answer, expected) in [
             ("", "the plan is empty"),
-            ("I would fix the test first, then the login.", "no tasks found, only prose"),
-            ("Either:\n```\n- [ ] T1 Fix\n```\nor:\n```\n- [ ] T1 Try\n```\n", "no tasks found"),
+            (
+                "I would fix the test first, then the login.",
+                "no tasks found, only prose",
+            ),
+            (
+                "Either:\n```\n- [ ] T1 Fix\n```\nor:\n```\n- [ ] T1 Try\n```\n",
+                "no tasks found",
+            ),
             ("Like this:\n```\nfn main() {}\n```\n", "no tasks found"),
             ("Here it is:\n```\n- [ ] T1 Fix (depends: T9)\n```\n", "T9"),
             ("- [x] T1 Fix the test\n", "no task can start"),
             ("- [ ] T1 Fix (depends: T9)\n", "T9"),
             ("- [ ] T1 Fix (agent: wizard)\n", "unknown role `wizard`"),
-            ("- [ ] T1 Fix\u{1b}[2J it\n", "line 1, column 13: a control character"),
+            (
+                "- [ ] T1 Fix\u{1b}[2J it\n",
+                "line 1, column 13: a control character",
+            ),
         ] {
             let errors = propose(answer).unwrap_err();
-            assert!(errors.iter().any(|error| error.contains(expected)), "{answer}: {errors:?}");
+            assert!(
+                errors.iter().any(|error| error.contains(expected)),
+                "{answer}: {errors:?}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of plans in the manner of public ones, in the languages that these are written in, and of documents that mark
-//! no task.
+//! Tests of plans in the manner of public ones, in the languages that these are written in, and of
+//! documents that mark no task.
 
 use crate::parse::read;
 use crate::style_tests::reads;
@@ -449,10 +449,16 @@ fn a_document_that_says_nothing_or_what_is_done_is_no_task() {
         "[1, 2, 3]\n",
     ] {
         let (plan, errors) = read(text, &KnownNames::default());
-        assert!(plan.tasks.is_empty() && !errors.is_empty(), "{text}: {plan:?} {errors:?}");
+        assert!(
+            plan.tasks.is_empty() && !errors.is_empty(),
+            "{text}: {plan:?} {errors:?}"
+        );
     }
     let (plan, errors) = read("# T\n\n- [x] a\n- [x] b\n", &KnownNames::default());
-    assert!(errors.is_empty() && plan.tasks.iter().all(|task| !task.status.runs()), "{plan:?}");
+    assert!(
+        errors.is_empty() && plan.tasks.iter().all(|task| !task.status.runs()),
+        "{plan:?}"
+    );
 }
 
 #[test]
@@ -467,11 +473,21 @@ fn a_document_without_marks_is_one_task() {
         "# T\n\nWrite the parser of the language.\n\n~~~\n# TODO\n~~~\n",
     ] {
         let (plan, errors) = read(text, &KnownNames::default());
-        assert_eq!((plan.tasks.len(), errors.len()), (1, 0), "{text}: {errors:?}");
+        assert_eq!(
+            (plan.tasks.len(), errors.len()),
+            (1, 0),
+            "{text}: {errors:?}"
+        );
         let codes: Vec<FindingCode> = plan.warnings.iter().map(|warning| warning.code).collect();
         assert_eq!(codes, [FindingCode::WholeDocument], "{text}");
-        assert!(plan.is_goal() && plan.tasks[0].work == Work::Agent(Some("coordinator".to_owned())), "{text}");
-        assert!(plan.notes.iter().any(|note| !note.text.is_empty()), "{text}");
+        assert!(
+            plan.is_goal() && plan.tasks[0].work == Work::Agent(Some("coordinator".to_owned())),
+            "{text}"
+        );
+        assert!(
+            plan.notes.iter().any(|note| !note.text.is_empty()),
+            "{text}"
+        );
     }
 }
 
@@ -482,7 +498,10 @@ fn forms(text: &str) -> Vec<(&'static str, String)> {
         ("CRLF", text.replace('\n', "\r\n")),
         ("CR", text.replace('\n', "\r")),
         ("BOM", format!("\u{feff}{text}")),
-        ("BOM and CRLF", format!("\u{feff}{}", text.replace('\n', "\r\n"))),
+        (
+            "BOM and CRLF",
+            format!("\u{feff}{}", text.replace('\n', "\r\n")),
+        ),
         ("no final newline", text.trim_end().to_owned()),
         ("blanks at the ends", text.replace('\n', "  \n")),
         ("tabs", text.replace("- [", "-\t[").replace("| ", "|\t")),
@@ -493,34 +512,82 @@ fn forms(text: &str) -> Vec<(&'static str, String)> {
 fn writes(text: &str, task: &str, before: &str, after: &str) {
     for (form, source) in forms(text) {
         let written = write_boxes(&source, &[TaskId::from(task)]);
-        let (old, new): (Vec<char>, Vec<char>) = (source.chars().collect(), written.chars().collect());
-        let start = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+        let (old, new): (Vec<char>, Vec<char>) =
+            (source.chars().collect(), written.chars().collect());
+        let start = old
+            .iter()
+            .zip(&new)
+            .take_while(|(one, other)| one == other)
+            .count();
         let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
         let end = ends.take_while(|(one, other)| one == other).count();
         let changed = |text: &[char]| text[start..text.len() - end].iter().collect::<String>();
-        assert_eq!((changed(&old).as_str(), changed(&new).as_str()), (before, after), "{form}: {written:?}");
+        assert_eq!(
+            (changed(&old).as_str(), changed(&new).as_str()),
+            (before, after),
+            "{form}: {written:?}"
+        );
         let (plan, errors) = read(&written, &KnownNames::default());
         assert!(errors.is_empty(), "{form}: {errors:?}");
-        let done: Vec<&str> =
-            plan.tasks.iter().filter(|task| !task.status.runs()).map(|task| task.id.as_str()).collect();
+        let done: Vec<&str> = plan
+            .tasks
+            .iter()
+            .filter(|task| !task.status.runs())
+            .map(|task| task.id.as_str())
+            .collect();
         assert_eq!(done, [task], "{form}: {written:?}");
     }
 }
 
 #[test]
 fn only_the_status_changes_in_any_form_of_a_plan() {
-    writes("# P\n\n- [ ] same\n- [ ] same\n- [ ] same\n", "same_2", " ", "x");
-    writes("- [ ] 1. Group\n  - [ ] 1.1 One\n  - [ ] 1.2 Two\n", "1.2", " ", "x");
-    writes("| Task | Status |\n|---|---|\n| A `x\\|y` \\| z | ⏳ |\n| B | ⏳ |\n", "a_x_y_z", "⏳", "✅");
-    writes("| Status | Task |\n|---|---|\n| `todo` | A `|` |\n| todo | B |\n", "a", "todo", "done");
-    writes("| ID | Bug | Status |\n|---|---|---|\n| B1 | A | [ ] |\n| B2 | B | [ ] |\n", "B1", " ", "x");
+    writes(
+        "# P\n\n- [ ] same\n- [ ] same\n- [ ] same\n",
+        "same_2",
+        " ",
+        "x",
+    );
+    writes(
+        "- [ ] 1. Group\n  - [ ] 1.1 One\n  - [ ] 1.2 Two\n",
+        "1.2",
+        " ",
+        "x",
+    );
+    writes(
+        "| Task | Status |\n|---|---|\n| A `x\\|y` \\| z | ⏳ |\n| B | ⏳ |\n",
+        "a_x_y_z",
+        "⏳",
+        "✅",
+    );
+    writes(
+        "| Status | Task |\n|---|---|\n| `todo` | A `|` |\n| todo | B |\n",
+        "a",
+        "todo",
+        "done",
+    );
+    writes(
+        "| ID | Bug | Status |\n|---|---|---|\n| B1 | A | [ ] |\n| B2 | B | [ ] |\n",
+        "B1",
+        " ",
+        "x",
+    );
     writes(
         "### Task 1: A\n\n**Status**: Not Started\n\n### Task 2: B\n\n**Files**: `b`\n",
         "T1",
         "Not Started",
         "Done",
     );
-    writes("# P\n\n## Progress\n\n- [ ] (2025-10-02) [a] A\n- [ ] [b] B\n", "a", " ", "x");
+    writes(
+        "# P\n\n## Progress\n\n- [ ] (2025-10-02) [a] A\n- [ ] [b] B\n",
+        "a",
+        " ",
+        "x",
+    );
     writes("- ⏳ Printer\n- ⬜ Loader\n", "loader", "⬜", "✅");
-    writes("# 计划\n\n### 任务1：[ ] 索引\n\n### 任务2：[ ] 查询\n", "T1", " ", "x");
+    writes(
+        "# 计划\n\n### 任务1：[ ] 索引\n\n### 任务2：[ ] 查询\n",
+        "T1",
+        " ",
+        "x",
+    );
 }

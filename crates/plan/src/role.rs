@@ -1,10 +1,10 @@
 //! Roles: an agent's prompt, its tools, and what it delivers.
 //!
-//! A role is a Markdown file with optional YAML front matter in the format of other products, so that their files
-//! work unchanged. Our own settings are strings below `metadata` with the prefix `orchestrate-`. Keys without
-//! effect are reported, except cosmetic ones; those that look like a typo are reported with the known key, since
-//! silently ignoring `dissallowedTools` would be worse than having no role. Which tools exist is an
-//! argument; see [`Role::unknown_tools`].
+//! A role is a Markdown file with optional YAML front matter in the format of other products, so
+//! that their files work unchanged. Our own settings are strings below `metadata` with the prefix
+//! `orchestrate-`. Keys without effect are reported, except cosmetic ones; those that look like a
+//! typo are reported with the known key, since silently ignoring `dissallowedTools` would be worse
+//! than having no role. Which tools exist is an argument; see [`Role::unknown_tools`].
 
 mod definition;
 mod front;
@@ -25,7 +25,8 @@ impl Role {
     /// use orchestrate_plan::role::{Delivers, Role};
     /// let mut names = ToolNames::default();
     /// names.add_alias("Read", "read_file");
-    /// let text = "---\ntools: Read, Grep\nmetadata:\n  orchestrate-delivers: report\n---\nYou review.\n";
+    /// let text = "---\ntools: Read, Grep\nmetadata:\n  orchestrate-delivers: report\n\
+    ///     ---\nYou review.\n";
     /// let (role, warnings) = Role::parse("reviewer", text, &names)?;
     /// assert_eq!(role.tools, Some(vec!["read_file".to_owned(), "Grep".to_owned()]));
     /// assert_eq!((role.delivers, warnings), (Delivers::Report, vec![]));
@@ -34,7 +35,11 @@ impl Role {
     ///
     /// # Errors
     /// The first problem of a file that is not a valid role.
-    pub fn parse(file_stem: &str, text: &str, names: &ToolNames) -> Result<(Self, Vec<RoleWarning>), RoleError> {
+    pub fn parse(
+        file_stem: &str,
+        text: &str,
+        names: &ToolNames,
+    ) -> Result<(Self, Vec<RoleWarning>), RoleError> {
         Self::parse_as(Product::Own, file_stem, text, names)
     }
 
@@ -49,10 +54,14 @@ impl Role {
         names: &ToolNames,
     ) -> Result<(Self, Vec<RoleWarning>), RoleError> {
         if text.len() > MAX_ROLE_BYTES {
-            return Err(RoleError::TooLarge { role: name.to_owned(), bytes: text.len() });
+            return Err(RoleError::TooLarge {
+                role: name.to_owned(),
+                bytes: text.len(),
+            });
         }
         let text = normalized(text);
-        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(name.to_owned()))?;
+        let (front, body) =
+            split(&text).ok_or_else(|| RoleError::OpenFrontMatter(name.to_owned()))?;
         let prompt = body.trim();
         let mut reader = front::Reader::new(name, product, front, names);
         let keys = reader.keys()?;
@@ -60,9 +69,15 @@ impl Role {
         for (key, value) in &keys {
             reader.store(&mut role, key, value)?;
         }
-        let said = keys.get("metadata").and_then(|metadata| metadata.get(front::DELIVERS));
+        let said = keys
+            .get("metadata")
+            .and_then(|metadata| metadata.get(front::DELIVERS));
         if said.is_none() {
-            role.delivers = if role.can_change_files(names) { Delivers::Changes } else { Delivers::Report };
+            role.delivers = if role.can_change_files(names) {
+                Delivers::Changes
+            } else {
+                Delivers::Report
+            };
         }
         if !is_name(&role.name) {
             return Err(RoleError::Name(role.name));
@@ -86,7 +101,9 @@ fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES
         && ends(name.bytes().next())
         && ends(name.bytes().next_back())
-        && name.bytes().all(|byte| plain(byte) || matches!(byte, b'-' | b'_'))
+        && name
+            .bytes()
+            .all(|byte| plain(byte) || matches!(byte, b'-' | b'_'))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Agent Skills: procedures that an agent reads when its task calls for them.
 //!
-//! A skill is a folder with a `SKILL.md`: front matter with a name and a description, which every agent sees, and a
-//! body, which an agent reads on demand. The rules are those of the public specification (agentskills.io). Keys that it
-//! does not define are ignored, since products add their own.
+//! A skill is a folder with a `SKILL.md`: front matter with a name and a description, which every
+//! agent sees, and a body, which an agent reads on demand. The rules are those of the public
+//! specification (agentskills.io). Keys that it does not define are ignored, since products add
+//! their own.
 
 use serde_json::{Map, Value};
 
@@ -108,7 +109,10 @@ impl Skill {
     /// # Errors
     /// The first violation of the specification.
     pub fn parse(folder: &str, text: &str) -> Result<Self, SkillError> {
-        parse(folder, text).map_err(|problem| SkillError { folder: folder.to_owned(), problem })
+        parse(folder, text).map_err(|problem| SkillError {
+            folder: folder.to_owned(),
+            problem,
+        })
     }
 }
 
@@ -119,12 +123,16 @@ fn parse(folder: &str, file: &str) -> Result<Skill, SkillProblem> {
     let file = normalized(file);
     let (front, body) = split(&file).ok_or(SkillProblem::OpenFrontMatter)?;
     let front = front.ok_or(SkillProblem::NoFrontMatter)?;
-    let keys = front_and_body::mapping(front)
-        .map_err(|wrong| SkillProblem::FrontMatter { line: wrong.line, reason: wrong.reason })?;
+    let keys = front_and_body::mapping(front).map_err(|wrong| SkillProblem::FrontMatter {
+        line: wrong.line,
+        reason: wrong.reason,
+    })?;
     let front = Front { text: front, keys };
     front.check_optional()?;
     let name = front.name(folder)?;
-    let description = front.require("description", MAX_DESCRIPTION)?.ok_or(SkillProblem::Missing("description"))?;
+    let description = front
+        .require("description", MAX_DESCRIPTION)?
+        .ok_or(SkillProblem::Missing("description"))?;
     Ok(Skill {
         name,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -145,7 +153,11 @@ impl Front<'_> {
     }
 
     fn name(&self, folder: &str) -> Result<String, SkillProblem> {
-        let name = self.keys.get("name").and_then(text).ok_or(SkillProblem::Missing("name"))?;
+        let name = self
+            .keys
+            .get("name")
+            .and_then(text)
+            .ok_or(SkillProblem::Missing("name"))?;
         let line = self.line("name");
         if !is_name(&name) {
             return Err(SkillProblem::Name { line, name });
@@ -158,9 +170,12 @@ impl Front<'_> {
 
     /// Returns a text of at most `most` characters; `None` if it is missing or empty.
     fn require(&self, key: &'static str, most: usize) -> Result<Option<String>, SkillProblem> {
-        let Some(value) = self.keys.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = self.keys.get(key).filter(|value| !value.is_null()) else {
+            return Ok(None);
+        };
         let fits = text(value).filter(|text| text.chars().count() <= most);
-        let found = fits.ok_or_else(|| self.wrong(key, format!("a text of at most {most} characters")))?;
+        let found =
+            fits.ok_or_else(|| self.wrong(key, format!("a text of at most {most} characters")))?;
         Ok(Some(found).filter(|text| !text.is_empty()))
     }
 
@@ -178,7 +193,11 @@ impl Front<'_> {
     }
 
     fn wrong(&self, key: &'static str, expected: String) -> SkillProblem {
-        SkillProblem::Value { line: self.line(key), key, expected }
+        SkillProblem::Value {
+            line: self.line(key),
+            key,
+            expected,
+        }
     }
 }
 
@@ -204,7 +223,8 @@ mod tests {
             is_for_people: false,
         };
         assert_eq!(Skill::parse("pdf-forms", text), Ok(expected));
-        let hidden = "---\nname: a\ndescription: Use when: asked\ndisable-model-invocation: true\n---\n";
+        let hidden =
+            "---\nname: a\ndescription: Use when: asked\ndisable-model-invocation: true\n---\n";
         assert!(Skill::parse("a", hidden).unwrap().is_for_people);
     }
 
@@ -215,15 +235,27 @@ mod tests {
         let front = |lines: &str| format!("---\n{lines}\n---\nDo it.\n");
         let bad_name = |name: &str| {
             let rule = "is not 1 to 64 lower-case letters, digits and single hyphens between them";
-            (front(&format!("name: {name}\ndescription: x")), format!("line 2: the name `{name}` {rule}"))
+            (
+                front(&format!("name: {name}\ndescription: x")),
+                format!("line 2: the name `{name}` {rule}"),
+            )
         };
         let table = [
-            ("Do it.\n".to_owned(), "it has no front matter with a name and a description".to_owned()),
-            ("---\nname: a\n".to_owned(), "its front matter is not closed; end it with a line `---`".to_owned()),
+            (
+                "Do it.\n".to_owned(),
+                "it has no front matter with a name and a description".to_owned(),
+            ),
+            (
+                "---\nname: a\n".to_owned(),
+                "its front matter is not closed; end it with a line `---`".to_owned(),
+            ),
             (bytes, "it has more than 65536 bytes".to_owned()),
             (front("description: x"), "it has no `name`".to_owned()),
             (front("name: a"), "it has no `description`".to_owned()),
-            (front("name: a\ndescription: ''"), "it has no `description`".to_owned()),
+            (
+                front("name: a\ndescription: ''"),
+                "it has no `description`".to_owned(),
+            ),
             (
                 front("name: b\ndescription: x"),
                 "line 2: its name is `b`, which must be the name of its folder".to_owned(),
@@ -239,10 +271,16 @@ mod tests {
                 "line 3: `description` expects a text of at most 1024 characters".to_owned(),
             ),
             (
-                front(&format!("name: a\ndescription: x\ncompatibility: {}", "x".repeat(501))),
+                front(&format!(
+                    "name: a\ndescription: x\ncompatibility: {}",
+                    "x".repeat(501)
+                )),
                 "line 4: `compatibility` expects a text of at most 500 characters".to_owned(),
             ),
-            (front("name: a\ndescription: x\nmetadata: y"), "line 4: `metadata` expects a map".to_owned()),
+            (
+                front("name: a\ndescription: x\nmetadata: y"),
+                "line 4: `metadata` expects a map".to_owned(),
+            ),
             (
                 front("name: a\ndescription: x\nallowed-tools: 7"),
                 "line 4: `allowed-tools` expects a list of tools".to_owned(),

@@ -1,5 +1,6 @@
-//! Tests of habits that public plans have, whatever their style: each line of the expected text is one task, wave,
-//! skipped line or finding of a check. Whole styles are tested with the program's own output.
+//! Tests of habits that public plans have, whatever their style: each line of the expected text is
+//! one task, wave, skipped line or finding of a check. Whole styles are tested with the program's
+//! own output.
 
 use orchestrate_core::{TaskId, task::TaskStatus};
 use serde_json::Value;
@@ -7,7 +8,8 @@ use serde_json::Value;
 use crate::parse::read;
 use crate::{KnownNames, Plan, Surroundings, check, write_boxes};
 
-/// Checks a plan, and renders the tasks, the waves with their reasons, the skipped lines and the findings.
+/// Checks a plan, and renders the tasks, the waves with their reasons, the skipped lines and the
+/// findings.
 fn rendered(source: &str) -> String {
     let known = KnownNames::roles(["implementer", "reviewer", "tester"]);
     let settings = orchestrate_core::RunSettings::default();
@@ -15,23 +17,45 @@ fn rendered(source: &str) -> String {
     let report = serde_json::to_value(check("plan.md", source, &around)).unwrap();
     let mut out = String::new();
     for task in report["tasks"].as_array().unwrap() {
-        out.push_str(&format!("{} [{}] {}", text(&task["id"]), text(&task["status"]), text(&task["title"])));
-        for (name, value) in [("files", &task["files"]), ("details", &task["details"]), ("verify", &task["verify"])] {
+        out.push_str(&format!(
+            "{} [{}] {}",
+            text(&task["id"]),
+            text(&task["status"]),
+            text(&task["title"])
+        ));
+        for (name, value) in [
+            ("files", &task["files"]),
+            ("details", &task["details"]),
+            ("verify", &task["verify"]),
+        ] {
             if !value.is_null() && value != &Value::Array(Vec::new()) {
                 out.push_str(&format!(" | {name} {}", text(value)));
             }
         }
         out.push('\n');
     }
-    for (wave, why) in report["waves"].as_array().unwrap().iter().zip(report["why"].as_array().unwrap()) {
+    for (wave, why) in report["waves"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(report["why"].as_array().unwrap())
+    {
         out.push_str(&format!("> {}: {}\n", text(wave), text(why)));
     }
     for skipped in report["skipped"].as_array().unwrap() {
-        out.push_str(&format!("line {}: {}\n", skipped["line"], text(&skipped["reason"])));
+        out.push_str(&format!(
+            "line {}: {}\n",
+            skipped["line"],
+            text(&skipped["reason"])
+        ));
     }
     for kind in ["warnings", "errors"] {
         for found in report[kind].as_array().unwrap() {
-            out.push_str(&format!("{kind} {}: {}\n", found["line"], text(&found["message"])));
+            out.push_str(&format!(
+                "{kind} {}: {}\n",
+                found["line"],
+                text(&found["message"])
+            ));
         }
     }
     out
@@ -79,9 +103,14 @@ line 18: it groups the tasks below it
 warnings 13: boxes below this heading are open, although it says `done`, so they are run
 ",
     );
-    let expected = plan.replace("Build [ ]", "Build [x]").replace("[ ] a step", "[x] a step");
+    let expected = plan
+        .replace("Build [ ]", "Build [x]")
+        .replace("[ ] a step", "[x] a step");
     let expected = expected.replace("Clean up [ ]", "Clean up [x]");
-    assert_eq!(write_boxes(plan, &["T2".into(), "clean_up".into()]), expected);
+    assert_eq!(
+        write_boxes(plan, &["T2".into(), "clean_up".into()]),
+        expected
+    );
 }
 
 #[test]
@@ -197,7 +226,8 @@ line 2: it is a step of the task above
 
 #[test]
 fn a_line_that_sums_up_the_ones_after_it_is_a_group() {
-    let plan = "- [ ] 1. Storage\n- [ ] 1.1 Open\n- [ ] 1.2 Close\n- [ ] 2. Interface (depends: 1)\n";
+    let plan =
+        "- [ ] 1. Storage\n- [ ] 1.1 Open\n- [ ] 1.2 Close\n- [ ] 2. Interface (depends: 1)\n";
     reads(
         plan,
         "\
@@ -210,8 +240,7 @@ fn a_line_that_sums_up_the_ones_after_it_is_a_group() {
 line 1: it groups the tasks after it
 ",
     );
-    let plan =
-        "- [ ] Phase 1: Storage\n  - [ ] T001 Open\n  - [ ] T002 Close\n- [ ] Phase 2: Interface\n  - [ ] T003 Show\n";
+    let plan = "- [ ] Phase 1: Storage\n  - [ ] T001 Open\n  - [ ] T002 Close\n- [ ] Phase 2: Interface\n  - [ ] T003 Show\n";
     reads(
         plan,
         "\
@@ -251,8 +280,7 @@ ship [todo] Ship
 > write_docs_of / ship: after phase_2_build: the phase before; together: nothing orders them
 ",
     );
-    let plan =
-        "* [ ] **Phase 1: Setup**\n  * [ ] Install\n  * [ ] Configure\n* [ ] **Phase 2: Build**\n  * [ ] Compile\n";
+    let plan = "* [ ] **Phase 1: Setup**\n  * [ ] Install\n  * [ ] Configure\n* [ ] **Phase 2: Build**\n  * [ ] Compile\n";
     reads(
         plan,
         "\
@@ -265,7 +293,11 @@ line 1: it groups the tasks below it
 line 4: it groups the tasks below it
 ",
     );
-    written(plan, &["install", "configure"], &plan.replacen("[ ]", "[x]", 3));
+    written(
+        plan,
+        &["install", "configure"],
+        &plan.replacen("[ ]", "[x]", 3),
+    );
 }
 
 #[test]
@@ -342,7 +374,8 @@ line 21: no checkbox; the plan's tasks are its boxes
     );
 }
 
-/// Reads a plan, marks these tasks as done, and requires that only their statuses differ, and that they are read so.
+/// Reads a plan, marks these tasks as done, and requires that only their statuses differ, and that
+/// they are read so.
 #[track_caller]
 pub(crate) fn written(source: &str, landed: &[&str], expected: &str) {
     let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::from(*id)).collect();
@@ -353,7 +386,11 @@ pub(crate) fn written(source: &str, landed: &[&str], expected: &str) {
     let (before, after) = (parsed(source), parsed(&written));
     assert_eq!(before.tasks.len(), after.tasks.len());
     for (before, after) in before.tasks.iter().zip(&after.tasks) {
-        let status = if landed.contains(&before.id) { TaskStatus::Done } else { before.status };
+        let status = if landed.contains(&before.id) {
+            TaskStatus::Done
+        } else {
+            before.status
+        };
         assert_eq!((&after.id, after.status), (&before.id, status));
     }
 }
@@ -365,13 +402,25 @@ fn the_box_of_a_phases_heading_is_ticked_with_its_last_task() {
                 - [ ] T3 c\n\n## [ ] High priority\n\n- [ ] T4 d\n- [ ] T5 e\n";
     let tick = |plan: &str, lines: &[&str]| {
         let ticked = |line: &&str| line.replacen("[ ]", "[x]", 1);
-        lines.iter().fold(plan.to_owned(), |plan, line| plan.replace(*line, &ticked(line)))
+        lines.iter().fold(plan.to_owned(), |plan, line| {
+            plan.replace(*line, &ticked(line))
+        })
     };
     written(plan, &["T4"], &tick(plan, &["- [ ] T4"]));
     let expected = tick(plan, &["## [ ] Phase 1", "- [ ] T1", "- [ ] T4"]);
     written(plan, &["T1", "T4"], &expected);
-    let expected =
-        tick(plan, &["# [ ] Phase 0", "## [ ] Phase 1", "- [ ] T1", "- [ ] T3", "## [ ] High", "- [ ] T4", "- [ ] T5"]);
+    let expected = tick(
+        plan,
+        &[
+            "# [ ] Phase 0",
+            "## [ ] Phase 1",
+            "- [ ] T1",
+            "- [ ] T3",
+            "## [ ] High",
+            "- [ ] T4",
+            "- [ ] T5",
+        ],
+    );
     written(plan, &["T1", "T3", "T4", "T5"], &expected);
 }
 
@@ -393,7 +442,11 @@ fn a_status_is_written_in_the_plans_own_form() {
         "## Task 1: Parse ✅\n\nText.\n\n## Task 2: Print (done)\n\n## Task 3: Link\n\n**Status**: `done`\n",
     );
     // A field that says otherwise than the box would undo it.
-    written("### [ ] Task 1: Parse\n\n**Status**: Offen\n", &["T1"], "### [x] Task 1: Parse\n\n**Status**: Erledigt\n");
+    written(
+        "### [ ] Task 1: Parse\n\n**Status**: Offen\n",
+        &["T1"],
+        "### [x] Task 1: Parse\n\n**Status**: Erledigt\n",
+    );
 }
 
 #[test]
@@ -426,8 +479,16 @@ fn a_line_that_is_nearly_a_box_is_said_below_steps_and_bullets() {
             &format!(
                 "old [done] Old | details {}\n{}line 3: no blank before the box, so this is no item of a list: write \
                  `- [ ]`\n",
-                if last == "- a remark" { "a remark / -[ ] new" } else { "[x] a step / -[ ] new" },
-                if last == "- a remark" { "" } else { "line 2: it is a step of the task above\n" },
+                if last == "- a remark" {
+                    "a remark / -[ ] new"
+                } else {
+                    "[x] a step / -[ ] new"
+                },
+                if last == "- a remark" {
+                    ""
+                } else {
+                    "line 2: it is a step of the task above\n"
+                },
             ),
         );
     }

@@ -30,13 +30,47 @@ fn line(task: &Task) -> String {
     }
     field("verify", task.verify.clone().unwrap_or_default());
     field("model", task.model.clone().unwrap_or_default());
-    field("tokens", task.tokens.map(|n| n.to_string()).unwrap_or_default());
-    field("turns", task.turns.map(|n| n.to_string()).unwrap_or_default());
-    field("ms", task.timeout_ms.map(|n| n.to_string()).unwrap_or_default());
-    field("priority", if task.priority == 0 { String::new() } else { task.priority.to_string() });
-    field("review", task.review.map_or(String::new(), |mode| mode.word().to_owned()));
-    field("parallel", if task.parallel { "yes".to_owned() } else { String::new() });
-    field("optional", if task.optional { "yes".to_owned() } else { String::new() });
+    field(
+        "tokens",
+        task.tokens.map(|n| n.to_string()).unwrap_or_default(),
+    );
+    field(
+        "turns",
+        task.turns.map(|n| n.to_string()).unwrap_or_default(),
+    );
+    field(
+        "ms",
+        task.timeout_ms.map(|n| n.to_string()).unwrap_or_default(),
+    );
+    field(
+        "priority",
+        if task.priority == 0 {
+            String::new()
+        } else {
+            task.priority.to_string()
+        },
+    );
+    field(
+        "review",
+        task.review
+            .map_or(String::new(), |mode| mode.word().to_owned()),
+    );
+    field(
+        "parallel",
+        if task.parallel {
+            "yes".to_owned()
+        } else {
+            String::new()
+        },
+    );
+    field(
+        "optional",
+        if task.optional {
+            "yes".to_owned()
+        } else {
+            String::new()
+        },
+    );
     field("details", task.details.join(" / "));
     out
 }
@@ -44,18 +78,45 @@ fn line(task: &Task) -> String {
 #[track_caller]
 pub(crate) fn reads(source: &str, expected: &[&str]) {
     match Plan::parse(source, &known()) {
-        Ok(plan) => assert_eq!(plan.tasks.iter().map(line).collect::<Vec<_>>(), expected, "{source}"),
+        Ok(plan) => assert_eq!(
+            plan.tasks.iter().map(line).collect::<Vec<_>>(),
+            expected,
+            "{source}"
+        ),
         Err(errors) => panic!("{source}\n{errors:#?}"),
     }
 }
 
 /// Returns `line:column code text → suggestion` for each finding.
 fn brief(findings: &[Finding]) -> Vec<String> {
-    let code = |finding: &Finding| serde_json::to_value(finding.code).unwrap().as_str().unwrap().to_owned();
-    let suggestion =
-        |finding: &Finding| finding.suggestion.clone().map(|text| format!(" → {text}")).unwrap_or_default();
-    let brief = |f: &Finding| format!("{}:{} {} {}{}", f.line, f.column, code(f), f.text, suggestion(f));
-    findings.iter().map(|finding| brief(finding).trim().to_owned()).collect()
+    let code = |finding: &Finding| {
+        serde_json::to_value(finding.code)
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let suggestion = |finding: &Finding| {
+        finding
+            .suggestion
+            .clone()
+            .map(|text| format!(" → {text}"))
+            .unwrap_or_default()
+    };
+    let brief = |f: &Finding| {
+        format!(
+            "{}:{} {} {}{}",
+            f.line,
+            f.column,
+            code(f),
+            f.text,
+            suggestion(f)
+        )
+    };
+    findings
+        .iter()
+        .map(|finding| brief(finding).trim().to_owned())
+        .collect()
 }
 
 #[track_caller]
@@ -99,7 +160,10 @@ fn the_example_of_the_format() {
     let plan = Plan::parse(EXAMPLE, &known()).unwrap();
     assert_eq!(plan.title.as_deref(), Some("Sharpen the string utilities"));
     assert_eq!(plan.front_matter.verify.as_deref(), Some("cargo test"));
-    assert_eq!(plan.tasks.iter().map(|task| task.line).collect::<Vec<_>>(), [8, 9, 10, 12]);
+    assert_eq!(
+        plan.tasks.iter().map(|task| task.line).collect::<Vec<_>>(),
+        [8, 9, 10, 12]
+    );
 }
 
 #[test]
@@ -122,11 +186,16 @@ fn boxes_and_their_marks() {
 fn nested_boxes_and_bullets_are_details() {
     reads(
         "- [ ] T1 Outer\n  - [ ] inner\n    - deeper\n  - plain\n\n  A paragraph\n  of two lines.\n\n  ```sh\n  - [ ] code\n  ```\n",
-        &["T1: Outer | details [ ] inner\n  - deeper / plain / A paragraph\nof two lines. / ```sh\n- [ ] code\n```"],
+        &[
+            "T1: Outer | details [ ] inner\n  - deeper / plain / A paragraph\nof two lines. / ```sh\n- [ ] code\n```",
+        ],
     );
     reads(
         "- Part one\n  - [ ] T1 a\n- Part two\n  - [ ] T2 b\n",
-        &["T1: a | details Part of Part one", "T2: b | details Part of Part two"],
+        &[
+            "T1: a | details Part of Part one",
+            "T2: b | details Part of Part two",
+        ],
     );
 }
 
@@ -195,7 +264,11 @@ fn what_is_never_a_task() {
     let source = "```\n- [ ] code\n```\n\n> - [ ] quoted\n\n<!--\n- [ ] hidden\n-->\n\n    - [ ] indented\n\n- [ ] real\n- no box\n- [?] odd\n- [ ]\n\n## Acceptance\n\n- [ ] criterion\n\n### Deeper\n\n- [ ] too\n\n## Work\n\n- [ ] again\n";
     reads(source, &["real: real", "again: again | after real"]);
     let plan = Plan::parse(source, &known()).unwrap();
-    let skipped: Vec<String> = plan.skipped.iter().map(|s| format!("{} {}", s.line, s.reason)).collect();
+    let skipped: Vec<String> = plan
+        .skipped
+        .iter()
+        .map(|s| format!("{} {}", s.line, s.reason))
+        .collect();
     assert_eq!(
         skipped,
         [
@@ -226,8 +299,14 @@ fn headings_with_fields_are_tasks() {
 
 #[test]
 fn sections_hold_their_boxes() {
-    reads("### Task 1: Set up\n\n- [ ] T1 a\n\n### Task 2: Go\n\n- [ ] T2 b\n", &["T1: a", "T2: b | after T1"]);
-    reads("### Step 1: Set up\n\n- [ ] a\n\n### Step 2: Go\n\n- [ ] b\n", &["a: a", "b: b | after a"]);
+    reads(
+        "### Task 1: Set up\n\n- [ ] T1 a\n\n### Task 2: Go\n\n- [ ] T2 b\n",
+        &["T1: a", "T2: b | after T1"],
+    );
+    reads(
+        "### Step 1: Set up\n\n- [ ] a\n\n### Step 2: Go\n\n- [ ] b\n",
+        &["a: a", "b: b | after a"],
+    );
 }
 
 #[test]
@@ -237,7 +316,12 @@ fn open_tasks_that_never_start_are_warned_of() {
          - [x] T6 f\n- [ ] T7 g (depends: T6)\n",
         &known(),
     );
-    let warnings: Vec<String> = plan.unwrap().warnings.iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = plan
+        .unwrap()
+        .warnings
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         warnings,
         [
@@ -268,28 +352,77 @@ fn every_error_at_once_with_its_place() {
 
 #[test]
 fn dependencies_without_a_colon_are_read_where_they_name_tasks() {
-    for text in
-        ["depends on T001, T2", "depends T1 and T2", "Depends on Tasks 1-2", "after T1 & T2", "blocked by T001–T2"]
-    {
+    for text in [
+        "depends on T001, T2",
+        "depends T1 and T2",
+        "Depends on Tasks 1-2",
+        "after T1 & T2",
+        "blocked by T001–T2",
+    ] {
         let plan = format!("- [ ] T001 Make it\n- [ ] T2 b\n- [ ] T3 c ({text})\n");
-        reads(&plan, &["T001: Make it", "T2: b", &format!("T3: c ({text}) | depends T001 T2")]);
+        reads(
+            &plan,
+            &[
+                "T001: Make it",
+                "T2: b",
+                &format!("T3: c ({text}) | depends T001 T2"),
+            ],
+        );
         warns(&plan, &[]);
     }
-    for text in ["depends on the parser", "after 2.0", "after lunch", "depends on none", "depends", "on T1", "see T1"] {
+    for text in [
+        "depends on the parser",
+        "after 2.0",
+        "after lunch",
+        "depends on none",
+        "depends",
+        "on T1",
+        "see T1",
+    ] {
         let plan = format!("- [ ] T1 a\n- [ ] T2 b ({text})\n");
         let names_more = text.starts_with("after") || text.ends_with("parser");
-        reads(&plan, &["T1: a", &format!("T2: b ({text}){}", if names_more { " | after T1" } else { "" })]);
-        let found: Vec<FindingCode> = Plan::parse(&plan, &known()).unwrap().warnings.iter().map(|it| it.code).collect();
-        assert_eq!(found, vec![FindingCode::UnknownDependency; usize::from(names_more)], "{text}");
+        reads(
+            &plan,
+            &[
+                "T1: a",
+                &format!(
+                    "T2: b ({text}){}",
+                    if names_more { " | after T1" } else { "" }
+                ),
+            ],
+        );
+        let found: Vec<FindingCode> = Plan::parse(&plan, &known())
+            .unwrap()
+            .warnings
+            .iter()
+            .map(|it| it.code)
+            .collect();
+        assert_eq!(
+            found,
+            vec![FindingCode::UnknownDependency; usize::from(names_more)],
+            "{text}"
+        );
     }
     let write = "if it is meant as a dependency, write `(depends: T1)`";
     for text in ["T1 and the parser", "T9"] {
         let plan = format!("- [ ] T1 a\n- [ ] T2 b (depends on {text})\n");
-        reads(&plan, &["T1: a", &format!("T2: b (depends on {text}) | after T1")]);
-        warns(&plan, &[&format!("2:24 unknown_dependency {text} → {write}")]);
+        reads(
+            &plan,
+            &["T1: a", &format!("T2: b (depends on {text}) | after T1")],
+        );
+        warns(
+            &plan,
+            &[&format!("2:24 unknown_dependency {text} → {write}")],
+        );
     }
-    warns("- [ ] T1 a\n- [ ] T2 b [depends: T1]\n", &["2:13 unknown_key depends → write `(depends: …)`"]);
-    reads("- [ ] T1 a\n- [ ] T2 b (depend on: T1)\n", &["T1: a", "T2: b | depends T1"]);
+    warns(
+        "- [ ] T1 a\n- [ ] T2 b [depends: T1]\n",
+        &["2:13 unknown_key depends → write `(depends: …)`"],
+    );
+    reads(
+        "- [ ] T1 a\n- [ ] T2 b (depend on: T1)\n",
+        &["T1: a", "T2: b | depends T1"],
+    );
 }
 
 #[test]
@@ -321,18 +454,30 @@ fn a_parenthesis_of_ordinary_words_is_prose() {
         let plan = format!("- [ ] T1 Do it ({word}: this)\n");
         reads(&plan, &[&format!("T1: Do it ({word}: this)")]);
     }
-    for (slip, key) in
-        [("depnds", "depends"), ("flies", "files"), ("verfiy", "verify"), ("dependancies", "dependencies")]
-    {
+    for (slip, key) in [
+        ("depnds", "depends"),
+        ("flies", "files"),
+        ("verfiy", "verify"),
+        ("dependancies", "dependencies"),
+    ] {
         let plan = format!("- [ ] T1 Do it ({slip}: this)\n");
-        fails(&plan, &[&format!("1:17 unknown_key {slip} → did you mean `{key}`?")]);
+        fails(
+            &plan,
+            &[&format!("1:17 unknown_key {slip} → did you mean `{key}`?")],
+        );
     }
 }
 
 #[test]
 fn errors_of_the_whole_file() {
-    fails("", &["0:0 empty_plan  → write a list of `- [ ] task` lines"]);
-    fails("\u{feff} \n", &["0:0 empty_plan  → write a list of `- [ ] task` lines"]);
+    fails(
+        "",
+        &["0:0 empty_plan  → write a list of `- [ ] task` lines"],
+    );
+    fails(
+        "\u{feff} \n",
+        &["0:0 empty_plan  → write a list of `- [ ] task` lines"],
+    );
     fails("a\0b", &["0:0 binary_plan  → name a Markdown file"]);
     fails(
         "# Title\n\nprose\n",
@@ -347,15 +492,27 @@ fn errors_of_the_whole_file() {
         ],
     );
     let large = "- [ ] a\n".repeat(MAX_PLAN_BYTES / 8 + 1);
-    fails(&large, &["0:0 plan_too_large  → split it into several plans"]);
-    fails(&"- [ ] a\n".repeat(crate::read::collect::MAX_TASKS + 1), &["1:1 too_many_tasks"]);
-    fails(&format!("- [ ] a\n\n{}x\n", "- ".repeat(MAX_DEPTH + 1)), &["3:1 too_deep"]);
+    fails(
+        &large,
+        &["0:0 plan_too_large  → split it into several plans"],
+    );
+    fails(
+        &"- [ ] a\n".repeat(crate::read::collect::MAX_TASKS + 1),
+        &["1:1 too_many_tasks"],
+    );
+    fails(
+        &format!("- [ ] a\n\n{}x\n", "- ".repeat(MAX_DEPTH + 1)),
+        &["3:1 too_deep"],
+    );
 }
 
 #[test]
 fn cycles_are_named_as_a_path() {
     let table = [
-        ("- [ ] T1 a (depends: T1)\n", "1:22 cycle T1 → T1 → remove this dependency"),
+        (
+            "- [ ] T1 a (depends: T1)\n",
+            "1:22 cycle T1 → T1 → remove this dependency",
+        ),
         (
             "- [ ] T0 x\n- [ ] T1 a (depends: T2, T0)\n- [ ] T2 b (depends: T3)\n- [ ] T3 c (depends: T1)\n",
             "2:22 cycle T1 → T2 → T3 → T1 → remove one of these dependencies",
@@ -385,11 +542,18 @@ fn front_matter_is_text_where_a_text_is_wanted() {
         let source = format!("---\ntitle: {text} # as it is\nbase: {text}\n---\n- [ ] a\n");
         let front = Plan::parse(&source, &known()).unwrap().front_matter;
         let expected = Some(text.to_owned());
-        assert_eq!((&front.title, &front.base), (&expected, &expected), "{text}");
+        assert_eq!(
+            (&front.title, &front.base),
+            (&expected, &expected),
+            "{text}"
+        );
         assert_eq!(front_matter(&source), front);
     }
     assert_eq!(front_matter("- [ ] a\n"), FrontMatter::default());
-    assert_eq!(front_matter("---\nbase: v1\nmerge: maybe\n---\n").base, Some("v1".to_owned()));
+    assert_eq!(
+        front_matter("---\nbase: v1\nmerge: maybe\n---\n").base,
+        Some("v1".to_owned())
+    );
 }
 
 #[test]
@@ -408,14 +572,33 @@ fn front_matter_is_read_and_checked() {
         budget_usd: Some(2.5),
         merge: Some(orchestrate_core::settings::MergeMode::Review),
         review: Some(orchestrate_core::ReviewMode::Always),
-        lines: (2..).zip(front_matter::KEYS).map(|(line, key)| ((*key).to_owned(), line)).collect(),
+        lines: (2..)
+            .zip(front_matter::KEYS)
+            .map(|(line, key)| ((*key).to_owned(), line))
+            .collect(),
     };
-    assert_eq!(Plan::parse(source, &known()).unwrap().front_matter, expected);
-    // The control: a key of plans has its effect beside those that would widen something, which have none.
-    let widening = "---\nmax_agents: 4\npermissions: all\nsandbox: off\nbase_url: http://x\n---\n- [ ] a\n";
+    assert_eq!(
+        Plan::parse(source, &known()).unwrap().front_matter,
+        expected
+    );
+    // The control: a key of plans has its effect beside those that would widen something, which
+    // have none.
+    let widening =
+        "---\nmax_agents: 4\npermissions: all\nsandbox: off\nbase_url: http://x\n---\n- [ ] a\n";
     let front = Plan::parse(widening, &known()).unwrap().front_matter;
-    let lines = ["max_agents", "permissions", "sandbox", "base_url"].map(str::to_owned).into_iter().zip(2..).collect();
-    assert_eq!(front, FrontMatter { max_agents: Some(4), lines, ..FrontMatter::default() });
+    let lines = ["max_agents", "permissions", "sandbox", "base_url"]
+        .map(str::to_owned)
+        .into_iter()
+        .zip(2..)
+        .collect();
+    assert_eq!(
+        front,
+        FrontMatter {
+            max_agents: Some(4),
+            lines,
+            ..FrontMatter::default()
+        }
+    );
     reads("---\n---\n- [ ] a\n", &["a: a"]);
     reads("---\n\n- [ ] a\n", &["a: a"]);
     fails(
@@ -439,7 +622,10 @@ fn models_are_checked_where_providers_are_known() {
     known.providers = ["openai".to_owned(), "anthropic".to_owned()].into();
     let source = "- [ ] a (model: opnai/x)\n- [ ] b (model: script:replies.jsonl)\n- [ ] c (model: anthropic/y)\n";
     let errors = Plan::parse(source, &known).unwrap_err();
-    assert_eq!(brief(&errors), ["1:17 unknown_model opnai/x → did you mean `openai/…`?"]);
+    assert_eq!(
+        brief(&errors),
+        ["1:17 unknown_model opnai/x → did you mean `openai/…`?"]
+    );
 }
 
 #[test]
@@ -484,8 +670,7 @@ fn bom_and_line_ends_do_not_matter() {
 
 #[test]
 fn a_mention_that_is_no_role_is_text() {
-    let plan =
-        "- [ ] Fix it @john\n- [ ] Build it @ann @bob (files: a)\n- [ ] Ship it (ask @eve)\n- [ ] Test it @tester\n";
+    let plan = "- [ ] Fix it @john\n- [ ] Build it @ann @bob (files: a)\n- [ ] Ship it (ask @eve)\n- [ ] Test it @tester\n";
     reads(
         plan,
         &[
@@ -505,9 +690,17 @@ fn a_mention_that_is_no_role_is_text() {
             &format!("3:20 unknown_role eve → {known_roles}"),
         ],
     );
-    fails("- [ ] Fix it @tseter\n", &["1:14 unknown_role tseter → did you mean `tester`?"]);
+    fails(
+        "- [ ] Fix it @tseter\n",
+        &["1:14 unknown_role tseter → did you mean `tester`?"],
+    );
     // Writing back knows no roles, but finds the same tasks.
-    assert_eq!(write_boxes(plan, &["test_it".into(), "fix_it".into()]).matches("[x]").count(), 2);
+    assert_eq!(
+        write_boxes(plan, &["test_it".into(), "fix_it".into()])
+            .matches("[x]")
+            .count(),
+        2
+    );
 }
 
 #[test]
@@ -524,8 +717,14 @@ fn what_separates_a_role_from_its_title_goes_with_it() {
 
 #[test]
 fn a_document_without_tasks_keeps_its_title() {
-    let (plan, errors) = crate::parse::read("# Changelog\n\n## 1.2.0\n\n- Added search\n- Fixed a bug\n", &known());
-    assert_eq!((plan.title.as_deref(), brief(&errors).len()), (Some("Changelog"), 1));
+    let (plan, errors) = crate::parse::read(
+        "# Changelog\n\n## 1.2.0\n\n- Added search\n- Fixed a bug\n",
+        &known(),
+    );
+    assert_eq!(
+        (plan.title.as_deref(), brief(&errors).len()),
+        (Some("Changelog"), 1)
+    );
 }
 
 #[test]
@@ -542,7 +741,11 @@ fn boxes_are_written_back_and_nothing_else() {
 }
 
 /// Checks a plan with the settings from its front matter.
-fn checked(source: &str, refused: &[Finding], exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
+fn checked(
+    source: &str,
+    refused: &[Finding],
+    exists: &dyn Fn(FirstWord<'_>) -> bool,
+) -> CheckReport {
     let front = front_matter(source);
     let settings = orchestrate_core::RunSettings {
         verify: front.verify,
@@ -550,7 +753,14 @@ fn checked(source: &str, refused: &[Finding], exists: &dyn Fn(FirstWord<'_>) -> 
         budget_tokens: front.budget_tokens,
         ..orchestrate_core::RunSettings::default()
     };
-    check("plan.md", source, &Surroundings { refused, ..Surroundings::unpriced(&known(), &settings, exists) })
+    check(
+        "plan.md",
+        source,
+        &Surroundings {
+            refused,
+            ..Surroundings::unpriced(&known(), &settings, exists)
+        },
+    )
 }
 
 #[test]
@@ -566,15 +776,28 @@ fn a_check_refuses_what_a_run_refuses() {
         suggestion: None,
     };
     let report = checked(source, &[base], &|_| false);
-    assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → remove `merge: none`"]);
+    assert_eq!(
+        brief(&report.errors),
+        [
+            "2:1 unknown_base x",
+            "9:1 never_merged  → remove `merge: none`"
+        ]
+    );
     assert_eq!(
         brief(&report.warnings),
-        ["3:1 program_not_found nosuch → install `nosuch` outside of repositories, or correct the command"]
+        [
+            "3:1 program_not_found nosuch → install `nosuch` outside of repositories, or correct the command"
+        ]
     );
-    assert_eq!((report.waves, report.estimate.tokens), (Vec::<Vec<TaskId>>::new(), [9, 9]));
+    assert_eq!(
+        (report.waves, report.estimate.tokens),
+        (Vec::<Vec<TaskId>>::new(), [9, 9])
+    );
     let plan = Plan::parse("- [ ] T1 a @tester\n- [ ] T2 b\n", &known()).unwrap();
-    let settings =
-        orchestrate_core::RunSettings { agent: "nobody".to_owned(), ..orchestrate_core::RunSettings::default() };
+    let settings = orchestrate_core::RunSettings {
+        agent: "nobody".to_owned(),
+        ..orchestrate_core::RunSettings::default()
+    };
     assert_eq!(
         brief(&unfit(&plan, &settings, &known())),
         ["2:1 unknown_role  → known roles: implementer, researcher, reviewer, tester"]
@@ -583,13 +806,36 @@ fn a_check_refuses_what_a_run_refuses() {
 
 #[test]
 fn a_check_says_that_nothing_would_run() {
-    let said = |source: &str| checked(source, &[], &|_| true).render().lines().last().unwrap_or_default().to_owned();
-    assert_eq!(said("- [x] a\n- [x] b\n"), "Nothing is left to do: every task is done.");
-    assert_eq!(said("- [x] a\n- [-] b\n"), "Nothing would run: no open task can start.");
-    assert!(checked("- [ ]* a\n", &[], &|_| true).render().contains("  [ ] a  a  (optional)  @implementer"));
+    let said = |source: &str| {
+        checked(source, &[], &|_| true)
+            .render()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(
+        said("- [x] a\n- [x] b\n"),
+        "Nothing is left to do: every task is done."
+    );
+    assert_eq!(
+        said("- [x] a\n- [-] b\n"),
+        "Nothing would run: no open task can start."
+    );
+    assert!(
+        checked("- [ ]* a\n", &[], &|_| true)
+            .render()
+            .contains("  [ ] a  a  (optional)  @implementer")
+    );
     let withheld = checked("- [ ] a\n- [-] b\n- [!] c\n", &[], &|_| true).render();
-    assert!(withheld.contains("  [-] b  b  (cancelled, not run)  @implementer"), "{withheld}");
-    assert!(withheld.contains("  [!] c  c  (blocked, not run)  @implementer"), "{withheld}");
+    assert!(
+        withheld.contains("  [-] b  b  (cancelled, not run)  @implementer"),
+        "{withheld}"
+    );
+    assert!(
+        withheld.contains("  [!] c  c  (blocked, not run)  @implementer"),
+        "{withheld}"
+    );
 }
 
 #[test]
@@ -653,11 +899,16 @@ fn a_command_whose_quote_is_not_closed_is_told() {
     );
     reads(
         "- [ ] T1 x (verify: `test \"a)b\" = \"a)b\"`)\n- [ ] T2 y (run: echo it\\'s \"'\" '\"\\' # don't)\n",
-        &["T1: x | verify test \"a)b\" = \"a)b\"", "T2: y | run echo it\\'s \"'\" '\"\\' # don't"],
+        &[
+            "T1: x | verify test \"a)b\" = \"a)b\"",
+            "T2: y | run echo it\\'s \"'\" '\"\\' # don't",
+        ],
     );
     warns(
         "- [ ] T1 x (verify: test \"$(cat 'a\"b')\" = 1)\n",
-        &[&format!("1:21 unclosed test \"$(cat 'a\"b')\" = 1 {advice}")],
+        &[&format!(
+            "1:21 unclosed test \"$(cat 'a\"b')\" = 1 {advice}"
+        )],
     );
 }
 
@@ -685,7 +936,10 @@ fn a_command_that_ends_within_a_case_is_told() {
 fn an_escaped_parenthesis_belongs_to_the_command() {
     reads(
         "- [ ] T1 x (run: echo \\) > u) (verify: grep '\\(' u; echo \\\\)\n- [ ] T2 y (run: find . \\( -name a \\) -print)\n",
-        &["T1: x | run echo \\) > u | verify grep '\\(' u; echo \\\\", "T2: y | run find . \\( -name a \\) -print"],
+        &[
+            "T1: x | run echo \\) > u | verify grep '\\(' u; echo \\\\",
+            "T2: y | run find . \\( -name a \\) -print",
+        ],
     );
 }
 
@@ -694,5 +948,8 @@ fn a_check_shows_the_tasks_beside_the_errors() {
     let report = checked("- [ ] T1 a (depends: T9)\n", &[], &|_| true);
     assert_eq!(report.tasks.len(), 1);
     assert_eq!(report.waves, Vec::<Vec<TaskId>>::new());
-    assert_eq!(brief(&report.errors), ["1:22 unknown_dependency T9 → did you mean `T1`?"]);
+    assert_eq!(
+        brief(&report.errors),
+        ["1:22 unknown_dependency T9 → did you mean `T1`?"]
+    );
 }

@@ -9,17 +9,24 @@ use crate::parse::Plan;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::{Task, TaskStatus};
 
-/// Returns the source with the landed tasks marked as done, by a ticked box or by the value of a field, and with them
-/// the groups of which nothing is left; every other byte is unchanged.
+/// Returns the source with the landed tasks marked as done, by a ticked box or by the value of a
+/// field, and with them the groups of which nothing is left; every other byte is unchanged.
 ///
-/// Tasks without a mark (headings without a box of their own or below them, records without a status) and those that
-/// are marked already are left unchanged.
+/// Tasks without a mark (headings without a box of their own or below them, records without a
+/// status) and those that are marked already are left unchanged.
 pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
     let (plan, _) = parse::read(source, &KnownNames::default());
     let landed: BTreeSet<&TaskId> = landed.iter().collect();
-    let of_landed = plan.marks.iter().filter(|(id, _)| landed.contains(id)).flat_map(|(_, marks)| marks);
+    let of_landed = plan
+        .marks
+        .iter()
+        .filter(|(id, _)| landed.contains(id))
+        .flat_map(|(_, marks)| marks);
     let over = groups_over(&plan, &landed);
-    let mut marks: Vec<&Mark> = of_landed.chain(over).filter(|mark| !mark.is_set(source)).collect();
+    let mut marks: Vec<&Mark> = of_landed
+        .chain(over)
+        .filter(|mark| !mark.is_set(source))
+        .collect();
     marks.sort_unstable_by_key(|mark| mark.range.start);
     let mut written = String::with_capacity(source.len());
     let mut at = 0;
@@ -32,13 +39,29 @@ pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
     written
 }
 
-/// Returns the boxes of the groups that landing completes: each task of theirs has landed, or needs not.
-fn groups_over<'p>(plan: &'p Plan, landed: &'p BTreeSet<&TaskId>) -> impl Iterator<Item = &'p Mark> {
-    let is_over = |task: &Task| !task.status.runs() && task.status != TaskStatus::Blocked || task.optional;
-    let over: BTreeSet<&TaskId> = plan.tasks.iter().filter(|task| is_over(task)).map(|task| &task.id).collect();
+/// Returns the boxes of the groups that landing completes: each task of theirs has landed, or needs
+/// not.
+fn groups_over<'p>(
+    plan: &'p Plan,
+    landed: &'p BTreeSet<&TaskId>,
+) -> impl Iterator<Item = &'p Mark> {
+    let is_over =
+        |task: &Task| !task.status.runs() && task.status != TaskStatus::Blocked || task.optional;
+    let over: BTreeSet<&TaskId> = plan
+        .tasks
+        .iter()
+        .filter(|task| is_over(task))
+        .map(|task| &task.id)
+        .collect();
     let is_complete = move |group: &&GroupMark| {
         group.tasks.iter().any(|task| landed.contains(task))
-            && group.tasks.iter().all(|task| landed.contains(task) || over.contains(task))
+            && group
+                .tasks
+                .iter()
+                .all(|task| landed.contains(task) || over.contains(task))
     };
-    plan.groups.iter().filter(is_complete).map(|group| &group.mark)
+    plan.groups
+        .iter()
+        .filter(is_complete)
+        .map(|group| &group.mark)
 }

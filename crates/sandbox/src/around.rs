@@ -12,5 +12,8 @@ pub(crate) fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.path().exists()).flat_map(|entry| around(&entry.path(), hidden)).collect()
+    entries
+        .filter(|entry| entry.path().exists())
+        .flat_map(|entry| around(&entry.path(), hidden))
+        .collect()
 }

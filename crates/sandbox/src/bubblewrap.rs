@@ -32,14 +32,15 @@ const SHARED_MEMORY_BYTES: &str = "67108864";
 /// The size of the home: room for settings and caches.
 const HOME_BYTES: &str = "268435456";
 
-/// How large a file is at most that is copied into the view, and how many files and directories a path holds at most:
-/// the point from which a mount costs less.
+/// How large a file is at most that is copied into the view, and how many files and directories a
+/// path holds at most: the point from which a mount costs less.
 const MOST_COPIED_BYTES: u64 = 16 << 10;
 const MOST_COPIED: usize = 4;
-/// How many files are copied into one view, each of which is open during the start; the rest is mounted.
+/// How many files are copied into one view, each of which is open during the start; the rest is
+/// mounted.
 const MOST_COPIES: usize = 24;
-/// The size of a directory's own list on file systems that begin with a block. Reading a longer one would cost more
-/// than a mount.
+/// The size of a directory's own list on file systems that begin with a block. Reading a longer one
+/// would cost more than a mount.
 const MOST_LISTED_BYTES: u64 = 4 << 10;
 
 /// The arguments of one start.
@@ -51,8 +52,8 @@ enum Argument {
     Descriptor(Source),
 }
 
-/// What a descriptor leads to. It is not opened before the start: of many jobs that start at once, each would otherwise
-/// hold dozens of open files while it waits for its turn.
+/// What a descriptor leads to. It is not opened before the start: of many jobs that start at once,
+/// each would otherwise hold dozens of open files while it waits for its turn.
 enum Source {
     Bytes(Vec<u8>),
     File(PathBuf),
@@ -66,15 +67,23 @@ pub(crate) struct Opened {
 }
 
 impl Arguments {
-    /// Creates the arguments for a view, and for a program that has a control group of its own or not.
+    /// Creates the arguments for a view, and for a program that has a control group of its own or
+    /// not.
     pub(crate) fn for_view(view: &Checked, network: Network, has_group: bool) -> Self {
         let mut arguments = Self(Vec::new());
-        arguments.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-net"]);
+        arguments.add([
+            "--unshare-user",
+            "--unshare-ipc",
+            "--unshare-pid",
+            "--unshare-uts",
+            "--unshare-net",
+        ]);
         if !has_group {
             // From a namespace of control groups, the kernel starts no program in a group outside.
             arguments.add(["--unshare-cgroup-try"]);
         }
-        // As the first process of its namespace, the helper gets no signal from within, not even SIGKILL.
+        // As the first process of its namespace, the helper gets no signal from within, not even
+        // SIGKILL.
         arguments.add(["--die-with-parent", "--new-session", "--as-pid-1"]);
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories(view.home());
@@ -83,9 +92,12 @@ impl Arguments {
             arguments.network(view.home());
         }
         let (toolchain, programs) = (RustHomes::of_user(), host::programs_of_user());
-        // What is mounted later is never hidden. A toolchain below a mounted worktree belongs into it; anything else
-        // must not hide a root that is in a toolchain's folder.
-        let is_inside = toolchain.folders().chain(host::real_home()).any(|folder| view.is_in_mounted(folder));
+        // What is mounted later is never hidden. A toolchain below a mounted worktree belongs into
+        // it; anything else must not hide a root that is in a toolchain's folder.
+        let is_inside = toolchain
+            .folders()
+            .chain(host::real_home())
+            .any(|folder| view.is_in_mounted(folder));
         if !is_inside {
             arguments.toolchains(toolchain, programs, network);
         }
@@ -101,8 +113,8 @@ impl Arguments {
         arguments
     }
 
-    /// Opens everything that the arguments refer to, under numbers that a child inherits: only the thread that starts
-    /// processes may call this.
+    /// Opens everything that the arguments refer to, under numbers that a child inherits: only the
+    /// thread that starts processes may call this.
     pub(crate) fn open(self) -> io::Result<Opened> {
         let (mut bytes, mut sources) = (Vec::new(), Vec::new());
         for argument in self.0 {
@@ -116,11 +128,14 @@ impl Arguments {
             }
             bytes.push(0);
         }
-        Ok(Opened { packed: in_memory("bwrap-args", &bytes, MemfdFlags::empty())?, _sources: sources })
+        Ok(Opened {
+            packed: in_memory("bwrap-args", &bytes, MemfdFlags::empty())?,
+            _sources: sources,
+        })
     }
 
-    /// Shows the view's roots and mounts, those above others first; returns the directories that have to become
-    /// read-only when they are complete.
+    /// Shows the view's roots and mounts, those above others first; returns the directories that
+    /// have to become read-only when they are complete.
     fn places<'v>(&mut self, view: &'v Checked) -> Vec<&'v Path> {
         for directory in &view.composed {
             self.words([OsStr::new("--tmpfs"), directory.as_os_str()]);
@@ -142,7 +157,8 @@ impl Arguments {
     /// Shows a root; returns it if it has to become read-only later.
     fn root<'v>(&mut self, root: &'v Root, view: &Checked) -> Option<&'v Path> {
         if view.is_in_mounted(&root.path) && !root.path.is_dir() && view.has_room_for(&root.path) {
-            // A mount point for it would be a file among those of the directory that is mounted there.
+            // A mount point for it would be a file among those of the directory that is mounted
+            // there.
             return None;
         }
         match (root.writable, view.readable_around_masks(&root.path)) {
@@ -166,7 +182,8 @@ impl Arguments {
     /// Shows something at another path than its own.
     fn mount(&mut self, Mount { at, content }: &Mount, view: &Checked) {
         // The view's own root becomes read-only in the end.
-        let is_in_own_root = !view.is_in_mounted(at) && !view.is_below_root(at) && !at.starts_with(view.home());
+        let is_in_own_root =
+            !view.is_in_mounted(at) && !view.is_below_root(at) && !at.starts_with(view.home());
         match content {
             Mounted::Writable(source) => self.bind_at("--bind", source, at),
             // A copy of a file would be newer than what was built of it.
@@ -178,15 +195,23 @@ impl Arguments {
             Mounted::File(bytes) => self.file(at, bytes),
             Mounted::Folder if is_in_own_root => self.words([OsStr::new("--dir"), at.as_os_str()]),
             Mounted::Folder => {
-                self.words([OsStr::new("--tmpfs"), at.as_os_str(), OsStr::new("--remount-ro"), at.as_os_str()]);
+                self.words([
+                    OsStr::new("--tmpfs"),
+                    at.as_os_str(),
+                    OsStr::new("--remount-ro"),
+                    at.as_os_str(),
+                ]);
             }
         }
     }
 
     /// Shows a path in the view's own root or in a composed directory: a copy if it holds little.
     fn copy_or_bind(&mut self, how: &str, source: &Path, at: &Path) {
-        let little = Little::in_path(source).filter(|little| self.copies() + little.files.len() <= MOST_COPIES);
-        let Some(Little { directories, files }) = little else { return self.bind_at(how, source, at) };
+        let little = Little::in_path(source)
+            .filter(|little| self.copies() + little.files.len() <= MOST_COPIES);
+        let Some(Little { directories, files }) = little else {
+            return self.bind_at(how, source, at);
+        };
         let inside = |path: &Path| match path.strip_prefix(source) {
             Ok(rest) if !rest.as_os_str().is_empty() => at.join(rest),
             _ => at.to_owned(),
@@ -201,7 +226,10 @@ impl Arguments {
 
     /// Returns how many open files the start will need.
     fn copies(&self) -> usize {
-        self.0.iter().filter(|argument| matches!(argument, Argument::Descriptor(_))).count()
+        self.0
+            .iter()
+            .filter(|argument| matches!(argument, Argument::Descriptor(_)))
+            .count()
     }
 
     fn add<const N: usize>(&mut self, arguments: [&str; N]) {
@@ -209,7 +237,8 @@ impl Arguments {
     }
 
     fn words<const N: usize>(&mut self, words: [&OsStr; N]) {
-        self.0.extend(words.map(|word| Argument::Word(word.to_owned())));
+        self.0
+            .extend(words.map(|word| Argument::Word(word.to_owned())));
     }
 
     fn bind(&mut self, how: &str, path: &Path) {
@@ -233,7 +262,8 @@ impl Arguments {
     /// Mounts a file with these bytes.
     fn file(&mut self, path: &Path, content: &[u8]) {
         self.add(["--ro-bind-data"]);
-        self.0.push(Argument::Descriptor(Source::Bytes(content.to_owned())));
+        self.0
+            .push(Argument::Descriptor(Source::Bytes(content.to_owned())));
         self.words([path.as_os_str()]);
     }
 
@@ -243,13 +273,24 @@ impl Arguments {
         self.add(["--perms", "0700", "--size", HOME_BYTES, "--tmpfs"]);
         self.words([home.as_os_str()]);
         self.add(["--proc", "/proc", "--dev", "/dev"]);
-        self.add(["--perms", "1777", "--size", SHARED_MEMORY_BYTES, "--tmpfs", "/dev/shm"]);
+        self.add([
+            "--perms",
+            "1777",
+            "--size",
+            SHARED_MEMORY_BYTES,
+            "--tmpfs",
+            "/dev/shm",
+        ]);
     }
 
     fn system(&mut self, home: &Path) {
         for path in host::SYSTEM.map(Path::new) {
             match std::fs::read_link(path) {
-                Ok(target) => self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()]),
+                Ok(target) => self.words([
+                    OsStr::new("--symlink"),
+                    target.as_os_str(),
+                    path.as_os_str(),
+                ]),
                 Err(_) if path.is_dir() => self.bind("--ro-bind", path),
                 Err(_) => {}
             }
@@ -268,7 +309,9 @@ impl Arguments {
 
     /// Shows the settings of the network, and those of the user for it.
     fn network(&mut self, home: &Path) {
-        let of_home = network::home_files().iter().map(|(name, content)| (home.join(name), content.clone()));
+        let of_home = network::home_files()
+            .iter()
+            .map(|(name, content)| (home.join(name), content.clone()));
         for (path, content) in network::machine_files().into_iter().chain(of_home) {
             self.copy(&path, Source::Bytes(content));
         }
@@ -277,8 +320,9 @@ impl Arguments {
         }
     }
 
-    /// Copies a file into the view's own root or a composed directory, which are read-only in the end. That takes a
-    /// fraction of the time of a mount, for each of which bubblewrap reads the list of all mounts.
+    /// Copies a file into the view's own root or a composed directory, which are read-only in the
+    /// end. That takes a fraction of the time of a mount, for each of which bubblewrap reads the
+    /// list of all mounts.
     fn copy(&mut self, path: &Path, source: Source) {
         self.add(["--perms", "0444", "--file"]);
         self.0.push(Argument::Descriptor(source));
@@ -295,12 +339,15 @@ impl Arguments {
         if let Some(home) = &toolchain.rustup_home {
             self.bind("--ro-bind", home);
         }
-        let Some(home) = &toolchain.cargo_home else { return };
+        let Some(home) = &toolchain.cargo_home else {
+            return;
+        };
         // Cargo writes its locks beside the registry.
         self.add(["--size", HOME_BYTES, "--tmpfs"]);
         self.words([home.as_os_str()]);
         // Cargo downloads into these folders.
-        let is_shown = |name: &str| network != Network::Proxy || !host::CARGO_DOWNLOADS.contains(&name);
+        let is_shown =
+            |name: &str| network != Network::Proxy || !host::CARGO_DOWNLOADS.contains(&name);
         for (_, path) in toolchain.cargo_shared().filter(|(name, _)| is_shown(name)) {
             self.bind("--ro-bind", &path);
         }
@@ -314,7 +361,11 @@ impl Arguments {
             self.bind("--ro-bind-try", path);
         }
         for Link { path, target } in &programs.links {
-            self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()]);
+            self.words([
+                OsStr::new("--symlink"),
+                target.as_os_str(),
+                path.as_os_str(),
+            ]);
         }
     }
 
@@ -331,7 +382,12 @@ impl Arguments {
                 }
                 Content::EmptyDir => {
                     let path = mask.path.as_os_str();
-                    self.words([OsStr::new("--tmpfs"), path, OsStr::new("--remount-ro"), path]);
+                    self.words([
+                        OsStr::new("--tmpfs"),
+                        path,
+                        OsStr::new("--remount-ro"),
+                        path,
+                    ]);
                 }
             }
         }
@@ -339,8 +395,8 @@ impl Arguments {
 }
 
 impl Source {
-    /// Opens it, positioned at its first byte. A file that has disappeared since, or that this user cannot read, is
-    /// empty.
+    /// Opens it, positioned at its first byte. A file that has disappeared since, or that this user
+    /// cannot read, is empty.
     fn open(self) -> io::Result<OwnedFd> {
         let content = match self {
             Self::Bytes(bytes) => bytes,
@@ -386,29 +442,56 @@ impl Little {
     }
 }
 
-/// Returns what of the user's programs can be shown without hiding a file of a mounted directory, or leaving one in it.
+/// Returns what of the user's programs can be shown without hiding a file of a mounted directory,
+/// or leaving one in it.
 fn beside_mounted(programs: &Programs, view: &Checked) -> Programs {
-    let has_room = |path: &PathBuf| !view.is_in_mounted(path) || path.is_dir() && view.has_room_for(path);
-    let read_only = programs.read_only.iter().filter(|path| has_room(path)).cloned().collect();
-    let links = programs.links.iter().filter(|link| !view.is_in_mounted(&link.path)).cloned().collect();
-    Programs { read_only, links, ..programs.clone() }
+    let has_room =
+        |path: &PathBuf| !view.is_in_mounted(path) || path.is_dir() && view.has_room_for(path);
+    let read_only = programs
+        .read_only
+        .iter()
+        .filter(|path| has_room(path))
+        .cloned()
+        .collect();
+    let links = programs
+        .links
+        .iter()
+        .filter(|link| !view.is_in_mounted(&link.path))
+        .cloned()
+        .collect();
+    Programs {
+        read_only,
+        links,
+        ..programs.clone()
+    }
 }
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
 /// and no user of the host.
 fn accounts(home: &Path) -> [String; 4] {
-    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let (uid, gid) = (
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
     let mut group = "nogroup:x:65534:\n".to_owned();
     let name = if uid == 0 { "root" } else { USER };
     if uid != 65534 {
-        passwd.insert_str(0, &format!("{name}:x:{uid}:{gid}:{name}:{}:/bin/sh\n", home.display()));
+        passwd.insert_str(
+            0,
+            &format!("{name}:x:{uid}:{gid}:{name}:{}:/bin/sh\n", home.display()),
+        );
     }
     if gid != 65534 {
         group.insert_str(0, &format!("{name}:x:{gid}:\n"));
     }
     let hosts = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-    [passwd, group, "passwd: files\ngroup: files\nhosts: files\n".to_owned(), hosts]
+    [
+        passwd,
+        group,
+        "passwd: files\ngroup: files\nhosts: files\n".to_owned(),
+        hosts,
+    ]
 }
 
 /// Creates a file in memory, positioned at its first byte.

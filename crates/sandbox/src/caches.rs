@@ -1,8 +1,8 @@
-//! The caches that tools of a job keep between commands, in a folder of the job's own instead of the home, which is
-//! empty for each job.
+//! The caches that tools of a job keep between commands, in a folder of the job's own instead of
+//! the home, which is empty for each job.
 //!
-//! Build caches such as Go's and uv's have to be written to be used. Whoever can write one decides what is built from
-//! it, so a folder belongs to one worktree.
+//! Build caches such as Go's and uv's have to be written to be used. Whoever can write one decides
+//! what is built from it, so a folder belongs to one worktree.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,11 +11,16 @@ use std::path::Path;
 use crate::error::SandboxError;
 use crate::job::{Job, View};
 
-/// The folders, each with the variable that names it to tools, and its value, in which `{}` stands for the folder.
+/// The folders, each with the variable that names it to tools, and its value, in which `{}` stands
+/// for the folder.
 ///
-/// Most tools keep their caches in the first one, such as Go, uv, pre-commit, sccache, ccache and golangci-lint.
-const CACHES: [(&str, &str, &str); 3] =
-    [("cache", "XDG_CACHE_HOME", "{}"), ("gradle", "GRADLE_USER_HOME", "{}"), ("maven", "MAVEN_OPTS", REPOSITORY)];
+/// Most tools keep their caches in the first one, such as Go, uv, pre-commit, sccache, ccache and
+/// golangci-lint.
+const CACHES: [(&str, &str, &str); 3] = [
+    ("cache", "XDG_CACHE_HOME", "{}"),
+    ("gradle", "GRADLE_USER_HOME", "{}"),
+    ("maven", "MAVEN_OPTS", REPOSITORY),
+];
 
 /// The option of Maven for the repository to which it adds packages.
 const REPOSITORY: &str = "-Dmaven.repo.local={}";
@@ -44,7 +49,9 @@ fn missing(folder: &Path, given: &BTreeMap<OsString, OsString>) -> Vec<(OsString
     for (name, variable, value) in CACHES {
         let path = folder.join(name);
         // A value that is split at spaces cannot hold such a path.
-        let text = path.to_str().filter(|path| value == "{}" || !path.contains(char::is_whitespace));
+        let text = path
+            .to_str()
+            .filter(|path| value == "{}" || !path.contains(char::is_whitespace));
         all.extend(text.map(|path| (variable.into(), value.replace("{}", path).into())));
     }
     all.retain(|(name, _)| !given.contains_key(name));
@@ -66,7 +73,10 @@ mod tests {
         let expected = expected.map(|(name, value)| (name.into(), value.into()));
         assert_eq!(missing(Path::new("/run/T1"), &given), expected);
         // Maven would read the second word as a class.
-        let names: Vec<OsString> = missing(Path::new("/a b"), &given).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<OsString> = missing(Path::new("/a b"), &given)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         assert_eq!(names, ["UV_LINK_MODE", "XDG_CACHE_HOME"]);
     }
 }

@@ -29,7 +29,8 @@ impl Capture {
     /// Reads from a pipe and keeps at most `kept_bytes`; `None` stands for a stream that has ended.
     pub(crate) fn new(pipe: Option<OwnedFd>, kept_bytes: usize) -> Result<Self, SandboxError> {
         if let Some(pipe) = &pipe {
-            rustix::io::ioctl_fionbio(pipe, true).map_err(SandboxError::errno("read without blocking"))?;
+            rustix::io::ioctl_fionbio(pipe, true)
+                .map_err(SandboxError::errno("read without blocking"))?;
         }
         let tail_bytes = kept_bytes / 2;
         Ok(Self {
@@ -81,14 +82,20 @@ impl Capture {
         }
         let (first, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
         self.head.extend_from_slice(first);
-        let rest = rest.get(rest.len().saturating_sub(self.tail_bytes)..).unwrap_or_default();
+        let rest = rest
+            .get(rest.len().saturating_sub(self.tail_bytes)..)
+            .unwrap_or_default();
         let surplus = (self.tail.len() + rest.len()).saturating_sub(self.tail_bytes);
         self.tail.drain(..surplus);
         self.tail.extend(rest);
     }
 
     pub(crate) fn finish(self) -> Captured {
-        Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total }
+        Captured {
+            head: self.head,
+            tail: self.tail.into(),
+            total_bytes: self.total,
+        }
     }
 }
 
@@ -106,12 +113,18 @@ mod tests {
 
     #[test]
     fn keeps_head_and_tail() {
-        let expected =
-            |head: &str, tail: &str, total_bytes| Captured { head: head.into(), tail: tail.into(), total_bytes };
+        let expected = |head: &str, tail: &str, total_bytes| Captured {
+            head: head.into(),
+            tail: tail.into(),
+            total_bytes,
+        };
         assert_eq!(captured(4, &[]), expected("", "", 0));
         assert_eq!(captured(4, &["abc"]), expected("ab", "c", 3));
         assert_eq!(captured(4, &["abcd", "efg", "h"]), expected("ab", "gh", 8));
-        assert_eq!(captured(4, &["a", "b", "cdefghij"]), expected("ab", "ij", 10));
+        assert_eq!(
+            captured(4, &["a", "b", "cdefghij"]),
+            expected("ab", "ij", 10)
+        );
         assert_eq!(captured(0, &["abc"]), expected("", "", 3));
     }
 }

@@ -1,12 +1,13 @@
 //! Control groups (cgroup v2), in which the kernel itself limits a job and ends all of it at once.
 //!
-//! Only where this process is alone in a group that it may divide (a *delegated* one). The kernel gives controllers to
-//! the groups in a group only if that one holds no process (cgroups(7)), so this process moves into one of them, and
-//! each job gets another. Everywhere else jobs have the limits that they have without groups, which hold beside these
-//! too: a group that cannot be made stops nothing.
+//! Only where this process is alone in a group that it may divide (a *delegated* one). The kernel
+//! gives controllers to the groups in a group only if that one holds no process (cgroups(7)), so
+//! this process moves into one of them, and each job gets another. Everywhere else jobs have the
+//! limits that they have without groups, which hold beside these too: a group that cannot be made
+//! stops nothing.
 //!
-//! Layout: `<delegated>/orchestrate-<pid>/{main,job-<number>}`. As long as `main` holds a process, its owner is alive;
-//! so the groups of an owner that was killed can be told from those in use.
+//! Layout: `<delegated>/orchestrate-<pid>/{main,job-<number>}`. As long as `main` holds a process,
+//! its owner is alive; so the groups of an owner that was killed can be told from those in use.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -30,8 +31,7 @@ const LIMITING: [&str; 2] = ["memory", "pids"];
 /// How long the processes of a group may take to end when the kernel kills them.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How to get groups, wherever systemd runs.
-const FIX: &str =
-    "start it in a group of its own, as with `systemd-run --user --scope -p Delegate=yes` (for root without `--user`)";
+const FIX: &str = "start it in a group of its own, as with `systemd-run --user --scope -p Delegate=yes` (for root without `--user`)";
 
 /// What the kernel limits of each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub struct KernelLimits {
     pub processes: bool,
 }
 
-/// Returns what the kernel limits of each job. The first call, or the first job, moves this process into a group of its
-/// own.
+/// Returns what the kernel limits of each job. The first call, or the first job, moves this process
+/// into a group of its own.
 ///
 /// # Errors
 /// The reason and the fix, if jobs get no control groups.
@@ -58,14 +58,17 @@ pub fn kernel_limits() -> Result<KernelLimits, String> {
     }
 }
 
-/// Moves this process back into the group that it was started in, and removes its own; for the end of the program. The
-/// process must run no job any more.
+/// Moves this process back into the group that it was started in, and removes its own; for the end
+/// of the program. The process must run no job any more.
 ///
 /// # Errors
-/// Fails if the kernel refuses a step. What is left is removed by the next process that makes groups there.
+/// Fails if the kernel refuses a step. What is left is removed by the next process that makes
+/// groups there.
 pub fn leave_control_groups() -> Result<(), SandboxError> {
     match OF_PROCESS.get() {
-        Some(Ok(groups)) => groups.leave().map_err(SandboxError::io("remove this process's control groups")),
+        Some(Ok(groups)) => groups
+            .leave()
+            .map_err(SandboxError::io("remove this process's control groups")),
         _ => Ok(()),
     }
 }
@@ -77,8 +80,8 @@ enum NoGroups {
     NotVersion2,
     /// No file system shows the group of this process.
     NotShown,
-    /// It is a unit of systemd's, which stops a unit in which memory ends, unless it has delegated it
-    /// (`OOMPolicy=`, systemd.service(5)).
+    /// It is a unit of systemd's, which stops a unit in which memory ends, unless it has delegated
+    /// it (`OOMPolicy=`, systemd.service(5)).
     NotDelegated,
     /// The group has no controller that limits jobs.
     NoControllers,
@@ -95,14 +98,22 @@ impl NoGroups {
 
     fn with_fix(&self) -> String {
         match self {
-            Self::NotVersion2 => "this machine does not use cgroup v2 for memory and processes".to_owned(),
-            Self::NotShown => "cgroup v2 is not mounted where this process could see its own group".to_owned(),
-            Self::NotDelegated => format!("systemd has not delegated the group of this process; {FIX}"),
+            Self::NotVersion2 => {
+                "this machine does not use cgroup v2 for memory and processes".to_owned()
+            }
+            Self::NotShown => {
+                "cgroup v2 is not mounted where this process could see its own group".to_owned()
+            }
+            Self::NotDelegated => {
+                format!("systemd has not delegated the group of this process; {FIX}")
+            }
             Self::NoControllers => {
                 format!("the group of this process may limit neither memory nor processes; {FIX}")
             }
             Self::Shared => format!("the group of this process holds other processes too; {FIX}"),
-            Self::Refused(step) => format!("the group of this process cannot be divided ({step}); {FIX}"),
+            Self::Refused(step) => {
+                format!("the group of this process cannot be divided ({step}); {FIX}")
+            }
         }
     }
 }
@@ -142,8 +153,13 @@ fn of_process() -> &'static Result<Groups, NoGroups> {
 
 /// Finds the group of this process, and decides whether jobs can have groups in it.
 fn find() -> Result<Groups, NoGroups> {
-    let read = |path: &Path| fs::read_to_string(path).map_err(NoGroups::refused(&format!("read {}", path.display())));
-    let delegated = folder(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?)?;
+    let read = |path: &Path| {
+        fs::read_to_string(path).map_err(NoGroups::refused(&format!("read {}", path.display())))
+    };
+    let delegated = folder(
+        &read(Path::new("/proc/self/cgroup"))?,
+        &read(Path::new("/proc/self/mountinfo"))?,
+    )?;
     if unit(&delegated).is_some_and(|unit| !is_marked(unit)) {
         return Err(NoGroups::NotDelegated);
     }
@@ -159,52 +175,82 @@ fn find() -> Result<Groups, NoGroups> {
     Ok(Groups {
         own: delegated.join(format!("{OWN}{pid}")),
         delegated,
-        added: controllers.iter().copied().filter(|name| !lists(&given, name)).collect(),
+        added: controllers
+            .iter()
+            .copied()
+            .filter(|name| !lists(&given, name))
+            .collect(),
         controllers,
         next_job: AtomicU64::new(1),
         given_up: OnceLock::new(),
     })
 }
 
-/// Finds the folder of this process's group in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
+/// Finds the folder of this process's group in the texts of `/proc/self/cgroup` and
+/// `/proc/self/mountinfo`.
 fn folder(groups: &str, mounts: &str) -> Result<PathBuf, NoGroups> {
     let is_limiting = |names: &str| names.split(',').any(|name| LIMITING.contains(&name));
-    if groups.lines().filter_map(|line| line.split(':').nth(1)).any(is_limiting) {
+    if groups
+        .lines()
+        .filter_map(|line| line.split(':').nth(1))
+        .any(is_limiting)
+    {
         return Err(NoGroups::NotVersion2);
     }
-    let group = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::")).ok_or(NoGroups::NotVersion2)?);
+    let group = Path::new(
+        groups
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .ok_or(NoGroups::NotVersion2)?,
+    );
     // Seen from within a namespace, a group outside of it begins with `..`.
     let below = |root: &Path| {
         let below = group.strip_prefix(root).ok()?;
-        below.components().all(|part| part != Component::ParentDir).then_some(below)
+        below
+            .components()
+            .all(|part| part != Component::ParentDir)
+            .then_some(below)
     };
     // Of two at one place, the later one is seen.
-    let mut places = mounts.lines().filter_map(mount).filter_map(|(root, point)| Some(point.join(below(&root)?)));
+    let mut places = mounts
+        .lines()
+        .filter_map(mount)
+        .filter_map(|(root, point)| Some(point.join(below(&root)?)));
     places.next_back().ok_or(NoGroups::NotShown)
 }
 
-/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): which group is shown, and where, if that is
-/// cgroup v2.
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): which group is shown, and
+/// where, if that is cgroup v2.
 fn mount(line: &str) -> Option<(PathBuf, PathBuf)> {
     let (of_mount, of_system) = line.split_once(" - ")?;
     if of_system.split(' ').next() != Some("cgroup2") {
         return None;
     }
-    let mut fields = of_mount.split(' ').skip(3).map(|field| PathBuf::from(field.replace("\\040", " ")));
+    let mut fields = of_mount
+        .split(' ')
+        .skip(3)
+        .map(|field| PathBuf::from(field.replace("\\040", " ")));
     fields.next().zip(fields.next())
 }
 
 /// Returns the unit of systemd's that a group is, or is in.
 fn unit(group: &Path) -> Option<&Path> {
-    group.ancestors().find(|group| group.extension().is_some_and(|kind| kind == "scope" || kind == "service"))
+    group.ancestors().find(|group| {
+        group
+            .extension()
+            .is_some_and(|kind| kind == "scope" || kind == "service")
+    })
 }
 
 /// Reports whether systemd (251 or newer, or for root) has marked a unit as delegated.
 fn is_marked(unit: &Path) -> bool {
-    ["user.delegate", "trusted.delegate"].into_iter().any(|mark| {
-        let mut value = [0; 1];
-        rustix::fs::getxattr(unit, mark, &mut value).is_ok_and(|length| length == 1 && value == *b"1")
-    })
+    ["user.delegate", "trusted.delegate"]
+        .into_iter()
+        .any(|mark| {
+            let mut value = [0; 1];
+            rustix::fs::getxattr(unit, mark, &mut value)
+                .is_ok_and(|length| length == 1 && value == *b"1")
+        })
 }
 
 /// What was found of a group.
@@ -218,13 +264,23 @@ struct Found {
 
 /// Decides whether a group can be divided, and returns the controllers that limit jobs in it.
 fn usable(found: &Found) -> Result<Vec<&'static str>, NoGroups> {
-    let controllers: Vec<&str> = LIMITING.into_iter().filter(|name| lists(&found.controllers, name)).collect();
+    let controllers: Vec<&str> = LIMITING
+        .into_iter()
+        .filter(|name| lists(&found.controllers, name))
+        .collect();
     if controllers.is_empty() {
         return Err(NoGroups::NoControllers);
     }
-    let is_alone = found.processes.lines().all(|pid| pid.parse() == Ok(found.pid));
+    let is_alone = found
+        .processes
+        .lines()
+        .all(|pid| pid.parse() == Ok(found.pid));
     // Only the outermost group may hold processes beside groups with controllers.
-    if is_alone || found.is_outermost { Ok(controllers) } else { Err(NoGroups::Shared) }
+    if is_alone || found.is_outermost {
+        Ok(controllers)
+    } else {
+        Err(NoGroups::Shared)
+    }
 }
 
 fn lists(names: &str, name: &str) -> bool {
@@ -232,13 +288,19 @@ fn lists(names: &str, name: &str) -> bool {
 }
 
 impl Groups {
-    /// Moves this process into a group of its own, beside which those of jobs get their controllers.
+    /// Moves this process into a group of its own, beside which those of jobs get their
+    /// controllers.
     fn divide(&self) -> Result<(), NoGroups> {
         let main = self.own.join(MAIN);
         fs::create_dir(&main).map_err(NoGroups::refused("make a group in it"))?;
-        set(&main, "cgroup.procs", &std::process::id().to_string()).map_err(NoGroups::refused("enter a group"))?;
+        set(&main, "cgroup.procs", &std::process::id().to_string())
+            .map_err(NoGroups::refused("enter a group"))?;
         for group in [&self.delegated, &self.own] {
-            let pass_on = set(group, "cgroup.subtree_control", &signed('+', &self.controllers));
+            let pass_on = set(
+                group,
+                "cgroup.subtree_control",
+                &signed('+', &self.controllers),
+            );
             pass_on.map_err(NoGroups::refused("pass controllers on"))?;
         }
         Ok(())
@@ -246,16 +308,31 @@ impl Groups {
 
     fn leave(&self) -> io::Result<()> {
         remove_inner(&self.own, |name| name != MAIN)?;
-        set(&self.own, "cgroup.subtree_control", &signed('-', &self.controllers))?;
+        set(
+            &self.own,
+            "cgroup.subtree_control",
+            &signed('-', &self.controllers),
+        )?;
         if !self.added.is_empty() {
-            set(&self.delegated, "cgroup.subtree_control", &signed('-', &self.added))?;
+            set(
+                &self.delegated,
+                "cgroup.subtree_control",
+                &signed('-', &self.added),
+            )?;
         }
-        set(&self.delegated, "cgroup.procs", &std::process::id().to_string())?;
+        set(
+            &self.delegated,
+            "cgroup.procs",
+            &std::process::id().to_string(),
+        )?;
         fs::remove_dir(self.own.join(MAIN)).and_then(|()| fs::remove_dir(&self.own))
     }
 
     fn job(&self, limits: &Limits) -> io::Result<JobGroup> {
-        let folder = self.own.join(format!("job-{}", self.next_job.fetch_add(1, Ordering::Relaxed)));
+        let folder = self.own.join(format!(
+            "job-{}",
+            self.next_job.fetch_add(1, Ordering::Relaxed)
+        ));
         fs::create_dir(&folder)?;
         let group = JobGroup(folder);
         for (file, value) in settings(&self.controllers, limits) {
@@ -270,7 +347,11 @@ impl Groups {
 }
 
 fn signed(sign: char, controllers: &[&str]) -> String {
-    controllers.iter().map(|name| format!("{sign}{name}")).collect::<Vec<_>>().join(" ")
+    controllers
+        .iter()
+        .map(|name| format!("{sign}{name}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The file with the limit of memory that is swapped out.
@@ -294,17 +375,26 @@ fn settings(controllers: &[&str], limits: &Limits) -> Vec<(&'static str, String)
 
 /// Writes to a file of a group, which exists if the kernel supports it.
 fn set(group: &Path, file: &str, value: &str) -> io::Result<()> {
-    File::options().write(true).open(group.join(file))?.write_all(value.as_bytes())
+    File::options()
+        .write(true)
+        .open(group.join(file))?
+        .write_all(value.as_bytes())
 }
 
 /// The group of one job. When it is dropped, its processes are killed, and it is removed.
 #[derive(Debug)]
 pub(crate) struct JobGroup(PathBuf);
 
-/// Makes a group for a job; `None` where jobs get none. A failure is told once, and no more groups are made then.
+/// Makes a group for a job; `None` where jobs get none. A failure is told once, and no more groups
+/// are made then.
 pub(crate) fn of_job(limits: &Limits, warn: fn(&str)) -> Option<(JobGroup, OwnedFd)> {
-    let groups = of_process().as_ref().ok().filter(|groups| groups.given_up.get().is_none())?;
-    let made = groups.job(limits).and_then(|group| Ok((File::open(&group.0)?.into(), group)));
+    let groups = of_process()
+        .as_ref()
+        .ok()
+        .filter(|groups| groups.given_up.get().is_none())?;
+    let made = groups
+        .job(limits)
+        .and_then(|group| Ok((File::open(&group.0)?.into(), group)));
     match made {
         Ok((opened, group)) => Some((group, opened)),
         Err(error) => {
@@ -317,7 +407,9 @@ pub(crate) fn of_job(limits: &Limits, warn: fn(&str)) -> Option<(JobGroup, Owned
 /// Makes no more groups, for this reason.
 pub(crate) fn give_up(cause: &str, warn: fn(&str)) {
     let Ok(groups) = of_process() else { return };
-    let why = format!("failed to run a command in a control group: {cause}; limits are checked repeatedly instead");
+    let why = format!(
+        "failed to run a command in a control group: {cause}; limits are checked repeatedly instead"
+    );
     if groups.given_up.set(why.clone()).is_ok() {
         warn(&why);
     }
@@ -331,27 +423,34 @@ impl JobGroup {
 
     /// Reports whether the kernel has killed the job because it reached its own limit of memory.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
-        fs::read_to_string(self.0.join("memory.events")).is_ok_and(|events| is_out_of_memory(&events))
+        fs::read_to_string(self.0.join("memory.events"))
+            .is_ok_and(|events| is_out_of_memory(&events))
     }
 }
 
 impl Drop for JobGroup {
     fn drop(&mut self) {
-        // What hangs in the kernel cannot be ended; its group is removed when this process leaves, or by the next one.
+        // What hangs in the kernel cannot be ended; its group is removed when this process leaves,
+        // or by the next one.
         let _ = end(&self.0);
     }
 }
 
-/// Parses `memory.events` of a group. A kill alone may have another reason: that a group around it, or the machine, had
-/// no memory left.
+/// Parses `memory.events` of a group. A kill alone may have another reason: that a group around it,
+/// or the machine, had no memory left.
 fn is_out_of_memory(events: &str) -> bool {
     count(events, "oom") > 0 && count(events, "oom_kill") > 0
 }
 
 /// Returns the number after a name in a file of a group; 0 if it is not there.
 fn count(text: &str, name: &str) -> u64 {
-    let value = text.lines().filter_map(|line| line.split_once(' ')).find(|(found, _)| *found == name);
-    value.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(0)
+    let value = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .find(|(found, _)| *found == name);
+    value
+        .and_then(|(_, value)| value.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 /// Removes a group, after killing its processes if there are some.
@@ -367,7 +466,10 @@ fn end(group: &Path) -> io::Result<()> {
         // A change after this wakes us.
         events.read_to_end(&mut Vec::new())?;
         set(group, "cgroup.kill", "1")?;
-        let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let left = Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        };
         match poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&left)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -390,7 +492,10 @@ fn remove_inner(group: &Path, accepts: impl Fn(&str) -> bool) -> io::Result<()> 
 fn remove_leftovers(delegated: &Path) -> io::Result<()> {
     for entry in fs::read_dir(delegated)? {
         let entry = entry?;
-        let owner = entry.file_name().to_str().and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
+        let owner = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
         let is_used = |events: String| count(&events, "populated") > 0;
         let events = entry.path().join(MAIN).join("cgroup.events");
         if owner.is_some() && !fs::read_to_string(events).is_ok_and(is_used) {
@@ -418,12 +523,28 @@ mod tests {
         let slice = "/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1.scope";
         let table: [(String, String, Result<PathBuf, NoGroups>); 10] = [
             ("0::/\n".to_owned(), usual.clone(), at("/sys/fs/cgroup")),
-            (format!("0::{slice}\n"), usual.clone(), at(&format!("/sys/fs/cgroup{slice}"))),
+            (
+                format!("0::{slice}\n"),
+                usual.clone(),
+                at(&format!("/sys/fs/cgroup{slice}")),
+            ),
             // A named hierarchy of cgroup v1 limits nothing.
-            ("1:name=systemd:/x\n0::/x\n".to_owned(), usual.clone(), at("/sys/fs/cgroup/x")),
+            (
+                "1:name=systemd:/x\n0::/x\n".to_owned(),
+                usual.clone(),
+                at("/sys/fs/cgroup/x"),
+            ),
             // A container whose group alone is mounted, without a namespace.
-            ("0::/pod/c1/x\n".to_owned(), mounted("/pod/c1", "/sys/fs/cgroup", "cgroup2"), at("/sys/fs/cgroup/x")),
-            ("0::/x\n".to_owned(), mounted("/", "/my\\040groups", "cgroup2"), at("/my groups/x")),
+            (
+                "0::/pod/c1/x\n".to_owned(),
+                mounted("/pod/c1", "/sys/fs/cgroup", "cgroup2"),
+                at("/sys/fs/cgroup/x"),
+            ),
+            (
+                "0::/x\n".to_owned(),
+                mounted("/", "/my\\040groups", "cgroup2"),
+                at("/my groups/x"),
+            ),
             // The later mount covers the earlier one.
             (
                 "0::/pod/x\n".to_owned(),
@@ -436,7 +557,11 @@ mod tests {
                 mounted("/", "/sys/fs/cgroup/unified", "cgroup2"),
                 Err(NoGroups::NotVersion2),
             ),
-            ("3:cpu,pids:/x\n".to_owned(), tmpfs.clone(), Err(NoGroups::NotVersion2)),
+            (
+                "3:cpu,pids:/x\n".to_owned(),
+                tmpfs.clone(),
+                Err(NoGroups::NotVersion2),
+            ),
             ("0::/x\n".to_owned(), tmpfs, Err(NoGroups::NotShown)),
             ("0::/../other\n".to_owned(), usual, Err(NoGroups::NotShown)),
         ];
@@ -450,8 +575,14 @@ mod tests {
     fn a_group_belongs_to_the_innermost_unit() {
         let of = |group: &str| unit(Path::new(group)).map(|unit| unit.display().to_string());
         let service = "/sys/fs/cgroup/user.slice/user@1000.service";
-        assert_eq!(of(&format!("{service}/app.slice/run-r1.scope")), Some(format!("{service}/app.slice/run-r1.scope")));
-        assert_eq!(of(&format!("{service}/app.slice/own")), Some(service.to_owned()));
+        assert_eq!(
+            of(&format!("{service}/app.slice/run-r1.scope")),
+            Some(format!("{service}/app.slice/run-r1.scope"))
+        );
+        assert_eq!(
+            of(&format!("{service}/app.slice/own")),
+            Some(service.to_owned())
+        );
         assert_eq!(of("/sys/fs/cgroup/system.slice"), None);
         assert_eq!(of("/sys/fs/cgroup"), None);
     }
@@ -466,25 +597,54 @@ mod tests {
                 pid: 7,
             })
         };
-        assert_eq!(usable("cpuset cpu io memory pids\n", "7\n", false), Ok(vec!["memory", "pids"]));
+        assert_eq!(
+            usable("cpuset cpu io memory pids\n", "7\n", false),
+            Ok(vec!["memory", "pids"])
+        );
         assert_eq!(usable("pids\n", "7\n", false), Ok(vec!["pids"]));
-        assert_eq!(usable("cpu memory_recursiveprot hugetlb\n", "7\n", false), Err(NoGroups::NoControllers));
+        assert_eq!(
+            usable("cpu memory_recursiveprot hugetlb\n", "7\n", false),
+            Err(NoGroups::NoControllers)
+        );
         assert_eq!(usable("\n", "7\n", true), Err(NoGroups::NoControllers));
-        assert_eq!(usable("memory pids\n", "7\n71\n", false), Err(NoGroups::Shared));
+        assert_eq!(
+            usable("memory pids\n", "7\n71\n", false),
+            Err(NoGroups::Shared)
+        );
         // A process of another namespace has no number here.
-        assert_eq!(usable("memory pids\n", "0\n7\n", false), Err(NoGroups::Shared));
-        assert_eq!(usable("memory pids\n", "1\n2\n7\n", true), Ok(vec!["memory", "pids"]));
+        assert_eq!(
+            usable("memory pids\n", "0\n7\n", false),
+            Err(NoGroups::Shared)
+        );
+        assert_eq!(
+            usable("memory pids\n", "1\n2\n7\n", true),
+            Ok(vec!["memory", "pids"])
+        );
     }
 
     #[test]
     fn a_jobs_limits_are_those_of_its_group() {
-        let limits = |memory_bytes, processes| Limits { memory_bytes, processes, ..Limits::default() };
+        let limits = |memory_bytes, processes| Limits {
+            memory_bytes,
+            processes,
+            ..Limits::default()
+        };
         let settings = |controllers: &[&str], limits: &Limits| {
-            settings(controllers, limits).into_iter().map(|(file, value)| format!("{file}={value}")).collect::<Vec<_>>()
+            settings(controllers, limits)
+                .into_iter()
+                .map(|(file, value)| format!("{file}={value}"))
+                .collect::<Vec<_>>()
         };
         let both = limits(Some(1 << 20), Some(60));
-        let memory = ["memory.max=1048576", "memory.swap.max=0", "memory.oom.group=1"];
-        assert_eq!(settings(&LIMITING, &both), [&memory[..], &["pids.max=60"]].concat());
+        let memory = [
+            "memory.max=1048576",
+            "memory.swap.max=0",
+            "memory.oom.group=1",
+        ];
+        assert_eq!(
+            settings(&LIMITING, &both),
+            [&memory[..], &["pids.max=60"]].concat()
+        );
         assert_eq!(settings(&["memory"], &both), memory);
         assert_eq!(settings(&["pids"], &both), ["pids.max=60"]);
         assert_eq!(settings(&LIMITING, &limits(None, None)), [""; 0]);
@@ -493,9 +653,14 @@ mod tests {
     #[test]
     fn only_the_limit_of_the_group_itself_counts() {
         let events = |oom: u64, killed: u64| {
-            is_out_of_memory(&format!("low 0\nhigh 0\nmax 9\noom {oom}\noom_kill {killed}\noom_group_kill 0\n"))
+            is_out_of_memory(&format!(
+                "low 0\nhigh 0\nmax 9\noom {oom}\noom_kill {killed}\noom_group_kill 0\n"
+            ))
         };
-        assert_eq!([events(0, 0), events(1, 3), events(0, 1), events(1, 0)], [false, true, false, false]);
+        assert_eq!(
+            [events(0, 0), events(1, 3), events(0, 1), events(1, 0)],
+            [false, true, false, false]
+        );
         assert!(!is_out_of_memory(""));
     }
 }

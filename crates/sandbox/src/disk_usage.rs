@@ -19,11 +19,17 @@ impl Space {
     /// Returns the limits; `None` is the highest. `None` if there is no limit at all.
     pub(crate) fn limited(bytes: Option<u64>, files: Option<u64>) -> Option<Self> {
         let has_limit = bytes.is_some() || files.is_some();
-        has_limit.then(|| Self { bytes: bytes.unwrap_or(u64::MAX), files: files.unwrap_or(u64::MAX) })
+        has_limit.then(|| Self {
+            bytes: bytes.unwrap_or(u64::MAX),
+            files: files.unwrap_or(u64::MAX),
+        })
     }
 
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        Self { bytes: of(self.bytes, other.bytes), files: of(self.files, other.files) }
+        Self {
+            bytes: of(self.bytes, other.bytes),
+            files: of(self.files, other.files),
+        }
     }
 
     pub(crate) fn plus(self, other: Self) -> Self {
@@ -48,16 +54,24 @@ impl Space {
         }
     }
 
-    /// Returns what a job that started with `self` may hold, if it is `room` that full folders get to be cleared.
+    /// Returns what a job that started with `self` may hold, if it is `room` that full folders get
+    /// to be cleared.
     pub(crate) fn allowed_from(self, most: Self, room: Self) -> Self {
         let allowed = |held: u64, most: u64, room: u64| {
-            if held > most { held.max(most.saturating_add(room)) } else { most }
+            if held > most {
+                held.max(most.saturating_add(room))
+            } else {
+                most
+            }
         };
-        Self { bytes: allowed(self.bytes, most.bytes, room.bytes), files: allowed(self.files, most.files, room.files) }
+        Self {
+            bytes: allowed(self.bytes, most.bytes, room.bytes),
+            files: allowed(self.files, most.files, room.files),
+        }
     }
 
-    /// Returns what of this is over some limits at a job's end, and was not so at its start: a job that only frees
-    /// space may leave too much.
+    /// Returns what of this is over some limits at a job's end, and was not so at its start: a job
+    /// that only frees space may leave too much.
     pub(crate) fn left_over(self, most: Self, before: Option<Self>) -> Option<Over> {
         self.over(before.map_or(most, |before| most.max(before)))
     }
@@ -104,12 +118,18 @@ impl Accounts {
     /// Removes and returns an account. Until it is put back, nothing is known: two jobs at once, or
     /// a job whose end was not observed, would make it wrong.
     pub(crate) fn take(&self, folders: &[OsString]) -> Option<Account> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folders)
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(folders)
     }
 
     /// Stores an account for the next job.
     pub(crate) fn keep(&self, folders: Vec<OsString>, account: Account) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(folders, account);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(folders, account);
     }
 }
 
@@ -158,7 +178,11 @@ mod tests {
             (space(150, 40), Some(space(200, 30)), Some(Over::Files)),
         ];
         for (held, before, expected) in ends {
-            assert_eq!(held.left_over(most, before), expected, "{held:?} {before:?}");
+            assert_eq!(
+                held.left_over(most, before),
+                expected,
+                "{held:?} {before:?}"
+            );
         }
     }
 }

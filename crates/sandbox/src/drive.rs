@@ -70,7 +70,8 @@ struct Drive<'a> {
     stopped: Option<Exit>,
 }
 
-/// Runs a job; each of `cancels` can stop it. `proxy` takes the socket of a job with [`crate::Network::Proxy`].
+/// Runs a job; each of `cancels` can stop it. `proxy` takes the socket of a job with
+/// [`crate::Network::Proxy`].
 pub(crate) fn run(
     tier: &Tier,
     job: &Job,
@@ -94,14 +95,24 @@ fn run_once(
     proxy: &mut Option<ListenerSink>,
 ) -> Result<Finished, SandboxError> {
     let started = Instant::now();
-    let Launched { mut child, control, folders, group, _scratch } = launch::launch(tier, job)?;
-    control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;
+    let Launched {
+        mut child,
+        control,
+        folders,
+        group,
+        _scratch,
+    } = launch::launch(tier, job)?;
+    control
+        .set_nonblocking(true)
+        .map_err(SandboxError::io("read the control socket without blocking"))?;
     let kept = job.limits.kept_output_bytes;
     let mut drive = Drive {
         job,
         confinement: tier.confinement,
-        stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?.showing(tier.live.clone()),
-        stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?.showing(tier.live.clone()),
+        stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?
+            .showing(tier.live.clone()),
+        stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?
+            .showing(tier.live.clone()),
         child,
         control,
         control_open: true,
@@ -116,7 +127,10 @@ fn run_once(
         drive.wait(cancels)?;
         drive.advance(cancels);
     }
-    let waited = drive.child.wait().map_err(SandboxError::io("wait for the supervisor"));
+    let waited = drive
+        .child
+        .wait()
+        .map_err(SandboxError::io("wait for the supervisor"));
     drive.read_last_output()?;
     waited?;
     if let Some(account) = drive.account() {
@@ -131,12 +145,21 @@ fn run_once(
 impl Drive<'_> {
     /// Sleeps until an event or the deadline, and reads what has arrived.
     fn wait(&mut self, cancels: &[&Cancel]) -> Result<(), SandboxError> {
-        let sleep = self.deadline.map_or(LONGEST_SLEEP, |due| due.saturating_duration_since(Instant::now()));
+        let sleep = self.deadline.map_or(LONGEST_SLEEP, |due| {
+            due.saturating_duration_since(Instant::now())
+        });
         let mut watched: Vec<BorrowedFd<'_>> = vec![self.control.as_fd()];
-        watched.extend([&self.stdout, &self.stderr].into_iter().filter_map(Capture::pipe).map(AsFd::as_fd));
+        watched.extend(
+            [&self.stdout, &self.stderr]
+                .into_iter()
+                .filter_map(Capture::pipe)
+                .map(AsFd::as_fd),
+        );
         match self.phase {
             Phase::Running => watched.extend(cancels.iter().filter_map(|cancel| cancel.event())),
-            Phase::Terminating => watched.extend(cancels.iter().filter_map(|cancel| cancel.kill_event())),
+            Phase::Terminating => {
+                watched.extend(cancels.iter().filter_map(|cancel| cancel.kill_event()))
+            }
             Phase::Killing | Phase::Abandoned => {}
         }
         wait_readable(&watched, sleep.min(LONGEST_SLEEP))?;
@@ -152,13 +175,20 @@ impl Drive<'_> {
             Ok((0, _)) => self.control_open = false,
             Ok((count, listener)) => {
                 if self.reported.len() < MOST_REPORTED {
-                    self.reported.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                    self.reported
+                        .extend_from_slice(chunk.get(..count).unwrap_or_default());
                 }
-                if let Some((listener, proxy)) = listener.and_then(|listener| Some((listener, self.proxy.take()?))) {
+                if let Some((listener, proxy)) =
+                    listener.and_then(|listener| Some((listener, self.proxy.take()?)))
+                {
                     proxy(TcpListener::from(listener));
                 }
             }
-            Err(cause) if matches!(cause.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted) => {}
+            Err(cause)
+                if matches!(
+                    cause.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
+                ) => {}
             Err(_) => self.control_open = false,
         }
     }
@@ -191,7 +221,10 @@ impl Drive<'_> {
     fn stop(&mut self, phase: Phase, exit: Exit) {
         // A program that ended by itself was not stopped, even if its report has not been read yet.
         self.read_control();
-        if self.last_report().is_none_or(|report| report == Report::Starting) {
+        if self
+            .last_report()
+            .is_none_or(|report| report == Report::Starting)
+        {
             self.stopped = Some(exit);
         }
         self.enter(phase);
@@ -205,8 +238,8 @@ impl Drive<'_> {
             Phase::Killing => (Order::Kill, KILL_TIME),
             Phase::Abandoned => {
                 if let Some(group) = &self.group {
-                    // Not before: a program that is killed while it is started would seem not to start here. What
-                    // this does not end is awaited.
+                    // Not before: a program that is killed while it is started would seem not to
+                    // start here. What this does not end is awaited.
                     let _ = group.kill();
                 }
                 // The end of bubblewrap ends the pid namespace and all processes in it. In the
@@ -227,8 +260,11 @@ impl Drive<'_> {
     fn read_last_output(&mut self) -> Result<(), SandboxError> {
         let until = Instant::now() + LAST_OUTPUT;
         loop {
-            let watched: Vec<BorrowedFd<'_>> =
-                [&self.stdout, &self.stderr].into_iter().filter_map(Capture::pipe).map(AsFd::as_fd).collect();
+            let watched: Vec<BorrowedFd<'_>> = [&self.stdout, &self.stderr]
+                .into_iter()
+                .filter_map(Capture::pipe)
+                .map(AsFd::as_fd)
+                .collect();
             let left = until.saturating_duration_since(Instant::now());
             if watched.is_empty() || left.is_zero() {
                 return Ok(());
@@ -240,24 +276,46 @@ impl Drive<'_> {
     }
 
     fn reports(&self) -> impl Iterator<Item = Report> {
-        self.reported.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+        self.reported
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
     }
 
     /// Returns how far the job has come.
     fn last_report(&self) -> Option<Report> {
-        self.reports().filter(|report| !matches!(report, Report::OutsideGroup(_))).last()
+        self.reports()
+            .filter(|report| !matches!(report, Report::OutsideGroup(_)))
+            .last()
     }
 
     fn outside_group(&self) -> Option<String> {
-        self.reports().find_map(|report| if let Report::OutsideGroup(cause) = report { Some(cause) } else { None })
+        self.reports().find_map(|report| {
+            if let Report::OutsideGroup(cause) = report {
+                Some(cause)
+            } else {
+                None
+            }
+        })
     }
 
     fn account(&self) -> Option<Account> {
-        self.reports().find_map(|report| if let Report::Holds(account) = report { Some(account) } else { None })
+        self.reports().find_map(|report| {
+            if let Report::Holds(account) = report {
+                Some(account)
+            } else {
+                None
+            }
+        })
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.reports().find_map(|report| if let Report::Used(usage) = report { Some(usage) } else { None })
+        self.reports().find_map(|report| {
+            if let Report::Used(usage) = report {
+                Some(usage)
+            } else {
+                None
+            }
+        })
     }
 
     fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
@@ -270,9 +328,14 @@ impl Drive<'_> {
                 Exit::MemoryLimit
             }
             (_, Some(Report::Failed(detail))) => return Err(SandboxError::Setup { detail }),
-            (_, Some(Report::NotFound)) => return Err(SandboxError::ProgramNotFound { program: program() }),
+            (_, Some(Report::NotFound)) => {
+                return Err(SandboxError::ProgramNotFound { program: program() });
+            }
             (_, Some(Report::NotExecutable(detail))) => {
-                return Err(SandboxError::NotExecutable { program: program(), detail });
+                return Err(SandboxError::NotExecutable {
+                    program: program(),
+                    detail,
+                });
             }
             (Some(stopped), _) => stopped,
             (None, None) => return Err(did_not_start(self.confinement, &self.stderr.finish())),
@@ -285,12 +348,21 @@ impl Drive<'_> {
             (None, Some(Report::TooManyFiles)) => Exit::FilesLimit,
             (None, Some(Report::Unseen)) => Exit::Unseen,
             // The supervisor itself was killed, by an unconfined job or by the kernel's OOM killer.
-            (None, Some(Report::Starting | Report::OutsideGroup(_) | Report::Used(_) | Report::Holds(_))) => {
-                Exit::Signal(libc::SIGKILL)
-            }
+            (
+                None,
+                Some(
+                    Report::Starting | Report::OutsideGroup(_) | Report::Used(_) | Report::Holds(_),
+                ),
+            ) => Exit::Signal(libc::SIGKILL),
         };
         let usage = self.usage();
-        Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration, usage })
+        Ok(Finished {
+            exit,
+            stdout: self.stdout.finish(),
+            stderr: self.stderr.finish(),
+            duration,
+            usage,
+        })
     }
 }
 
@@ -300,14 +372,25 @@ fn did_not_start(confinement: Confinement, stderr: &Captured) -> SandboxError {
         "" => "the helper ended without a report".to_owned(),
         said => said.to_owned(),
     };
-    SandboxError::TierUnusable { tier: confinement, reason }
+    SandboxError::TierUnusable {
+        tier: confinement,
+        reason,
+    }
 }
 
 /// Sleeps until one of the descriptors is readable or closed, at most for `sleep`.
-pub(crate) fn wait_readable(watched: &[BorrowedFd<'_>], sleep: Duration) -> Result<(), SandboxError> {
-    let mut events: Vec<PollFd<'_>> = watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let timeout =
-        Timespec { tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX), tv_nsec: sleep.subsec_nanos().into() };
+pub(crate) fn wait_readable(
+    watched: &[BorrowedFd<'_>],
+    sleep: Duration,
+) -> Result<(), SandboxError> {
+    let mut events: Vec<PollFd<'_>> = watched
+        .iter()
+        .map(|fd| PollFd::new(fd, PollFlags::IN))
+        .collect();
+    let timeout = Timespec {
+        tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: sleep.subsec_nanos().into(),
+    };
     match poll(&mut events, Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(SandboxError::errno("wait for a process")(errno)),

@@ -1,7 +1,9 @@
-//! The way out of a network namespace: a socket on its loopback interface that is accepted outside of it.
+//! The way out of a network namespace: a socket on its loopback interface that is accepted outside
+//! of it.
 //!
-//! The supervisor makes the socket before the program starts, and hands it out; nothing else leads out of the
-//! namespace. That programs use it is up to the variables here; one that does not use it reaches nothing.
+//! The supervisor makes the socket before the program starts, and hands it out; nothing else leads
+//! out of the namespace. That programs use it is up to the variables here; one that does not use it
+//! reaches nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,8 +12,8 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use crate::tier::Confinement;
 
-/// The port of the socket, as the job names it. A namespace has it for itself; without one, the supervisor leads the
-/// job from there to the socket.
+/// The port of the socket, as the job names it. A namespace has it for itself; without one, the
+/// supervisor leads the job from there to the socket.
 pub(crate) const PORT: u16 = 3128;
 
 /// Takes the socket of a job, whose connections its caller accepts.
@@ -39,20 +41,33 @@ const OWN: &str = "localhost,127.0.0.1,::1";
 /// Node reads the variables above only if this one is set.
 const NODE_READS_THEM: &str = "NODE_USE_ENV_PROXY";
 
-/// Makes the socket, in the namespace of the calling process; in the fallback tier, that is the machine's.
+/// Makes the socket, in the namespace of the calling process; in the fallback tier, that is the
+/// machine's.
 pub(crate) fn listen(confinement: Confinement) -> io::Result<TcpListener> {
-    let port = if confinement == Confinement::Full { PORT } else { 0 };
+    let port = if confinement == Confinement::Full {
+        PORT
+    } else {
+        0
+    };
     TcpListener::bind((Ipv4Addr::LOCALHOST, port))
 }
 
-/// Returns the variables that lead programs to the socket, beside those of their job. A job whose own `NO_PROXY` is
-/// empty has no servers of its own, so it may reach this machine's by the same names; what else is in it is dropped,
-/// since no host is reached in another way.
-pub(crate) fn variables(job: &BTreeMap<OsString, OsString>) -> impl Iterator<Item = (OsString, OsString)> {
-    let has_none = job.get(OsStr::new(DIRECT[0])).is_some_and(|hosts| hosts.is_empty());
+/// Returns the variables that lead programs to the socket, beside those of their job. A job whose
+/// own `NO_PROXY` is empty has no servers of its own, so it may reach this machine's by the same
+/// names; what else is in it is dropped, since no host is reached in another way.
+pub(crate) fn variables(
+    job: &BTreeMap<OsString, OsString>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let has_none = job
+        .get(OsStr::new(DIRECT[0]))
+        .is_some_and(|hosts| hosts.is_empty());
     let own = if has_none { "" } else { OWN };
     let url = format!("http://{}:{PORT}", Ipv4Addr::LOCALHOST);
-    let proxies = PROXIES.into_iter().map(move |name| (name.into(), OsString::from(&url)));
+    let proxies = PROXIES
+        .into_iter()
+        .map(move |name| (name.into(), OsString::from(&url)));
     let direct = DIRECT.into_iter().map(|name| (name.into(), own.into()));
-    proxies.chain(direct).chain([(NODE_READS_THEM.into(), "1".into())])
+    proxies
+        .chain(direct)
+        .chain([(NODE_READS_THEM.into(), "1".into())])
 }

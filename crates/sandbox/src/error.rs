@@ -119,6 +119,9 @@ impl SandboxError {
     }
 
     pub(crate) fn errno(action: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
-        move |errno| Self::Io { action, source: errno.into() }
+        move |errno| Self::Io {
+            action,
+            source: errno.into(),
+        }
     }
 }

@@ -47,10 +47,20 @@ impl Scratch {
     ) -> Result<Self, SandboxError> {
         let dir = LockedFolder::create(PREFIX, &std::env::temp_dir());
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
-        let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
-        let scratch = Self { _dir: dir, real, has_stand_in: stand_in.is_some() };
-        let filled = scratch.fill(toolchain).and_then(|()| scratch.add_settings(network));
-        let filled = filled.and_then(|()| stand_in.map_or(Ok(()), |stand_in| scratch.add_stand_in(stand_in)));
+        let real = dir
+            .path()
+            .canonicalize()
+            .map_err(SandboxError::io("find the scratch directory"))?;
+        let scratch = Self {
+            _dir: dir,
+            real,
+            has_stand_in: stand_in.is_some(),
+        };
+        let filled = scratch
+            .fill(toolchain)
+            .and_then(|()| scratch.add_settings(network));
+        let filled = filled
+            .and_then(|()| stand_in.map_or(Ok(()), |stand_in| scratch.add_stand_in(stand_in)));
         filled.map_err(SandboxError::io("fill a scratch directory"))?;
         Ok(scratch)
     }
@@ -60,12 +70,18 @@ impl Scratch {
             return Ok(());
         }
         orchestrate_files::create_folder(&self.own_cargo_home())?;
-        toolchain.cargo_shared().try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
+        toolchain
+            .cargo_shared()
+            .try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
     }
 
     /// Puts the user's settings for the network into the home.
     fn add_settings(&self, network: Network) -> std::io::Result<()> {
-        let files = if network == Network::Proxy { network::home_files() } else { &[] };
+        let files = if network == Network::Proxy {
+            network::home_files()
+        } else {
+            &[]
+        };
         for (name, content) in files {
             let path = self.path().join(name);
             orchestrate_files::create_folder(path.parent().unwrap_or(&path))?;
@@ -77,7 +93,8 @@ impl Scratch {
     fn add_stand_in(&self, stand_in: &StandIn) -> std::io::Result<()> {
         let folder = self.path().join(STAND_IN);
         let program = folder.join(PROGRAMS).join(&stand_in.name);
-        let create_above = |path: &Path| orchestrate_files::create_folder(path.parent().unwrap_or(path));
+        let create_above =
+            |path: &Path| orchestrate_files::create_folder(path.parent().unwrap_or(path));
         create_above(&program)?;
         orchestrate_files::write(&program, stand_in.script.as_bytes())?;
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700))?;
@@ -112,7 +129,11 @@ impl Scratch {
     /// Returns the location of cargo's home for a job.
     pub(crate) fn cargo_home(&self, toolchain: &RustHomes) -> Option<PathBuf> {
         let home = toolchain.cargo_home.clone()?;
-        Some(if toolchain.shows_cargo_home() { home } else { self.own_cargo_home() })
+        Some(if toolchain.shows_cargo_home() {
+            home
+        } else {
+            self.own_cargo_home()
+        })
     }
 
     fn own_cargo_home(&self) -> PathBuf {
@@ -120,7 +141,8 @@ impl Scratch {
     }
 }
 
-/// Removes the scratch directories of jobs whose coordinator was killed before their helper knew of them.
+/// Removes the scratch directories of jobs whose coordinator was killed before their helper knew of
+/// them.
 pub(crate) fn sweep() -> std::io::Result<()> {
     orchestrate_files::sweep(PREFIX, &std::env::temp_dir())
 }
@@ -128,17 +150,31 @@ pub(crate) fn sweep() -> std::io::Result<()> {
 /// Lists what may be read and executed, if it exists: the system, the toolchains, the user's
 /// programs, and the view's read-only roots except what is masked.
 pub(crate) fn readable(view: &Checked, toolchain: &RustHomes, network: Network) -> Vec<OsString> {
-    let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
-    let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));
+    let system = host::SYSTEM
+        .iter()
+        .chain(&host::SETTINGS)
+        .chain(&host::ACCOUNTS)
+        .map(OsString::from);
+    let cargo = toolchain
+        .cargo_shared()
+        .map(|(_, path)| path)
+        .chain(toolchain.cargo_config().map(|(path, _)| path));
     let toolchains = cargo.chain(toolchain.rustup_home.clone());
-    let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
+    let roots = view
+        .read_only()
+        .flat_map(|root| view.readable_around_masks(root));
     let programs = host::programs_of_user().read_only.iter().cloned();
     let of_network = match network {
         Network::None => Vec::new(),
-        Network::Proxy => {
-            network::machine_files().into_iter().map(|(path, _)| path).chain(network::certificates()).collect()
-        }
+        Network::Proxy => network::machine_files()
+            .into_iter()
+            .map(|(path, _)| path)
+            .chain(network::certificates())
+            .collect(),
     };
     let paths = toolchains.chain(programs).chain(roots).chain(of_network);
-    system.chain(machine_facts()).chain(paths.map(OsString::from)).collect()
+    system
+        .chain(machine_facts())
+        .chain(paths.map(OsString::from))
+        .collect()
 }

@@ -16,11 +16,22 @@ pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt in
      (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)";
 
 /// Directories of programs and libraries; a symbolic link among them is shown as a link.
-pub(crate) const SYSTEM: [&str; 10] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system"];
+pub(crate) const SYSTEM: [&str; 10] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/run/current-system",
+];
 
-/// The files of `/etc` that programs need to start, find their libraries, check certificates and name the
-/// distribution (pip fails where it sees the name of such a file, but cannot open it). None is secret.
+/// The files of `/etc` that programs need to start, find their libraries, check certificates and
+/// name the distribution (pip fails where it sees the name of such a file, but cannot open it).
+/// None is secret.
 pub(crate) const SETTINGS: [&str; 28] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -53,7 +64,12 @@ pub(crate) const SETTINGS: [&str; 28] = [
 ];
 
 /// The files of `/etc` that the full tier replaces by its own versions.
-pub(crate) const ACCOUNTS: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts"];
+pub(crate) const ACCOUNTS: [&str; 4] = [
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/etc/hosts",
+];
 
 /// The paths at which bubblewrap is looked for first: Ubuntu's AppArmor grants user namespaces by
 /// path.
@@ -64,7 +80,14 @@ const BUBBLEWRAP: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/b
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 
 /// The usual folders of programs, appended to those of the coordinator's `PATH`.
-const DEFAULT_PATH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+const DEFAULT_PATH: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
 
 /// The parts of cargo's home that contain no credentials.
 pub(crate) const CARGO_SHARED: [&str; 3] = ["registry", "git", "bin"];
@@ -81,13 +104,20 @@ pub(crate) struct RustHomes {
 
 impl RustHomes {
     /// Returns the user's homes, found once in the way of cargo and rustup.
-    #[expect(clippy::disallowed_methods, reason = "finds the user's toolchain, once")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "finds the user's toolchain, once"
+    )]
     pub(crate) fn of_user() -> &'static Self {
         static FOUND: OnceLock<RustHomes> = OnceLock::new();
         let home = |variable: &str, below_home: &str| {
             let named = std::env::var_os(variable).map(PathBuf::from);
             let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home));
-            named.or_else(usual)?.canonicalize().ok().filter(|path| path.is_dir())
+            named
+                .or_else(usual)?
+                .canonicalize()
+                .ok()
+                .filter(|path| path.is_dir())
         };
         FOUND.get_or_init(|| Self {
             cargo_home: home("CARGO_HOME", ".cargo"),
@@ -97,25 +127,32 @@ impl RustHomes {
 
     /// Lists both homes, as far as they exist.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
-        [&self.cargo_home, &self.rustup_home].into_iter().flatten().map(PathBuf::as_path)
+        [&self.cargo_home, &self.rustup_home]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
     }
 
     /// Lists the shared parts of cargo's home that exist, with their names.
     pub(crate) fn cargo_shared(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
-        let entries = CARGO_SHARED.into_iter().filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
+        let entries = CARGO_SHARED
+            .into_iter()
+            .filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
         entries.filter(|(_, path)| path.is_dir())
     }
 
     /// Returns cargo's configuration (mirrors and the like) with its path, unless it seems to
     /// contain a token or a password.
     pub(crate) fn cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
-        self.any_cargo_config().filter(|(_, text)| !holds_secret(&String::from_utf8_lossy(text)))
+        self.any_cargo_config()
+            .filter(|(_, text)| !holds_secret(&String::from_utf8_lossy(text)))
     }
 
     /// Reports whether a job may see cargo's home at its own path, except for what it must not read
     /// there.
     pub(crate) fn shows_cargo_home(&self) -> bool {
-        self.any_cargo_config().is_none_or(|(_, text)| !holds_secret(&String::from_utf8_lossy(&text)))
+        self.any_cargo_config()
+            .is_none_or(|(_, text)| !holds_secret(&String::from_utf8_lossy(&text)))
     }
 
     /// Returns it whatever it contains.
@@ -131,7 +168,11 @@ impl RustHomes {
         if let Some(home) = cargo_home {
             variables.push(("CARGO_HOME".into(), home.into()));
         }
-        variables.extend(self.rustup_home.as_ref().map(|home| ("RUSTUP_HOME".into(), home.into())));
+        variables.extend(
+            self.rustup_home
+                .as_ref()
+                .map(|home| ("RUSTUP_HOME".into(), home.into())),
+        );
         variables
     }
 }
@@ -157,17 +198,27 @@ fn count_tasks_of_user() -> u64 {
     let own = rustix::process::getuid().as_raw();
     let threads = |entry: std::fs::DirEntry| {
         entry.file_name().to_str()?.parse::<u32>().ok()?;
-        let found = std::fs::metadata(entry.path().join("task")).ok().filter(|found| found.uid() == own)?;
+        let found = std::fs::metadata(entry.path().join("task"))
+            .ok()
+            .filter(|found| found.uid() == own)?;
         Some(found.nlink().saturating_sub(2))
     };
-    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(threads).sum()
+    std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(threads)
+        .sum()
 }
 
 /// Returns bubblewrap's absolute path, resolved once.
 pub(crate) fn bubblewrap() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
-        let usual = BUBBLEWRAP.into_iter().map(PathBuf::from).find(|path| path.is_file());
+        let usual = BUBBLEWRAP
+            .into_iter()
+            .map(PathBuf::from)
+            .find(|path| path.is_file());
         usual.or_else(|| trusted_program(&own_path(), "bwrap"))
     };
     FOUND.get_or_init(find).as_deref()
@@ -176,13 +227,20 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
 /// Returns the user's home; the empty path if there is none.
 #[expect(clippy::disallowed_methods, reason = "finds the user's programs")]
 pub(crate) fn home_of_user() -> PathBuf {
-    std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
+    std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default()
 }
 
 /// Returns the user's home without links in its path, found once, if it is a directory.
 pub(crate) fn real_home() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let find = || home_of_user().canonicalize().ok().filter(|home| home.is_dir());
+    let find = || {
+        home_of_user()
+            .canonicalize()
+            .ok()
+            .filter(|home| home.is_dir())
+    };
     FOUND.get_or_init(find).as_deref()
 }
 
@@ -192,20 +250,37 @@ pub(crate) fn programs_of_user() -> &'static Programs {
     FOUND.get_or_init(|| {
         let shell = shell_of_user();
         let mut programs = Programs::of(&shell);
-        if shell.path.iter().any(|folder| is_executable(&folder.join("java"))) {
+        if shell
+            .path
+            .iter()
+            .any(|folder| is_executable(&folder.join("java")))
+        {
             programs.read_only.extend(java_settings(Path::new("/etc")));
         }
         programs
     })
 }
 
-/// Where the system's Java and Maven have the files without which they do not start, or start otherwise: distributions
-/// put links to them into `/usr` (Debian: `/etc/java-17-openjdk`, `/etc/maven`). A `*` stands for the rest of a name.
-const JAVA_SETTINGS: [&str; 4] = ["java-*", "maven/logging", "maven/m2.conf", "maven/toolchains.xml"];
-/// The settings of Maven for repositories, without which it does not start where it sees that they exist.
+/// Where the system's Java and Maven have the files without which they do not start, or start
+/// otherwise: distributions put links to them into `/usr` (Debian: `/etc/java-17-openjdk`,
+/// `/etc/maven`). A `*` stands for the rest of a name.
+const JAVA_SETTINGS: [&str; 4] = [
+    "java-*",
+    "maven/logging",
+    "maven/m2.conf",
+    "maven/toolchains.xml",
+];
+/// The settings of Maven for repositories, without which it does not start where it sees that they
+/// exist.
 const MAVEN_SETTINGS: &str = "maven/settings.xml";
 /// The elements of these settings that contain a secret, or name one.
-const MAVEN_SECRETS: [&str; 5] = ["<username", "<password", "<privateKey", "<passphrase", "<httpHeaders"];
+const MAVEN_SECRETS: [&str; 5] = [
+    "<username",
+    "<password",
+    "<privateKey",
+    "<passphrase",
+    "<httpHeaders",
+];
 /// The file of such a folder that contains passwords.
 const JAVA_PASSWORDS: &str = "management/jmxremote.password";
 
@@ -214,7 +289,11 @@ fn java_settings(folder: &Path) -> Vec<PathBuf> {
     let found = JAVA_SETTINGS.iter().flat_map(|name| parts(folder, name));
     let without_passwords = |path: PathBuf| {
         let passwords = path.join(JAVA_PASSWORDS);
-        if passwords.exists() { around(&path, &[&passwords]) } else { vec![path] }
+        if passwords.exists() {
+            around(&path, &[&passwords])
+        } else {
+            vec![path]
+        }
     };
     let mut shown: Vec<PathBuf> = found.flat_map(without_passwords).collect();
     let settings = folder.join(MAVEN_SETTINGS);
@@ -224,7 +303,8 @@ fn java_settings(folder: &Path) -> Vec<PathBuf> {
     shown
 }
 
-/// Reports whether settings of Maven have an element for secrets. The file that is installed has some in comments.
+/// Reports whether settings of Maven have an element for secrets. The file that is installed has
+/// some in comments.
 fn names_secret(settings: &str) -> bool {
     let mut rest = settings;
     while let Some((before, comment)) = rest.split_once("<!--") {
@@ -232,7 +312,9 @@ fn names_secret(settings: &str) -> bool {
             return true;
         }
         // A comment without an end is none.
-        rest = comment.split_once("-->").map_or(comment, |(_, after)| after);
+        rest = comment
+            .split_once("-->")
+            .map_or(comment, |(_, after)| after);
     }
     MAVEN_SECRETS.iter().any(|element| rest.contains(element))
 }
@@ -242,7 +324,9 @@ fn names_secret(settings: &str) -> bool {
 pub(crate) fn shell_of_user() -> Shell<'static> {
     Shell {
         home: home_of_user(),
-        path: std::env::split_paths(&own_path()).filter(|folder| folder.is_absolute()).collect(),
+        path: std::env::split_paths(&own_path())
+            .filter(|folder| folder.is_absolute())
+            .collect(),
         variable: &|name| std::env::var_os(name),
         visible: visible(),
     }
@@ -251,7 +335,10 @@ pub(crate) fn shell_of_user() -> Shell<'static> {
 /// Returns the variables with which package managers do not try a network: they fail at once with a
 /// clear message instead of retrying.
 pub(crate) fn offline_variables() -> Vec<(OsString, OsString)> {
-    let cargo = RustHomes::of_user().cargo_home.iter().map(|_| ("CARGO_NET_OFFLINE".into(), "true".into()));
+    let cargo = RustHomes::of_user()
+        .cargo_home
+        .iter()
+        .map(|_| ("CARGO_NET_OFFLINE".into(), "true".into()));
     cargo.chain(programs_of_user().offline.clone()).collect()
 }
 
@@ -269,8 +356,14 @@ pub(crate) fn search_folders<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<P
         let is_seen = roots.iter().any(|root| folder.outside.starts_with(root));
         is_seen.then(|| folder.outside.clone())
     };
-    let of_user = programs_of_user().path.iter().filter_map(|folder| folder.inside.clone().or_else(|| in_view(folder)));
-    let cargo = RustHomes::of_user().cargo_shared().find(|(name, _)| *name == "bin").map(|(_, path)| path);
+    let of_user = programs_of_user()
+        .path
+        .iter()
+        .filter_map(|folder| folder.inside.clone().or_else(|| in_view(folder)));
+    let cargo = RustHomes::of_user()
+        .cargo_shared()
+        .find(|(name, _)| *name == "bin")
+        .map(|(_, path)| path);
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in of_user.chain(cargo).chain(DEFAULT_PATH.map(PathBuf::from)) {
         if !folders.contains(&folder) {
@@ -283,8 +376,15 @@ pub(crate) fn search_folders<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<P
 /// Lists what every job sees besides the user's programs: the system, and Rust's toolchain.
 pub(crate) fn visible() -> Vec<PathBuf> {
     let rust = RustHomes::of_user();
-    let shared = rust.cargo_shared().map(|(_, path)| path).chain(rust.rustup_home.clone());
-    SYSTEM.map(PathBuf::from).into_iter().chain(shared).collect()
+    let shared = rust
+        .cargo_shared()
+        .map(|(_, path)| path)
+        .chain(rust.rustup_home.clone());
+    SYSTEM
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(shared)
+        .collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "finds the machine's programs")]
@@ -302,15 +402,25 @@ pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
         let folder = || path.canonicalize().ok()?.parent().map(Path::to_owned);
         is_executable(path) && folder().is_some_and(|folder| is_trusted(&folder))
     };
-    trusted_folders(search).map(|folder| folder.join(name)).find(is_trusted_program)
+    trusted_folders(search)
+        .map(|folder| folder.join(name))
+        .find(is_trusted_program)
 }
 
 /// Finds a program for which [`trusted_program`] returns `None` because it skips each one in the
 /// search path.
 #[must_use]
 pub fn untrusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
-    let passed_over = || std::env::split_paths(search).map(|folder| folder.join(name)).find(|path| is_executable(path));
-    if trusted_program(search, name).is_none() { passed_over() } else { None }
+    let passed_over = || {
+        std::env::split_paths(search)
+            .map(|folder| folder.join(name))
+            .find(|path| is_executable(path))
+    };
+    if trusted_program(search, name).is_none() {
+        passed_over()
+    } else {
+        None
+    }
 }
 
 /// Removes from a search path what [`trusted_program`] skips.
@@ -324,18 +434,35 @@ fn trusted_folders(search: &OsStr) -> impl Iterator<Item = PathBuf> {
 
 fn is_trusted(folder: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    let Ok(real) = folder.canonicalize() else { return false };
-    let others_write = real.metadata().map_or(true, |found| found.permissions().mode() & WRITABLE_BY_OTHERS != 0);
+    let Ok(real) = folder.canonicalize() else {
+        return false;
+    };
+    let others_write = real.metadata().map_or(true, |found| {
+        found.permissions().mode() & WRITABLE_BY_OTHERS != 0
+    });
     let is_repositorys = real.ancestors().any(orchestrate_files::is_repository);
     !others_write && !is_repositorys
 }
 
 /// The coordinator's variables that an unconfined job inherits.
-const HARMLESS: [&str; 10] =
-    ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SHELL", "CARGO_HOME", "RUSTUP_HOME"];
+const HARMLESS: [&str; 10] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "SHELL",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+];
 
 /// Returns the variables of the coordinator that contain no secrets.
-#[expect(clippy::disallowed_methods, reason = "the few variables that a job inherits")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the few variables that a job inherits"
+)]
 pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
     let value = |name: &str| Some((OsStr::new(name).to_owned(), std::env::var_os(name)?));
     HARMLESS.into_iter().filter_map(value).collect()
@@ -352,12 +479,19 @@ mod tests {
     fn finds_no_program_where_an_agent_or_everybody_could_have_put_it() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().canonicalize().unwrap().join(name);
-        for folder in ["bin", "repository/tools/bin", "worktree/bin", "everybodys", "linked"] {
+        for folder in [
+            "bin",
+            "repository/tools/bin",
+            "worktree/bin",
+            "everybodys",
+            "linked",
+        ] {
             std::fs::create_dir_all(at(folder)).unwrap();
         }
         for folder in ["bin", "repository/tools/bin", "worktree/bin", "everybodys"] {
             std::fs::write(at(folder).join("bwrap"), "").unwrap();
-            std::fs::set_permissions(at(folder).join("bwrap"), PermissionsExt::from_mode(0o755)).unwrap();
+            std::fs::set_permissions(at(folder).join("bwrap"), PermissionsExt::from_mode(0o755))
+                .unwrap();
         }
         std::fs::create_dir(at("repository/.git")).unwrap();
         // Another sandbox leaves such a folder in `/tmp`.
@@ -367,14 +501,35 @@ mod tests {
         std::fs::set_permissions(at("everybodys"), PermissionsExt::from_mode(0o1777)).unwrap();
         symlink(at("repository/tools/bin/bwrap"), at("linked/bwrap")).unwrap();
         symlink(at("repository/tools/bin"), at("way")).unwrap();
-        let search = |folders: &[&str]| std::env::join_paths(folders.iter().map(|folder| at(folder))).unwrap();
-        let passed_over = ["repository/tools/bin", "worktree/bin", "everybodys", "linked", "way", "absent"];
+        let search = |folders: &[&str]| {
+            std::env::join_paths(folders.iter().map(|folder| at(folder))).unwrap()
+        };
+        let passed_over = [
+            "repository/tools/bin",
+            "worktree/bin",
+            "everybodys",
+            "linked",
+            "way",
+            "absent",
+        ];
         assert_eq!(trusted_program(&search(&passed_over), "bwrap"), None);
         assert_eq!(trusted_program(OsStr::new(".::bin"), "bwrap"), None);
-        assert_eq!(untrusted_program(&search(&passed_over), "bwrap"), Some(at("repository/tools/bin/bwrap")));
-        assert_eq!(trusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), Some(at("bin/bwrap")));
-        assert_eq!(untrusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), None);
-        assert_eq!(trusted_search_path(&search(&["way", "bin", "worktree/bin"])), search(&["bin"]));
+        assert_eq!(
+            untrusted_program(&search(&passed_over), "bwrap"),
+            Some(at("repository/tools/bin/bwrap"))
+        );
+        assert_eq!(
+            trusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"),
+            Some(at("bin/bwrap"))
+        );
+        assert_eq!(
+            untrusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"),
+            None
+        );
+        assert_eq!(
+            trusted_search_path(&search(&["way", "bin", "worktree/bin"])),
+            search(&["bin"])
+        );
     }
 
     #[test]
@@ -394,7 +549,14 @@ mod tests {
         }
         let found = || {
             let found = java_settings(place.path()).into_iter();
-            found.map(|path| path.strip_prefix(place.path()).unwrap().display().to_string()).collect::<BTreeSet<_>>()
+            found
+                .map(|path| {
+                    path.strip_prefix(place.path())
+                        .unwrap()
+                        .display()
+                        .to_string()
+                })
+                .collect::<BTreeSet<_>>()
         };
         let expected = [
             "java-17-openjdk",
@@ -406,8 +568,14 @@ mod tests {
         let expected = BTreeSet::from(expected.map(str::to_owned));
         assert_eq!(found(), expected);
         let table = [
-            ("<settings><!-- <password>example</password> --></settings>", true),
-            ("<settings><!-- a --><server><password>s</password></server></settings>", false),
+            (
+                "<settings><!-- <password>example</password> --></settings>",
+                true,
+            ),
+            (
+                "<settings><!-- a --><server><password>s</password></server></settings>",
+                false,
+            ),
             ("<settings><!-- <password>s</password></settings>", false),
         ];
         for (text, is_shown) in table {

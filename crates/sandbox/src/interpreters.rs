@@ -1,7 +1,7 @@
 //! The installations of Python that environments of a project use, wherever they are.
 //!
-//! An environment has links to the program of such an installation, and names its folder. Started without the
-//! installation's libraries, the program takes those of another one, or does not start.
+//! An environment has links to the program of such an installation, and names its folder. Started
+//! without the installation's libraries, the program takes those of another one, or does not start.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,16 @@ const MAX_BYTES: u64 = 64 << 10;
 /// The names of the folders that are environments by custom.
 const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 
-/// Returns the installations that the environments of Python in a project's folder use, as far as a job does not see
-/// them anyway: each by the path that the environment names, and by its real path.
+/// Returns the installations that the environments of Python in a project's folder use, as far as a
+/// job does not see them anyway: each by the path that the environment names, and by its real path.
 #[must_use]
 pub fn interpreters_of_project(folder: &Path) -> Vec<PathBuf> {
     let shell = host::shell_of_user();
     let environments = ENVIRONMENTS.map(|name| folder.join(name));
-    let found: BTreeSet<PathBuf> = environments.iter().flat_map(|folder| interpreters(folder, &shell)).collect();
+    let found: BTreeSet<PathBuf> = environments
+        .iter()
+        .flat_map(|folder| interpreters(folder, &shell))
+        .collect();
     found.into_iter().collect()
 }
 
@@ -33,14 +36,21 @@ fn interpreters(environment: &Path, shell: &Shell<'_>) -> BTreeSet<PathBuf> {
         orchestrate_files::Links::Below(environment),
         MAX_BYTES,
     );
-    let Ok(text) = read else { return BTreeSet::new() };
+    let Ok(text) = read else {
+        return BTreeSet::new();
+    };
     let text = String::from_utf8_lossy(&text);
-    let home = text.lines().find_map(home_in).and_then(|bin| Some(bin.parent()?.to_owned()));
+    let home = text
+        .lines()
+        .find_map(home_in)
+        .and_then(|bin| Some(bin.parent()?.to_owned()));
     let target = environment.join("bin/python3").canonicalize().ok();
     let of_target = target.and_then(|program| Some(program.parent()?.parent()?.to_owned()));
     let named: Vec<PathBuf> = home.into_iter().chain(of_target).collect();
     let real = named.iter().filter_map(|root| root.canonicalize().ok());
-    real.chain(named.iter().cloned()).filter(|root| is_to_be_shown(root, shell)).collect()
+    real.chain(named.iter().cloned())
+        .filter(|root| is_to_be_shown(root, shell))
+        .collect()
 }
 
 /// Returns the folder of programs that a line of an environment's configuration names.
@@ -51,9 +61,17 @@ fn home_in(line: &str) -> Option<PathBuf> {
 }
 
 fn is_to_be_shown(root: &Path, shell: &Shell<'_>) -> bool {
-    let Ok(real) = root.canonicalize() else { return false };
-    let is_seen = shell.visible.iter().any(|visible| real.starts_with(visible));
-    !is_seen && has_all(&real, &PYTHON) && refusal(&real, shell).is_none() && !holds_private(&real, &home_of(shell))
+    let Ok(real) = root.canonicalize() else {
+        return false;
+    };
+    let is_seen = shell
+        .visible
+        .iter()
+        .any(|visible| real.starts_with(visible));
+    !is_seen
+        && has_all(&real, &PYTHON)
+        && refusal(&real, shell).is_none()
+        && !holds_private(&real, &home_of(shell))
 }
 
 #[cfg(test)]
@@ -70,7 +88,12 @@ mod tests {
             std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             std::fs::write(at(name), text).unwrap();
         };
-        for version in ["home/.pyenv/versions/3.11.7", "home/pythons/a", "home/.ssh/b", "home/repository/c"] {
+        for version in [
+            "home/.pyenv/versions/3.11.7",
+            "home/pythons/a",
+            "home/.ssh/b",
+            "home/repository/c",
+        ] {
             write(&format!("{version}/bin/python3"), "");
             write(&format!("{version}/lib/python3.11/os.py"), "");
         }
@@ -78,9 +101,17 @@ mod tests {
         write("home/packages/lib/python3.11/site-packages/x.py", "");
         write("home/repository/.git/HEAD", "ref: refs/heads/main\n");
         symlink(at("home/pythons/a"), at("home/latest")).unwrap();
-        let shell = Shell { home: at("home"), path: Vec::new(), variable: &|_| None, visible: vec!["/usr".into()] };
+        let shell = Shell {
+            home: at("home"),
+            path: Vec::new(),
+            variable: &|_| None,
+            visible: vec!["/usr".into()],
+        };
         let table = [
-            ("home/.pyenv/versions/3.11.7", vec!["home/.pyenv/versions/3.11.7"]),
+            (
+                "home/.pyenv/versions/3.11.7",
+                vec!["home/.pyenv/versions/3.11.7"],
+            ),
             ("home/latest", vec!["home/pythons/a", "home/latest"]),
             ("home/.ssh/b", Vec::new()),
             ("home/repository/c", Vec::new()),
@@ -90,14 +121,24 @@ mod tests {
         for (number, (named, expected)) in table.into_iter().enumerate() {
             let environment = format!("project-{number}/.venv");
             let home = at(named).join("bin");
-            write(&format!("{environment}/pyvenv.cfg"), &format!("version = 3.11.7\nhome = {}\n", home.display()));
+            write(
+                &format!("{environment}/pyvenv.cfg"),
+                &format!("version = 3.11.7\nhome = {}\n", home.display()),
+            );
             let expected: BTreeSet<PathBuf> = expected.into_iter().map(at).collect();
             assert_eq!(interpreters(&at(&environment), &shell), expected, "{named}");
         }
         write("linked/.venv/pyvenv.cfg", "home = /usr/bin\n");
         std::fs::create_dir_all(at("linked/.venv/bin")).unwrap();
-        symlink(at("home/pythons/a/bin/python3"), at("linked/.venv/bin/python3")).unwrap();
-        assert_eq!(interpreters(&at("linked/.venv"), &shell), BTreeSet::from([at("home/pythons/a")]));
+        symlink(
+            at("home/pythons/a/bin/python3"),
+            at("linked/.venv/bin/python3"),
+        )
+        .unwrap();
+        assert_eq!(
+            interpreters(&at("linked/.venv"), &shell),
+            BTreeSet::from([at("home/pythons/a")])
+        );
         assert!(interpreters(&at("none"), &shell).is_empty());
     }
 }

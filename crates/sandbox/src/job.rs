@@ -21,8 +21,8 @@ pub struct Job {
     pub program: OsString,
     /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// The working directory: an absolute path, as the process sees it, of a root of the view or of a mounted
-    /// directory, or below one.
+    /// The working directory: an absolute path, as the process sees it, of a root of the view or of
+    /// a mounted directory, or below one.
     pub cwd: PathBuf,
     /// The content of its standard input.
     pub stdin: Vec<u8>,
@@ -40,10 +40,10 @@ pub enum Network {
     /// Nothing, not even this machine.
     #[default]
     None,
-    /// One socket, which its caller accepts ([`crate::Sandbox::run_proxied`]); without such a caller, nothing.
-    /// Variables name it as the proxy for everything. The program also gets the user's settings for registries and
-    /// certificates, as far as they contain no password or token. The fallback tier can do that where Landlock has
-    /// scopes (Linux 6.12).
+    /// One socket, which its caller accepts ([`crate::Sandbox::run_proxied`]); without such a
+    /// caller, nothing. Variables name it as the proxy for everything. The program also gets the
+    /// user's settings for registries and certificates, as far as they contain no password or
+    /// token. The fallback tier can do that where Landlock has scopes (Linux 6.12).
     Proxy,
 }
 
@@ -74,24 +74,25 @@ pub struct HostView {
     /// Like [`HostView::read_only`], but paths that do not exist when the process starts are
     /// skipped: for a list of those parts of a directory that may be shown.
     pub optional: Vec<PathBuf>,
-    /// Absolute paths of directories that contain paths of [`HostView::optional`], and of which nothing else is shown.
-    /// The full tier may show copies of small files in them, which cost less than mounts: a process does not see how
-    /// such a file changes after its start.
+    /// Absolute paths of directories that contain paths of [`HostView::optional`], and of which
+    /// nothing else is shown. The full tier may show copies of small files in them, which cost less
+    /// than mounts: a process does not see how such a file changes after its start.
     pub composed: Vec<PathBuf>,
     /// Content laid over the roots. See [`Mask`] for the limits in the fallback tier.
     pub masks: Vec<Mask>,
-    /// What the process finds at other paths than the host has it, or what the host does not have at all. Only the
-    /// full tier can show that: see [`crate::Confinement::mounts`].
+    /// What the process finds at other paths than the host has it, or what the host does not have
+    /// at all. Only the full tier can show that: see [`crate::Confinement::mounts`].
     pub mounts: Vec<Mount>,
-    /// A program that makes up for a mask whose content the fallback tier cannot show; other tiers do not use it.
+    /// A program that makes up for a mask whose content the fallback tier cannot show; other tiers
+    /// do not use it.
     pub stand_in: Option<StandIn>,
 }
 
 /// What a process finds at a path, whatever the host has there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The absolute path in the process's view: see [`crate::can_mount_at`]. Below a writable directory that is mounted
-    /// as well, it must exist there, and no link may lead to it.
+    /// The absolute path in the process's view: see [`crate::can_mount_at`]. Below a writable
+    /// directory that is mounted as well, it must exist there, and no link may lead to it.
     pub at: PathBuf,
     /// What is there.
     pub content: Mounted,
@@ -102,8 +103,8 @@ pub struct Mount {
 pub enum Mounted {
     /// This existing directory of the host, which may be written.
     Writable(PathBuf),
-    /// This file or directory of the host, which may only be read. It is left out if it does not exist when the process
-    /// starts. The process need not see how a small file changes later.
+    /// This file or directory of the host, which may only be read. It is left out if it does not
+    /// exist when the process starts. The process need not see how a small file changes later.
     ReadOnly(PathBuf),
     /// A read-only file with these bytes.
     File(Vec<u8>),
@@ -115,12 +116,15 @@ impl Mount {
     /// Returns a mount.
     #[must_use]
     pub fn new(at: impl Into<PathBuf>, content: Mounted) -> Self {
-        Self { at: at.into(), content }
+        Self {
+            at: at.into(),
+            content,
+        }
     }
 }
 
-/// A program that is found before another one of its name, and files for it, in a folder that exists as long as the
-/// job, which may change it.
+/// A program that is found before another one of its name, and files for it, in a folder that
+/// exists as long as the job, which may change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandIn {
     /// The program's name.
@@ -176,8 +180,8 @@ pub enum Content {
 pub struct Limits {
     /// Wall time; after it, every process of the job gets SIGTERM, and SIGKILL a second later.
     pub timeout: Duration,
-    /// Processor time of all processes of the job together, those that have ended included. It is checked repeatedly;
-    /// children that their parent ignores count only while they live.
+    /// Processor time of all processes of the job together, those that have ended included. It is
+    /// checked repeatedly; children that their parent ignores count only while they live.
     pub cpu: Option<Duration>,
     /// Memory of all processes of the job together, including shared memory and files in memory. It
     /// is checked repeatedly.
@@ -186,8 +190,9 @@ pub struct Limits {
     /// end. A job that starts above it may free space; one that starts far above it may write
     /// nothing before it has done so.
     pub disk_bytes: Option<u64>,
-    /// Number of files and folders in the folders that the job may write to. It is checked repeatedly; what a job makes
-    /// just before its end may be found only at a later job's check. A job that starts above it may delete some.
+    /// Number of files and folders in the folders that the job may write to. It is checked
+    /// repeatedly; what a job makes just before its end may be found only at a later job's check. A
+    /// job that starts above it may delete some.
     pub disk_files: Option<u64>,
     /// Processes and threads of the job that are alive at once.
     pub processes: Option<u32>,
@@ -236,9 +241,9 @@ pub struct Finished {
 pub struct Usage {
     /// The processor time of all processes, their own and the kernel's for them.
     pub cpu: Duration,
-    /// The highest resident memory of all processes together that was seen, in bytes, and at least that of the largest
-    /// process. Pages that several processes share count for each of them; the few megabytes of the process that starts
-    /// the program count as its own.
+    /// The highest resident memory of all processes together that was seen, in bytes, and at least
+    /// that of the largest process. Pages that several processes share count for each of them; the
+    /// few megabytes of the process that starts the program count as its own.
     pub peak_memory_bytes: u64,
     /// The highest number of processes alive at once that was seen.
     pub peak_processes: u64,
@@ -294,10 +299,18 @@ impl std::fmt::Display for Exit {
             Self::OutputLimit => f.write_str("killed: output limit"),
             Self::ProcessLimit => f.write_str("killed: process limit"),
             Self::CpuLimit => f.write_str("killed: processor time limit"),
-            Self::MemoryLimit => f.write_str("killed: memory limit (shared memory and files in memory count)"),
-            Self::DiskLimit => f.write_str("killed: disk limit (of its worktree and temporary folders)"),
-            Self::FilesLimit => f.write_str("killed: too many files (in its worktree and temporary folders)"),
-            Self::Unseen => f.write_str("killed: what it used could not be measured, which counts as over its limits"),
+            Self::MemoryLimit => {
+                f.write_str("killed: memory limit (shared memory and files in memory count)")
+            }
+            Self::DiskLimit => {
+                f.write_str("killed: disk limit (of its worktree and temporary folders)")
+            }
+            Self::FilesLimit => {
+                f.write_str("killed: too many files (in its worktree and temporary folders)")
+            }
+            Self::Unseen => f.write_str(
+                "killed: what it used could not be measured, which counts as over its limits",
+            ),
         }
     }
 }
@@ -317,7 +330,8 @@ impl Captured {
     /// Returns the number of bytes between `head` and `tail` that were not kept.
     #[must_use]
     pub fn omitted_bytes(&self) -> u64 {
-        self.total_bytes.saturating_sub((self.head.len() + self.tail.len()) as u64)
+        self.total_bytes
+            .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
     /// Returns all kept bytes: `head`, directly followed by `tail`.
@@ -326,8 +340,8 @@ impl Captured {
         [self.head.as_slice(), self.tail.as_slice()].concat()
     }
 
-    /// Returns the kept output as text, without colours and other sequences for terminals. If some is missing, a line
-    /// between head and tail reports how much.
+    /// Returns the kept output as text, without colours and other sequences for terminals. If some
+    /// is missing, a line between head and tail reports how much.
     ///
     /// All that agents and people read of a command's output passes through here.
     #[must_use]
@@ -335,7 +349,11 @@ impl Captured {
         match self.omitted_bytes() {
             0 => plain_text(&self.bytes()),
             omitted => {
-                format!("{}\n[… {omitted} bytes left out …]\n{}", plain_text(&self.head), plain_text(&self.tail))
+                format!(
+                    "{}\n[… {omitted} bytes left out …]\n{}",
+                    plain_text(&self.head),
+                    plain_text(&self.tail)
+                )
             }
         }
     }
@@ -344,11 +362,16 @@ impl Captured {
 /// The byte that begins every sequence for terminals.
 const ESCAPE: u8 = 0x1b;
 
-/// Returns an output as text, without the sequences that colour it on a terminal or move its cursor.
+/// Returns an output as text, without the sequences that colour it on a terminal or move its
+/// cursor.
 pub(crate) fn plain_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     // The library also takes away control characters, which a text without sequences keeps.
-    if bytes.contains(&ESCAPE) { anstream::adapter::strip_str(&text).to_string() } else { text.into_owned() }
+    if bytes.contains(&ESCAPE) {
+        anstream::adapter::strip_str(&text).to_string()
+    } else {
+        text.into_owned()
+    }
 }
 
 #[cfg(test)]
@@ -357,16 +380,29 @@ mod tests {
 
     #[test]
     fn colours_of_programs_are_left_out() {
-        let captured =
-            |head: &str, tail: &str, total_bytes| Captured { head: head.into(), tail: tail.into(), total_bytes };
+        let captured = |head: &str, tail: &str, total_bytes| Captured {
+            head: head.into(),
+            tail: tail.into(),
+            total_bytes,
+        };
         let table = [
-            ("\u{1b}[1m\u{1b}[32m✓\u{1b}[39m 3 passed\u{1b}[0m\n\tin 2 s\r\n", "✓ 3 passed\n\tin 2 s\r\n"),
-            ("\u{1b}]8;;http://a.b\u{7}link\u{1b}]8;;\u{7} \u{1b}[2K\u{1b}[38;2;1;2;3mx", "link x"),
+            (
+                "\u{1b}[1m\u{1b}[32m✓\u{1b}[39m 3 passed\u{1b}[0m\n\tin 2 s\r\n",
+                "✓ 3 passed\n\tin 2 s\r\n",
+            ),
+            (
+                "\u{1b}]8;;http://a.b\u{7}link\u{1b}]8;;\u{7} \u{1b}[2K\u{1b}[38;2;1;2;3mx",
+                "link x",
+            ),
             ("a\0b\u{8}\n", "a\0b\u{8}\n"),
             ("plain", "plain"),
         ];
         for (output, expected) in table {
-            assert_eq!(captured(output, "", output.len() as u64).text(), expected, "{output:?}");
+            assert_eq!(
+                captured(output, "", output.len() as u64).text(),
+                expected,
+                "{output:?}"
+            );
         }
         let cut = captured("\u{1b}[31mred", "\u{1b}[0mend", 100);
         assert_eq!(cut.text(), "red\n[… 85 bytes left out …]\nend");

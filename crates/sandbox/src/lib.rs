@@ -1,9 +1,9 @@
 //! Starts processes, confined by the kernel.
 //!
 //! Every process of orchestrate is started here: confined by a [`Sandbox`] in one of the tiers of
-//! [`Confinement`]; for the git program alone, by [`trusted`]; or, for a command that the user types
-//! and that no agent causes, by [`pass_through`]. The kernel is the boundary; the text of a command
-//! is never examined.
+//! [`Confinement`]; for the git program alone, by [`trusted`]; or, for a command that the user
+//! types and that no agent causes, by [`pass_through`]. The kernel is the boundary; the text of a
+//! command is never examined.
 //!
 //! How a job runs: the coordinator's spawner thread starts this very program again as a
 //! *supervisor* ([`run_helper_if_asked`]), in the full tier inside bubblewrap's namespaces. The
@@ -59,8 +59,8 @@ pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use host::{trusted_program, untrusted_program};
 pub use interpreters::interpreters_of_project;
 pub use job::{
-    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, Seen, StandIn,
-    StandInFile, Usage, View,
+    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Mount, Mounted, Network, Seen,
+    StandIn, StandInFile, Usage, View,
 };
 pub use launch::confined_search_path;
 pub use live_output::LiveOutput;

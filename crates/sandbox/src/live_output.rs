@@ -12,13 +12,20 @@ const KEPT: usize = 1 << 10;
 pub struct LiveOutput(Arc<Mutex<Vec<u8>>>);
 
 impl LiveOutput {
-    /// Returns the last line with text, if the job has written one. What a program writes over a line with a carriage
-    /// return counts as a line.
+    /// Returns the last line with text, if the job has written one. What a program writes over a
+    /// line with a carriage return counts as a line.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let kept = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let text = plain_text(&kept);
-        let line = text.rsplit(['\n', '\r']).map(str::trim).find(|line| !line.is_empty());
+        let line = text
+            .rsplit(['\n', '\r'])
+            .map(str::trim)
+            .find(|line| !line.is_empty());
         line.map(str::to_owned)
     }
 

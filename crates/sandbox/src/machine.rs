@@ -15,11 +15,15 @@ pub fn memory_bytes() -> Option<u64> {
 
 fn found(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let machine = read(Path::new("/proc/meminfo"))?;
-    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let total = machine
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let total = total.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024;
     let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let groups = own.lines().flat_map(limits);
-    let held = groups.filter_map(|path| read(&path)?.trim().parse::<u64>().ok()).min();
+    let held = groups
+        .filter_map(|path| read(&path)?.trim().parse::<u64>().ok())
+        .min();
     Some(held.map_or(total, |held| held.min(total)))
 }
 
@@ -27,10 +31,15 @@ fn found(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
 /// around it. A container sees its own group as the outermost.
 fn limits(line: &str) -> Vec<PathBuf> {
     let mut fields = line.splitn(3, ':').skip(1);
-    let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { return Vec::new() };
+    let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else {
+        return Vec::new();
+    };
     let (root, file) = match controllers {
         "" => (PathBuf::from(GROUPS), "memory.max"),
-        _ if controllers.split(',').any(|controller| controller == "memory") => {
+        _ if controllers
+            .split(',')
+            .any(|controller| controller == "memory") =>
+        {
             (Path::new(GROUPS).join("memory"), "memory.limit_in_bytes")
         }
         _ => return Vec::new(),
@@ -53,13 +62,25 @@ mod tests {
             })
         };
         assert_eq!(with("", &[]), Some(1_024_000));
-        let groups = [("/sys/fs/cgroup/a/b/memory.max", "max\n"), ("/sys/fs/cgroup/a/memory.max", "5000\n")];
+        let groups = [
+            ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/memory.max", "5000\n"),
+        ];
         assert_eq!(with("0::/a/b\n", &groups), Some(5000));
-        assert_eq!(with("0::/\n", &[("/sys/fs/cgroup/memory.max", "7000\n")]), Some(7000));
+        assert_eq!(
+            with("0::/\n", &[("/sys/fs/cgroup/memory.max", "7000\n")]),
+            Some(7000)
+        );
         let old = [("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "6000\n")];
         assert_eq!(with("5:cpu:/\n4:memory:/x\n", &old), Some(6000));
         assert_eq!(
-            with("4:memory:/\n", &[("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")]),
+            with(
+                "4:memory:/\n",
+                &[(
+                    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                    "9223372036854771712\n"
+                )]
+            ),
             Some(1_024_000)
         );
     }

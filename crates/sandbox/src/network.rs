@@ -63,8 +63,12 @@ pub(crate) const HOME_FILES: [(&str, bool); 8] = [
 ];
 
 /// Files of the machine's settings for registries.
-pub(crate) const MACHINE_FILES: [&str; 4] =
-    ["/etc/pip.conf", "/etc/xdg/pip/pip.conf", "/etc/uv/uv.toml", "/etc/xdg/uv/uv.toml"];
+pub(crate) const MACHINE_FILES: [&str; 4] = [
+    "/etc/pip.conf",
+    "/etc/xdg/pip/pip.conf",
+    "/etc/uv/uv.toml",
+    "/etc/xdg/uv/uv.toml",
+];
 
 /// The maximum size of a file of certificates; the whole bundle of a distribution is a tenth of it.
 const MAX_CERTIFICATES_BYTES: u64 = 4 << 20;
@@ -85,9 +89,16 @@ pub(crate) fn variables_of_registries() -> impl Iterator<Item = (OsString, OsStr
     set_without_secrets(&REGISTRIES).chain(certificates)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user's settings for the network")]
-fn set_without_secrets(names: &'static [&'static str]) -> impl Iterator<Item = (OsString, OsString)> {
-    let set = names.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's settings for the network"
+)]
+fn set_without_secrets(
+    names: &'static [&'static str],
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let set = names
+        .iter()
+        .filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
     set.filter(|(_, value): &(OsString, OsString)| !holds_secret(&value.to_string_lossy()))
 }
 
@@ -101,7 +112,10 @@ pub(crate) fn certificates() -> Vec<PathBuf> {
     found
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user's settings for the network")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's settings for the network"
+)]
 fn certificates_of_user() -> &'static [Certificates] {
     static FOUND: OnceLock<Vec<Certificates>> = OnceLock::new();
     FOUND.get_or_init(|| certificates_of(|name| std::env::var_os(name)))
@@ -110,15 +124,20 @@ fn certificates_of_user() -> &'static [Certificates] {
 /// Returns the variables whose certificates exist and can be read, with their real paths: a path
 /// that leads nowhere, or through a link that a job does not see, could not be shown.
 fn certificates_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Certificates> {
-    let real = |name: &'static str| Some((name, PathBuf::from(variable(name)?).canonicalize().ok()?));
+    let real =
+        |name: &'static str| Some((name, PathBuf::from(variable(name)?).canonicalize().ok()?));
     let found = CERTIFICATES.into_iter().filter_map(real);
-    found.filter(|(_, path)| is_shown_to_all(path) || holds_only_certificates(path)).collect()
+    found
+        .filter(|(_, path)| is_shown_to_all(path) || holds_only_certificates(path))
+        .collect()
 }
 
 /// Reports whether every job sees a real path.
 pub(crate) fn is_shown_to_all(path: &Path) -> bool {
     let shown = host::SYSTEM.iter().chain(&host::SETTINGS);
-    shown.filter_map(|shown| Path::new(shown).canonicalize().ok()).any(|shown| path.starts_with(shown))
+    shown
+        .filter_map(|shown| Path::new(shown).canonicalize().ok())
+        .any(|shown| path.starts_with(shown))
 }
 
 /// Reports whether a file, or each entry of a folder, can be read and is no private key.
@@ -126,27 +145,44 @@ fn holds_only_certificates(path: &Path) -> bool {
     if !path.is_dir() {
         return is_certificate(path);
     }
-    let Ok(entries) = path.read_dir() else { return false };
-    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).take(MAX_CERTIFICATE_FILES + 1).collect();
+    let Ok(entries) = path.read_dir() else {
+        return false;
+    };
+    let files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .take(MAX_CERTIFICATE_FILES + 1)
+        .collect();
     files.len() <= MAX_CERTIFICATE_FILES && files.iter().all(|file| is_certificate(file))
 }
 
 fn is_certificate(path: &Path) -> bool {
-    let is_small_file = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_CERTIFICATES_BYTES);
-    is_small_file && std::fs::read(path).is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(PRIVATE_KEY))
+    let is_small_file = path
+        .metadata()
+        .is_ok_and(|found| found.is_file() && found.len() <= MAX_CERTIFICATES_BYTES);
+    is_small_file
+        && std::fs::read(path)
+            .is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(PRIVATE_KEY))
 }
 
 /// Returns the files that a job finds below its home, read once.
 #[expect(clippy::disallowed_methods, reason = "finds the user's settings")]
 pub(crate) fn home_files() -> &'static [SettingsFile] {
     static FOUND: OnceLock<Vec<SettingsFile>> = OnceLock::new();
-    FOUND.get_or_init(|| std::env::var_os("HOME").map(|home| home_files_of(Path::new(&home))).unwrap_or_default())
+    FOUND.get_or_init(|| {
+        std::env::var_os("HOME")
+            .map(|home| home_files_of(Path::new(&home)))
+            .unwrap_or_default()
+    })
 }
 
 fn home_files_of(home: &Path) -> Vec<SettingsFile> {
     let read = |(name, by_line): (&str, bool)| {
         let text = std::fs::read_to_string(home.join(name)).ok()?;
-        Some((PathBuf::from(name), without_secrets(&text, by_line)?.into_bytes()))
+        Some((
+            PathBuf::from(name),
+            without_secrets(&text, by_line)?.into_bytes(),
+        ))
     };
     HOME_FILES.into_iter().filter_map(read).collect()
 }
@@ -155,7 +191,10 @@ fn home_files_of(home: &Path) -> Vec<SettingsFile> {
 pub(crate) fn machine_files() -> Vec<SettingsFile> {
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).ok()?;
-        Some((PathBuf::from(path), without_secrets(&text, false)?.into_bytes()))
+        Some((
+            PathBuf::from(path),
+            without_secrets(&text, false)?.into_bytes(),
+        ))
     };
     MACHINE_FILES.iter().copied().filter_map(read).collect()
 }
@@ -181,8 +220,14 @@ mod tests {
                      proxy=http://me:pw@proxy.example:3128\nfund=false\n";
         let files = [
             (".npmrc", npmrc),
-            (".config/pip/pip.conf", "[global]\nindex-url = https://me:pw@pypi.example/simple\n"),
-            (".config/uv/uv.toml", "index-url = \"https://pypi.example/@team/simple\"\n"),
+            (
+                ".config/pip/pip.conf",
+                "[global]\nindex-url = https://me:pw@pypi.example/simple\n",
+            ),
+            (
+                ".config/uv/uv.toml",
+                "index-url = \"https://pypi.example/@team/simple\"\n",
+            ),
             (".netrc", "machine npm.example login me password pw\n"),
         ];
         for (name, text) in files {
@@ -191,8 +236,14 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let expected: [SettingsFile; 2] = [
-            (".npmrc".into(), b"registry=https://npm.example/\nfund=false\n".to_vec()),
-            (".config/uv/uv.toml".into(), b"index-url = \"https://pypi.example/@team/simple\"\n".to_vec()),
+            (
+                ".npmrc".into(),
+                b"registry=https://npm.example/\nfund=false\n".to_vec(),
+            ),
+            (
+                ".config/uv/uv.toml".into(),
+                b"index-url = \"https://pypi.example/@team/simple\"\n".to_vec(),
+            ),
         ];
         assert_eq!(home_files_of(home.path()), expected);
         let key = "registry=https://npm.example/\nkey=\"-----BEGIN PRIVATE KEY-----\nabc\n\"\n";
@@ -203,10 +254,18 @@ mod tests {
     fn only_certificates_that_can_be_read_are_shown_and_by_their_real_path() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
-        let (bundle, link, key) = (real.join("bundle.pem"), real.join("link.pem"), real.join("keys/both.pem"));
+        let (bundle, link, key) = (
+            real.join("bundle.pem"),
+            real.join("link.pem"),
+            real.join("keys/both.pem"),
+        );
         std::fs::create_dir_all(real.join("keys")).unwrap();
         std::fs::write(&bundle, "-----BEGIN CERTIFICATE-----\n").unwrap();
-        std::fs::write(&key, "-----BEGIN CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n").unwrap();
+        std::fs::write(
+            &key,
+            "-----BEGIN CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n",
+        )
+        .unwrap();
         std::os::unix::fs::symlink(&bundle, &link).unwrap();
         std::os::unix::fs::symlink("/nonexistent/cert.pem", real.join("dangling.pem")).unwrap();
         let named = [
@@ -216,7 +275,12 @@ mod tests {
             ("PIP_CERT", key),
             ("GIT_SSL_CAINFO", "/dev/null".into()),
         ];
-        let variable = |name: &str| named.iter().find(|(set, _)| *set == name).map(|(_, path)| path.into());
+        let variable = |name: &str| {
+            named
+                .iter()
+                .find(|(set, _)| *set == name)
+                .map(|(_, path)| path.into())
+        };
         assert_eq!(certificates_of(variable), [("CURL_CA_BUNDLE", bundle)]);
     }
 }

@@ -6,7 +6,22 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// the maximum of its user; returns the resulting limit.
 pub fn allow_open_files(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let (current, most) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX).min(wanted));
-    let raised = || setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
-    if current < most && raised().is_ok() { most } else { current }
+    let (current, most) = (
+        current.unwrap_or(u64::MAX),
+        maximum.unwrap_or(u64::MAX).min(wanted),
+    );
+    let raised = || {
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(most),
+                maximum,
+            },
+        )
+    };
+    if current < most && raised().is_ok() {
+        most
+    } else {
+        current
+    }
 }

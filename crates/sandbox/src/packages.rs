@@ -2,8 +2,8 @@
 //!
 //! A tool downloads into a cache of its own, outside of the project. A job must not write to the
 //! caches of the user, from which other projects build, so it writes to a folder of its own. Later
-//! jobs read there what cannot be made part of the project: the crates of cargo, the modules of Go, and what a setup
-//! without a network installs from, the wheels of Python and the packages of npm.
+//! jobs read there what cannot be made part of the project: the crates of cargo, the modules of Go,
+//! and what a setup without a network installs from, the wheels of Python and the packages of npm.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,15 +15,22 @@ use crate::error::SandboxError;
 use crate::host::RustHomes;
 use crate::job::{Job, Network, View};
 
-/// The folders that later jobs read, with the variable that names each to its tool, and what is in one that is used:
-/// otherwise the tool finds the packages of the user.
-const READ_LATER: [(&str, &str, &str); 3] =
-    [("cargo", "CARGO_HOME", "registry"), ("go", "GOMODCACHE", "cache"), ("cache/npm", "npm_config_cache", "_cacache")];
+/// The folders that later jobs read, with the variable that names each to its tool, and what is in
+/// one that is used: otherwise the tool finds the packages of the user.
+const READ_LATER: [(&str, &str, &str); 3] = [
+    ("cargo", "CARGO_HOME", "registry"),
+    ("go", "GOMODCACHE", "cache"),
+    ("cache/npm", "npm_config_cache", "_cacache"),
+];
 /// The folders that only the job with the network uses.
-const CACHES: [(&str, &str); 3] =
-    [("cache", "XDG_CACHE_HOME"), ("cache/pnpm", "npm_config_store_dir"), ("cache/yarn", "YARN_CACHE_FOLDER")];
+const CACHES: [(&str, &str); 3] = [
+    ("cache", "XDG_CACHE_HOME"),
+    ("cache/pnpm", "npm_config_store_dir"),
+    ("cache/yarn", "YARN_CACHE_FOLDER"),
+];
 
-/// The folder of wheels, the variable with which pip is told to download to it, and the one to read it.
+/// The folder of wheels, the variable with which pip is told to download to it, and the one to read
+/// it.
 const WHEELS: (&str, &str, &str) = ("wheels", "PIP_DEST", "PIP_FIND_LINKS");
 
 /// A folder of downloaded packages.
@@ -36,21 +43,30 @@ pub(crate) struct Packages {
 
 impl Packages {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, takes_downloads: false }
+        Self {
+            folder,
+            takes_downloads: false,
+        }
     }
 
     /// Lets jobs with a proxy write to the folder as well.
     pub(crate) fn taking_downloads(&self) -> Self {
-        Self { folder: self.folder.clone(), takes_downloads: true }
+        Self {
+            folder: self.folder.clone(),
+            takes_downloads: true,
+        }
     }
 
     /// Creates a folder with these files in the folder of packages.
     pub(crate) fn new_folder(&self, files: &[(&str, &[u8])]) -> std::io::Result<TempDir> {
         orchestrate_files::create_folder(&self.folder)?;
-        let folder = tempfile::Builder::new().prefix(".download-").tempdir_in(&self.folder)?;
+        let folder = tempfile::Builder::new()
+            .prefix(".download-")
+            .tempdir_in(&self.folder)?;
         for (name, bytes) in files {
             let path = folder.path().join(name);
-            path.parent().map_or(Ok(()), orchestrate_files::create_folder)?;
+            path.parent()
+                .map_or(Ok(()), orchestrate_files::create_folder)?;
             orchestrate_files::replace(&path, bytes)?;
         }
         Ok(folder)
@@ -65,26 +81,36 @@ impl Packages {
                 self.name(&mut job.env, [(WHEELS.0, WHEELS.1)].into_iter());
             }
             Network::None => {
-                let used = READ_LATER.into_iter().filter(|(name, _, inside)| self.path(name).join(inside).is_dir());
-                let mut used: Vec<(&str, &str)> = used.map(|(name, variable, _)| (name, variable)).collect();
+                let used = READ_LATER
+                    .into_iter()
+                    .filter(|(name, _, inside)| self.path(name).join(inside).is_dir());
+                let mut used: Vec<(&str, &str)> =
+                    used.map(|(name, variable, _)| (name, variable)).collect();
                 if self.path(WHEELS.0).is_dir() {
                     used.push((WHEELS.0, WHEELS.2));
                     // An index that does not answer would be asked again and again.
-                    job.env.entry("PIP_NO_INDEX".into()).or_insert_with(|| "1".into());
+                    job.env
+                        .entry("PIP_NO_INDEX".into())
+                        .or_insert_with(|| "1".into());
                 }
-                view.optional.extend(used.iter().map(|(name, _)| self.path(name)));
+                view.optional
+                    .extend(used.iter().map(|(name, _)| self.path(name)));
                 self.name(&mut job.env, used.into_iter());
                 // Fails at once instead of retrying a missing network for a minute.
-                job.env.entry("npm_config_offline".into()).or_insert_with(|| "true".into());
+                job.env
+                    .entry("npm_config_offline".into())
+                    .or_insert_with(|| "true".into());
             }
-            // It downloads into folders of its own: what an agent brings in must not become what others build from.
+            // It downloads into folders of its own: what an agent brings in must not become what
+            // others build from.
             Network::Proxy => {}
         }
         Ok(())
     }
 
     fn show_writable(&self, job: &mut Job) -> Result<(), SandboxError> {
-        self.create().map_err(SandboxError::io("create a folder for packages"))?;
+        self.create()
+            .map_err(SandboxError::io("create a folder for packages"))?;
         let View::Host(view) = &mut job.view;
         view.writable.push(self.folder.clone());
         let read_later = READ_LATER.map(|(name, variable, _)| (name, variable));
@@ -109,7 +135,9 @@ impl Packages {
     /// Creates the folder, and cargo's with the user's configuration in it.
     fn create(&self) -> std::io::Result<()> {
         orchestrate_files::create_folder(&self.folder)?;
-        let Some((_, config)) = RustHomes::of_user().cargo_config() else { return Ok(()) };
+        let Some((_, config)) = RustHomes::of_user().cargo_config() else {
+            return Ok(());
+        };
         let cargo = self.path("cargo");
         orchestrate_files::create_folder(&cargo)?;
         orchestrate_files::replace(&cargo.join("config.toml"), &config)
@@ -143,9 +171,19 @@ mod tests {
             packages.show(&mut job).unwrap();
             let View::Host(view) = job.view;
             let value = |name: &str| job.env.get(&OsString::from(name)).cloned();
-            (view.writable, view.optional, value("PIP_DEST"), value("PIP_FIND_LINKS"), value("CARGO_HOME"))
+            (
+                view.writable,
+                view.optional,
+                value("PIP_DEST"),
+                value("PIP_FIND_LINKS"),
+                value("CARGO_HOME"),
+            )
         };
-        let (folder, wheels, cargo) = (packages.folder.clone(), packages.path("wheels"), packages.path("cargo"));
+        let (folder, wheels, cargo) = (
+            packages.folder.clone(),
+            packages.path("wheels"),
+            packages.path("cargo"),
+        );
         let nothing = (vec![], vec![], None, None, None);
         assert_eq!(shown(&packages, Network::None), nothing);
         assert_eq!(shown(&packages, Network::Proxy), nothing);
@@ -158,7 +196,10 @@ mod tests {
         std::fs::create_dir_all(&wheels).unwrap();
         std::fs::create_dir_all(cargo.join("registry")).unwrap();
         let (writable, optional, to, from, home) = shown(&packages, Network::None);
-        assert_eq!((writable, optional, to), (vec![], vec![cargo.clone(), wheels.clone()], None));
+        assert_eq!(
+            (writable, optional, to),
+            (vec![], vec![cargo.clone(), wheels.clone()], None)
+        );
         assert_eq!((from, home), (Some(wheels.into()), Some(cargo.into())));
         assert_eq!(shown(&packages, Network::Proxy), nothing);
     }

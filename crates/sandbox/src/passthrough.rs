@@ -1,9 +1,9 @@
 //! The third way to start a process: runs a command of the user's own as a shell would.
 //!
-//! Nothing is confined: the command has this process's folder, environment, standard input, process group and
-//! terminal. What it writes passes through sinks, as it comes. A signal that asks this process to end ends the command
-//! first, and if this process is killed, the command is too, with every process that it started
-//! (`helper/keeper.rs`).
+//! Nothing is confined: the command has this process's folder, environment, standard input, process
+//! group and terminal. What it writes passes through sinks, as it comes. A signal that asks this
+//! process to end ends the command first, and if this process is killed, the command is too, with
+//! every process that it started (`helper/keeper.rs`).
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -78,7 +78,10 @@ impl Interrupts {
         let hang_up = (!hang_up_is_ignored).then_some(libc::SIGHUP);
         let signals: Vec<libc::c_int> = ENDING.into_iter().chain(hang_up).collect();
         let held = sys::hold(&signals).map_err(SandboxError::io("hold signals back"))?;
-        Ok(Interrupts { held, hang_up_is_ignored })
+        Ok(Interrupts {
+            held,
+            hang_up_is_ignored,
+        })
     }
 
     /// Lets the signals end this process again: there is no command to wait for.
@@ -95,8 +98,9 @@ impl Interrupts {
     }
 }
 
-/// Runs a command, whose first word is its program, and passes what it writes to the sinks of standard output and
-/// standard error. With only one sink, both are the same pipe, so that their order is kept.
+/// Runs a command, whose first word is its program, and passes what it writes to the sinks of
+/// standard output and standard error. With only one sink, both are the same pipe, so that their
+/// order is kept.
 ///
 /// # Errors
 /// Fails if the command cannot be watched; never because of how it ends.
@@ -113,13 +117,27 @@ pub fn pass_through(
     let (from_output, to_output) = pipe()?;
     let (from_errors, to_errors) = match &errors {
         Some(_) => pipe().map(|(from, to)| (Some(from), to))?,
-        None => (None, to_output.try_clone().map_err(SandboxError::io("share a pipe"))?),
+        None => (
+            None,
+            to_output
+                .try_clone()
+                .map_err(SandboxError::io("share a pipe"))?,
+        ),
     };
     let (keeper, control) = start(command, interrupts, [to_output, to_errors])?;
     let pumps = Pumps::start([Some((from_output, output)), from_errors.zip(errors)])?;
-    let passed = Watch { control, interrupts, signals: 0, by_key: false, until: None, is_killed: false }.end(&pumps);
+    let passed = Watch {
+        control,
+        interrupts,
+        signals: 0,
+        by_key: false,
+        until: None,
+        is_killed: false,
+    }
+    .end(&pumps);
     // The keeper ends once the control socket is closed, which `end` does.
-    let waited = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(keeper), WaitOptions::empty()));
+    let waited =
+        rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(keeper), WaitOptions::empty()));
     waited.map_err(SandboxError::errno("wait for the keeper of a command"))?;
     passed
 }
@@ -130,18 +148,33 @@ fn start(
     interrupts: &Interrupts,
     [to_output, to_errors]: [OwnedFd; 2],
 ) -> Result<(Pid, UnixStream), SandboxError> {
-    let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
-    let text =
-        |text: &OsStr| CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()));
+    let (control, theirs) =
+        UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
+    let text = |text: &OsStr| {
+        CString::new(text.as_bytes())
+            .map_err(|error| SandboxError::io("start a process")(error.into()))
+    };
     let number = theirs.as_raw_fd().to_string();
-    let hang_up = if interrupts.hang_up_is_ignored { "ignored" } else { "ends" };
+    let hang_up = if interrupts.hang_up_is_ignored {
+        "ignored"
+    } else {
+        "ends"
+    };
     let own = [HELPER_ARG, KEEP_ARG, &number, hang_up].map(OsString::from);
-    let arguments = [OsString::from("orchestrate")].into_iter().chain(own).chain(command.iter().cloned());
+    let arguments = [OsString::from("orchestrate")]
+        .into_iter()
+        .chain(own)
+        .chain(command.iter().cloned());
     let variable = |(name, value): (OsString, OsString)| text(&[name, value].join(OsStr::new("=")));
-    let stdin = std::io::stdin().as_fd().try_clone_to_owned().map_err(SandboxError::io("share standard input"))?;
+    let stdin = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(SandboxError::io("share standard input"))?;
     let program = sys::Program {
         path: text(OsStr::new("/proc/self/exe"))?,
-        arguments: arguments.map(|argument| text(&argument)).collect::<Result<_, _>>()?,
+        arguments: arguments
+            .map(|argument| text(&argument))
+            .collect::<Result<_, _>>()?,
         environment: environment().map(variable).collect::<Result<_, _>>()?,
         directory: None,
         streams: [stdin, to_output, to_errors],
@@ -154,7 +187,10 @@ fn start(
     Ok((keeper, control))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a command of the user's own has the whole environment of this process")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a command of the user's own has the whole environment of this process"
+)]
 fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
@@ -169,11 +205,18 @@ struct Pumps {
 
 impl Pumps {
     fn start(pipes: [Option<(OwnedFd, Box<dyn Sink>)>; 2]) -> Result<Pumps, SandboxError> {
-        let (done, running) = pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"))?;
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(SandboxError::errno("make an event"))?;
-        let pumps = Pumps { stop: Arc::new(stop), done };
+        let (done, running) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"))?;
+        let stop =
+            eventfd(0, EventfdFlags::CLOEXEC).map_err(SandboxError::errno("make an event"))?;
+        let pumps = Pumps {
+            stop: Arc::new(stop),
+            done,
+        };
         for (pipe, mut sink) in pipes.into_iter().flatten() {
-            let running = running.try_clone().map_err(SandboxError::io("share a pipe"))?;
+            let running = running
+                .try_clone()
+                .map_err(SandboxError::io("share a pipe"))?;
             let stop = Arc::clone(&pumps.stop);
             let pump = move || {
                 // Whatever the error is, the command sees it as a closed pipe, as without us.
@@ -194,7 +237,8 @@ impl Pumps {
     }
 }
 
-/// Passes on what is written until no process can write any more, or until `stop` is readable and nothing is left.
+/// Passes on what is written until no process can write any more, or until `stop` is readable and
+/// nothing is left.
 fn pass_on(pipe: &OwnedFd, stop: &OwnedFd, sink: &mut dyn Sink) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     loop {
@@ -213,10 +257,16 @@ fn pass_on(pipe: &OwnedFd, stop: &OwnedFd, sink: &mut dyn Sink) -> io::Result<()
 }
 
 /// Waits until one of these can be read or has hung up, at most until `until`; returns which.
-fn readable<const N: usize>(all: [BorrowedFd<'_>; N], until: Option<Instant>) -> io::Result<[bool; N]> {
+fn readable<const N: usize>(
+    all: [BorrowedFd<'_>; N],
+    until: Option<Instant>,
+) -> io::Result<[bool; N]> {
     let mut events = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let left = left.map(|left| Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() });
+    let left = left.map(|left| Timespec {
+        tv_sec: left.as_secs().cast_signed(),
+        tv_nsec: left.subsec_nanos().into(),
+    });
     match poll(&mut events, left.as_ref()) {
         Ok(_) => Ok(events.map(|event| !event.revents().is_empty())),
         Err(Errno::INTR) => Ok([false; N]),
@@ -254,9 +304,13 @@ impl Watch<'_> {
         pumps.stop()?;
         self.drain(pumps).map_err(watch)?;
         Ok(match told {
-            _ if self.signals > 0 => Passed::Interrupted { by_key: self.by_key },
+            _ if self.signals > 0 => Passed::Interrupted {
+                by_key: self.by_key,
+            },
             Some(Told::Ended(status)) => Passed::Ended(ExitStatus::from_raw(status)),
-            Some(Told::NotStarted(errno)) => Passed::NotStarted(io::Error::from_raw_os_error(errno)),
+            Some(Told::NotStarted(errno)) => {
+                Passed::NotStarted(io::Error::from_raw_os_error(errno))
+            }
             // The keeper was killed, and the command with it.
             None => Passed::Ended(ExitStatus::from_raw(libc::SIGKILL)),
         })
@@ -265,7 +319,10 @@ impl Watch<'_> {
     /// Waits for what the keeper tells; `None` if it was killed.
     fn told(&mut self) -> io::Result<Option<Told>> {
         loop {
-            let [told, signal] = readable([self.control.as_fd(), self.interrupts.held.as_fd()], self.until)?;
+            let [told, signal] = readable(
+                [self.control.as_fd(), self.interrupts.held.as_fd()],
+                self.until,
+            )?;
             if signal {
                 self.take_signals()?;
             }
@@ -287,7 +344,8 @@ impl Watch<'_> {
     fn drain(&mut self, pumps: &Pumps) -> io::Result<()> {
         let until = (self.signals > 0).then(|| Instant::now() + LAST_WORDS);
         loop {
-            let [done, signal] = readable([pumps.done.as_fd(), self.interrupts.held.as_fd()], until)?;
+            let [done, signal] =
+                readable([pumps.done.as_fd(), self.interrupts.held.as_fd()], until)?;
             if signal {
                 self.take_signals()?;
             }
@@ -316,6 +374,8 @@ impl Watch<'_> {
     fn order(&mut self, signal: Signal) {
         self.is_killed |= signal == Signal::KILL;
         // A keeper that has ended needs no order.
-        let _ = self.control.write_all(&[u8::try_from(signal.as_raw()).unwrap_or_default()]);
+        let _ = self
+            .control
+            .write_all(&[u8::try_from(signal.as_raw()).unwrap_or_default()]);
     }
 }

@@ -42,20 +42,36 @@ pub fn probe(helper: &Helper) -> Probe {
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let tier = Tier { confinement, helper: helper.clone(), accounts: Accounts::default(), warn: |_| (), live: None };
+    let tier = Tier {
+        confinement,
+        helper: helper.clone(),
+        accounts: Accounts::default(),
+        warn: |_| (),
+        live: None,
+    };
     let job = Job {
-        view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
+        view: View::Host(HostView {
+            read_only: vec![PathBuf::from("/usr")],
+            ..HostView::default()
+        }),
         program: "true".into(),
         args: Vec::new(),
         cwd: PathBuf::from("/usr"),
         stdin: Vec::new(),
         env: BTreeMap::new(),
         network: Network::None,
-        limits: Limits { timeout: PATIENCE, ..Limits::default() },
+        limits: Limits {
+            timeout: PATIENCE,
+            ..Limits::default()
+        },
     };
     match drive::run(&tier, &job, &[&Cancel::new()], None) {
         Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
-        Ok(finished) => Err(format!("a test process ended with {}: {}", finished.exit, finished.stderr.text().trim())),
+        Ok(finished) => Err(format!(
+            "a test process ended with {}: {}",
+            finished.exit,
+            finished.stderr.text().trim()
+        )),
         Err(SandboxError::TierUnusable { reason, .. }) => Err(with_fix(confinement, reason)),
         Err(error) => Err(with_fix(confinement, format!("failed to {error}"))),
     }
@@ -74,7 +90,10 @@ fn with_fix(confinement: Confinement, reason: String) -> String {
 /// Returns the fix for the setting that forbids user namespaces, if there is one.
 fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
-    if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+    if is(
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+    ) {
         return Some(
             "AppArmor denies user namespaces to programs without a profile: install the package apparmor-profiles and \
              load /usr/share/apparmor/extra-profiles/bwrap-userns-restrict, or run \
@@ -105,12 +124,16 @@ mod tests {
         let fix = |files: &[(&str, &str)]| {
             namespace_fix(|path| Some(files.iter().find(|(name, _)| *name == path)?.1.to_owned()))
         };
-        // The control: where no switch forbids namespaces, or each is at a value that allows them, none is named.
+        // The control: where no switch forbids namespaces, or each is at a value that allows them,
+        // none is named.
         assert_eq!(fix(&[]), None);
         for (switch, allows) in [
             ("/proc/sys/user/max_user_namespaces", "100\n"),
             ("/proc/sys/kernel/unprivileged_userns_clone", "1\n"),
-            ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0\n"),
+            (
+                "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+                "0\n",
+            ),
         ] {
             assert_eq!(fix(&[(switch, allows)]), None, "{switch}");
         }
@@ -119,7 +142,12 @@ mod tests {
             Some("`sudo sysctl kernel.unprivileged_userns_clone=1`")
         );
         assert!(
-            fix(&[("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n")]).unwrap().starts_with("AppArmor")
+            fix(&[(
+                "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+                "1\n"
+            )])
+            .unwrap()
+            .starts_with("AppArmor")
         );
     }
 }

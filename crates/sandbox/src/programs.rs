@@ -97,7 +97,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InRepository(root) => {
-                write!(f, "it is in the repository {}; commands see none but their own worktree", root.display())
+                write!(
+                    f,
+                    "it is in the repository {}; commands see none but their own worktree",
+                    root.display()
+                )
             }
             Self::OfProjectsEnvironment(root) => write!(
                 f,
@@ -137,7 +141,10 @@ impl Programs {
         for folder in &shell.path {
             if !programs.path.iter().any(|known| known.outside == *folder) {
                 let inside = programs.add(folder, shell);
-                programs.path.push(PathFolder { outside: folder.clone(), inside });
+                programs.path.push(PathFolder {
+                    outside: folder.clone(),
+                    inside,
+                });
             }
         }
         programs.read_only.sort();
@@ -146,28 +153,44 @@ impl Programs {
 
     /// Reports whether a job sees a path.
     fn shows(&self, path: &Path, shell: &Shell<'_>) -> bool {
-        self.read_only.iter().chain(&shell.visible).any(|root| path.starts_with(root))
+        self.read_only
+            .iter()
+            .chain(&shell.visible)
+            .any(|root| path.starts_with(root))
     }
 
     fn show_toolchain(&mut self, toolchain: &Toolchain, folder: &Path, shell: &Shell<'_>) {
         let before = self.read_only.len();
-        let hidden: Vec<PathBuf> = toolchain.hidden.iter().map(|name| folder.join(name)).collect();
+        let hidden: Vec<PathBuf> = toolchain
+            .hidden
+            .iter()
+            .map(|name| folder.join(name))
+            .collect();
         for part in toolchain.shown.iter().flat_map(|part| parts(folder, part)) {
             self.show(&part, &hidden);
         }
         if self.read_only.len() > before {
-            self.variables.extend(toolchain.variables_for(folder, shell.variable, false));
-            self.offline.extend(toolchain.variables_for(folder, shell.variable, true));
+            self.variables
+                .extend(toolchain.variables_for(folder, shell.variable, false));
+            self.offline
+                .extend(toolchain.variables_for(folder, shell.variable, true));
             self.toolchains.push(toolchain.name);
         }
     }
 
     /// Shows a path and what it leads to, without the files that may contain secrets.
     fn show(&mut self, path: &Path, hidden: &[PathBuf]) {
-        let Ok(real) = path.canonicalize() else { return };
+        let Ok(real) = path.canonicalize() else {
+            return;
+        };
         for path in BTreeSet::from([path, &real]) {
             let mut without = secrets_below(path, SECRETS_DEPTH);
-            without.extend(hidden.iter().flat_map(|path| [Some(path.clone()), path.canonicalize().ok()]).flatten());
+            without.extend(
+                hidden
+                    .iter()
+                    .flat_map(|path| [Some(path.clone()), path.canonicalize().ok()])
+                    .flatten(),
+            );
             let without: Vec<&Path> = without.iter().map(PathBuf::as_path).collect();
             for shown in around(path, &without) {
                 if !self.read_only.iter().any(|root| shown.starts_with(root)) {
@@ -182,7 +205,11 @@ impl Programs {
         // In a folder that does not exist, the user's shell finds nothing either.
         let real = folder.canonicalize().ok().filter(|real| real.is_dir())?;
         let refused = refusal(&real, shell);
-        let is_seen = |programs: &Self| [folder, &real].into_iter().find(|path| programs.shows(path, shell));
+        let is_seen = |programs: &Self| {
+            [folder, &real]
+                .into_iter()
+                .find(|path| programs.shows(path, shell))
+        };
         let mut seen = is_seen(self);
         if seen.is_none() && refused.is_none() {
             // Its folder of programs may be part of what is shown of it.
@@ -198,16 +225,32 @@ impl Programs {
         }
         let added = match refused {
             Some(reason) => Err(reason),
-            None => entries(&real).and_then(|names| self.add_programs(folder, &real, &names, shell)),
+            None => {
+                entries(&real).and_then(|names| self.add_programs(folder, &real, &names, shell))
+            }
         };
-        added.map_err(|reason| self.hidden.push(Hidden { path: folder.to_owned(), reason })).ok()?;
+        added
+            .map_err(|reason| {
+                self.hidden.push(Hidden {
+                    path: folder.to_owned(),
+                    reason,
+                })
+            })
+            .ok()?;
         Some(folder.to_owned())
     }
 
     /// Shows the libraries of the installation that a folder of programs belongs to.
     fn show_installation(&mut self, bin: &Path, shell: &Shell<'_>) {
-        let Some(root) = bin.parent().filter(|_| bin.file_name() == Some(OsStr::new("bin"))) else { return };
-        let Some(kind) = INSTALLATIONS.iter().find(|kind| has_all(root, kind.marks)) else { return };
+        let Some(root) = bin
+            .parent()
+            .filter(|_| bin.file_name() == Some(OsStr::new("bin")))
+        else {
+            return;
+        };
+        let Some(kind) = INSTALLATIONS.iter().find(|kind| has_all(root, kind.marks)) else {
+            return;
+        };
         if kind.is_whole && !holds_private(root, &home_of(shell)) {
             self.show(root, &[]);
             return;
@@ -277,12 +320,18 @@ impl Programs {
 
     /// Reports what an entry of a folder of programs is, or why a program is not shown.
     fn classify(&self, path: &Path, shell: &Shell<'_>) -> Result<Entry, Reason> {
-        let Ok(target) = path.canonicalize() else { return Ok(Entry::Other) };
+        let Ok(target) = path.canonicalize() else {
+            return Ok(Entry::Other);
+        };
         if !is_executable(&target) {
             return Ok(Entry::Other);
         }
         if !path.is_symlink() {
-            return if is_program(&target) { Ok(Entry::Program) } else { Err(Reason::NoProgram) };
+            return if is_program(&target) {
+                Ok(Entry::Program)
+            } else {
+                Err(Reason::NoProgram)
+            };
         }
         if !self.shows(&target, shell) {
             if let Some(reason) = refusal(&target, shell) {
@@ -296,12 +345,15 @@ impl Programs {
     }
 }
 
-/// Reports whether a folder has all of these files or folders, in which a `*` stands for the rest of a name.
+/// Reports whether a folder has all of these files or folders, in which a `*` stands for the rest
+/// of a name.
 pub(crate) fn has_all(root: &Path, marks: &[&str]) -> bool {
     let has = |mark: &&str| match mark.split_once('*') {
         Some((start, rest)) => {
             let found = parts(root, &format!("{start}*"));
-            found.iter().any(|path| path.join(rest.trim_start_matches('/')).exists())
+            found
+                .iter()
+                .any(|path| path.join(rest.trim_start_matches('/')).exists())
         }
         None => root.join(mark).exists(),
     };
@@ -317,31 +369,44 @@ pub(crate) fn holds_private(root: &Path, home: &Path) -> bool {
 fn in_use(toolchain: &Toolchain, shell: &Shell<'_>, targets: &[PathBuf]) -> Option<PathBuf> {
     let folder = toolchain.folder(&shell.home, shell.variable)?;
     let real = folder.canonicalize().ok()?;
-    let shown: Vec<PathBuf> = toolchain.shown.iter().flat_map(|part| parts(&real, part)).collect();
+    let shown: Vec<PathBuf> = toolchain
+        .shown
+        .iter()
+        .flat_map(|part| parts(&real, part))
+        .collect();
     let leads_in = |path: &PathBuf| {
         let target = path.canonicalize().unwrap_or_else(|_| path.clone());
         target == real || shown.iter().any(|part| target.starts_with(part))
     };
     let has_program = |name: &str| shell.path.iter().any(|bin| is_executable(&bin.join(name)));
-    let found =
-        shell.path.iter().chain(targets).any(leads_in) || toolchain.programs.iter().any(|name| has_program(name));
+    let found = shell.path.iter().chain(targets).any(leads_in)
+        || toolchain.programs.iter().any(|name| has_program(name));
     found.then_some(folder)
 }
 
 /// Lists what the links in the folders of `PATH` below the home lead to.
 fn link_targets(shell: &Shell<'_>) -> Vec<PathBuf> {
     let home = home_of(shell);
-    let below = shell.path.iter().filter_map(|folder| folder.canonicalize().ok());
+    let below = shell
+        .path
+        .iter()
+        .filter_map(|folder| folder.canonicalize().ok());
     let below = below.filter(|folder| folder.starts_with(&home));
     let paths = below.flat_map(|folder| {
         let names = entries(&folder).unwrap_or_default();
         names.into_iter().map(move |name| folder.join(name))
     });
-    paths.filter(|path| path.is_symlink()).filter_map(|path| path.canonicalize().ok()).collect()
+    paths
+        .filter(|path| path.is_symlink())
+        .filter_map(|path| path.canonicalize().ok())
+        .collect()
 }
 
 pub(crate) fn home_of(shell: &Shell<'_>) -> PathBuf {
-    shell.home.canonicalize().unwrap_or_else(|_| shell.home.clone())
+    shell
+        .home
+        .canonicalize()
+        .unwrap_or_else(|_| shell.home.clone())
 }
 
 /// Returns why nothing at this real path is shown, unless the table lists it.
@@ -352,10 +417,14 @@ pub(crate) fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
     }
     // A home may be a repository of settings; that makes nothing in it a project.
     let above = real.ancestors().take_while(|above| **above != home);
-    let repository = above.into_iter().find(|above| orchestrate_files::is_repository(above));
+    let repository = above
+        .into_iter()
+        .find(|above| orchestrate_files::is_repository(above));
     repository.map(|root| {
         let within = real.ancestors().take_while(|above| *above != root);
-        let environment = within.into_iter().find(|above| above.join("pyvenv.cfg").is_file());
+        let environment = within
+            .into_iter()
+            .find(|above| above.join("pyvenv.cfg").is_file());
         match environment {
             Some(environment) => Reason::OfProjectsEnvironment(environment.to_owned()),
             None => Reason::InRepository(root.to_owned()),
@@ -365,14 +434,23 @@ pub(crate) fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
 
 /// Lists the existing parts of a folder that a pattern of the table names.
 pub(crate) fn parts(folder: &Path, part: &str) -> Vec<PathBuf> {
-    let path = if part == "." { folder.to_owned() } else { folder.join(part) };
+    let path = if part == "." {
+        folder.to_owned()
+    } else {
+        folder.join(part)
+    };
     let Some(start) = part.strip_suffix('*') else {
         return path.exists().then_some(path).into_iter().collect();
     };
     let (above, start) = start.rsplit_once('/').unwrap_or(("", start));
     let above = folder.join(above);
     let starts = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(start));
-    entries(&above).unwrap_or_default().into_iter().filter(starts).map(|name| above.join(name)).collect()
+    entries(&above)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(starts)
+        .map(|name| above.join(name))
+        .collect()
 }
 
 /// Lists the names in a folder, in order.
@@ -391,7 +469,10 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<OsString>, Reason> {
 
 /// Lists the files that may contain secrets in installations below a path.
 fn secrets_below(path: &Path, depth: usize) -> Vec<PathBuf> {
-    let here = SECRETS.iter().map(|name| path.join(name)).filter(|path| path.symlink_metadata().is_ok());
+    let here = SECRETS
+        .iter()
+        .map(|name| path.join(name))
+        .filter(|path| path.symlink_metadata().is_ok());
     let mut found: Vec<PathBuf> = here.collect();
     // An installation holds no other one.
     if depth > 0 && !path.join("bin").is_dir() {
@@ -405,7 +486,8 @@ fn secrets_below(path: &Path, depth: usize) -> Vec<PathBuf> {
 
 pub(crate) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Reports whether a file begins like a native program or a script.

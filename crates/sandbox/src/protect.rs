@@ -11,6 +11,14 @@ use crate::error::SandboxError;
 /// Fails if the kernel refuses.
 pub fn protect_process() -> Result<(), SandboxError> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .and_then(|()| rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }))
+        .and_then(|()| {
+            rustix::process::setrlimit(
+                Resource::Core,
+                Rlimit {
+                    current: Some(0),
+                    maximum: Some(0),
+                },
+            )
+        })
         .map_err(SandboxError::errno("hide the memory of this process"))
 }

@@ -1,7 +1,9 @@
-//! The user's settings that name a registry, and whether a job that reaches registries is given each.
+//! The user's settings that name a registry, and whether a job that reaches registries is given
+//! each.
 //!
-//! A package manager that is not given such a setting would ask a public registry instead, so its caller has to know.
-//! Here, nothing is read but which setting it is; a line is only returned if a job sees it, too.
+//! A package manager that is not given such a setting would ask a public registry instead, so its
+//! caller has to know. Here, nothing is read but which setting it is; a line is only returned if a
+//! job sees it, too.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,8 +21,8 @@ pub struct RegistrySetting {
     pub place: String,
     /// The package managers that read it.
     pub readers: &'static [&'static str],
-    /// Whether a job is given it: not if it seems to contain a password or a token, is not in UTF-8, or is in an
-    /// unusual place.
+    /// Whether a job is given it: not if it seems to contain a password or a token, is not in
+    /// UTF-8, or is in an unusual place.
     pub is_given: bool,
     /// What of it names registries, if a job is given it.
     pub lines: Vec<String>,
@@ -93,13 +95,16 @@ const KEYS: [&str; 14] = [
 
 /// Returns the user's settings that name a registry.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "the user's settings for registries")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's settings for registries"
+)]
 pub fn registry_settings() -> Vec<RegistrySetting> {
     let mut found = settings_of(&host::home_of_user(), &|name| std::env::var_os(name));
     let of_machine = MACHINE_FILES.into_iter().zip([PIP, PIP, UV, UV]);
-    found.extend(
-        of_machine.filter_map(|(path, readers)| setting_of_file(Path::new(path), path.to_owned(), readers, false)),
-    );
+    found.extend(of_machine.filter_map(|(path, readers)| {
+        setting_of_file(Path::new(path), path.to_owned(), readers, false)
+    }));
     let of_distribution = global_setting_of_npm(Path::new(OF_DISTRIBUTION), false, &found);
     found.extend(of_distribution);
     let cargo = RustHomes::of_user();
@@ -107,7 +112,8 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
         let text = String::from_utf8_lossy(&bytes);
         let given = if cargo.shows_cargo_home() { &*text } else { "" };
         // Other registries are asked only for packages that name them.
-        let is_about_all = |line: &str| line.contains("replace-with") || line.trim_start().starts_with("default");
+        let is_about_all =
+            |line: &str| line.contains("replace-with") || line.trim_start().starts_with("default");
         found.extend(
             setting(path.to_string_lossy().into_owned(), CARGO, &text, given)
                 .filter(|_| text.lines().any(is_about_all)),
@@ -119,51 +125,77 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
 /// Returns the user's settings of cargo, unless they seem to contain a password or a token.
 #[must_use]
 pub fn cargo_settings() -> Option<Vec<u8>> {
-    RustHomes::of_user().cargo_config().map(|(_, settings)| settings)
+    RustHomes::of_user()
+        .cargo_config()
+        .map(|(_, settings)| settings)
 }
 
 fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<RegistrySetting> {
     let mut found = Vec::new();
     for (name, readers) in VARIABLES {
-        let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
+        let Some(value) = variable(name).filter(|value| !value.is_empty()) else {
+            continue;
+        };
         let value = value.to_string_lossy().into_owned();
         let is_given = !holds_secret(&value);
         let lines = if is_given { vec![value] } else { Vec::new() };
-        found.push(RegistrySetting { place: name.to_owned(), readers, is_given, lines });
+        found.push(RegistrySetting {
+            place: name.to_owned(),
+            readers,
+            is_given,
+            lines,
+        });
     }
     for (name, by_line) in HOME_FILES.into_iter().filter(|_| home.is_absolute()) {
-        found.extend(setting_of_file(&home.join(name), format!("~/{name}"), readers_of(name), by_line));
+        found.extend(setting_of_file(
+            &home.join(name),
+            format!("~/{name}"),
+            readers_of(name),
+            by_line,
+        ));
     }
     // What is no absolute path counts for no program.
     let is_unusual = |folder: &PathBuf| folder.is_absolute() && *folder != home.join(USUAL_FOLDER);
-    let unusual = variable(FOLDER_OF_SETTINGS).map(PathBuf::from).filter(is_unusual);
+    let unusual = variable(FOLDER_OF_SETTINGS)
+        .map(PathBuf::from)
+        .filter(is_unusual);
     let in_folder = |name: &'static str| {
         let below = Path::new(name).strip_prefix(USUAL_FOLDER).ok()?;
         let place = format!("{} in ${FOLDER_OF_SETTINGS}", below.display());
         Some((unusual.as_ref()?.join(below), place, readers_of(name)))
     };
-    let named = NAMING_FILES
-        .into_iter()
-        .filter_map(|(name, readers)| Some((PathBuf::from(variable(name)?), name.to_owned(), readers)));
+    let named = NAMING_FILES.into_iter().filter_map(|(name, readers)| {
+        Some((PathBuf::from(variable(name)?), name.to_owned(), readers))
+    });
     // npm names the usual file to each program that it starts.
     let is_usual = |path: &Path| {
         let is_in_home = HOME_FILES.iter().any(|(name, _)| home.join(name) == *path);
         is_in_home || MACHINE_FILES.iter().any(|name| Path::new(name) == path)
     };
-    for (path, place, readers) in named.chain(HOME_FILES.into_iter().filter_map(|(name, _)| in_folder(name))) {
+    for (path, place, readers) in named.chain(
+        HOME_FILES
+            .into_iter()
+            .filter_map(|(name, _)| in_folder(name)),
+    ) {
         // A pipe would be waited for.
         if is_usual(&path) || !path.is_file() {
             continue;
         }
         let bytes = std::fs::read(path).unwrap_or_default();
-        found.extend(setting(place, readers, &String::from_utf8_lossy(&bytes), ""));
+        found.extend(setting(
+            place,
+            readers,
+            &String::from_utf8_lossy(&bytes),
+            "",
+        ));
     }
     let of_all_users = global_settings_of_npm(home, variable, &found);
     found.extend(of_all_users);
     found
 }
 
-/// Returns what npm's settings for all users name, wherever the user's npm looks for them, beside the user's own.
+/// Returns what npm's settings for all users name, wherever the user's npm looks for them, beside
+/// the user's own.
 fn global_settings_of_npm(
     home: &Path,
     variable: &dyn Fn(&str) -> Option<OsString>,
@@ -171,57 +203,92 @@ fn global_settings_of_npm(
 ) -> Vec<RegistrySetting> {
     let of_node = prefix_of_node(variable).map(|prefix| prefix.join(BELOW_PREFIX));
     let of_user = std::fs::read_to_string(home.join(".npmrc")).unwrap_or_default();
-    let named = GLOBAL_FILES.into_iter().filter_map(variable).map(PathBuf::from);
-    let prefixes = PREFIXES.into_iter().filter_map(variable).map(PathBuf::from).chain(prefix_in(&of_user, home));
-    let all = of_node.clone().into_iter().chain(named).chain(prefixes.map(|prefix| prefix.join(BELOW_PREFIX)));
+    let named = GLOBAL_FILES
+        .into_iter()
+        .filter_map(variable)
+        .map(PathBuf::from);
+    let prefixes = PREFIXES
+        .into_iter()
+        .filter_map(variable)
+        .map(PathBuf::from)
+        .chain(prefix_in(&of_user, home));
+    let all = of_node
+        .clone()
+        .into_iter()
+        .chain(named)
+        .chain(prefixes.map(|prefix| prefix.join(BELOW_PREFIX)));
     // A relative path depends on where npm is started. A pipe would be waited for.
-    let files: BTreeSet<PathBuf> = all.filter(|path| path.is_absolute() && path.is_file()).collect();
+    let files: BTreeSet<PathBuf> = all
+        .filter(|path| path.is_absolute() && path.is_file())
+        .collect();
     let is_read = |path: &PathBuf| {
         // A job sees the folders of the system, but is given none of these variables.
-        of_node.as_ref() == Some(path) && path.canonicalize().is_ok_and(|real| is_shown_to_all(&real))
+        of_node.as_ref() == Some(path)
+            && path.canonicalize().is_ok_and(|real| is_shown_to_all(&real))
     };
     let found = files.into_iter().map(|path| (is_read(&path), path));
-    found.filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read, own)).collect()
+    found
+        .filter_map(|(is_read, path)| global_setting_of_npm(&path, is_read, own))
+        .collect()
 }
 
-/// Reads npm's settings for all users, which a job reads, too, or not. What it does not read is missing only where the
-/// user's own settings do not take its place.
-fn global_setting_of_npm(path: &Path, is_read: bool, own: &[RegistrySetting]) -> Option<RegistrySetting> {
+/// Reads npm's settings for all users, which a job reads, too, or not. What it does not read is
+/// missing only where the user's own settings do not take its place.
+fn global_setting_of_npm(
+    path: &Path,
+    is_read: bool,
+    own: &[RegistrySetting],
+) -> Option<RegistrySetting> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let found = setting(path.to_string_lossy().into_owned(), NPM, &text, &text)?;
     if is_read {
         return Some(found);
     }
-    let is_missing = |line: &String| !is_public(line) && !own.iter().any(|setting| replaces(setting, line));
-    let withheld = RegistrySetting { is_given: false, lines: Vec::new(), ..found.clone() };
+    let is_missing =
+        |line: &String| !is_public(line) && !own.iter().any(|setting| replaces(setting, line));
+    let withheld = RegistrySetting {
+        is_given: false,
+        lines: Vec::new(),
+        ..found.clone()
+    };
     found.lines.iter().any(is_missing).then_some(withheld)
 }
 
-/// Reports whether a job is given a setting that npm follows in the place of a line of its settings for all users.
+/// Reports whether a job is given a setting that npm follows in the place of a line of its settings
+/// for all users.
 fn replaces(setting: &RegistrySetting, line: &str) -> bool {
     let key = key_of(line);
     // Other managers read files of their own as well, and npm none of them.
     let is_given = setting.is_given && setting.readers == NPM;
-    let is_variable = setting.place.eq_ignore_ascii_case("npm_config_registry") && key == "registry";
+    let is_variable =
+        setting.place.eq_ignore_ascii_case("npm_config_registry") && key == "registry";
     is_given && (is_variable || setting.lines.iter().any(|own| key_of(own) == key))
 }
 
 /// Reports whether a line of npm's settings names a registry that is asked without it.
 fn is_public(line: &str) -> bool {
-    let value = line.split_once('=').map_or("", |(_, value)| value.trim().trim_matches(['"', '\'']));
+    let value = line
+        .split_once('=')
+        .map_or("", |(_, value)| value.trim().trim_matches(['"', '\'']));
     PUBLIC.contains(&value.trim_end_matches('/'))
 }
 
 /// Returns the key of a line of npm's settings.
 fn key_of(line: &str) -> &str {
-    line.split('=').next().unwrap_or_default().trim().trim_matches(['"', '\''])
+    line.split('=')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .trim_matches(['"', '\''])
 }
 
 /// Returns the folder in which the user's node is installed, by its real path.
 fn prefix_of_node(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let search = variable("PATH")?;
-    let node = std::env::split_paths(&search).map(|folder| folder.join("node")).find(|path| is_executable(path))?;
+    let node = std::env::split_paths(&search)
+        .map(|folder| folder.join("node"))
+        .find(|path| is_executable(path))?;
     Some(node.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
 }
 
@@ -230,7 +297,9 @@ fn prefix_in(npmrc: &str, home: &Path) -> Option<PathBuf> {
     let mut settings = npmrc.lines().rev().filter_map(|line| line.split_once('='));
     let (_, prefix) = settings.find(|(key, _)| key.trim() == "prefix")?;
     let prefix = prefix.trim().trim_matches(['"', '\'']);
-    let below_home = ["~/", "${HOME}/"].into_iter().find_map(|start| prefix.strip_prefix(start));
+    let below_home = ["~/", "${HOME}/"]
+        .into_iter()
+        .find_map(|start| prefix.strip_prefix(start));
     Some(below_home.map_or_else(|| PathBuf::from(prefix), |below| home.join(below)))
 }
 
@@ -255,17 +324,34 @@ fn setting_of_file(
     let bytes = std::fs::read(path).ok()?;
     // A job is given nothing of what is not in UTF-8.
     let text = std::str::from_utf8(&bytes).ok();
-    let given = text.and_then(|text| without_secrets(text, by_line)).unwrap_or_default();
+    let given = text
+        .and_then(|text| without_secrets(text, by_line))
+        .unwrap_or_default();
     setting(place, readers, &String::from_utf8_lossy(&bytes), &given)
 }
 
-/// Returns the setting that a text is, of which a job sees what is given; `None` if it names no registry.
-fn setting(place: String, readers: &'static [&'static str], text: &str, given: &str) -> Option<RegistrySetting> {
+/// Returns the setting that a text is, of which a job sees what is given; `None` if it names no
+/// registry.
+fn setting(
+    place: String,
+    readers: &'static [&'static str],
+    text: &str,
+    given: &str,
+) -> Option<RegistrySetting> {
     let named: Vec<&str> = text.lines().filter(|line| names_registry(line)).collect();
     let seen: Vec<&str> = given.lines().collect();
     let is_given = named.iter().all(|line| seen.contains(line));
-    let lines = if is_given { named.iter().map(|line| (*line).to_owned()).collect() } else { Vec::new() };
-    (!named.is_empty()).then_some(RegistrySetting { place, readers, is_given, lines })
+    let lines = if is_given {
+        named.iter().map(|line| (*line).to_owned()).collect()
+    } else {
+        Vec::new()
+    };
+    (!named.is_empty()).then_some(RegistrySetting {
+        place,
+        readers,
+        is_given,
+        lines,
+    })
 }
 
 /// Reports whether a line of any of the files names a registry, or says that none is asked.
@@ -274,16 +360,27 @@ fn names_registry(line: &str) -> bool {
     if line.starts_with(['#', ';']) {
         return false;
     }
-    // An address in a line of its own belongs to a list; nothing but an index is a table with one there.
+    // An address in a line of its own belongs to a list; nothing but an index is a table with one
+    // there.
     let listed = line.trim_start_matches(['"', '\'', '[', ',', ' ']);
-    if ["https://", "http://"].iter().any(|scheme| listed.starts_with(scheme)) {
+    if ["https://", "http://"]
+        .iter()
+        .any(|scheme| listed.starts_with(scheme))
+    {
         return true;
     }
     let is_table = listed.starts_with('{') && listed.contains("://");
-    let key = line.split(|c: char| c.is_whitespace() || c == '=').next().unwrap_or_default();
-    let key = key.trim_matches(['"', '\'']).trim_end_matches(':').trim_end_matches('"');
+    let key = line
+        .split(|c: char| c.is_whitespace() || c == '=')
+        .next()
+        .unwrap_or_default();
+    let key = key
+        .trim_matches(['"', '\''])
+        .trim_end_matches(':')
+        .trim_end_matches('"');
     let key = key.to_lowercase().replace('_', "-");
-    let is_key = KEYS.contains(&key.as_str()) || key.ends_with(":registry") || key.starts_with("index-url:");
+    let is_key =
+        KEYS.contains(&key.as_str()) || key.ends_with(":registry") || key.starts_with("index-url:");
     is_key || is_table || line.contains("replace-with")
 }
 
@@ -295,18 +392,39 @@ mod tests {
     fn a_setting_that_names_a_registry_is_known_and_whether_a_job_is_given_it() {
         let home = tempfile::tempdir().unwrap();
         let files = [
-            (".npmrc", "@corp:registry=https://me:pw@npm.example/\nfund=false\n//npm.example/:_authToken=abc\n"),
-            (".yarnrc", "registry \"https://npm.example/\"\nauth-type token\n"),
-            (".yarnrc.yml", "httpProxy: \"http://me:pw@proxy.example\"\nnpmRegistryServer: \"https://npm.example\"\n"),
+            (
+                ".npmrc",
+                "@corp:registry=https://me:pw@npm.example/\nfund=false\n//npm.example/:_authToken=abc\n",
+            ),
+            (
+                ".yarnrc",
+                "registry \"https://npm.example/\"\nauth-type token\n",
+            ),
+            (
+                ".yarnrc.yml",
+                "httpProxy: \"http://me:pw@proxy.example\"\nnpmRegistryServer: \"https://npm.example\"\n",
+            ),
             (
                 ".config/pip/pip.conf",
                 "[global]\nindex_url: https://pypi.example/simple\nextra-index-url =\n    https://b.example/\n\
                  timeout = 9\n",
             ),
-            (".config/uv/uv.toml", "# index-url = \"https://me:pw@pypi.example/\"\nlink-mode = \"copy\"\n"),
-            (".config/pnpm/rc", "#@corp:registry=https://me:pw@npm.example/\n;registry=https://npm.example/\n"),
-            ("elsewhere/uv/uv.toml", "[[index]]\nurl = \"https://pypi.example/\"\n"),
-            ("elsewhere/npmrc", "fund=false\nomit-lockfile-registry-resolved=true\n"),
+            (
+                ".config/uv/uv.toml",
+                "# index-url = \"https://me:pw@pypi.example/\"\nlink-mode = \"copy\"\n",
+            ),
+            (
+                ".config/pnpm/rc",
+                "#@corp:registry=https://me:pw@npm.example/\n;registry=https://npm.example/\n",
+            ),
+            (
+                "elsewhere/uv/uv.toml",
+                "[[index]]\nurl = \"https://pypi.example/\"\n",
+            ),
+            (
+                "elsewhere/npmrc",
+                "fund=false\nomit-lockfile-registry-resolved=true\n",
+            ),
         ];
         for (name, text) in files {
             let path = home.path().join(name);
@@ -317,18 +435,36 @@ mod tests {
         let in_latin1 = b"# f\xfcr uns\n[global]\nindex-url = https://pypi.example/simple\n";
         std::fs::write(home.path().join(".pip/pip.conf"), in_latin1).unwrap();
         let variables = [
-            ("PIP_INDEX_URL", OsString::from("http://bob:pw@127.0.0.1:8702/simple")),
+            (
+                "PIP_INDEX_URL",
+                OsString::from("http://bob:pw@127.0.0.1:8702/simple"),
+            ),
             ("GOPROXY", OsString::from("https://goproxy.example,direct")),
             ("XDG_CONFIG_HOME", home.path().join("elsewhere").into()),
-            ("NPM_CONFIG_USERCONFIG", home.path().join("elsewhere/npmrc").into()),
-            ("PIP_CONFIG_FILE", home.path().join(".config/pip/pip.conf").into()),
+            (
+                "NPM_CONFIG_USERCONFIG",
+                home.path().join("elsewhere/npmrc").into(),
+            ),
+            (
+                "PIP_CONFIG_FILE",
+                home.path().join(".config/pip/pip.conf").into(),
+            ),
         ];
-        let variable = |name: &str| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value.clone());
+        let variable = |name: &str| {
+            variables
+                .iter()
+                .find(|(set, _)| *set == name)
+                .map(|(_, value)| value.clone())
+        };
         let found = settings_of(home.path(), &variable);
         let found: Vec<(&str, bool, Vec<&str>)> = found
             .iter()
             .map(|setting| {
-                (setting.place.as_str(), setting.is_given, setting.lines.iter().map(String::as_str).collect())
+                (
+                    setting.place.as_str(),
+                    setting.is_given,
+                    setting.lines.iter().map(String::as_str).collect(),
+                )
             })
             .collect();
         let expected: [(&str, bool, Vec<&str>); 8] = [
@@ -340,7 +476,11 @@ mod tests {
             (
                 "~/.config/pip/pip.conf",
                 true,
-                vec!["index_url: https://pypi.example/simple", "extra-index-url =", "    https://b.example/"],
+                vec![
+                    "index_url: https://pypi.example/simple",
+                    "extra-index-url =",
+                    "    https://b.example/",
+                ],
             ),
             ("~/.pip/pip.conf", false, vec![]),
             ("uv/uv.toml in $XDG_CONFIG_HOME", false, vec![]),
@@ -367,7 +507,11 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        std::fs::set_permissions(home.join("opt/bin/node"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(
+            home.join("opt/bin/node"),
+            std::fs::Permissions::from_mode(0o755),
+        )
+        .unwrap();
         let variables = [
             ("PATH", home.join("opt/bin")),
             ("NPM_CONFIG_GLOBALCONFIG", home.join("named")),
@@ -376,15 +520,23 @@ mod tests {
             ("PREFIX", home.join("prefix")),
         ];
         let all = |name: &str| {
-            let value = variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value);
+            let value = variables
+                .iter()
+                .find(|(set, _)| *set == name)
+                .map(|(_, value)| value);
             value.map(|value| value.clone().into_os_string())
         };
         let found = |variable: &dyn Fn(&str) -> Option<OsString>| {
             let found = settings_of(&home, variable).into_iter();
-            found.map(|setting| (setting.place, setting.readers, setting.is_given)).collect::<Vec<_>>()
+            found
+                .map(|setting| (setting.place, setting.readers, setting.is_given))
+                .collect::<Vec<_>>()
         };
         let expected = |name: &str| (home.join(name).to_string_lossy().into_owned(), NPM, false);
-        assert_eq!(found(&all), ["named", "opt/etc/npmrc", "own/etc/npmrc"].map(expected));
+        assert_eq!(
+            found(&all),
+            ["named", "opt/etc/npmrc", "own/etc/npmrc"].map(expected)
+        );
         assert_eq!(found(&|_| None), [expected("own/etc/npmrc")]);
     }
 
@@ -400,17 +552,37 @@ mod tests {
         };
         let own = "registry = https://own.example/";
         let table = [
-            ("registry=https://a.example/\n", of_user("~/.npmrc", NPM, true, own), true),
-            ("registry=https://a.example/\n", of_user("NPM_CONFIG_REGISTRY", NPM, true, "https://own.example/"), true),
+            (
+                "registry=https://a.example/\n",
+                of_user("~/.npmrc", NPM, true, own),
+                true,
+            ),
+            (
+                "registry=https://a.example/\n",
+                of_user("NPM_CONFIG_REGISTRY", NPM, true, "https://own.example/"),
+                true,
+            ),
             (
                 "registry=https://a.example/\n@b:registry=https://b.example/\n",
                 of_user("~/.npmrc", NPM, true, own),
                 false,
             ),
             // No job is given the first of these, and npm does not read the second.
-            ("registry=https://a.example/\n", of_user("~/.npmrc", NPM, false, own), false),
-            ("registry=https://a.example/\n", of_user("~/.config/pnpm/rc", PNPM, true, own), false),
-            ("registry=\"https://registry.npmjs.org/\"\n", of_user("~/.npmrc", NPM, false, own), true),
+            (
+                "registry=https://a.example/\n",
+                of_user("~/.npmrc", NPM, false, own),
+                false,
+            ),
+            (
+                "registry=https://a.example/\n",
+                of_user("~/.config/pnpm/rc", PNPM, true, own),
+                false,
+            ),
+            (
+                "registry=\"https://registry.npmjs.org/\"\n",
+                of_user("~/.npmrc", NPM, false, own),
+                true,
+            ),
         ];
         for (text, of_user, is_replaced) in table {
             std::fs::write(&file, text).unwrap();
@@ -418,22 +590,43 @@ mod tests {
             assert_eq!(missing.is_none(), is_replaced, "{text}: {of_user:?}");
             assert!(missing.is_none_or(|missing| !missing.is_given && missing.lines.is_empty()));
             // The control: what a job reads is known, whatever else is set.
-            assert!(global_setting_of_npm(&file, true, &[of_user]).is_some_and(|read| read.is_given));
+            assert!(
+                global_setting_of_npm(&file, true, &[of_user]).is_some_and(|read| read.is_given)
+            );
         }
     }
 
     #[test]
     fn the_lines_with_the_addresses_of_registries_are_known() {
         let table = [
-            ("[[index]]\nname = \"a\"\nurl = \"https://a.example/\"\ndefault = true\n", vec![0, 2, 3]),
-            ("index = [\n  { name = \"a\", url = \"https://a.example/\" },\n]\n", vec![0, 1]),
-            ("extra-index-url = [\n  \"https://a.example/\",\n]\nlink-mode = \"copy\"\n", vec![0, 1]),
-            ("# url = \"https://a.example/\"\ncache-dir = \"/a\"\n", vec![]),
-            ("proxy=http://proxy.example:3128\n@corp:registry=https://a.example/\n", vec![1]),
+            (
+                "[[index]]\nname = \"a\"\nurl = \"https://a.example/\"\ndefault = true\n",
+                vec![0, 2, 3],
+            ),
+            (
+                "index = [\n  { name = \"a\", url = \"https://a.example/\" },\n]\n",
+                vec![0, 1],
+            ),
+            (
+                "extra-index-url = [\n  \"https://a.example/\",\n]\nlink-mode = \"copy\"\n",
+                vec![0, 1],
+            ),
+            (
+                "# url = \"https://a.example/\"\ncache-dir = \"/a\"\n",
+                vec![],
+            ),
+            (
+                "proxy=http://proxy.example:3128\n@corp:registry=https://a.example/\n",
+                vec![1],
+            ),
         ];
         for (text, expected) in table {
-            let lines: Vec<usize> =
-                text.lines().enumerate().filter(|(_, line)| names_registry(line)).map(|(number, _)| number).collect();
+            let lines: Vec<usize> = text
+                .lines()
+                .enumerate()
+                .filter(|(_, line)| names_registry(line))
+                .map(|(number, _)| number)
+                .collect();
             assert_eq!(lines, expected, "{text}");
         }
     }

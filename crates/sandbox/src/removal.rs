@@ -1,8 +1,8 @@
-//! Removes folders in a process of its own, which outlives this one: a person who has typed a command need not wait
-//! until hundreds of thousands of folders are gone.
+//! Removes folders in a process of its own, which outlives this one: a person who has typed a
+//! command need not wait until hundreds of thousands of folders are gone.
 //!
-//! The process is this program as the helper. It is not confined, since it only removes what it is given, and follows
-//! no link ([`orchestrate_files::remove_folder`]). What it cannot remove stays.
+//! The process is this program as the helper. It is not confined, since it only removes what it is
+//! given, and follows no link ([`orchestrate_files::remove_folder`]). What it cannot remove stays.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -17,22 +17,29 @@ use crate::{spawner, sys};
 /// Starts to remove folders with everything in them, and returns at once.
 ///
 /// # Errors
-/// Fails if this program cannot serve as the helper, or if no process can be started. Nothing is removed then.
+/// Fails if this program cannot serve as the helper, or if no process can be started. Nothing is
+/// removed then.
 pub fn remove_in_background(folders: &[PathBuf]) -> Result<(), SandboxError> {
     if !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
-    let text =
-        |text: &OsStr| CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()));
+    let text = |text: &OsStr| {
+        CString::new(text.as_bytes())
+            .map_err(|error| SandboxError::io("start a process")(error.into()))
+    };
     let own = ["orchestrate", HELPER_ARG, REMOVE_ARG].map(OsString::from);
-    let arguments = own.into_iter().chain(folders.iter().map(|folder| folder.clone().into_os_string()));
+    let arguments = own
+        .into_iter()
+        .chain(folders.iter().map(|folder| folder.clone().into_os_string()));
     let stream = || -> Result<OwnedFd, SandboxError> {
         let opened = File::options().read(true).write(true).open("/dev/null");
         Ok(opened.map_err(SandboxError::io("open /dev/null"))?.into())
     };
     let program = sys::Program {
         path: text(OsStr::new("/proc/self/exe"))?,
-        arguments: arguments.map(|argument| text(&argument)).collect::<Result<_, _>>()?,
+        arguments: arguments
+            .map(|argument| text(&argument))
+            .collect::<Result<_, _>>()?,
         environment: Vec::new(),
         // It must not keep a file system busy that this process was started on.
         directory: Some(text(OsStr::new("/"))?),

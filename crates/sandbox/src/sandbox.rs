@@ -55,7 +55,8 @@ pub struct Bounds {
     pub disk_files: Option<u64>,
 }
 
-/// A new folder for jobs that download packages for the later jobs of a sandbox; it is deleted when dropped.
+/// A new folder for jobs that download packages for the later jobs of a sandbox; it is deleted when
+/// dropped.
 #[derive(Debug)]
 pub struct Downloads {
     sandbox: Sandbox,
@@ -63,7 +64,8 @@ pub struct Downloads {
 }
 
 impl Downloads {
-    /// Returns the sandbox in which jobs with a proxy may write to the packages, and to this folder.
+    /// Returns the sandbox in which jobs with a proxy may write to the packages, and to this
+    /// folder.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
@@ -86,7 +88,10 @@ impl Sandbox {
             return Ok(Self::started(Confinement::Full, helper));
         };
         match probe::start(Confinement::Fallback, &helper) {
-            Ok(()) => Ok(Self { why_not_full: Some(full), ..Self::started(Confinement::Fallback, helper) }),
+            Ok(()) => Ok(Self {
+                why_not_full: Some(full),
+                ..Self::started(Confinement::Fallback, helper)
+            }),
             Err(fallback) => Err(SandboxError::NoTier { full, fallback }),
         }
     }
@@ -99,7 +104,10 @@ impl Sandbox {
     pub fn with(confinement: Confinement, helper: Helper) -> Result<Self, SandboxError> {
         match probe::start(confinement, &helper) {
             Ok(()) => Ok(Self::started(confinement, helper)),
-            Err(reason) => Err(SandboxError::TierUnusable { tier: confinement, reason }),
+            Err(reason) => Err(SandboxError::TierUnusable {
+                tier: confinement,
+                reason,
+            }),
         }
     }
 
@@ -117,7 +125,13 @@ impl Sandbox {
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
         Self {
-            tier: Tier { confinement, helper, accounts: Accounts::default(), warn: |_| (), live: None },
+            tier: Tier {
+                confinement,
+                helper,
+                accounts: Accounts::default(),
+                warn: |_| (),
+                live: None,
+            },
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
@@ -132,49 +146,79 @@ impl Sandbox {
         Self { additions, ..self }
     }
 
-    /// Sets the function that tells the user, once, if the kernel can no longer keep limits that it kept.
+    /// Sets the function that tells the user, once, if the kernel can no longer keep limits that it
+    /// kept.
     #[must_use]
     pub fn warning(self, warn: fn(&str)) -> Self {
-        Self { tier: Tier { warn, ..self.tier }, ..self }
+        Self {
+            tier: Tier { warn, ..self.tier },
+            ..self
+        }
     }
 
     /// Sets what gets the newest output of its jobs, while they run.
     #[must_use]
     pub fn showing(self, live: LiveOutput) -> Self {
-        Self { tier: Tier { live: Some(live), ..self.tier }, ..self }
+        Self {
+            tier: Tier {
+                live: Some(live),
+                ..self.tier
+            },
+            ..self
+        }
     }
 
     /// Sets the folder that jobs download packages to, and that those without a network read.
     #[must_use]
     pub fn with_packages(self, folder: PathBuf) -> Self {
-        Self { packages: Some(Packages::new(folder)), ..self }
+        Self {
+            packages: Some(Packages::new(folder)),
+            ..self
+        }
     }
 
-    /// Sets the folder, if it exists when a job starts, in which its tools keep their caches. All jobs of the sandbox
-    /// write to it, so it should belong to one worktree.
+    /// Sets the folder, if it exists when a job starts, in which its tools keep their caches. All
+    /// jobs of the sandbox write to it, so it should belong to one worktree.
     #[must_use]
     pub fn with_caches(self, folder: PathBuf) -> Self {
-        Self { caches: Some(folder), ..self }
+        Self {
+            caches: Some(folder),
+            ..self
+        }
     }
 
-    /// Returns this sandbox with jobs with a proxy that download packages for later jobs; they must run nothing of an
-    /// agent's.
+    /// Returns this sandbox with jobs with a proxy that download packages for later jobs; they must
+    /// run nothing of an agent's.
     #[must_use]
     pub fn taking_downloads(&self) -> Self {
-        Self { packages: self.packages.as_ref().map(Packages::taking_downloads), ..self.clone() }
+        Self {
+            packages: self.packages.as_ref().map(Packages::taking_downloads),
+            ..self.clone()
+        }
     }
 
-    /// Creates a folder with these files, for jobs that download packages through a proxy; `None` if this sandbox has
-    /// no folder of packages. What they download is used by all later jobs, so they must run nothing of an agent's.
+    /// Creates a folder with these files, for jobs that download packages through a proxy; `None`
+    /// if this sandbox has no folder of packages. What they download is used by all later jobs, so
+    /// they must run nothing of an agent's.
     ///
     /// # Errors
     /// If the folder cannot be made.
     pub fn downloads(&self, files: &[(&str, &[u8])]) -> Result<Option<Downloads>, SandboxError> {
-        let Some(packages) = &self.packages else { return Ok(None) };
-        let folder = packages.new_folder(files).map_err(SandboxError::io("create a folder for packages"))?;
+        let Some(packages) = &self.packages else {
+            return Ok(None);
+        };
+        let folder = packages
+            .new_folder(files)
+            .map_err(SandboxError::io("create a folder for packages"))?;
         // An agent writes to the caches of its own commands.
-        let without_caches = Self { caches: None, ..self.clone() };
-        Ok(Some(Downloads { sandbox: without_caches.taking_downloads(), folder }))
+        let without_caches = Self {
+            caches: None,
+            ..self.clone()
+        };
+        Ok(Some(Downloads {
+            sandbox: without_caches.taking_downloads(),
+            folder,
+        }))
     }
 
     /// Sets the limits of every job.
@@ -189,12 +233,15 @@ impl Sandbox {
         &self.additions.read_only
     }
 
-    /// Returns a text that is the same for two sandboxes only if they confine commands in the same way, and let them
-    /// find the same programs.
+    /// Returns a text that is the same for two sandboxes only if they confine commands in the same
+    /// way, and let them find the same programs.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let (confinement, search) = (self.confinement(), host::search_path(std::iter::empty()));
-        format!("{confinement:?} {:?} {:?} {search:?}", self.bounds, self.additions)
+        format!(
+            "{confinement:?} {:?} {:?} {search:?}",
+            self.bounds, self.additions
+        )
     }
 
     fn completed(&self, mut job: Job) -> Result<Job, SandboxError> {
@@ -207,7 +254,11 @@ impl Sandbox {
             job.env.entry(name.clone()).or_insert_with(|| value.clone());
         }
         // Without a sandbox, tools find those of the user.
-        if let Some(caches) = self.caches.as_ref().filter(|_| self.confinement() != Confinement::Unconfined) {
+        if let Some(caches) = self
+            .caches
+            .as_ref()
+            .filter(|_| self.confinement() != Confinement::Unconfined)
+        {
             caches::show(caches, &mut job)?;
         }
         if let Some(packages) = &self.packages {
@@ -226,8 +277,8 @@ impl Sandbox {
         self.tier.confinement
     }
 
-    /// Returns what this tier forbids that the full one allows, and how to get that one; `None` in another tier than
-    /// the fallback one.
+    /// Returns what this tier forbids that the full one allows, and how to get that one; `None` in
+    /// another tier than the fallback one.
     #[must_use]
     pub fn forbids(&self) -> Option<String> {
         if self.confinement() != Confinement::Fallback {
@@ -248,8 +299,8 @@ impl Sandbox {
         drive::run(&self.tier, &self.completed(job.clone())?, &[cancel], None)
     }
 
-    /// Runs a job like [`Sandbox::run`], with [`Network::Proxy`]: `accepts` gets the listening socket before the
-    /// program starts, and decides what each connection reaches.
+    /// Runs a job like [`Sandbox::run`], with [`Network::Proxy`]: `accepts` gets the listening
+    /// socket before the program starts, and decides what each connection reaches.
     ///
     /// # Errors
     /// As [`Sandbox::run`], and with [`SandboxError::NoEgress`] in another tier than the full one.
@@ -264,7 +315,10 @@ impl Sandbox {
     }
 
     fn proxied(&self, job: Job) -> Result<Job, SandboxError> {
-        self.completed(Job { network: Network::Proxy, ..job })
+        self.completed(Job {
+            network: Network::Proxy,
+            ..job
+        })
     }
 
     /// Requires that jobs can have a network that leads to a proxy alone.
@@ -278,10 +332,12 @@ impl Sandbox {
             (Confinement::Fallback, _) if has_sockets_in_fallback() => return Ok(()),
             (Confinement::Unconfined, _) => "nothing keeps it from going past the proxy".to_owned(),
             (Confinement::Fallback, None) => {
-                "only the full one, and this one with Linux 6.12, lead a program to a proxy alone".to_owned()
+                "only the full one, and this one with Linux 6.12, lead a program to a proxy alone"
+                    .to_owned()
             }
             (Confinement::Fallback, Some(full)) => {
-                let others = "only the full one, which does not start here, and this one with Linux 6.12";
+                let others =
+                    "only the full one, which does not start here, and this one with Linux 6.12";
                 format!("{others} lead a program to a proxy alone ({full})")
             }
         };
@@ -297,7 +353,8 @@ impl Sandbox {
         self.drive(self.completed(job)?, cancel, None).await
     }
 
-    /// Runs a job like [`Sandbox::run_proxied`] on tokio's blocking pool. Dropping the future stops the job.
+    /// Runs a job like [`Sandbox::run_proxied`] on tokio's blocking pool. Dropping the future stops
+    /// the job.
     ///
     /// # Errors
     /// See [`Sandbox::run_proxied`].
@@ -308,11 +365,17 @@ impl Sandbox {
         cancel: Cancel,
         accepts: impl FnOnce(TcpListener) + Send + 'static,
     ) -> Result<Finished, SandboxError> {
-        self.drive(self.proxied(job)?, cancel, Some(Box::new(accepts))).await
+        self.drive(self.proxied(job)?, cancel, Some(Box::new(accepts)))
+            .await
     }
 
     #[cfg(feature = "async")]
-    async fn drive(&self, job: Job, cancel: Cancel, proxy: Option<ListenerSink>) -> Result<Finished, SandboxError> {
+    async fn drive(
+        &self,
+        job: Job,
+        cancel: Cancel,
+        proxy: Option<ListenerSink>,
+    ) -> Result<Finished, SandboxError> {
         struct Abandon(Cancel);
         impl Drop for Abandon {
             fn drop(&mut self) {
@@ -322,9 +385,14 @@ impl Sandbox {
         let tier = self.tier.clone();
         let abandon = Abandon(Cancel::new());
         let abandoned = abandon.0.clone();
-        let task = tokio::task::spawn_blocking(move || drive::run(&tier, &job, &[&cancel, &abandoned], proxy));
-        task.await
-            .unwrap_or_else(|gone| Err(SandboxError::Setup { detail: format!("the waiting thread ended: {gone}") }))
+        let task = tokio::task::spawn_blocking(move || {
+            drive::run(&tier, &job, &[&cancel, &abandoned], proxy)
+        });
+        task.await.unwrap_or_else(|gone| {
+            Err(SandboxError::Setup {
+                detail: format!("the waiting thread ended: {gone}"),
+            })
+        })
     }
 }
 

@@ -1,8 +1,19 @@
-//! Recognizes settings that seem to contain a password, a token or a private key; in doubt, they do.
+//! Recognizes settings that seem to contain a password, a token or a private key; in doubt, they
+//! do.
 
 /// Words in the names of settings whose values are secret. `auth` covers those of npm and yarn.
-const SECRET_WORDS: [&str; 10] =
-    ["auth", "password", "passwd", "secret", "token", "credential", "apikey", "api_key", "api-key", "bearer"];
+const SECRET_WORDS: [&str; 10] = [
+    "auth",
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "credential",
+    "apikey",
+    "api_key",
+    "api-key",
+    "bearer",
+];
 
 /// What begins a private key, in the upper case of all its formats.
 pub(crate) const PRIVATE_KEY: &str = "PRIVATE KEY";
@@ -18,7 +29,9 @@ pub(crate) fn holds_secret(text: &str) -> bool {
 /// Reports whether a word is an address with a user in it, which may be a token, or with a user and
 /// a password, which need no scheme before them.
 fn names_user(word: &str) -> bool {
-    let Some((before, _)) = word.rsplit_once('@') else { return false };
+    let Some((before, _)) = word.rsplit_once('@') else {
+        return false;
+    };
     match before.split_once("//") {
         Some((_, rest)) => rest.contains(':') || (!rest.is_empty() && !rest.contains('/')),
         None => before.contains(':'),

@@ -1,5 +1,5 @@
-//! Which file a program's name means to the user's shell, and which to a job; and which programs of the user's home a
-//! job sees.
+//! Which file a program's name means to the user's shell, and which to a job; and which programs of
+//! the user's home a job sees.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -45,18 +45,26 @@ pub struct SeenFolder {
     pub folder: PathBuf,
     /// The programs, in order.
     pub programs: Vec<String>,
-    /// Those of them that are scripts which name the user's home: a job has another one, which is empty.
+    /// Those of them that are scripts which name the user's home: a job has another one, which is
+    /// empty.
     pub naming_home: Vec<String>,
 }
 
 /// Lists the programs in folders of `PATH` below the user's home that a job sees.
 #[must_use]
 pub fn programs_below_home() -> Vec<SeenFolder> {
-    below(host::programs_of_user(), &host::visible(), &host::home_of_user())
+    below(
+        host::programs_of_user(),
+        &host::visible(),
+        &host::home_of_user(),
+    )
 }
 
 fn below(programs: &Programs, visible: &[PathBuf], home: &Path) -> Vec<SeenFolder> {
-    let folders = programs.path.iter().filter_map(|folder| folder.inside.clone());
+    let folders = programs
+        .path
+        .iter()
+        .filter_map(|folder| folder.inside.clone());
     // Every path is below an empty one.
     let of_home = folders.filter(|folder| !home.as_os_str().is_empty() && folder.starts_with(home));
     let list = |folder: PathBuf| {
@@ -69,17 +77,28 @@ fn below(programs: &Programs, visible: &[PathBuf], home: &Path) -> Vec<SeenFolde
                 names.push(name);
             }
         }
-        SeenFolder { folder, programs: names, naming_home }
+        SeenFolder {
+            folder,
+            programs: names,
+            naming_home,
+        }
     };
-    of_home.map(list).filter(|seen| !seen.programs.is_empty()).collect()
+    of_home
+        .map(list)
+        .filter(|seen| !seen.programs.is_empty())
+        .collect()
 }
 
 /// Reports whether a file is a script that names the user's home.
 fn names_home(path: &Path) -> bool {
     let mut text = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut text));
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut text));
     let is_script = read.is_ok() && text.starts_with(b"#!");
-    is_script && HOME_NAMES.iter().any(|name| String::from_utf8_lossy(&text).contains(name))
+    is_script
+        && HOME_NAMES
+            .iter()
+            .any(|name| String::from_utf8_lossy(&text).contains(name))
 }
 
 fn find(programs: &Programs, folders: &[PathBuf], visible: &[PathBuf], name: &str) -> SeenProgram {
@@ -87,11 +106,20 @@ fn find(programs: &Programs, folders: &[PathBuf], visible: &[PathBuf], name: &st
     let outside = of_user.into_iter().find(|path| is_executable(path));
     let is_seen = |path: &PathBuf| is_executable(path) && shows(programs, visible, path);
     let inside = folders.iter().map(|folder| folder.join(name)).find(is_seen);
-    let is_same = |outside: &Path| inside.as_ref().is_some_and(|inside| real(inside) == real(outside));
+    let is_same = |outside: &Path| {
+        inside
+            .as_ref()
+            .is_some_and(|inside| real(inside) == real(outside))
+    };
     let different = outside.as_deref().filter(|outside| !is_same(outside));
     let reason = different.map(|outside| why(programs, outside));
     let fix = different.map(|outside| fix(programs, outside));
-    SeenProgram { outside, inside, reason, fix }
+    SeenProgram {
+        outside,
+        inside,
+        reason,
+        fix,
+    }
 }
 
 fn real(path: &Path) -> PathBuf {
@@ -100,22 +128,34 @@ fn real(path: &Path) -> PathBuf {
 
 fn shows(programs: &Programs, visible: &[PathBuf], path: &Path) -> bool {
     let is_link = programs.links.iter().any(|link| link.path == path);
-    is_link || programs.read_only.iter().chain(visible).any(|root| path.starts_with(root))
+    is_link
+        || programs
+            .read_only
+            .iter()
+            .chain(visible)
+            .any(|root| path.starts_with(root))
 }
 
 fn hidden<'a>(programs: &'a Programs, outside: &Path) -> Option<&'a Hidden> {
-    outside.ancestors().find_map(|path| programs.hidden.iter().find(|hidden| hidden.path == path))
+    outside
+        .ancestors()
+        .find_map(|path| programs.hidden.iter().find(|hidden| hidden.path == path))
 }
 
 fn why(programs: &Programs, outside: &Path) -> String {
     let hidden = hidden(programs, outside);
-    hidden.map_or_else(|| "it is not below a folder that commands see".to_owned(), |hidden| hidden.reason.to_string())
+    hidden.map_or_else(
+        || "it is not below a folder that commands see".to_owned(),
+        |hidden| hidden.reason.to_string(),
+    )
 }
 
 fn fix(programs: &Programs, outside: &Path) -> String {
     match hidden(programs, outside).map(|hidden| &hidden.reason) {
         Some(Reason::InRepository(_)) => {
-            format!("if that is this project, {BRING}; else install the program outside of repositories")
+            format!(
+                "if that is this project, {BRING}; else install the program outside of repositories"
+            )
         }
         Some(Reason::OfProjectsEnvironment(_)) => BRING.to_owned(),
         _ => {
@@ -141,7 +181,10 @@ mod tests {
             std::fs::write(at(name), "").unwrap();
             std::fs::set_permissions(at(name), PermissionsExt::from_mode(0o755)).unwrap();
         }
-        let folder = |name: &str, inside: Option<PathBuf>| PathFolder { outside: at(name), inside };
+        let folder = |name: &str, inside: Option<PathBuf>| PathFolder {
+            outside: at(name),
+            inside,
+        };
         let programs = Programs {
             path: vec![
                 folder("hidden", None),
@@ -150,8 +193,14 @@ mod tests {
             ],
             read_only: vec![at("single/c")],
             hidden: vec![
-                Hidden { path: at("hidden"), reason: Reason::Private },
-                Hidden { path: at("single/d"), reason: Reason::NoProgram },
+                Hidden {
+                    path: at("hidden"),
+                    reason: Reason::Private,
+                },
+                Hidden {
+                    path: at("single/d"),
+                    reason: Reason::NoProgram,
+                },
             ],
             ..Programs::default()
         };
@@ -160,19 +209,43 @@ mod tests {
             ("a", Some("hidden/a"), Some("shown/a"), private.clone()),
             ("b", Some("hidden/b"), None, private),
             ("c", Some("single/c"), Some("single/c"), None),
-            ("d", Some("single/d"), None, Some(Reason::NoProgram.to_string())),
+            (
+                "d",
+                Some("single/d"),
+                None,
+                Some(Reason::NoProgram.to_string()),
+            ),
             ("e", None, None, None),
         ];
         let folders = [at("single"), at("shown")];
         for (name, outside, inside, reason) in table {
             let folder = outside.map(|outside| at(outside).parent().unwrap().display().to_string());
             let fix = folder.filter(|_| reason.is_some());
-            let fix = fix.map(|folder| format!("add {folder} to `sandbox.read` in your own configuration"));
-            let expected = SeenProgram { outside: outside.map(at), inside: inside.map(at), reason, fix };
-            assert_eq!(find(&programs, &folders, &[at("shown")], name), expected, "{name}");
+            let fix = fix
+                .map(|folder| format!("add {folder} to `sandbox.read` in your own configuration"));
+            let expected = SeenProgram {
+                outside: outside.map(at),
+                inside: inside.map(at),
+                reason,
+                fix,
+            };
+            assert_eq!(
+                find(&programs, &folders, &[at("shown")], name),
+                expected,
+                "{name}"
+            );
         }
-        let seen = find(&programs, &[at("hidden"), at("shown")], &[at("hidden")], "b");
-        assert_eq!((seen.inside, seen.reason), (Some(at("hidden/b")), None), "the user shows the folder");
+        let seen = find(
+            &programs,
+            &[at("hidden"), at("shown")],
+            &[at("hidden")],
+            "b",
+        );
+        assert_eq!(
+            (seen.inside, seen.reason),
+            (Some(at("hidden/b")), None),
+            "the user shows the folder"
+        );
     }
 
     #[test]
@@ -192,7 +265,10 @@ mod tests {
             std::fs::write(at(name), text).unwrap();
             std::fs::set_permissions(at(name), PermissionsExt::from_mode(mode)).unwrap();
         }
-        let folder = |name: &str| PathFolder { outside: at(name), inside: Some(at(name)) };
+        let folder = |name: &str| PathFolder {
+            outside: at(name),
+            inside: Some(at(name)),
+        };
         let programs = Programs {
             path: vec![folder("system"), folder("home/bin"), folder("home/empty")],
             read_only: vec![at("home/bin/a"), at("home/bin/b"), at("home/bin/notes")],

@@ -39,8 +39,14 @@ pub(crate) fn spawn<C: Send + 'static>(
         // ends the child.
         let _ = reply.send(started);
     };
-    requests().ok_or_else(gone)?.send(Box::new(request)).map_err(|_| gone())?;
-    answer.recv().map_err(|_| gone())?.map_err(SandboxError::io("start a process"))
+    requests()
+        .ok_or_else(gone)?
+        .send(Box::new(request))
+        .map_err(|_| gone())?;
+    answer
+        .recv()
+        .map_err(|_| gone())?
+        .map_err(SandboxError::io("start a process"))
 }
 
 fn requests() -> Option<&'static SyncSender<Request>> {
@@ -48,7 +54,11 @@ fn requests() -> Option<&'static SyncSender<Request>> {
     let start = || {
         let (sender, receiver) = sync_channel::<Request>(QUEUE);
         let serve = move || receiver.iter().for_each(|request| request());
-        std::thread::Builder::new().name("spawner".to_owned()).spawn(serve).ok().map(|_| sender)
+        std::thread::Builder::new()
+            .name("spawner".to_owned())
+            .spawn(serve)
+            .ok()
+            .map(|_| sender)
     };
     REQUESTS.get_or_init(start).as_ref()
 }

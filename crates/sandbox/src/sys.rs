@@ -1,6 +1,9 @@
 //! The few system calls without a safe wrapper, each in a function that cannot be misused.
 
-#![expect(unsafe_code, reason = "the only home of system calls without a safe wrapper")]
+#![expect(
+    unsafe_code,
+    reason = "the only home of system calls without a safe wrapper"
+)]
 
 mod signals;
 mod start;
@@ -19,15 +22,21 @@ pub(crate) fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
     if raw <= 2 || unsafe { libc::fcntl(raw, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: the descriptor is open (checked above), and the parent opened it for us alone, by our protocol.
+    // SAFETY: the descriptor is open (checked above), and the parent opened it for us alone, by our
+    // protocol.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Lets go of the standard streams of this process, so that the other ends see when no other process holds them.
+/// Lets go of the standard streams of this process, so that the other ends see when no other
+/// process holds them.
 pub(crate) fn let_go_of_streams() -> io::Result<()> {
-    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    let null = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
     for number in 0..=2 {
-        // SAFETY: both descriptors are open; nothing of this process refers to the replaced one by an owning handle.
+        // SAFETY: both descriptors are open; nothing of this process refers to the replaced one by
+        // an owning handle.
         if unsafe { libc::dup2(null.as_raw_fd(), number) } == -1 {
             return Err(io::Error::last_os_error());
         }
@@ -38,7 +47,14 @@ pub(crate) fn let_go_of_streams() -> io::Result<()> {
 /// Marks every descriptor but the standard three as close-on-exec.
 pub(crate) fn close_all_on_exec() -> io::Result<()> {
     // SAFETY: the call changes flags only; no descriptor that is in use is closed.
-    match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
+    match unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -70,7 +86,8 @@ pub(crate) fn used_by_children() -> ChildrenUsage {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let counted = |count: libc::c_long, unit: u64| u64::try_from(count).unwrap_or(0).saturating_mul(unit);
+    let counted =
+        |count: libc::c_long, unit: u64| u64::try_from(count).unwrap_or(0).saturating_mul(unit);
     ChildrenUsage {
         cpu: duration(usage.ru_utime).saturating_add(duration(usage.ru_stime)),
         peak_resident_bytes: counted(usage.ru_maxrss, RESIDENT_UNIT),
@@ -81,12 +98,21 @@ pub(crate) fn used_by_children() -> ChildrenUsage {
 
 fn duration(time: libc::timeval) -> Duration {
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    seconds.saturating_add(Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0)))
+    seconds.saturating_add(Duration::from_micros(
+        u64::try_from(time.tv_usec).unwrap_or(0),
+    ))
 }
 
-/// The signals that a terminal or a service manager sends to a whole group, and that the supervisor must survive.
-const GROUP_SIGNALS: [libc::c_int; 6] =
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP];
+/// The signals that a terminal or a service manager sends to a whole group, and that the supervisor
+/// must survive.
+const GROUP_SIGNALS: [libc::c_int; 6] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGPIPE,
+    libc::SIGTSTP,
+];
 
 /// Ignores the signals that are meant for a whole process group.
 pub(crate) fn ignore_group_signals() {
@@ -107,8 +133,8 @@ pub(crate) fn restore_group_signals() {
 /// Forks this process; returns the child's id in the parent and `None` in the child. The caller
 /// must have a single thread, so that the child may do anything.
 pub(crate) fn fork_single_threaded() -> io::Result<Option<rustix::process::Pid>> {
-    // SAFETY: the calling process has one thread (the helper calls this before anything else), so no lock can be held
-    // in the child by a thread that it does not have.
+    // SAFETY: the calling process has one thread (the helper calls this before anything else), so
+    // no lock can be held in the child by a thread that it does not have.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(rustix::process::Pid::from_raw(pid)),
@@ -121,8 +147,15 @@ pub(crate) fn landlock_version() -> i64 {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag, the kernel takes no pointer and creates no descriptor; it only
     // returns a number.
-    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION) }
-        .max(0)
+    unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+            VERSION,
+        )
+    }
+    .max(0)
 }
 
 /// A system call that waits for the supervisor's answer.
@@ -143,12 +176,17 @@ const ADD_DESCRIPTOR: libc::c_ulong = 0x4018_2103;
 /// Installs a filter and returns the descriptor from which its notifications are read.
 pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut() };
-    // Once its call is being carried out, no signal makes a caller fail with an error that it does not expect.
-    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let program = libc::sock_fprog {
+        len: length,
+        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+    };
+    // Once its call is being carried out, no signal makes a caller fail with an error that it does
+    // not expect.
+    let flags =
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let mode = libc::SECCOMP_SET_MODE_FILTER;
-    // SAFETY: both crates' `sock_filter` is the kernel's C structure; the kernel copies the program and changes
-    // nothing.
+    // SAFETY: both crates' `sock_filter` is the kernel's C structure; the kernel copies the program
+    // and changes nothing.
     let fd = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
     let fd = RawFd::try_from(fd).unwrap_or(-1);
     if fd < 0 {
@@ -183,23 +221,48 @@ pub(crate) fn call_is_pending(listener: &OwnedFd, id: u64) -> bool {
 
 /// Makes the call return 0, or fail with this error number.
 pub(crate) fn answer_call(listener: &OwnedFd, id: u64, errno: i32) -> io::Result<()> {
-    respond(listener, libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 })
+    respond(
+        listener,
+        libc::seccomp_notif_resp {
+            id,
+            val: 0,
+            error: -errno,
+            flags: 0,
+        },
+    )
 }
 
 /// Lets the kernel carry the call out. What it names may have changed since it was looked at.
 pub(crate) fn continue_call(listener: &OwnedFd, id: u64) -> io::Result<()> {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
-    respond(listener, libc::seccomp_notif_resp { id, val: 0, error: 0, flags })
+    respond(
+        listener,
+        libc::seccomp_notif_resp {
+            id,
+            val: 0,
+            error: 0,
+            flags,
+        },
+    )
 }
 
 /// Gives the caller a descriptor of a file, and makes the call return its number.
-pub(crate) fn answer_descriptor(listener: &OwnedFd, id: u64, file: &OwnedFd, close_on_exec: bool) -> io::Result<()> {
+pub(crate) fn answer_descriptor(
+    listener: &OwnedFd,
+    id: u64,
+    file: &OwnedFd,
+    close_on_exec: bool,
+) -> io::Result<()> {
     let request = libc::seccomp_notif_addfd {
         id,
         flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
         srcfd: file.as_raw_fd().cast_unsigned(),
         newfd: 0,
-        newfd_flags: if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+        newfd_flags: if close_on_exec {
+            libc::O_CLOEXEC.cast_unsigned()
+        } else {
+            0
+        },
     };
     // SAFETY: the request takes exactly this structure, which lives through the call.
     match unsafe { libc::ioctl(listener.as_raw_fd(), ADD_DESCRIPTOR, &raw const request) } {

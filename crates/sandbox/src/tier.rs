@@ -14,7 +14,8 @@ use crate::live_output::LiveOutput;
 pub enum Confinement {
     /// Own namespaces with a minimal view of the files (bubblewrap), seccomp and Landlock.
     Full,
-    /// Landlock and seccomp without namespaces: no network, nothing written or read outside the view.
+    /// Landlock and seccomp without namespaces: no network, nothing written or read outside the
+    /// view.
     Fallback,
     /// No restrictions. Processes still end with the job, and inherit only harmless environment
     /// variables.
@@ -22,7 +23,8 @@ pub enum Confinement {
 }
 
 impl Confinement {
-    /// Reports whether a process can find files at other paths than the host's: see [`crate::HostView::mounts`].
+    /// Reports whether a process can find files at other paths than the host's: see
+    /// [`crate::HostView::mounts`].
     #[must_use]
     pub fn mounts(self) -> bool {
         self == Self::Full

@@ -53,8 +53,9 @@ pub(crate) enum Value {
 pub(crate) struct Installation {
     /// The files or folders that all exist in it; a `*` stands for the rest of a name.
     pub(crate) marks: &'static [&'static str],
-    /// Whether all of it is shown, unless it holds more than an installation: an interpreter finds its
-    /// libraries, headers and data by its own place, and starts as another one if some of them are missing.
+    /// Whether all of it is shown, unless it holds more than an installation: an interpreter finds
+    /// its libraries, headers and data by its own place, and starts as another one if some of them
+    /// are missing.
     pub(crate) is_whole: bool,
     /// See [`Toolchain::shown`].
     pub(crate) shown: &'static [&'static str],
@@ -100,8 +101,19 @@ pub(crate) const PRIVATE: [&str; 20] = [
 use Home::{BelowNamed, Named, Usual};
 use Value::{Folder, OfUser, Offline, Text};
 
-const fn row(name: &'static str, homes: &'static [Home], shown: &'static [&'static str]) -> Toolchain {
-    Toolchain { name, homes, programs: &[], shown, hidden: &[], variables: &[] }
+const fn row(
+    name: &'static str,
+    homes: &'static [Home],
+    shown: &'static [&'static str],
+) -> Toolchain {
+    Toolchain {
+        name,
+        homes,
+        programs: &[],
+        shown,
+        hidden: &[],
+        variables: &[],
+    }
 }
 
 /// All toolchains. Rust's is not in the table: its folder is made anew for each job, because cargo
@@ -215,25 +227,52 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
 
 /// The kinds of installations that are recognised by their files.
 pub(crate) const INSTALLATIONS: &[Installation] = &[
-    part(&["bin/go", "src/runtime"], &["VERSION", "bin", "go.env", "lib", "misc", "pkg", "src"]),
+    part(
+        &["bin/go", "src/runtime"],
+        &["VERSION", "bin", "go.env", "lib", "misc", "pkg", "src"],
+    ),
     part(&["lib/node_modules"], &["include/node", "lib/node_modules"]),
-    Installation { is_whole: true, ..part(&["conda-meta"], &["conda-meta", "include", "lib", "libexec", "ssl"]) },
+    Installation {
+        is_whole: true,
+        ..part(
+            &["conda-meta"],
+            &["conda-meta", "include", "lib", "libexec", "ssl"],
+        )
+    },
     part(&["pyvenv.cfg"], &["include", "lib", "lib64", "pyvenv.cfg"]),
-    Installation { is_whole: true, ..part(&PYTHON, &["include", "lib", "share/terminfo"]) },
-    part(&["bin/java", "lib/modules"], &["conf", "include", "jmods", "lib", "release"]),
+    Installation {
+        is_whole: true,
+        ..part(&PYTHON, &["include", "lib", "share/terminfo"])
+    },
+    part(
+        &["bin/java", "lib/modules"],
+        &["conf", "include", "jmods", "lib", "release"],
+    ),
 ];
 
 /// What every installation of Python has, in contrast to folders in which only packages for it are.
 pub(crate) const PYTHON: [&str; 2] = ["bin/python3", "lib/python3*/os.py"];
 
 const fn part(marks: &'static [&'static str], shown: &'static [&'static str]) -> Installation {
-    Installation { marks, is_whole: false, shown }
+    Installation {
+        marks,
+        is_whole: false,
+        shown,
+    }
 }
 
 impl Toolchain {
     /// Returns its folder if it exists, as named.
-    pub(crate) fn folder(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-        let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    pub(crate) fn folder(
+        &self,
+        home: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Option<PathBuf> {
+        let named = |name: &str| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         let at = |place: &Home| match place {
             Named(name) => named(name),
             BelowNamed(name, below) => Some(named(name)?.join(below)),
@@ -255,16 +294,24 @@ impl Toolchain {
             Text(text) | Offline(text) => with_folder(text, folder),
             OfUser => variable(name),
         };
-        let of_kind = self.variables.iter().filter(|(_, kind)| matches!(kind, Offline(_)) == offline);
-        of_kind.filter_map(|(name, kind)| Some(((*name).into(), value(name, kind)?))).collect()
+        let of_kind = self
+            .variables
+            .iter()
+            .filter(|(_, kind)| matches!(kind, Offline(_)) == offline);
+        of_kind
+            .filter_map(|(name, kind)| Some(((*name).into(), value(name, kind)?)))
+            .collect()
     }
 }
 
-/// Returns a text with the folder's name in it; a name that would be split into words is not passed.
+/// Returns a text with the folder's name in it; a name that would be split into words is not
+/// passed.
 fn with_folder(text: &str, folder: &Path) -> Option<OsString> {
     if !text.contains("{}") {
         return Some(text.into());
     }
-    let name = folder.to_str().filter(|name| !name.contains(char::is_whitespace))?;
+    let name = folder
+        .to_str()
+        .filter(|name| !name.contains(char::is_whitespace))?;
     Some(text.replace("{}", name).into())
 }

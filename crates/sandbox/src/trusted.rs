@@ -1,7 +1,8 @@
 //! The second way to start a process: runs the git program unconfined, with a clean environment.
 //!
 //! Used by `crates/git/src/repo/program.rs` alone, which also starts the program that opens a pull
-//! request if the user asks for one; everything that an agent causes goes through [`crate::Sandbox`].
+//! request if the user asks for one; everything that an agent causes goes through
+//! [`crate::Sandbox`].
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -81,7 +82,8 @@ impl Trusted {
     /// Adds arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
@@ -90,7 +92,11 @@ impl Trusted {
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
-        let value = if name == "PATH" { trusted_search_path(value) } else { value.to_owned() };
+        let value = if name == "PATH" {
+            trusted_search_path(value)
+        } else {
+            value.to_owned()
+        };
         self.env.push((name.to_owned(), value));
         self
     }
@@ -148,7 +154,11 @@ impl Trusted {
     /// request; never because of its exit status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
         self.require_wanted()?;
-        let locks = self.outlives.iter().map(|lock| lock.try_clone()).collect::<Result<_, _>>();
+        let locks = self
+            .outlives
+            .iter()
+            .map(|lock| lock.try_clone())
+            .collect::<Result<_, _>>();
         let locks = locks.map_err(SandboxError::io("hand a lock to a trusted program"))?;
         let (program, streams) = self.program()?;
         let child = spawner::spawn(locks, move || sys::start(&program))?;
@@ -157,23 +167,36 @@ impl Trusted {
             // It may have ended in the meantime.
             let _ = rustix::process::kill_process_group(child, Signal::KILL);
         }
-        let ended = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()));
+        let ended = rustix::io::retry_on_intr(|| {
+            rustix::process::waitpid(Some(child), WaitOptions::empty())
+        });
         let ended = ended.map_err(SandboxError::errno("wait for a trusted program"))?;
         let status = ExitStatus::from_raw(ended.map_or(0, |(_, status)| status.as_raw()));
         let [stdout, stderr] = read?;
-        Ok(TrustedOutput { status, stdout, stderr })
+        Ok(TrustedOutput {
+            status,
+            stdout,
+            stderr,
+        })
     }
 
     /// Returns the program to start, and the captures of its output streams.
     fn program(&self) -> Result<(sys::Program, [Capture; 2]), SandboxError> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
-        let stdin = File::open("/dev/null").map_err(SandboxError::io("open /dev/null"))?.into();
+        let stdin = File::open("/dev/null")
+            .map_err(SandboxError::io("open /dev/null"))?
+            .into();
         let text = |text: &OsStr| {
-            CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
+            CString::new(text.as_bytes())
+                .map_err(|error| SandboxError::io("start a process")(error.into()))
         };
         let variable = |(name, value): &(OsString, OsString)| {
-            text(&[name, OsStr::new("="), value].into_iter().collect::<OsString>())
+            text(
+                &[name, OsStr::new("="), value]
+                    .into_iter()
+                    .collect::<OsString>(),
+            )
         };
         let path = text(self.program.as_os_str())?;
         let program = sys::Program {
@@ -182,20 +205,32 @@ impl Trusted {
                 .collect::<Result<_, _>>()?,
             path,
             environment: self.env.iter().map(variable).collect::<Result<_, _>>()?,
-            directory: self.cwd.as_ref().map(|dir| text(dir.as_os_str())).transpose()?,
+            directory: self
+                .cwd
+                .as_ref()
+                .map(|dir| text(dir.as_os_str()))
+                .transpose()?,
             streams: [stdin, to_stdout, to_stderr],
             own_group: true,
             dies_with: self.outlives.is_empty().then(rustix::process::getpid),
             file_bytes: self.file_bytes,
             is_private: self.is_private,
         };
-        Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))
+        Ok((
+            program,
+            [
+                Capture::new(Some(stdout), MOST_OUTPUT)?,
+                Capture::new(Some(stderr), MOST_OUTPUT)?,
+            ],
+        ))
     }
 
     /// Fails if the program is to be killed, also before it starts.
     fn require_wanted(&self) -> Result<(), SandboxError> {
         if self.killed_by.as_ref().is_some_and(Cancel::is_killed) {
-            return Err(SandboxError::TrustedKilled { program: self.program.clone() });
+            return Err(SandboxError::TrustedKilled {
+                program: self.program.clone(),
+            });
         }
         Ok(())
     }
@@ -206,21 +241,34 @@ impl Trusted {
         let until = Instant::now() + self.timeout;
         let killed = self.killed_by.as_ref().and_then(Cancel::kill_event);
         loop {
-            let open: Vec<BorrowedFd<'_>> = streams.iter().filter_map(Capture::pipe).map(AsFd::as_fd).collect();
+            let open: Vec<BorrowedFd<'_>> = streams
+                .iter()
+                .filter_map(Capture::pipe)
+                .map(AsFd::as_fd)
+                .collect();
             let left = until.saturating_duration_since(Instant::now());
             if open.is_empty() {
                 return Ok(streams.map(|stream| stream.finish().bytes()));
             }
             if left.is_zero() {
                 let seconds = self.timeout.as_secs();
-                return Err(SandboxError::TrustedTimeout { program: self.program.clone(), seconds });
+                return Err(SandboxError::TrustedTimeout {
+                    program: self.program.clone(),
+                    seconds,
+                });
             }
             self.require_wanted()?;
             let watched: Vec<BorrowedFd<'_>> = open.into_iter().chain(killed).collect();
             wait_readable(&watched, left.min(LONGEST_SLEEP))?;
             streams.iter_mut().for_each(Capture::read_some);
-            if streams.iter().any(|stream| stream.total() > MOST_OUTPUT as u64) {
-                return Err(SandboxError::TrustedOutput { program: self.program.clone(), limit: MOST_OUTPUT });
+            if streams
+                .iter()
+                .any(|stream| stream.total() > MOST_OUTPUT as u64)
+            {
+                return Err(SandboxError::TrustedOutput {
+                    program: self.program.clone(),
+                    limit: MOST_OUTPUT,
+                });
             }
         }
     }
@@ -239,13 +287,22 @@ mod tests {
     #[test]
     fn collects_output_and_gives_no_input() {
         let zeros = vec![0; 1 << 20];
-        let output = sh("cat; head -c 1048576 /dev/zero; echo $A >&2; exit 3").env("A", "b").output().unwrap();
-        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(3), zeros, b"b\n".to_vec()));
+        let output = sh("cat; head -c 1048576 /dev/zero; echo $A >&2; exit 3")
+            .env("A", "b")
+            .output()
+            .unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout, output.stderr),
+            (Some(3), zeros, b"b\n".to_vec())
+        );
     }
 
     #[test]
     fn inherits_no_environment() {
-        let output = trusted(Path::new("/usr/bin/env")).env("A", "b").output().unwrap();
+        let output = trusted(Path::new("/usr/bin/env"))
+            .env("A", "b")
+            .output()
+            .unwrap();
         assert_eq!(output.stdout, b"A=b\n");
     }
 
@@ -253,15 +310,26 @@ mod tests {
     fn ends_what_writes_too_large_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let written = folder.path().join("written");
-        let output =
-            sh("head -c 5000 /dev/zero > \"$0\"; kill -l $?").args([&written]).file_bytes(4096).output().unwrap();
-        assert_eq!((output.stdout, written.metadata().unwrap().len()), (b"XFSZ\n".to_vec(), 4096));
+        let output = sh("head -c 5000 /dev/zero > \"$0\"; kill -l $?")
+            .args([&written])
+            .file_bytes(4096)
+            .output()
+            .unwrap();
+        assert_eq!(
+            (output.stdout, written.metadata().unwrap().len()),
+            (b"XFSZ\n".to_vec(), 4096)
+        );
     }
 
     #[test]
     fn kills_what_takes_too_long() {
-        let result = sh("sleep 9999 & sleep 9999").timeout(Duration::from_millis(1)).output();
-        assert!(matches!(result, Err(SandboxError::TrustedTimeout { .. })), "{result:?}");
+        let result = sh("sleep 9999 & sleep 9999")
+            .timeout(Duration::from_millis(1))
+            .output();
+        assert!(
+            matches!(result, Err(SandboxError::TrustedTimeout { .. })),
+            "{result:?}"
+        );
     }
 
     #[test]
@@ -274,25 +342,35 @@ mod tests {
         let cancel = Cancel::new();
         // A request to end does not affect it.
         cancel.cancel();
-        let waits = sh("echo > \"$0\"; read word < \"$1\"").args([&begun, &never]).killed_by(&cancel);
+        let waits = sh("echo > \"$0\"; read word < \"$1\"")
+            .args([&begun, &never])
+            .killed_by(&cancel);
         let ended = std::thread::scope(|scope| {
             let running = scope.spawn(|| waits.output());
             std::fs::read(&begun).unwrap();
             cancel.kill();
             running.join().unwrap()
         });
-        assert!(matches!(ended, Err(SandboxError::TrustedKilled { .. })), "{ended:?}");
+        assert!(
+            matches!(ended, Err(SandboxError::TrustedKilled { .. })),
+            "{ended:?}"
+        );
         // A program that would start now does not.
         let made = folder.path().join("made");
         let later = sh(": > \"$0\"").args([&made]).killed_by(&cancel).output();
-        assert!(matches!(later, Err(SandboxError::TrustedKilled { .. })) && !made.exists(), "{later:?}");
+        assert!(
+            matches!(later, Err(SandboxError::TrustedKilled { .. })) && !made.exists(),
+            "{later:?}"
+        );
     }
 
     #[test]
     fn outlives_the_thread_that_asked_for_it() {
         let place = tempfile::tempdir().unwrap();
         let gates = ["begun", "go"].map(|name| place.path().join(name));
-        gates.iter().for_each(|gate| rustix::fs::mknodat(CWD, gate, FileType::Fifo, Mode::RWXU, 0).unwrap());
+        gates.iter().for_each(|gate| {
+            rustix::fs::mknodat(CWD, gate, FileType::Fifo, Mode::RWXU, 0).unwrap()
+        });
         let script = sh("echo > begun; read line < go; echo alive").current_dir(place.path());
         let asking = std::thread::spawn(move || script.output().unwrap());
         std::fs::read(&gates[0]).unwrap();

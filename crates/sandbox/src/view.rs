@@ -39,28 +39,57 @@ pub(crate) struct Root {
 
 impl Checked {
     pub(crate) fn of(job: &Job, confinement: Confinement) -> Result<Self, SandboxError> {
-        let View::Host(HostView { writable, read_only, optional, composed, masks, mounts, .. }) = &job.view;
+        let View::Host(HostView {
+            writable,
+            read_only,
+            optional,
+            composed,
+            masks,
+            mounts,
+            ..
+        }) = &job.view;
         let mut roots = Vec::new();
-        for (paths, writable, optional) in [(read_only, false, false), (optional, false, true), (writable, true, false)]
-        {
+        for (paths, writable, optional) in [
+            (read_only, false, false),
+            (optional, false, true),
+            (writable, true, false),
+        ] {
             for path in paths.iter().filter(|path| !optional || path.exists()) {
                 let real = real_path(path)?;
-                roots.push(Root { path: real.clone(), writable, optional });
+                roots.push(Root {
+                    path: real.clone(),
+                    writable,
+                    optional,
+                });
                 if real != *path {
-                    roots.push(Root { path: path.clone(), writable, optional });
+                    roots.push(Root {
+                        path: path.clone(),
+                        writable,
+                        optional,
+                    });
                 }
             }
         }
         roots.sort();
         roots.dedup();
-        let (masks, composed) = (kept_masks(masks, &roots)?, composed_beside(&roots, composed)?);
-        let checked = Self { masks, mounts: possible_mounts(mounts, confinement)?, composed, roots };
+        let (masks, composed) = (
+            kept_masks(masks, &roots)?,
+            composed_beside(&roots, composed)?,
+        );
+        let checked = Self {
+            masks,
+            mounts: possible_mounts(mounts, confinement)?,
+            composed,
+            roots,
+        };
         checked.require_cwd(&job.cwd)?;
         Ok(checked)
     }
 
     fn require_cwd(&self, cwd: &Path) -> Result<(), SandboxError> {
-        let outside = || SandboxError::CwdOutside { path: cwd.to_owned() };
+        let outside = || SandboxError::CwdOutside {
+            path: cwd.to_owned(),
+        };
         let is_inside = match mounted_source(&self.mounts, cwd) {
             Some((source, rest)) => is_real_folder_in(source, rest),
             None => {
@@ -73,36 +102,54 @@ impl Checked {
 
     /// Lists the directories and files that may be written, as the job sees them.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
-        let mounted = self.mounts.iter().filter(|mount| matches!(mount.content, Mounted::Writable(_)));
-        self.writable_roots().chain(mounted.map(|mount| mount.at.as_path()))
+        let mounted = self
+            .mounts
+            .iter()
+            .filter(|mount| matches!(mount.content, Mounted::Writable(_)));
+        self.writable_roots()
+            .chain(mounted.map(|mount| mount.at.as_path()))
     }
 
     /// Lists the same as the host has them.
     pub(crate) fn writable_on_host(&self) -> impl Iterator<Item = &Path> {
-        self.writable_roots().chain(self.mounts.iter().filter_map(Mount::writable_source))
+        self.writable_roots()
+            .chain(self.mounts.iter().filter_map(Mount::writable_source))
     }
 
     fn writable_roots(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().filter(|root| root.writable).map(|root| root.path.as_path())
+        self.roots
+            .iter()
+            .filter(|root| root.writable)
+            .map(|root| root.path.as_path())
     }
 
     pub(crate) fn read_only(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
+        self.roots
+            .iter()
+            .filter(|root| !root.writable)
+            .map(|root| root.path.as_path())
     }
 
     /// Lists the directories in which a job finds the programs of a folder of the user's `PATH`.
     pub(crate) fn holds_programs(&self) -> impl Iterator<Item = &Path> {
-        self.read_only().chain(self.mounts.iter().filter_map(|mount| mount.writable_source().map(|_| &*mount.at)))
+        self.read_only().chain(
+            self.mounts
+                .iter()
+                .filter_map(|mount| mount.writable_source().map(|_| &*mount.at)),
+        )
     }
 
-    /// Returns the job's home in the full tier: the path of the user's own, unless that is a part of what is shown.
+    /// Returns the job's home in the full tier: the path of the user's own, unless that is a part
+    /// of what is shown.
     pub(crate) fn home(&self) -> &Path {
         let usual = host::real_home();
         let shows = |home: &Path| {
             let roots = self.roots.iter().any(|root| home.starts_with(&root.path));
             roots || self.mounts.iter().any(|mount| home.starts_with(&mount.at))
         };
-        usual.filter(|home| can_mount_at(home) && !shows(home)).unwrap_or(Path::new(HOME))
+        usual
+            .filter(|home| can_mount_at(home) && !shows(home))
+            .unwrap_or(Path::new(HOME))
     }
 
     /// Reports whether a path lies in a directory of the host that is mounted elsewhere.
@@ -115,13 +162,17 @@ impl Checked {
         self.roots.iter().any(|root| path.starts_with(&root.path))
     }
 
-    /// Reports whether a directory can be mounted below one that is mounted elsewhere without hiding anything of it:
-    /// there is nothing, or an empty directory.
+    /// Reports whether a directory can be mounted below one that is mounted elsewhere without
+    /// hiding anything of it: there is nothing, or an empty directory.
     pub(crate) fn has_room_for(&self, path: &Path) -> bool {
-        let Some((source, rest)) = mounted_source(&self.mounts, path) else { return true };
+        let Some((source, rest)) = mounted_source(&self.mounts, path) else {
+            return true;
+        };
         match walk(source, rest) {
             Walked::Missing => true,
-            Walked::Found(place) => std::fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none()),
+            Walked::Found(place) => {
+                std::fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none())
+            }
             Walked::Link => false,
         }
     }
@@ -129,19 +180,29 @@ impl Checked {
     /// Reports whether a path lies in a composed directory, outside all roots except itself.
     pub(crate) fn is_in_composed(&self, path: &Path) -> bool {
         let is_below = |above: &Path| path != above && path.starts_with(above);
-        self.composed.iter().any(|directory| is_below(directory)) && !self.roots.iter().any(|root| is_below(&root.path))
+        self.composed.iter().any(|directory| is_below(directory))
+            && !self.roots.iter().any(|root| is_below(&root.path))
     }
 
     /// Reports whether a mask shows other bytes in place of a file.
     pub(crate) fn is_replaced(&self, path: &Path) -> bool {
-        self.masks.iter().any(|mask| mask.path == path && matches!(mask.content, Content::File(_)))
+        self.masks
+            .iter()
+            .any(|mask| mask.path == path && matches!(mask.content, Content::File(_)))
     }
 
     /// Lists what may be read of a read-only root without the masked paths below it: the siblings
     /// along the way, instead of the root itself.
     pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
-        let is_hidden = |mask: &&Mask| !shows_already(mask) && !self.writable().any(|root| mask.path.starts_with(root));
-        let hidden: Vec<&Path> = self.masks.iter().filter(is_hidden).map(|mask| mask.path.as_path()).collect();
+        let is_hidden = |mask: &&Mask| {
+            !shows_already(mask) && !self.writable().any(|root| mask.path.starts_with(root))
+        };
+        let hidden: Vec<&Path> = self
+            .masks
+            .iter()
+            .filter(is_hidden)
+            .map(|mask| mask.path.as_path())
+            .collect();
         around(root, &hidden)
     }
 }
@@ -156,12 +217,19 @@ impl Mount {
     }
 }
 
-/// Reports whether something of the host can be mounted at a path in the full tier: the path is absolute, without `.`
-/// and `..`, and nothing that every process needs is at or below it.
+/// Reports whether something of the host can be mounted at a path in the full tier: the path is
+/// absolute, without `.` and `..`, and nothing that every process needs is at or below it.
 #[must_use]
 pub fn can_mount_at(path: &Path) -> bool {
-    let is_plain = path.is_absolute() && path.components().all(|part| !matches!(part, Component::ParentDir));
-    let needed = host::SYSTEM.iter().chain(&KERNEL).chain(&FILLED).map(Path::new);
+    let is_plain = path.is_absolute()
+        && path
+            .components()
+            .all(|part| !matches!(part, Component::ParentDir));
+    let needed = host::SYSTEM
+        .iter()
+        .chain(&KERNEL)
+        .chain(&FILLED)
+        .map(Path::new);
     let hides_needed = needed.into_iter().any(|needed| needed.starts_with(path));
     is_plain && !hides_needed && !KERNEL.iter().any(|tree| path.starts_with(tree))
 }
@@ -171,7 +239,10 @@ fn possible_mounts(mounts: &[Mount], confinement: Confinement) -> Result<Vec<Mou
     let mut sorted = mounts.to_vec();
     sorted.sort_by(|one, other| one.at.cmp(&other.at));
     for mount in &sorted {
-        let wrong = |reason: &str| SandboxError::View { path: mount.at.clone(), reason: reason.to_owned() };
+        let wrong = |reason: &str| SandboxError::View {
+            path: mount.at.clone(),
+            reason: reason.to_owned(),
+        };
         if !confinement.mounts() {
             return Err(wrong("only the full tier can show something else there"));
         }
@@ -179,23 +250,36 @@ fn possible_mounts(mounts: &[Mount], confinement: Confinement) -> Result<Vec<Mou
             return Err(wrong("nothing can be mounted there"));
         }
         if let Some(source) = mount.writable_source() {
-            let is_folder = source.is_absolute() && source.symlink_metadata().is_ok_and(|found| found.is_dir());
-            is_folder.then_some(()).ok_or_else(|| wrong("what is to be mounted is no directory"))?;
+            let is_folder =
+                source.is_absolute() && source.symlink_metadata().is_ok_and(|found| found.is_dir());
+            is_folder
+                .then_some(())
+                .ok_or_else(|| wrong("what is to be mounted is no directory"))?;
         }
-        let above: Vec<Mount> = sorted.iter().filter(|other| other.at != mount.at).cloned().collect();
+        let above: Vec<Mount> = sorted
+            .iter()
+            .filter(|other| other.at != mount.at)
+            .cloned()
+            .collect();
         if let Some((source, rest)) = mounted_source(&above, &mount.at)
             && !matches!(walk(source, rest), Walked::Found(_))
         {
-            return Err(wrong("it does not exist in the directory that is mounted above it, or is a link there"));
+            return Err(wrong(
+                "it does not exist in the directory that is mounted above it, or is a link there",
+            ));
         }
     }
     Ok(sorted)
 }
 
-/// Returns the writable directory of the host that a job finds at or above a path, and the rest of the path.
+/// Returns the writable directory of the host that a job finds at or above a path, and the rest of
+/// the path.
 fn mounted_source<'m, 'p>(mounts: &'m [Mount], path: &'p Path) -> Option<(&'m Path, &'p Path)> {
     // The deepest one applies.
-    let mut above = mounts.iter().rev().filter_map(|mount| Some((mount.writable_source()?, &mount.at)));
+    let mut above = mounts
+        .iter()
+        .rev()
+        .filter_map(|mount| Some((mount.writable_source()?, &mount.at)));
     above.find_map(|(source, at)| Some((source, path.strip_prefix(at).ok()?)))
 }
 
@@ -225,7 +309,9 @@ fn walk(source: &Path, rest: &Path) -> Walked {
 /// Reports whether a path below a directory leads to a directory in it.
 fn is_real_folder_in(source: &Path, rest: &Path) -> bool {
     let real = source.join(rest).canonicalize();
-    source.canonicalize().is_ok_and(|source| real.is_ok_and(|real| real.is_dir() && real.starts_with(source)))
+    source
+        .canonicalize()
+        .is_ok_and(|source| real.is_ok_and(|real| real.is_dir() && real.starts_with(source)))
 }
 
 /// Returns the directories to be composed, except those that a root shows as they are.
@@ -251,13 +337,20 @@ fn shows_already(mask: &Mask) -> bool {
 }
 
 fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
-    let wrong = |reason: String| SandboxError::View { path: path.to_owned(), reason };
+    let wrong = |reason: String| SandboxError::View {
+        path: path.to_owned(),
+        reason,
+    };
     if !path.is_absolute() {
         return Err(wrong("the path is not absolute".to_owned()));
     }
-    let real = path.canonicalize().map_err(|cause| wrong(cause.to_string()))?;
+    let real = path
+        .canonicalize()
+        .map_err(|cause| wrong(cause.to_string()))?;
     if real == Path::new("/") || KERNEL.iter().any(|tree| real.starts_with(tree)) {
-        return Err(wrong("neither `/` nor a kernel file system can be a root".to_owned()));
+        return Err(wrong(
+            "neither `/` nor a kernel file system can be a root".to_owned(),
+        ));
     }
     Ok(real)
 }
@@ -266,26 +359,39 @@ fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
 fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError> {
     let mut kept = Vec::new();
     for mask in masks {
-        let wrong = |reason: &str| SandboxError::View { path: mask.path.clone(), reason: reason.to_owned() };
+        let wrong = |reason: &str| SandboxError::View {
+            path: mask.path.clone(),
+            reason: reason.to_owned(),
+        };
         if !mask.path.is_absolute() {
             return Err(wrong("the path is not absolute"));
         }
         // The deepest root applies.
-        let root = roots.iter().rev().find(|root| mask.path.starts_with(&root.path));
+        let root = roots
+            .iter()
+            .rev()
+            .find(|root| mask.path.starts_with(&root.path));
         match (root, std::fs::symlink_metadata(&mask.path)) {
             (_, Ok(found)) if found.is_symlink() => return Err(wrong("a link cannot be masked")),
             (_, Ok(found))
-                if found.is_dir() != (mask.content == Content::EmptyDir) && mask.content != Content::ReadOnly =>
+                if found.is_dir() != (mask.content == Content::EmptyDir)
+                    && mask.content != Content::ReadOnly =>
             {
-                return Err(wrong("a file can only mask a file, a directory only a directory"));
+                return Err(wrong(
+                    "a file can only mask a file, a directory only a directory",
+                ));
             }
             (_, Ok(_)) => kept.push(mask.clone()),
             (Some(root), Err(_)) if root.writable => {
                 return Err(wrong("it does not exist, so a command could create it"));
             }
-            (Some(_), Err(_)) if matches!(mask.content, Content::File(_)) => return Err(wrong("it does not exist")),
+            (Some(_), Err(_)) if matches!(mask.content, Content::File(_)) => {
+                return Err(wrong("it does not exist"));
+            }
             (Some(_), Err(_)) => {}
-            (None, Err(_)) if mask.content == Content::ReadOnly => return Err(wrong("it does not exist")),
+            (None, Err(_)) if mask.content == Content::ReadOnly => {
+                return Err(wrong("it does not exist"));
+            }
             (None, Err(_)) => kept.push(mask.clone()),
         }
     }

@@ -5,19 +5,26 @@ use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Confinement, Exit, Helper, HostView, Job, Limits, Network, Sandbox, View, helper_installed,
+    Cancel, Confinement, Exit, Helper, HostView, Job, Limits, Network, Sandbox, View,
+    helper_installed,
 };
 
 fn job(root: &Path, script: &str) -> Job {
     Job {
-        view: View::Host(HostView { writable: vec![root.to_owned()], ..HostView::default() }),
+        view: View::Host(HostView {
+            writable: vec![root.to_owned()],
+            ..HostView::default()
+        }),
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         cwd: root.to_owned(),
         stdin: Vec::new(),
         env: Default::default(),
         network: Network::None,
-        limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() },
+        limits: Limits {
+            timeout: Duration::from_secs(60),
+            ..Limits::default()
+        },
     }
 }
 
@@ -33,7 +40,10 @@ async fn runs_cancels_and_stops_when_dropped() {
     let sandbox = Sandbox::with(Confinement::Unconfined, Helper::default()).unwrap();
     let root = tempfile::tempdir().unwrap();
     let cancel = Cancel::new();
-    let finished = sandbox.run_async(job(root.path(), "exit 3"), cancel.clone()).await.unwrap();
+    let finished = sandbox
+        .run_async(job(root.path(), "exit 3"), cancel.clone())
+        .await
+        .unwrap();
     assert_eq!(finished.exit, Exit::Code(3));
 
     let running = sandbox.run_async(job(root.path(), "touch first; sleep 60"), cancel.clone());
@@ -45,7 +55,10 @@ async fn runs_cancels_and_stops_when_dropped() {
     assert_eq!(finished.unwrap().exit, Exit::Cancelled);
 
     let dropped = sandbox.run_async(
-        job(root.path(), "trap 'touch ended; exit' TERM; touch second; while :; do sleep 0.05; done"),
+        job(
+            root.path(),
+            "trap 'touch ended; exit' TERM; touch second; while :; do sleep 0.05; done",
+        ),
         Cancel::new(),
     );
     let second = root.path().join("second");
@@ -65,7 +78,8 @@ async fn folders_are_removed_in_the_background() {
     }
     std::fs::create_dir(&kept).unwrap();
     std::os::unix::fs::symlink(&kept, gone.join("link")).unwrap();
-    orchestrate_sandbox::remove_in_background(&[gone.clone(), folder.path().join("not-there")]).unwrap();
+    orchestrate_sandbox::remove_in_background(&[gone.clone(), folder.path().join("not-there")])
+        .unwrap();
     while gone.exists() {
         tokio::task::yield_now().await;
     }

@@ -11,7 +11,14 @@ use crate::layers::{Location, Problem, ProblemCode, Source};
 use crate::resolve::Resolved;
 
 /// Variables that the sandbox sets: commands would not find their programs or their home.
-const OF_SANDBOX: [&str; 6] = ["PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "GIT_CONFIG_NOSYSTEM"];
+const OF_SANDBOX: [&str; 6] = [
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "GIT_CONFIG_NOSYSTEM",
+];
 
 /// What the user adds to what commands see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,38 +40,65 @@ impl Additions {
         directories: &Directories,
     ) -> Result<Additions, Vec<Problem>> {
         let place = |key: &str| {
-            let place = resolved.chosen.get(key).and_then(|chosen| chosen.place.clone());
+            let place = resolved
+                .chosen
+                .get(key)
+                .and_then(|chosen| chosen.place.clone());
             place.unwrap_or_else(|| Location::of(Source::Default, key))
         };
-        let problem = |key: &str, message| Problem::new(place(key), ProblemCode::InvalidValue, message);
+        let problem =
+            |key: &str, message| Problem::new(place(key), ProblemCode::InvalidValue, message);
         let mut problems = Vec::new();
         let mut additions = Additions::default();
         let home = variables.get("HOME").map(PathBuf::from);
         for text in resolved.list("sandbox.read") {
             match readable(&text, home.as_deref(), directories) {
                 Ok(path) => additions.read.push(path),
-                Err(reason) => problems.push(problem("sandbox.read", format!("`{text}` cannot be shown: {reason}"))),
+                Err(reason) => problems.push(problem(
+                    "sandbox.read",
+                    format!("`{text}` cannot be shown: {reason}"),
+                )),
             }
         }
         for name in resolved.list("sandbox.env") {
             if let Some(reason) = refusal(&name) {
-                problems.push(problem("sandbox.env", format!("`{name}` cannot be passed: {reason}")));
+                problems.push(problem(
+                    "sandbox.env",
+                    format!("`{name}` cannot be passed: {reason}"),
+                ));
             } else if let Some(value) = variables.get(&name) {
                 additions.variables.insert(name, value.clone());
             }
         }
-        if problems.is_empty() { Ok(additions) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(additions)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Lists them for the user, without the values of variables.
     pub(crate) fn in_words(&self) -> Vec<String> {
-        let variables = self.variables.keys().map(|name| format!("the variable {name} (`sandbox.env`)"));
-        variables.chain(self.read.iter().map(|path| format!("{} (`sandbox.read`)", path.display()))).collect()
+        let variables = self
+            .variables
+            .keys()
+            .map(|name| format!("the variable {name} (`sandbox.env`)"));
+        variables
+            .chain(
+                self.read
+                    .iter()
+                    .map(|path| format!("{} (`sandbox.read`)", path.display())),
+            )
+            .collect()
     }
 }
 
 /// Returns the path that a text of the configuration means.
-fn readable(text: &str, home: Option<&Path>, directories: &Directories) -> Result<PathBuf, &'static str> {
+fn readable(
+    text: &str,
+    home: Option<&Path>,
+    directories: &Directories,
+) -> Result<PathBuf, &'static str> {
     let path = match (text.strip_prefix("~/"), home) {
         (Some(below), Some(home)) => home.join(below),
         (Some(_), None) => return Err("no home directory is set"),
@@ -76,7 +110,10 @@ fn readable(text: &str, home: Option<&Path>, directories: &Directories) -> Resul
     if home.is_some_and(|home| real(home).starts_with(&shown)) {
         return Err("it contains the whole home; name the folders that commands need");
     }
-    if own.into_iter().any(|own| real(own).starts_with(&shown) || shown.starts_with(real(own))) {
+    if own
+        .into_iter()
+        .any(|own| real(own).starts_with(&shown) || shown.starts_with(real(own)))
+    {
         return Err("it contains files of orchestrate itself");
     }
     Ok(path)
@@ -87,7 +124,9 @@ fn refusal(name: &str) -> Option<&'static str> {
         return Some("the sandbox sets it itself");
     }
     let key = name.strip_suffix("_FILE").unwrap_or(name);
-    SECRETS.contains(&key).then_some("no command gets the key or the address of a model server or a service")
+    SECRETS
+        .contains(&key)
+        .then_some("no command gets the key or the address of a model server or a service")
 }
 
 #[cfg(test)]
@@ -101,12 +140,25 @@ mod tests {
         let mut layer = Layer::default();
         for (key, text) in [("sandbox.read", read), ("sandbox.env", env)] {
             if !text.is_empty() {
-                layer.take_text(named(key).unwrap(), text, Location::of(Source::User, "config.toml")).unwrap();
+                layer
+                    .take_text(
+                        named(key).unwrap(),
+                        text,
+                        Location::of(Source::User, "config.toml"),
+                    )
+                    .unwrap();
             }
         }
-        let variables = [("HOME", "/home/u"), ("CI", "1"), ("OPENAI_API_KEY", "k"), ("PATH", "/bin")];
-        let variables: BTreeMap<String, String> =
-            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let variables = [
+            ("HOME", "/home/u"),
+            ("CI", "1"),
+            ("OPENAI_API_KEY", "k"),
+            ("PATH", "/bin"),
+        ];
+        let variables: BTreeMap<String, String> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         let directories = Directories::of(&variables).unwrap();
         Additions::of(&Resolved::of(&[layer]), &variables, &directories)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect())
@@ -125,16 +177,36 @@ mod tests {
     #[test]
     fn neither_the_home_nor_a_key_can_be_added() {
         let table = [
-            ("~/", "", "`~/` cannot be shown: it contains the whole home; name the folders that commands need"),
-            ("/home", "", "`/home` cannot be shown: it contains the whole home; name the folders that commands need"),
-            ("/", "", "`/` cannot be shown: it contains the whole home; name the folders that commands need"),
-            ("~/.local", "", "`~/.local` cannot be shown: it contains files of orchestrate itself"),
+            (
+                "~/",
+                "",
+                "`~/` cannot be shown: it contains the whole home; name the folders that commands need",
+            ),
+            (
+                "/home",
+                "",
+                "`/home` cannot be shown: it contains the whole home; name the folders that commands need",
+            ),
+            (
+                "/",
+                "",
+                "`/` cannot be shown: it contains the whole home; name the folders that commands need",
+            ),
+            (
+                "~/.local",
+                "",
+                "`~/.local` cannot be shown: it contains files of orchestrate itself",
+            ),
             (
                 "~/.config/orchestrate/x",
                 "",
                 "`~/.config/orchestrate/x` cannot be shown: it contains files of orchestrate itself",
             ),
-            ("", "HOME", "`HOME` cannot be passed: the sandbox sets it itself"),
+            (
+                "",
+                "HOME",
+                "`HOME` cannot be passed: the sandbox sets it itself",
+            ),
             (
                 "",
                 "OPENAI_API_KEY",
@@ -147,7 +219,10 @@ mod tests {
             ),
         ];
         for (read, env, expected) in table {
-            assert_eq!(found(read, env), Err(vec![format!("config.toml: {expected}")]));
+            assert_eq!(
+                found(read, env),
+                Err(vec![format!("config.toml: {expected}")])
+            );
         }
     }
 }

@@ -4,9 +4,9 @@
 //! runs only after the user has seen it once and agreed. A consent is bound to the location of the
 //! repository, the key and the exact text of the command, so a changed command needs a new one, and
 //! so does one that is to use the network from now on. The consent to the network is also bound to
-//! what the command sees besides the project, and to the hosts that it reaches. It is bound to no file:
-//! what a command reads and runs in the end cannot be told from its text.
-//! A provider of models that a repository chooses needs consent as well, bound to its endpoint: it gets the code.
+//! what the command sees besides the project, and to the hosts that it reaches. It is bound to no
+//! file: what a command reads and runs in the end cannot be told from its text. A provider of
+//! models that a repository chooses needs consent as well, bound to its endpoint: it gets the code.
 //! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
 //! This module never prompts; the terminal does.
 
@@ -78,23 +78,39 @@ pub enum ConsentError {
 const PROVIDER: &str = "provider";
 
 impl ProjectCommand {
-    /// Creates the consent that a repository's plans, roles and settings may choose models of a provider, bound to
-    /// where its requests go.
-    pub fn of_provider(project: PathBuf, provider: &str, endpoint: &str, place: &str) -> ProjectCommand {
+    /// Creates the consent that a repository's plans, roles and settings may choose models of a
+    /// provider, bound to where its requests go.
+    pub fn of_provider(
+        project: PathBuf,
+        provider: &str,
+        endpoint: &str,
+        place: &str,
+    ) -> ProjectCommand {
         let command = format!("{provider} at {endpoint}");
-        ProjectCommand { project, key: PROVIDER.to_owned(), command, network: None, place: place.to_owned() }
+        ProjectCommand {
+            project,
+            key: PROVIDER.to_owned(),
+            command,
+            network: None,
+            place: place.to_owned(),
+        }
     }
 
-    /// Reports whether it is a whole file that defines a tool, which has no key, rather than the command of a setting.
+    /// Reports whether it is a whole file that defines a tool, which has no key, rather than the
+    /// command of a setting.
     pub fn is_file(&self) -> bool {
         self.key == self.place
     }
 
-    /// Returns the hash that a consent is bound to: over the project, the key, the command, and what
-    /// it can do with the network.
+    /// Returns the hash that a consent is bound to: over the project, the key, the command, and
+    /// what it can do with the network.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
-        let mut parts = vec![self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()];
+        let mut parts = vec![
+            self.project.as_os_str().as_encoded_bytes(),
+            self.key.as_bytes(),
+            self.command.as_bytes(),
+        ];
         // Consents without a network keep the hash that they had before there was one.
         if let Some(NetworkUse { sees, hosts }) = &self.network {
             parts.push(b"network");
@@ -119,8 +135,12 @@ impl Consents {
     pub fn load(state: &Path) -> Result<Consents, ConsentError> {
         let path = state.join(FILE);
         let given = match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|source| ConsentError::Malformed { path: path.clone(), source })?,
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|source| ConsentError::Malformed {
+                    path: path.clone(),
+                    source,
+                })?
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(ConsentError::Io { path, source }),
         };
@@ -138,7 +158,10 @@ impl Consents {
     /// Fails if the file cannot be written.
     pub fn give(&mut self, command: ProjectCommand) -> Result<(), ConsentError> {
         self.given.insert(command.hash(), command);
-        self.save().map_err(|source| ConsentError::Io { path: self.path.clone(), source })
+        self.save().map_err(|source| ConsentError::Io {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Replaces the file atomically, so a crash leaves the old or the new one.
@@ -166,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_consent_holds_for_exactly_one_command() {
-        let state = std::env::temp_dir().join(format!("orchestrate-consent-{}", std::process::id()));
+        let state =
+            std::env::temp_dir().join(format!("orchestrate-consent-{}", std::process::id()));
         let mut consents = Consents::load(&state).unwrap();
         consents.give(command("verify", "cargo test")).unwrap();
         let read = Consents::load(&state).unwrap();
@@ -178,7 +202,10 @@ mod tests {
         for (command, expected) in table {
             assert_eq!(read.covers(&command), expected, "{command:?}");
         }
-        let elsewhere = ProjectCommand { project: "/q".into(), ..command("verify", "cargo test") };
+        let elsewhere = ProjectCommand {
+            project: "/q".into(),
+            ..command("verify", "cargo test")
+        };
         assert!(!read.covers(&elsewhere));
         let network = |sees: &[&str], hosts: &[&str]| ProjectCommand {
             network: Some(NetworkUse {
@@ -195,7 +222,10 @@ mod tests {
             assert!(!read.covers(&network(sees, &[host])), "{sees:?} {host:?}");
         }
         std::fs::write(state.join(FILE), "{").unwrap();
-        assert!(matches!(Consents::load(&state), Err(ConsentError::Malformed { .. })));
+        assert!(matches!(
+            Consents::load(&state),
+            Err(ConsentError::Malformed { .. })
+        ));
         std::fs::remove_dir_all(state).unwrap();
     }
 }

@@ -32,12 +32,24 @@ pub(crate) const SECRETS: &[&str] = &[
 ];
 
 /// Proxy settings, as other programs read them.
-const PROXIES: &[&str] =
-    &["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
+const PROXIES: &[&str] = &[
+    "https_proxy",
+    "HTTPS_PROXY",
+    "http_proxy",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+];
 
 /// The author and the committer, as git itself reads them; they override git's configuration.
-const IDENTITIES: &[&str] =
-    &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"];
+const IDENTITIES: &[&str] = &[
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "EMAIL",
+];
 
 /// Variables of agent loops written for other programs, each with the key that it sets.
 const ALIASES: &[(&str, &str)] = &[
@@ -85,7 +97,8 @@ pub struct Switches {
 /// What the environment demands of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxDemand {
-    /// The variable with its value, such as `RALPH_SANDBOX_MODE=strict`; of two, the one that demands more.
+    /// The variable with its value, such as `RALPH_SANDBOX_MODE=strict`; of two, the one that
+    /// demands more.
     pub by: String,
     /// Whether only the strongest tier will do.
     pub is_strict: bool,
@@ -94,12 +107,26 @@ pub struct SandboxDemand {
 impl SandboxDemand {
     /// Finds it among variables; `None` if they say nothing about the sandbox.
     pub fn of(variables: &BTreeMap<String, String>) -> Option<SandboxDemand> {
-        let word = |text: &str| STRICT.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, on)| *on);
+        let word = |text: &str| {
+            STRICT
+                .iter()
+                .find(|(word, _)| word.eq_ignore_ascii_case(text))
+                .map(|(_, on)| *on)
+        };
         let given = both(SANDBOX_MODE).into_iter().filter_map(|variable| {
             let text = set(variables, &variable)?;
-            Some(SandboxDemand { by: format!("{variable}={text}"), is_strict: word(text)? })
+            Some(SandboxDemand {
+                by: format!("{variable}={text}"),
+                is_strict: word(text)?,
+            })
         });
-        given.reduce(|one, other| if other.is_strict && !one.is_strict { other } else { one })
+        given.reduce(|one, other| {
+            if other.is_strict && !one.is_strict {
+                other
+            } else {
+                one
+            }
+        })
     }
 }
 
@@ -108,7 +135,13 @@ const OWN_VARIABLES: [&str; 3] = ["ASK", "DISABLE_SPAWNING", SANDBOX_MODE];
 /// The variable that demands a tier of the sandbox, without its prefix.
 const SANDBOX_MODE: &str = "SANDBOX_MODE";
 /// The words for whether only the strongest tier will do.
-const STRICT: &[(&str, bool)] = &[("1", true), ("true", true), ("strict", true), ("0", false), ("false", false)];
+const STRICT: &[(&str, bool)] = &[
+    ("1", true),
+    ("true", true),
+    ("strict", true),
+    ("0", false),
+    ("false", false),
+];
 
 impl Switches {
     /// Parses the switches.
@@ -139,7 +172,8 @@ impl Directories {
                 .ok_or_else(|| {
                     let place = Location::of(Source::Environment, name);
                     let message = "no home directory is set";
-                    Problem::new(place, ProblemCode::InvalidValue, message).suggest("set HOME to an absolute path")
+                    Problem::new(place, ProblemCode::InvalidValue, message)
+                        .suggest("set HOME to an absolute path")
                 })
         };
         Ok(Directories {
@@ -162,11 +196,15 @@ impl Directories {
 pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<Problem>> {
     let own = KEYS.iter().map(|key| (key.variable(), key));
     let own = own.filter(|(variable, _)| !SWITCHES.contains(&variable.as_str()));
-    let others = ALIASES.iter().filter_map(|(variable, key)| Some(((*variable).to_owned(), named(key)?)));
+    let others = ALIASES
+        .iter()
+        .filter_map(|(variable, key)| Some(((*variable).to_owned(), named(key)?)));
     let mut layer = Layer::default();
     let mut problems = Vec::new();
     for (variable, key) in own.chain(others) {
-        let Some(text) = set(variables, &variable) else { continue };
+        let Some(text) = set(variables, &variable) else {
+            continue;
+        };
         let place = Location::of(Source::Environment, &variable);
         if key.class == Class::TypedOnly && matches!(text, "0" | "false") {
             continue;
@@ -174,22 +212,29 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
         problems.extend(layer.take_text(key, text, place).err());
     }
     for variable in both(RESOURCE_LIMITS) {
-        let Some(text) = set(variables, &variable) else { continue };
+        let Some(text) = set(variables, &variable) else {
+            continue;
+        };
         match json::resource_limits(text, &Location::of(Source::Overrides, variable)) {
             Ok(limits) => layer.given.extend(limits.given),
             Err(found) => problems.extend(found),
         }
     }
     problems.extend(take_cache(variables, &mut layer).err());
-    if problems.is_empty() { Ok(layer) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(layer)
+    } else {
+        Err(problems)
+    }
 }
 
 /// Takes the mode that other programs' variables set, unless our own variable does.
 fn take_cache(variables: &BTreeMap<String, String>, layer: &mut Layer) -> Result<(), Problem> {
     let [mode, skip] = CACHE.map(|name| set(variables, name));
     let place = Location::of(Source::Environment, CACHE.join(" and "));
-    let mode = CacheMode::of_variables(mode, skip)
-        .map_err(|error| Problem::new(place.clone(), ProblemCode::InvalidValue, error.to_string()))?;
+    let mode = CacheMode::of_variables(mode, skip).map_err(|error| {
+        Problem::new(place.clone(), ProblemCode::InvalidValue, error.to_string())
+    })?;
     match (mode, named("cache")) {
         (Some(mode), Some(key)) => layer.take_text(key, &mode.to_string(), place),
         _ => Ok(()),
@@ -199,32 +244,64 @@ fn take_cache(variables: &BTreeMap<String, String>, layer: &mut Layer) -> Result
 /// Returns the files of tool settings that the environment names, without repetition.
 pub(crate) fn tool_files(variables: &BTreeMap<String, String>) -> Vec<&str> {
     let [one, other] = both(TOOLS_CONFIG).map(|variable| set(variables, &variable));
-    one.into_iter().chain(other.filter(|other| one != Some(*other))).collect()
+    one.into_iter()
+        .chain(other.filter(|other| one != Some(*other)))
+        .collect()
 }
 
-/// Returns the names of the variables that belong to no key, of which neither form is among the given ones.
+/// Returns the names of the variables that belong to no key, of which neither form is among the
+/// given ones.
 pub fn switches_not_given(given: &BTreeMap<String, String>) -> Vec<String> {
-    let is_given = |name: &&str| both(name).iter().any(|variable| given.contains_key(variable));
-    OWN_VARIABLES.into_iter().filter(|name| !is_given(name)).map(|name| format!("ORCHESTRATE_{name}")).collect()
+    let is_given = |name: &&str| {
+        both(name)
+            .iter()
+            .any(|variable| given.contains_key(variable))
+    };
+    OWN_VARIABLES
+        .into_iter()
+        .filter(|name| !is_given(name))
+        .map(|name| format!("ORCHESTRATE_{name}"))
+        .collect()
 }
 
 /// Returns the variables that belong to no key, with their values.
 pub(crate) fn switches_given(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let given = OWN_VARIABLES.into_iter().flat_map(both);
-    given.filter_map(|variable| set(variables, &variable).map(str::to_owned).map(|text| (variable, text))).collect()
+    given
+        .filter_map(|variable| {
+            set(variables, &variable)
+                .map(str::to_owned)
+                .map(|text| (variable, text))
+        })
+        .collect()
 }
 
-/// Returns warnings about variables that have no effect, and whose names are nearly those of ours. Others with these
-/// prefixes may belong to other programs.
+/// Returns warnings about variables that have no effect, and whose names are nearly those of ours.
+/// Others with these prefixes may belong to other programs.
 pub(crate) fn misspelt(variables: &BTreeMap<String, String>) -> Vec<String> {
     let keys = KEYS.iter().map(Key::variable);
     let aliases = ALIASES.iter().map(|(variable, _)| (*variable).to_owned());
-    let others = OWN_VARIABLES.into_iter().chain([TOOLS_CONFIG, RESOURCE_LIMITS]).flat_map(both);
+    let others = OWN_VARIABLES
+        .into_iter()
+        .chain([TOOLS_CONFIG, RESOURCE_LIMITS])
+        .flat_map(both);
     let known: BTreeSet<String> = keys.chain(aliases).chain(others).collect();
     // Loops of other programs have variables such as `RALPH_TASK`.
-    let meant = || known.iter().map(String::as_str).filter(|name| *name != "RALPH_ASK");
-    let is_like_ours = |name: &&String| ["ORCHESTRATE_", "RALPH_"].iter().any(|prefix| name.starts_with(prefix));
-    let strange = variables.keys().filter(is_like_ours).filter(|name| !known.contains(*name));
+    let meant = || {
+        known
+            .iter()
+            .map(String::as_str)
+            .filter(|name| *name != "RALPH_ASK")
+    };
+    let is_like_ours = |name: &&String| {
+        ["ORCHESTRATE_", "RALPH_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
+    let strange = variables
+        .keys()
+        .filter(is_like_ours)
+        .filter(|name| !known.contains(*name));
     let warning = |name: &String| {
         set(variables, name)?;
         let nearest = orchestrate_core::similar::nearest(name, meant())?;
@@ -243,8 +320,13 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
     let mut read = |name: &str, words: &[(&str, bool)]| {
         let mut said = None;
         for variable in both(name) {
-            let Some(text) = set(variables, &variable) else { continue };
-            match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+            let Some(text) = set(variables, &variable) else {
+                continue;
+            };
+            match words
+                .iter()
+                .find(|(word, _)| word.eq_ignore_ascii_case(text))
+            {
                 // If the two variables differ, the stricter value wins.
                 Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
                 None => {
@@ -264,7 +346,11 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
         no_spawning: read("DISABLE_SPAWNING", BOOLEAN).unwrap_or(false),
         ask_parks: read("ASK", ASK).map(|denies| !denies),
     };
-    if problems.is_empty() { Ok(switches) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(switches)
+    } else {
+        Err(problems)
+    }
 }
 
 /// Collects keys, endpoints, proxies and the committing identity from the environment. Keys and
@@ -295,7 +381,10 @@ pub(crate) fn secrets(
 /// Returns the root of the project that a directory is in: the nearest directory with a `.git`,
 /// from this one up.
 pub fn project_root(start: &Path) -> Option<PathBuf> {
-    start.ancestors().find(|directory| orchestrate_files::is_repository(directory)).map(Path::to_path_buf)
+    start
+        .ancestors()
+        .find(|directory| orchestrate_files::is_repository(directory))
+        .map(Path::to_path_buf)
 }
 
 fn both(name: &str) -> [String; 2] {
@@ -304,7 +393,10 @@ fn both(name: &str) -> [String; 2] {
 
 /// Returns a variable's trimmed value; an empty one counts as not set.
 fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
-    variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    variables
+        .get(name)
+        .map(|value| value.trim())
+        .filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]
@@ -315,12 +407,19 @@ mod tests {
     use crate::resolve::Resolved;
 
     fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
     fn relative_directories_do_not_count() {
-        let given = variables(&[("HOME", "/home/u"), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "/c")]);
+        let given = variables(&[
+            ("HOME", "/home/u"),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_CACHE_HOME", "/c"),
+        ]);
         let expected = Directories {
             config: "/home/u/.config/orchestrate".into(),
             state: "/home/u/.local/state/orchestrate".into(),
@@ -359,9 +458,33 @@ mod tests {
     #[test]
     fn of_two_switches_the_stricter_one_counts() {
         let table = [
-            ("ASK", "park", "deny", Switches { ask_parks: Some(false), ..Switches::default() }),
-            ("SANDBOX_MODE", "0", "strict", Switches { strict_sandbox: true, ..Switches::default() }),
-            ("DISABLE_SPAWNING", "false", "1", Switches { no_spawning: true, ..Switches::default() }),
+            (
+                "ASK",
+                "park",
+                "deny",
+                Switches {
+                    ask_parks: Some(false),
+                    ..Switches::default()
+                },
+            ),
+            (
+                "SANDBOX_MODE",
+                "0",
+                "strict",
+                Switches {
+                    strict_sandbox: true,
+                    ..Switches::default()
+                },
+            ),
+            (
+                "DISABLE_SPAWNING",
+                "false",
+                "1",
+                Switches {
+                    no_spawning: true,
+                    ..Switches::default()
+                },
+            ),
         ];
         for (name, lax, strict, expected) in table {
             let [ours, other] = ["ORCHESTRATE", "RALPH"].map(|prefix| format!("{prefix}_{name}"));
@@ -379,7 +502,11 @@ mod tests {
             ("ORCHESTRATE_MAX_AGENTS", "many"),
             ("RALPH_RESOURCE_LIMITS", "{\"max_agent\": 3}"),
         ]);
-        let found: Vec<String> = layer(&given).unwrap_err().iter().map(ToString::to_string).collect();
+        let found: Vec<String> = layer(&given)
+            .unwrap_err()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             found,
             [
@@ -429,29 +556,54 @@ mod tests {
             ("MAX_DEPTH", "2"),
             ("DISABLE_SPAWNING", "1"),
         ];
-        let twins = twins.iter().flat_map(|(name, value)| both(name).map(|variable| (variable, *value)));
-        let keys = SECRETS.iter().flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
+        let twins = twins
+            .iter()
+            .flat_map(|(name, value)| both(name).map(|variable| (variable, *value)));
+        let keys = SECRETS
+            .iter()
+            .flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
         let outcome = |given: &BTreeMap<String, String>| {
             let files = format!("{:?}", tool_files(given));
-            let said = [format!("{:?}", layer(given)), format!("{:?}", switches(given)), files];
+            let said = [
+                format!("{:?}", layer(given)),
+                format!("{:?}", switches(given)),
+                files,
+            ];
             (said, secrets(given, &BTreeMap::new()))
         };
         let nothing = outcome(&BTreeMap::new());
-        for (name, value) in promised.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(twins).chain(keys)
+        for (name, value) in promised
+            .map(|(name, value)| (name.to_owned(), value))
+            .into_iter()
+            .chain(twins)
+            .chain(keys)
         {
             let given = BTreeMap::from([(name.clone(), value.to_owned())]);
-            assert_ne!(outcome(&given), nothing, "{name}={value} is accepted and ignored");
+            assert_ne!(
+                outcome(&given),
+                nothing,
+                "{name}={value} is accepted and ignored"
+            );
         }
         for (name, value) in [("CACHE_MODE", ""), ("CACHE_SKIP", "0"), ("CACHE_SKIP", "")] {
-            assert_eq!(outcome(&variables(&[(name, value)])), nothing, "{name}={value} asks for nothing");
+            assert_eq!(
+                outcome(&variables(&[(name, value)])),
+                nothing,
+                "{name}={value} asks for nothing"
+            );
         }
     }
 
     #[test]
     fn the_keys_of_all_web_services_are_passed_on() {
-        let keys = WebServiceName::ALL.iter().filter_map(|service| service.credential());
-        let missing: Vec<&str> =
-            keys.flat_map(|key| key.variables).copied().filter(|variable| !SECRETS.contains(variable)).collect();
+        let keys = WebServiceName::ALL
+            .iter()
+            .filter_map(|service| service.credential());
+        let missing: Vec<&str> = keys
+            .flat_map(|key| key.variables)
+            .copied()
+            .filter(|variable| !SECRETS.contains(variable))
+            .collect();
         assert_eq!(missing, [""; 0]);
     }
 
@@ -469,14 +621,16 @@ mod tests {
         ("tools.web_requests.max_response_size_mb", "4"),
         ("tools.web_requests.allowed_domains", "docs.python.org"),
         ("tools.web_requests.search_service", "brave"),
-        ("tools.web_requests.services", "searxng=http://localhost:8888/"),
+        (
+            "tools.web_requests.services",
+            "searxng=http://localhost:8888/",
+        ),
         ("tools.alternatives", "rg=grep"),
     ];
 
     /// Every promised option of a run is a key of every source, and its value has an effect or is
     /// refused by name. Every key is promised.
     #[test]
-    #[expect(clippy::too_many_lines, reason = "a table of all options")]
     fn every_option_is_a_key() {
         let promised = [
             ("model", "openai/m"),
@@ -537,7 +691,11 @@ mod tests {
         ];
         let promised: Vec<(&str, &str)> = promised.into_iter().chain(OF_TOOLS).collect();
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
-        let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
+        let unpromised: Vec<&str> = KEYS
+            .iter()
+            .map(|key| key.name)
+            .filter(|name| !names.contains(name))
+            .collect();
         assert_eq!(unpromised, [""; 0]);
         // Settings that only the terminal reads are not frozen by a run.
         let of_the_terminal = [
@@ -562,7 +720,11 @@ mod tests {
                     let resolved = Resolved::of(&[layer]);
                     assert_ne!(resolved, nothing, "{name} = {value} changes nothing");
                     let is_frozen = frozen(&resolved) != frozen(&nothing);
-                    assert_ne!(is_frozen, of_the_terminal.contains(&name), "{name} = {value} for the run");
+                    assert_ne!(
+                        is_frozen,
+                        of_the_terminal.contains(&name),
+                        "{name} = {value} for the run"
+                    );
                 }
             }
         }
@@ -570,31 +732,57 @@ mod tests {
 
     #[test]
     fn the_sandbox_can_only_be_made_stricter() {
-        let table = [("1", true), ("TRUE", true), ("strict", true), ("0", false), ("false", false)];
+        let table = [
+            ("1", true),
+            ("TRUE", true),
+            ("strict", true),
+            ("0", false),
+            ("false", false),
+        ];
         for (text, expected) in table {
             let found = switches(&variables(&[("RALPH_SANDBOX_MODE", text)])).unwrap();
             assert_eq!(found.strict_sandbox, expected, "{text}");
         }
         assert!(switches(&variables(&[("RALPH_SANDBOX_MODE", "off")])).is_err());
-        let both = variables(&[("RALPH_SANDBOX_MODE", "strict"), ("ORCHESTRATE_SANDBOX_MODE", "0")]);
+        let both = variables(&[
+            ("RALPH_SANDBOX_MODE", "strict"),
+            ("ORCHESTRATE_SANDBOX_MODE", "0"),
+        ]);
         assert!(switches(&both).unwrap().strict_sandbox);
         let demand = |given: &[(&str, &str)]| {
-            SandboxDemand::of(&variables(given)).map(|SandboxDemand { by, is_strict }| (by, is_strict))
+            SandboxDemand::of(&variables(given))
+                .map(|SandboxDemand { by, is_strict }| (by, is_strict))
         };
         let strict = |by: &str| Some((by.to_owned(), true));
-        let pair = [("RALPH_SANDBOX_MODE", "strict"), ("ORCHESTRATE_SANDBOX_MODE", "0")];
+        let pair = [
+            ("RALPH_SANDBOX_MODE", "strict"),
+            ("ORCHESTRATE_SANDBOX_MODE", "0"),
+        ];
         assert_eq!(demand(&pair), strict("RALPH_SANDBOX_MODE=strict"));
-        assert_eq!(demand(&[("ORCHESTRATE_SANDBOX_MODE", "1")]), strict("ORCHESTRATE_SANDBOX_MODE=1"));
-        assert_eq!(demand(&pair[1..]), Some(("ORCHESTRATE_SANDBOX_MODE=0".to_owned(), false)));
+        assert_eq!(
+            demand(&[("ORCHESTRATE_SANDBOX_MODE", "1")]),
+            strict("ORCHESTRATE_SANDBOX_MODE=1")
+        );
+        assert_eq!(
+            demand(&pair[1..]),
+            Some(("ORCHESTRATE_SANDBOX_MODE=0".to_owned(), false))
+        );
         assert_eq!(demand(&[("PATH", "/bin")]), None);
     }
 
     #[test]
     fn a_key_of_the_environment_beats_the_file() {
-        let given = variables(&[("OPENAI_API_KEY", "of-environment"), ("GEMINI_API_KEY_FILE", "/k"), ("PATH", "/bin")]);
+        let given = variables(&[
+            ("OPENAI_API_KEY", "of-environment"),
+            ("GEMINI_API_KEY_FILE", "/k"),
+            ("PATH", "/bin"),
+        ]);
         let file = variables(&[("OPENAI_API_KEY", "of-file"), ("OLLAMA_HOST", "h")]);
-        let expected =
-            variables(&[("GEMINI_API_KEY_FILE", "/k"), ("OLLAMA_HOST", "h"), ("OPENAI_API_KEY", "of-environment")]);
+        let expected = variables(&[
+            ("GEMINI_API_KEY_FILE", "/k"),
+            ("OLLAMA_HOST", "h"),
+            ("OPENAI_API_KEY", "of-environment"),
+        ]);
         assert_eq!(secrets(&given, &file), expected);
     }
 }

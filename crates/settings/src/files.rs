@@ -55,24 +55,43 @@ pub(crate) fn load_tool_settings(path: &Path, shown: &str) -> Result<Layer, Vec<
     let source = Source::Environment;
     let Some(text) = text_of(path, Links::Anywhere, &source, shown)? else {
         let place = Location::of(source, shown);
-        return Err(vec![Problem::new(place, ProblemCode::Unreadable, "there is no such file")]);
+        return Err(vec![Problem::new(
+            place,
+            ProblemCode::Unreadable,
+            "there is no such file",
+        )]);
     };
     parse_tool_settings(&text, source, shown).map(|file| file.layer)
 }
 
-fn text_of(path: &Path, links: Links<'_>, source: &Source, shown: &str) -> Result<Option<String>, Vec<Problem>> {
-    let unreadable =
-        |message: String| vec![Problem::new(Location::of(source.clone(), shown), ProblemCode::Unreadable, message)];
+fn text_of(
+    path: &Path,
+    links: Links<'_>,
+    source: &Source,
+    shown: &str,
+) -> Result<Option<String>, Vec<Problem>> {
+    let unreadable = |message: String| {
+        vec![Problem::new(
+            Location::of(source.clone(), shown),
+            ProblemCode::Unreadable,
+            message,
+        )]
+    };
     let bytes = match read_plain(path, links, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(error) => return Err(unreadable(format!("the file cannot be read: {error}"))),
     };
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(unreadable(format!("the file is larger than {MAX_FILE_BYTES} bytes")));
+        return Err(unreadable(format!(
+            "the file is larger than {MAX_FILE_BYTES} bytes"
+        )));
     }
     let text = String::from_utf8(bytes);
-    text.map(Some).map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))
+    text.map(Some)
+        .map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))
 }
 
 /// Parses the text of a configuration file; `shown` names the file in messages.
@@ -87,12 +106,21 @@ pub fn parse(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<
 ///
 /// # Errors
 /// As [`parse`].
-pub(crate) fn parse_tool_settings(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<Problem>> {
+pub(crate) fn parse_tool_settings(
+    text: &str,
+    source: Source,
+    shown: &str,
+) -> Result<ConfigFile, Vec<Problem>> {
     if text.trim_start().starts_with('{') {
         let layer = json::tool_settings(text, &Location::of(source, shown))?;
-        return Ok(ConfigFile { layer, ..ConfigFile::default() });
+        return Ok(ConfigFile {
+            layer,
+            ..ConfigFile::default()
+        });
     }
-    parse_with(text, source, shown, |reader, table| reader.table_of_tools(table))
+    parse_with(text, source, shown, |reader, table| {
+        reader.table_of_tools(table)
+    })
 }
 
 fn parse_with(
@@ -101,7 +129,13 @@ fn parse_with(
     shown: &str,
     read: impl FnOnce(&mut Reader<'_>, &DeTable<'_>),
 ) -> Result<ConfigFile, Vec<Problem>> {
-    let mut reader = Reader { text: text.into(), source, shown, file: ConfigFile::default(), problems: Vec::new() };
+    let mut reader = Reader {
+        text: text.into(),
+        source,
+        shown,
+        file: ConfigFile::default(),
+        problems: Vec::new(),
+    };
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let skipped = text.len() - body.len();
     match DeTable::parse(body) {
@@ -121,13 +155,20 @@ fn parse_with(
             reader.push(problem, span);
         }
     }
-    if reader.problems.is_empty() { Ok(reader.file) } else { Err(reader.problems) }
+    if reader.problems.is_empty() {
+        Ok(reader.file)
+    } else {
+        Err(reader.problems)
+    }
 }
 
 /// Reports whether a file sets the key `land` as well as keys of the table of that name.
 fn says_land_twice(text: &str) -> bool {
     let lines = || text.lines().map(str::trim);
-    let is_key = |line: &str| line.strip_prefix("land").is_some_and(|rest| rest.trim_start().starts_with('='));
+    let is_key = |line: &str| {
+        line.strip_prefix("land")
+            .is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
     let is_table = |line: &str| line.starts_with("[land]") || line.starts_with("land.");
     lines().any(is_key) && lines().any(is_table)
 }
@@ -146,9 +187,10 @@ impl Reader<'_> {
             let text: &str = name.get_ref();
             match (text, value.get_ref()) {
                 (ENVIRONMENT_TABLE, DeValue::Table(table)) => self.environment(name.span(), table),
-                ("clean" | "commit" | "land" | "sandbox" | "taint" | TOOLS | "worktree", DeValue::Table(table)) => {
-                    self.subtable(text, table)
-                }
+                (
+                    "clean" | "commit" | "land" | "sandbox" | "taint" | TOOLS | "worktree",
+                    DeValue::Table(table),
+                ) => self.subtable(text, table),
                 _ => self.entry(text, name.span(), value),
             }
         }
@@ -159,7 +201,9 @@ impl Reader<'_> {
         for (name, value) in in_order(table) {
             match (name.get_ref().as_ref(), value.get_ref()) {
                 (TOOLS, DeValue::Table(tools)) => self.subtable(TOOLS, tools),
-                (name_of_group, DeValue::Table(group)) => self.subtable(&format!("{TOOLS}.{name_of_group}"), group),
+                (name_of_group, DeValue::Table(group)) => {
+                    self.subtable(&format!("{TOOLS}.{name_of_group}"), group)
+                }
                 (other, _) => self.entry(&format!("{TOOLS}.{other}"), name.span(), value),
             }
         }
@@ -171,8 +215,12 @@ impl Reader<'_> {
             match (outer, inner, value.get_ref()) {
                 // TOML has no room for `land = true` beside the table `[land]`.
                 ("land", "auto", _) => self.entry("land", name.span(), value),
-                (TOOLS, _, DeValue::Table(group)) => self.subtable(&format!("{TOOLS}.{inner}"), group),
-                ("worktree", "warm_limit", DeValue::Table(limits)) => self.subtable("worktree.warm_limit", limits),
+                (TOOLS, _, DeValue::Table(group)) => {
+                    self.subtable(&format!("{TOOLS}.{inner}"), group)
+                }
+                ("worktree", "warm_limit", DeValue::Table(limits)) => {
+                    self.subtable("worktree.warm_limit", limits)
+                }
                 _ => self.entry(&format!("{outer}.{inner}"), name.span(), value),
             }
         }
@@ -197,14 +245,21 @@ impl Reader<'_> {
                 }
             }
             Err(expected) => {
-                let written = self.text.get(value.span()).unwrap_or_default().trim().to_owned();
-                let message = format!("invalid value `{written}` for `{name}`: expected {expected}");
+                let written = self
+                    .text
+                    .get(value.span())
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned();
+                let message =
+                    format!("invalid value `{written}` for `{name}`: expected {expected}");
                 self.problem(value.span(), ProblemCode::InvalidValue, message);
             }
         }
     }
 
-    /// Reads a list of rules, each a text or a table with examples; `None` if there is a problem with one.
+    /// Reads a list of rules, each a text or a table with examples; `None` if there is a problem
+    /// with one.
     fn rules(&mut self, items: &DeArray<'_>) -> Option<Vec<GivenRule>> {
         let rules: Vec<Option<GivenRule>> = items.iter().map(|item| self.rule(item)).collect();
         rules.into_iter().collect()
@@ -214,9 +269,17 @@ impl Reader<'_> {
         let Location { line, column, .. } = self.place(item.span().start);
         let position = Some((line, column));
         let mut given = match item.get_ref() {
-            DeValue::String(rule) => return Some(GivenRule { position, ..GivenRule::new(rule.trim()) }),
+            DeValue::String(rule) => {
+                return Some(GivenRule {
+                    position,
+                    ..GivenRule::new(rule.trim())
+                });
+            }
             DeValue::Table(table) => {
-                let mut given = GivenRule { position, ..GivenRule::new("") };
+                let mut given = GivenRule {
+                    position,
+                    ..GivenRule::new("")
+                };
                 for (name, value) in in_order(table) {
                     self.part_of_rule(&mut given, name, value)?;
                 }
@@ -225,8 +288,14 @@ impl Reader<'_> {
             _ => GivenRule::new(""),
         };
         if given.rule.is_empty() {
-            let written = self.text.get(item.span()).unwrap_or_default().trim().to_owned();
-            let message = format!("`{written}` is no rule: expected a text, or a table with the key `rule`");
+            let written = self
+                .text
+                .get(item.span())
+                .unwrap_or_default()
+                .trim()
+                .to_owned();
+            let message =
+                format!("`{written}` is no rule: expected a text, or a table with the key `rule`");
             self.problem(item.span(), ProblemCode::InvalidValue, message);
             return None;
         }
@@ -247,18 +316,28 @@ impl Reader<'_> {
                 given.rule = rule.to_string();
                 true
             }
-            ("match", DeValue::Array(items)) => examples(items).map(|read| given.examples.matches = read).is_some(),
-            ("not_match", DeValue::Array(items)) => {
-                examples(items).map(|read| given.examples.not_matches = read).is_some()
-            }
+            ("match", DeValue::Array(items)) => examples(items)
+                .map(|read| given.examples.matches = read)
+                .is_some(),
+            ("not_match", DeValue::Array(items)) => examples(items)
+                .map(|read| given.examples.not_matches = read)
+                .is_some(),
             ("rule" | "match" | "not_match", _) => false,
             _ => {
-                self.unknown(name_of, name.span(), &mut ["rule", "match", "not_match"].into_iter());
+                self.unknown(
+                    name_of,
+                    name.span(),
+                    &mut ["rule", "match", "not_match"].into_iter(),
+                );
                 return None;
             }
         };
         if !is_read {
-            let expected = if name_of == "rule" { "a text" } else { "a list of texts, or of lists of words" };
+            let expected = if name_of == "rule" {
+                "a text"
+            } else {
+                "a list of texts, or of lists of words"
+            };
             let message = format!("`{name_of}` of a rule must be {expected}");
             self.problem(value.span(), ProblemCode::InvalidValue, message);
         }
@@ -273,9 +352,13 @@ impl Reader<'_> {
         for (name, value) in in_order(table) {
             let text: &str = name.get_ref();
             match value.get_ref() {
-                _ if !SECRETS.contains(&text) => self.unknown(text, name.span(), &mut SECRETS.iter().copied()),
+                _ if !SECRETS.contains(&text) => {
+                    self.unknown(text, name.span(), &mut SECRETS.iter().copied())
+                }
                 DeValue::String(given) => {
-                    self.file.environment.insert(text.to_owned(), given.to_string());
+                    self.file
+                        .environment
+                        .insert(text.to_owned(), given.to_string());
                 }
                 _ => self.problem(
                     value.span(),
@@ -286,10 +369,18 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&mut self, name: &str, span: Range<usize>, known: &mut dyn Iterator<Item = &'static str>) {
+    fn unknown(
+        &mut self,
+        name: &str,
+        span: Range<usize>,
+        known: &mut dyn Iterator<Item = &'static str>,
+    ) {
         let nearest = orchestrate_core::similar::nearest(name, known);
-        let mut problem =
-            Problem::new(self.place(span.start), ProblemCode::UnknownKey, format!("there is no key `{name}`"));
+        let mut problem = Problem::new(
+            self.place(span.start),
+            ProblemCode::UnknownKey,
+            format!("there is no key `{name}`"),
+        );
         problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
         self.push(problem, span);
     }
@@ -300,7 +391,10 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, mut problem: Problem, span: Range<usize>) {
-        problem.excerpt = Some(Box::new(Excerpt { text: Arc::clone(&self.text), span }));
+        problem.excerpt = Some(Box::new(Excerpt {
+            text: Arc::clone(&self.text),
+            span,
+        }));
         self.problems.push(problem);
     }
 
@@ -318,7 +412,12 @@ impl Reader<'_> {
 
 /// Returns a table's entries in the order of the file, so that problems are listed from top to
 /// bottom.
-fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
+fn in_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(
+    &'t Spanned<std::borrow::Cow<'i, str>>,
+    &'t Spanned<DeValue<'i>>,
+)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     entries
@@ -328,7 +427,11 @@ fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow
 fn examples(items: &DeArray<'_>) -> Option<Vec<RuleExample>> {
     let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
     let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-        DeValue::Array(words) => words.iter().map(text).collect::<Option<_>>().map(RuleExample::Words),
+        DeValue::Array(words) => words
+            .iter()
+            .map(text)
+            .collect::<Option<_>>()
+            .map(RuleExample::Words),
         _ => text(item).map(RuleExample::Text),
     };
     items.iter().map(read).collect()
@@ -348,14 +451,18 @@ fn number_of(value: &DeValue<'_>) -> Option<String> {
 fn prices(kind: Kind, table: &DeTable<'_>) -> Result<Value, Expected> {
     let mut prices = BTreeMap::new();
     for (model, rates) in table {
-        let DeValue::Table(rates) = rates.get_ref() else { return Err(Expected(kind)) };
+        let DeValue::Table(rates) = rates.get_ref() else {
+            return Err(Expected(kind));
+        };
         let is_known = |name: &str| matches!(name, "input" | "cached" | "output");
         if !rates.iter().all(|(name, _)| is_known(name.get_ref())) {
             return Err(Expected(kind));
         }
         let rate = |wanted: &str| {
             let found = rates.iter().find(|(name, _)| name.get_ref() == wanted);
-            found.map(|(_, value)| number_of(value.get_ref()).ok_or(Expected(kind))).transpose()
+            found
+                .map(|(_, value)| number_of(value.get_ref()).ok_or(Expected(kind)))
+                .transpose()
         };
         let [input, cached, output] = [rate("input")?, rate("cached")?, rate("output")?];
         let price = kind.price(input.as_deref(), cached.as_deref(), output.as_deref())?;
@@ -372,22 +479,31 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
         (Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_), DeValue::Array(items)) => {
-            let text = |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
+            let text =
+                |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
             kind.list(items.iter().map(text).collect::<Result<Vec<&str>, _>>()?)
         }
         (Kind::Dollars, number) => kind.dollars(&number_of(number).ok_or(Expected(kind))?),
         (Kind::Prices, DeValue::Table(table)) => prices(kind, table),
         (Kind::Limits, DeValue::Table(table)) => {
-            let read = |(model, tokens): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
-                let DeValue::Integer(number) = tokens.get_ref() else { return Err(Expected(kind)) };
-                let tokens = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
-                Ok((model.get_ref().to_string(), tokens.map_err(|_| Expected(kind))?))
-            };
+            let read =
+                |(model, tokens): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+                    let DeValue::Integer(number) = tokens.get_ref() else {
+                        return Err(Expected(kind));
+                    };
+                    let tokens =
+                        u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
+                    Ok((
+                        model.get_ref().to_string(),
+                        tokens.map_err(|_| Expected(kind))?,
+                    ))
+                };
             kind.limits(table.iter().map(read).collect::<Result<_, _>>()?)
         }
-        (Kind::Text | Kind::Message | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => {
-            kind.parse(text)
-        }
+        (
+            Kind::Text | Kind::Message | Kind::Duration | Kind::Merge | Kind::OneOf(_),
+            DeValue::String(text),
+        ) => kind.parse(text),
         _ => Err(Expected(kind)),
     }
 }
@@ -437,28 +553,61 @@ mod tests {
     fn a_rule_may_have_examples() {
         let text = "deny = [\n  'Bash(x)',\n  { rule = 'Bash(git:*)', match = ['git a', ['git', 'b c']], not_match = ['x'] },\n]\n";
         let file = parse(text, Source::Project, "orchestrate.toml").unwrap();
-        let [Given { value: Value::Rules(rules), .. }] = file.layer.given.as_slice() else { panic!("{file:?}") };
+        let [
+            Given {
+                value: Value::Rules(rules),
+                ..
+            },
+        ] = file.layer.given.as_slice()
+        else {
+            panic!("{file:?}")
+        };
         let words = RuleExample::Words(vec!["git".to_owned(), "b c".to_owned()]);
         let text = |text: &str| RuleExample::Text(text.to_owned());
-        let examples = RuleExamples { matches: vec![text("git a"), words], not_matches: vec![text("x")] };
+        let examples = RuleExamples {
+            matches: vec![text("git a"), words],
+            not_matches: vec![text("x")],
+        };
         let expected = [
-            GivenRule { position: Some((2, 3)), ..GivenRule::new("Bash(x)") },
-            GivenRule { position: Some((3, 3)), examples, ..GivenRule::new("Bash(git:*)") },
+            GivenRule {
+                position: Some((2, 3)),
+                ..GivenRule::new("Bash(x)")
+            },
+            GivenRule {
+                position: Some((3, 3)),
+                examples,
+                ..GivenRule::new("Bash(git:*)")
+            },
         ];
         assert_eq!(*rules, expected);
     }
 
     #[test]
     fn a_rule_of_another_form_is_refused_with_its_place() {
-        let refused = |rule: &str| lines(parse(&format!("ask = [\n{rule}]\n"), Source::User, "config.toml"));
+        let refused = |rule: &str| {
+            lines(parse(
+                &format!("ask = [\n{rule}]\n"),
+                Source::User,
+                "config.toml",
+            ))
+        };
         let table = [
-            ("7", "config.toml:2:1: `7` is no rule: expected a text, or a table with the key `rule`"),
+            (
+                "7",
+                "config.toml:2:1: `7` is no rule: expected a text, or a table with the key `rule`",
+            ),
             (
                 "{ match = ['a'] }",
                 "config.toml:2:1: `{ match = ['a'] }` is no rule: expected a text, or a table with the key `rule`",
             ),
-            ("{ rule = 'a', matchs = [] }", "config.toml:2:15: there is no key `matchs` (did you mean `match`?)"),
-            ("{ rule = 1 }", "config.toml:2:10: `rule` of a rule must be a text"),
+            (
+                "{ rule = 'a', matchs = [] }",
+                "config.toml:2:15: there is no key `matchs` (did you mean `match`?)",
+            ),
+            (
+                "{ rule = 1 }",
+                "config.toml:2:10: `rule` of a rule must be a text",
+            ),
             (
                 "{ rule = 'a', match = 'a' }",
                 "config.toml:2:23: `match` of a rule must be a list of texts, or of lists of words",
@@ -478,12 +627,23 @@ mod tests {
         let parsed = |text: &str| lines(parse(text, Source::User, "config.toml"));
         assert_eq!(parsed("land = true\n"), ["config.toml:1:1 land = true"]);
         let both = "[land]\nauto = true\nmessage = '{title}'\n";
-        assert_eq!(parsed(both), ["config.toml:2:1 land = true", "config.toml:3:1 land.message = {title}"]);
-        for clash in ["land = true\n[land]\nmessage = 'x'\n", "land = true\nland.message = 'x'\n"] {
-            let advice =
-                "(`land = true` and the table `[land]` cannot stand in one file: write `auto = true` in the table)";
+        assert_eq!(
+            parsed(both),
+            [
+                "config.toml:2:1 land = true",
+                "config.toml:3:1 land.message = {title}"
+            ]
+        );
+        for clash in [
+            "land = true\n[land]\nmessage = 'x'\n",
+            "land = true\nland.message = 'x'\n",
+        ] {
+            let advice = "(`land = true` and the table `[land]` cannot stand in one file: write `auto = true` in the table)";
             let said = parsed(clash);
-            assert!(said.len() == 1 && said.iter().all(|line| line.ends_with(advice)), "{said:?}");
+            assert!(
+                said.len() == 1 && said.iter().all(|line| line.ends_with(advice)),
+                "{said:?}"
+            );
         }
     }
 
@@ -510,14 +670,20 @@ mod tests {
         let text = "[sandbox]\nread = ['~/tools', '/srv']\nenv = ['CI']\n";
         assert_eq!(
             lines(parse(text, Source::User, "config.toml")),
-            ["config.toml:2:1 sandbox.read = ~/tools, /srv", "config.toml:3:1 sandbox.env = CI"]
+            [
+                "config.toml:2:1 sandbox.read = ~/tools, /srv",
+                "config.toml:3:1 sandbox.env = CI"
+            ]
         );
         let refused = |line: usize, key: &str| {
             format!(
                 "o.toml:{line}:1: `sandbox.{key}` is never read from a repository (set it in your own configuration file)"
             )
         };
-        assert_eq!(lines(parse(text, Source::Project, "o.toml")), [refused(2, "read"), refused(3, "env")]);
+        assert_eq!(
+            lines(parse(text, Source::Project, "o.toml")),
+            [refused(2, "read"), refused(3, "env")]
+        );
         let wrong = "[sandbox]\nread = ['tools']\nenv = ['A=1']\nwrite = ['~/x']\n";
         assert_eq!(
             lines(parse(wrong, Source::User, "config.toml")),
@@ -542,13 +708,24 @@ mod tests {
                 format!("{file}:5:16 tools.code_execution.timeout_seconds = 30"),
             ]
         };
-        assert_eq!(lines(parse(text, Source::Project, "o.toml")), expected("o.toml"));
-        assert_eq!(lines(parse_tool_settings(text, Source::Environment, "t.toml")), expected("t.toml"));
-        let bare = text.replace("tools.", "").replace("[tools]\n", "[code_execution]\n").replace("code_execution.", "");
+        assert_eq!(
+            lines(parse(text, Source::Project, "o.toml")),
+            expected("o.toml")
+        );
+        assert_eq!(
+            lines(parse_tool_settings(text, Source::Environment, "t.toml")),
+            expected("t.toml")
+        );
+        let bare = text
+            .replace("tools.", "")
+            .replace("[tools]\n", "[code_execution]\n")
+            .replace("code_execution.", "");
         let found = lines(parse_tool_settings(&bare, Source::Environment, "t.toml"));
-        assert_eq!(found.last().map(String::as_str), Some("t.toml:5:1 tools.code_execution.timeout_seconds = 30"));
-        let wrong =
-            "max_agents = 3\n[file_operation]\nmax_file_size_mb = 5\n[code_execution]\nallowed_commands = ['a b']\n";
+        assert_eq!(
+            found.last().map(String::as_str),
+            Some("t.toml:5:1 tools.code_execution.timeout_seconds = 30")
+        );
+        let wrong = "max_agents = 3\n[file_operation]\nmax_file_size_mb = 5\n[code_execution]\nallowed_commands = ['a b']\n";
         assert_eq!(
             lines(parse_tool_settings(wrong, Source::Environment, "t.toml")),
             [
@@ -565,7 +742,10 @@ mod tests {
     fn what_is_no_toml_is_shown_where_it_breaks() {
         let found = lines(parse("model = \n", Source::User, "config.toml"));
         assert_eq!(found.len(), 1);
-        assert!(found.iter().all(|line| line.starts_with("config.toml:1:")), "{found:?}");
+        assert!(
+            found.iter().all(|line| line.starts_with("config.toml:1:")),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -1,13 +1,18 @@
-//! Finds the real paths of what tools never touch, so that no other name of the same file is left open.
+//! Finds the real paths of what tools never touch, so that no other name of the same file is left
+//! open.
 
 use std::path::{Path, PathBuf};
 
-/// Returns each path as it is written and, if it exists, as it really is; paths inside the project are relative to its
-/// root, since agents work in copies of it.
+/// Returns each path as it is written and, if it exists, as it really is; paths inside the project
+/// are relative to its root, since agents work in copies of it.
 ///
 /// # Errors
 /// Returns a path below a home that is not known.
-pub(crate) fn real_paths(texts: &[String], home: Option<&Path>, project: Option<&Path>) -> Result<Vec<String>, String> {
+pub(crate) fn real_paths(
+    texts: &[String],
+    home: Option<&Path>,
+    project: Option<&Path>,
+) -> Result<Vec<String>, String> {
     let root = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
     let mut found = Vec::new();
     for text in texts {
@@ -16,9 +21,16 @@ pub(crate) fn real_paths(texts: &[String], home: Option<&Path>, project: Option<
             (Some(_), None) => return Err(text.clone()),
             (None, _) => PathBuf::from(text),
         };
-        let absolute = root.as_ref().map(|root| root.join(&written)).unwrap_or_else(|| written.clone());
+        let absolute = root
+            .as_ref()
+            .map(|root| root.join(&written))
+            .unwrap_or_else(|| written.clone());
         let real = absolute.canonicalize().unwrap_or_else(|_| absolute.clone());
-        let inside = |path: &Path| root.as_ref().and_then(|root| path.strip_prefix(root).ok()).map(Path::to_owned);
+        let inside = |path: &Path| {
+            root.as_ref()
+                .and_then(|root| path.strip_prefix(root).ok())
+                .map(Path::to_owned)
+        };
         for path in [written, real] {
             let path = inside(&path).unwrap_or(path).to_string_lossy().into_owned();
             if !path.is_empty() && !found.contains(&path) {
@@ -45,7 +57,21 @@ mod tests {
         let texts = ["keys", "~/work/real", "~/gone", &inside, "none"].map(str::to_owned);
         let found = real_paths(&texts, Some(&home), Some(&project)).unwrap();
         let home = |name: &str| format!("{}/{name}", home.display());
-        assert_eq!(found, ["keys", "real/keys", &home("work/real"), "real", &home("gone"), "vault", "none"]);
-        assert_eq!(real_paths(&texts, None, Some(&project)), Err("~/work/real".to_owned()));
+        assert_eq!(
+            found,
+            [
+                "keys",
+                "real/keys",
+                &home("work/real"),
+                "real",
+                &home("gone"),
+                "vault",
+                "none"
+            ]
+        );
+        assert_eq!(
+            real_paths(&texts, None, Some(&project)),
+            Err("~/work/real".to_owned())
+        );
     }
 }

@@ -30,20 +30,37 @@ pub(crate) fn resource_limits(text: &str, place: &Location) -> Result<Layer, Vec
 
 /// Reports whether a key limits a resource.
 pub(crate) fn is_resource_limit(key: &Key) -> bool {
-    key.class == Class::Limit && matches!(key.kind, Kind::Number { .. } | Kind::Duration | Kind::Dollars)
+    key.class == Class::Limit
+        && matches!(
+            key.kind,
+            Kind::Number { .. } | Kind::Duration | Kind::Dollars
+        )
 }
 
 fn read(text: &str, place: &Location, belongs: fn(&Key) -> bool) -> Result<Layer, Vec<Problem>> {
     let syntax = |error: serde_json::Error| {
-        let place = Location { line: error.line(), column: error.column().max(1), ..place.clone() };
-        let message = if error.is_data() { error.to_string() } else { format!("this is not JSON: {error}") };
+        let place = Location {
+            line: error.line(),
+            column: error.column().max(1),
+            ..place.clone()
+        };
+        let message = if error.is_data() {
+            error.to_string()
+        } else {
+            format!("this is not JSON: {error}")
+        };
         vec![Problem::new(place, ProblemCode::Syntax, message)]
     };
     serde_json::from_str::<Unrepeated>(text).map_err(syntax)?;
     let parsed: Json = serde_json::from_str(text).map_err(syntax)?;
     if !parsed.is_object() {
-        let message = "expected a JSON object such as {\"code_execution\": {\"timeout_seconds\": 30}}";
-        return Err(vec![Problem::new(place.clone(), ProblemCode::InvalidValue, message)]);
+        let message =
+            "expected a JSON object such as {\"code_execution\": {\"timeout_seconds\": 30}}";
+        return Err(vec![Problem::new(
+            place.clone(),
+            ProblemCode::InvalidValue,
+            message,
+        )]);
     }
     let (mut layer, mut problems) = (Layer::default(), Vec::new());
     let mut leaves = Vec::new();
@@ -53,7 +70,11 @@ fn read(text: &str, place: &Location, belongs: fn(&Key) -> bool) -> Result<Layer
     for (name, value) in leaves {
         problems.extend(take(&mut layer, &name, value, place, belongs).err());
     }
-    if problems.is_empty() { Ok(layer) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(layer)
+    } else {
+        Err(problems)
+    }
 }
 
 fn take(
@@ -65,7 +86,11 @@ fn take(
 ) -> Result<(), Problem> {
     let known = || KEYS.iter().filter(|key| belongs(key)).map(|key| key.name);
     let full = format!("{TOOLS}.{name}");
-    let Some(key) = [name, &full].into_iter().find_map(named).filter(|key| belongs(key)) else {
+    let Some(key) = [name, &full]
+        .into_iter()
+        .find_map(named)
+        .filter(|key| belongs(key))
+    else {
         let message = format!("there is no key `{name}` here");
         let nearest = orchestrate_core::similar::nearest(name, known())
             .or_else(|| orchestrate_core::similar::nearest(&full, known()));
@@ -144,9 +169,15 @@ impl<'de> Visitor<'de> for Unrepeated {
 
 /// Collects the values of nested objects, each with its path.
 fn flatten<'a>(path: &str, value: &'a Json, leaves: &mut Vec<(String, &'a Json)>) {
-    let Json::Object(fields) = value else { return leaves.push((path.to_owned(), value)) };
+    let Json::Object(fields) = value else {
+        return leaves.push((path.to_owned(), value));
+    };
     for (name, value) in fields {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let path = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
         flatten(&path, value, leaves);
     }
 }
@@ -157,7 +188,9 @@ fn value_of(kind: Kind, value: &Json) -> Result<Value, Expected> {
             kind.number(number.as_u64().ok_or(Expected(kind))?)
         }
         (Kind::Dollars, Json::Number(number)) => kind.dollars(&number.to_string()),
-        (Kind::Number { .. } | Kind::Duration | Kind::Dollars, Json::String(text)) => kind.parse(text),
+        (Kind::Number { .. } | Kind::Duration | Kind::Dollars, Json::String(text)) => {
+            kind.parse(text)
+        }
         (Kind::Names(_), Json::Array(items)) => {
             let texts: Option<Vec<&str>> = items.iter().map(Json::as_str).collect();
             kind.list(texts.ok_or(Expected(kind))?)
@@ -173,10 +206,19 @@ mod tests {
 
     fn lines(result: Result<Layer, Vec<Problem>>) -> Vec<String> {
         match result {
-            Ok(layer) => layer.given.iter().map(|given| format!("{} = {}", given.key.name, given.value)).collect(),
+            Ok(layer) => layer
+                .given
+                .iter()
+                .map(|given| format!("{} = {}", given.key.name, given.value))
+                .collect(),
             Err(problems) => problems
                 .iter()
-                .map(|problem| format!("{problem} {}", problem.suggestion.as_deref().unwrap_or_default()))
+                .map(|problem| {
+                    format!(
+                        "{problem} {}",
+                        problem.suggestion.as_deref().unwrap_or_default()
+                    )
+                })
                 .collect(),
         }
     }
@@ -184,12 +226,16 @@ mod tests {
     #[test]
     fn settings_of_tools_may_leave_out_their_table() {
         let place = Location::of(Source::Environment, "tools.json");
-        let expected =
-            ["tools.code_execution.timeout_seconds = 30", "tools.file_operations.forbidden_paths = /etc, a/b"];
-        let inner =
-            r#"{"code_execution": {"timeout_seconds": 30}, "file_operations": {"forbidden_paths": ["/etc/", "a//b"]}}"#;
+        let expected = [
+            "tools.code_execution.timeout_seconds = 30",
+            "tools.file_operations.forbidden_paths = /etc, a/b",
+        ];
+        let inner = r#"{"code_execution": {"timeout_seconds": 30}, "file_operations": {"forbidden_paths": ["/etc/", "a//b"]}}"#;
         assert_eq!(lines(tool_settings(inner, &place)), expected);
-        assert_eq!(lines(tool_settings(&format!(r#"{{"tools": {inner}}}"#), &place)), expected);
+        assert_eq!(
+            lines(tool_settings(&format!(r#"{{"tools": {inner}}}"#), &place)),
+            expected
+        );
     }
 
     #[test]
@@ -238,13 +284,18 @@ mod tests {
     #[test]
     fn limits_of_resources_are_numbers() {
         let place = Location::of(Source::Overrides, "RALPH_RESOURCE_LIMITS");
-        let text =
-            r#"{"max_agents": 4, "timeout": "5m", "code_execution": {"memory_limit_mb": 512}, "budget_usd": 2.5}"#;
+        let text = r#"{"max_agents": 4, "timeout": "5m", "code_execution": {"memory_limit_mb": 512}, "budget_usd": 2.5}"#;
         assert_eq!(
             lines(resource_limits(text, &place)),
-            ["budget_usd = $2.50", "tools.code_execution.memory_limit_mb = 512", "max_agents = 4", "timeout = 300000",]
+            [
+                "budget_usd = $2.50",
+                "tools.code_execution.memory_limit_mb = 512",
+                "max_agents = 4",
+                "timeout = 300000",
+            ]
         );
-        let wrong = r#"{"model": "a/b", "max_agent": 4, "code_execution": {"allowed_commands": ["x"]}}"#;
+        let wrong =
+            r#"{"model": "a/b", "max_agent": 4, "code_execution": {"allowed_commands": ["x"]}}"#;
         assert_eq!(
             lines(resource_limits(wrong, &place)),
             [

@@ -10,10 +10,13 @@ use orchestrate_core::ReviewMode;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
-    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
-    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, VERIFY_RETRIES, WORKTREE_FILES, WORKTREE_MIB,
+    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS,
+    MergeMode, OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, VERIFY_RETRIES,
+    WORKTREE_FILES, WORKTREE_MIB,
 };
-use orchestrate_core::tool_settings::{MAX_COMMAND_SECONDS, MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB, MAX_WEB_SECONDS};
+use orchestrate_core::tool_settings::{
+    MAX_COMMAND_SECONDS, MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB, MAX_WEB_SECONDS,
+};
 use orchestrate_plan::duration_ms;
 
 use crate::names::Names;
@@ -90,12 +93,13 @@ pub enum Class {
     Preference,
     /// The strictest value applies. The plan and the project can lower a limit but never raise it.
     Limit,
-    /// Like [`Class::Limit`], but the plan may replace the default, which is no decision of the user's.
+    /// Like [`Class::Limit`], but the plan may replace the default, which is no decision of the
+    /// user's.
     PlanLimit,
     /// The values of all sources are combined.
     Rules,
-    /// Lists of all sources, which are combined; what widens what the user allows has less effect in the plan and in
-    /// the project.
+    /// Lists of all sources, which are combined; what widens what the user allows has less effect
+    /// in the plan and in the project.
     Lists,
     /// Like [`Class::Preference`], but refused in the plan and in the project.
     Personal,
@@ -140,22 +144,46 @@ pub struct GivenRule {
 impl GivenRule {
     /// Creates a rule without examples, outside of files.
     pub fn new(rule: impl Into<String>) -> GivenRule {
-        GivenRule { rule: rule.into(), examples: RuleExamples::default(), position: None }
+        GivenRule {
+            rule: rule.into(),
+            examples: RuleExamples::default(),
+            position: None,
+        }
     }
 }
 
-const fn key(name: &'static str, kind: Kind, class: Class, default: &'static str, about: &'static str) -> Key {
-    Key { name, kind, class, about, default }
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    class: Class,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key {
+        name,
+        kind,
+        class,
+        about,
+        default,
+    }
 }
 
 const fn number(least: u64, most: u64) -> Kind {
-    Kind::Number { least, most, reason: "" }
+    Kind::Number {
+        least,
+        most,
+        reason: "",
+    }
 }
 
 /// A shell alone takes some MiB; the maximum, 4 PiB, is far from overflowing as bytes.
 const MEBIBYTES: Kind = number(16, u32::MAX as u64);
 const TOKENS: Kind = number(1, u64::MAX >> 1);
-const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX >> 1, reason: LEAST_CONTEXT_REASON };
+const CONTEXT: Kind = Kind::Number {
+    least: LEAST_CONTEXT_TOKENS,
+    most: u64::MAX >> 1,
+    reason: LEAST_CONTEXT_REASON,
+};
 
 /// All settings, in the order in which they are shown.
 #[rustfmt::skip]
@@ -249,18 +277,26 @@ impl Key {
 
     /// Returns a value as people read it, with its unit.
     pub fn show(&self, value: &Value) -> String {
-        let Value::Number(number) = value else { return value.to_string() };
+        let Value::Number(number) = value else {
+            return value.to_string();
+        };
         if self.kind == Kind::Duration {
             return shown_duration(*number);
         }
-        let unit = [("_mib", " MiB"), ("_mb", " MiB"), ("_seconds", " s"), ("_tokens", " tokens")]
-            .into_iter()
-            .find(|(end, _)| self.name.ends_with(end))
-            .map_or("", |(_, unit)| unit);
+        let unit = [
+            ("_mib", " MiB"),
+            ("_mb", " MiB"),
+            ("_seconds", " s"),
+            ("_tokens", " tokens"),
+        ]
+        .into_iter()
+        .find(|(end, _)| self.name.ends_with(end))
+        .map_or("", |(_, unit)| unit);
         format!("{number}{unit}")
     }
 
-    /// Returns what a repository cannot raise if the user sets nothing: the default, or what applies without one.
+    /// Returns what a repository cannot raise if the user sets nothing: the default, or what
+    /// applies without one.
     pub(crate) fn ceiling(&self) -> Option<Value> {
         match self.name {
             "tools.code_execution.timeout_seconds" => Some(Value::Number(MAX_COMMAND_SECONDS)),
@@ -318,8 +354,13 @@ impl Key {
 /// Returns milliseconds in the largest unit that keeps them whole, as a setting may be written.
 fn shown_duration(milliseconds: u64) -> String {
     let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    let whole = units.into_iter().find(|(unit, _)| milliseconds > 0 && milliseconds.is_multiple_of(*unit));
-    whole.map_or_else(|| format!("{milliseconds}ms"), |(unit, name)| format!("{}{name}", milliseconds / unit))
+    let whole = units
+        .into_iter()
+        .find(|(unit, _)| milliseconds > 0 && milliseconds.is_multiple_of(*unit));
+    whole.map_or_else(
+        || format!("{milliseconds}ms"),
+        |(unit, name)| format!("{}{name}", milliseconds / unit),
+    )
 }
 
 impl Kind {
@@ -331,7 +372,9 @@ impl Kind {
         let text = text.trim();
         match self {
             Kind::Text if text.is_empty() => Err(Expected(self)),
-            Kind::Message if text.is_empty() || MessageTemplate::parse(text).is_err() => Err(Expected(self)),
+            Kind::Message if text.is_empty() || MessageTemplate::parse(text).is_err() => {
+                Err(Expected(self))
+            }
             Kind::Text | Kind::Message => Ok(Value::Text(text.to_owned())),
             Kind::Number { .. } => {
                 let number = text.replace('_', "").parse().map_err(|_| Expected(self))?;
@@ -350,10 +393,22 @@ impl Kind {
             }
             Kind::Names(_) => self.list(text.split(',')),
             Kind::Limits => {
-                let pairs = text.split(',').map(|pair| pair.rsplit_once('=').ok_or(Expected(self)));
-                let number = |text: &str| text.trim().replace('_', "").parse().map_err(|_| Expected(self));
-                let read = |(model, tokens): (&str, &str)| Ok((model.trim().to_owned(), number(tokens)?));
-                self.limits(pairs.map(|pair| pair.and_then(read)).collect::<Result<_, _>>()?)
+                let pairs = text
+                    .split(',')
+                    .map(|pair| pair.rsplit_once('=').ok_or(Expected(self)));
+                let number = |text: &str| {
+                    text.trim()
+                        .replace('_', "")
+                        .parse()
+                        .map_err(|_| Expected(self))
+                };
+                let read =
+                    |(model, tokens): (&str, &str)| Ok((model.trim().to_owned(), number(tokens)?));
+                self.limits(
+                    pairs
+                        .map(|pair| pair.and_then(read))
+                        .collect::<Result<_, _>>()?,
+                )
             }
             Kind::Dollars => self.dollars(text),
             Kind::Prices => {
@@ -365,9 +420,15 @@ impl Kind {
                         [input, cached, output] => (*input, Some(*cached), *output),
                         _ => return Err(Expected(self)),
                     };
-                    Ok((model.trim().to_owned(), self.price(Some(input), cached, Some(output))?))
+                    Ok((
+                        model.trim().to_owned(),
+                        self.price(Some(input), cached, Some(output))?,
+                    ))
                 };
-                text.split(',').map(read).collect::<Result<_, _>>().map(Value::Prices)
+                text.split(',')
+                    .map(read)
+                    .collect::<Result<_, _>>()
+                    .map(Value::Prices)
             }
             Kind::Switch => switch(text).map(Value::Switch).ok_or(Expected(self)),
             Kind::OneOf(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
@@ -381,8 +442,12 @@ impl Kind {
     /// Fails if the number is out of bounds, or the key has no numbers.
     pub fn number(self, number: u64) -> Result<Value, Expected> {
         match self {
-            Kind::Number { least, most, .. } if (least..=most).contains(&number) => Ok(Value::Number(number)),
-            Kind::Duration if (1..=LONGEST_SECONDS).contains(&number) => Ok(Value::Number(number * 1000)),
+            Kind::Number { least, most, .. } if (least..=most).contains(&number) => {
+                Ok(Value::Number(number))
+            }
+            Kind::Duration if (1..=LONGEST_SECONDS).contains(&number) => {
+                Ok(Value::Number(number * 1000))
+            }
             _ => Err(Expected(self)),
         }
     }
@@ -394,7 +459,11 @@ impl Kind {
     pub fn list<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Result<Value, Expected> {
         if let Kind::Names(names) = self {
             let read = |text: &str| names.read(text.trim()).ok_or(Expected(self));
-            return texts.into_iter().map(read).collect::<Result<_, _>>().map(Value::List);
+            return texts
+                .into_iter()
+                .map(read)
+                .collect::<Result<_, _>>()
+                .map(Value::List);
         }
         let is_allowed = |text: &str| match self {
             Kind::Paths => text.starts_with('/') || text.starts_with("~/"),
@@ -402,8 +471,18 @@ impl Kind {
             Kind::Models => !text.is_empty(),
             _ => false,
         };
-        let one = |text: &str| if is_allowed(text) { Ok(text.to_owned()) } else { Err(Expected(self)) };
-        texts.into_iter().map(|text| one(text.trim())).collect::<Result<_, _>>().map(Value::List)
+        let one = |text: &str| {
+            if is_allowed(text) {
+                Ok(text.to_owned())
+            } else {
+                Err(Expected(self))
+            }
+        };
+        texts
+            .into_iter()
+            .map(|text| one(text.trim()))
+            .collect::<Result<_, _>>()
+            .map(Value::List)
     }
 
     /// Returns the value for the limits of models.
@@ -411,7 +490,8 @@ impl Kind {
     /// # Errors
     /// Fails if the key has no such limits, or one of them is too low.
     pub fn limits(self, limits: BTreeMap<String, u64>) -> Result<Value, Expected> {
-        let is_allowed = |(model, tokens): (&String, &u64)| !model.is_empty() && *tokens >= LEAST_CONTEXT_TOKENS;
+        let is_allowed =
+            |(model, tokens): (&String, &u64)| !model.is_empty() && *tokens >= LEAST_CONTEXT_TOKENS;
         if self == Kind::Limits && limits.iter().all(is_allowed) {
             Ok(Value::Limits(limits))
         } else {
@@ -424,17 +504,29 @@ impl Kind {
     /// # Errors
     /// Fails if the text is no such amount, or it is zero.
     pub fn dollars(self, text: &str) -> Result<Value, Expected> {
-        micro_usd(text).filter(|amount| *amount > 0).map(Value::Dollars).ok_or(Expected(self))
+        micro_usd(text)
+            .filter(|amount| *amount > 0)
+            .map(Value::Dollars)
+            .ok_or(Expected(self))
     }
 
-    /// Returns the price of a model from its rates, in dollars for a million tokens; cached input costs as much as
-    /// other input unless it has its own rate.
+    /// Returns the price of a model from its rates, in dollars for a million tokens; cached input
+    /// costs as much as other input unless it has its own rate.
     ///
     /// # Errors
     /// Fails if a rate is missing, or is no amount.
-    pub fn price(self, input: Option<&str>, cached: Option<&str>, output: Option<&str>) -> Result<Price, Expected> {
+    pub fn price(
+        self,
+        input: Option<&str>,
+        cached: Option<&str>,
+        output: Option<&str>,
+    ) -> Result<Price, Expected> {
         let rate = |text: Option<&str>| text.and_then(micro_usd).ok_or(Expected(self));
-        let rates = Rates { input: rate(input)?, cached: rate(cached.or(input))?, output: rate(output)? };
+        let rates = Rates {
+            input: rate(input)?,
+            cached: rate(cached.or(input))?,
+            output: rate(output)?,
+        };
         Ok(Price { rates, long: None })
     }
 
@@ -535,17 +627,28 @@ impl fmt::Display for Value {
             Value::Merge(MergeMode::Review) => f.write_str("review"),
             Value::Merge(MergeMode::None) => f.write_str("none"),
             Value::List(items) => f.write_str(&items.join(", ")),
-            Value::Rules(rules) => {
-                f.write_str(&rules.iter().map(|given| given.rule.as_str()).collect::<Vec<_>>().join(", "))
-            }
+            Value::Rules(rules) => f.write_str(
+                &rules
+                    .iter()
+                    .map(|given| given.rule.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            ),
             Value::Limits(limits) => {
-                let limits: Vec<String> = limits.iter().map(|(model, tokens)| format!("{model}={tokens}")).collect();
+                let limits: Vec<String> = limits
+                    .iter()
+                    .map(|(model, tokens)| format!("{model}={tokens}"))
+                    .collect();
                 f.write_str(&limits.join(", "))
             }
             Value::Dollars(amount) => f.write_str(&dollars(*amount)),
             Value::Prices(prices) => {
                 let price = |(model, price): (&String, &Price)| {
-                    let Rates { input, cached, output } = price.rates;
+                    let Rates {
+                        input,
+                        cached,
+                        output,
+                    } = price.rates;
                     let [input, cached, output] = [input, cached, output].map(dollars);
                     format!("{model}={input}/{cached}/{output}")
                 };
@@ -568,7 +671,11 @@ impl Value {
                 // The strictest word is the last.
                 Kind::OneOf(words) => {
                     let rank = |text: &String| words.iter().position(|word| word == text);
-                    Value::Text(if rank(a) >= rank(b) { a.clone() } else { b.clone() })
+                    Value::Text(if rank(a) >= rank(b) {
+                        a.clone()
+                    } else {
+                        b.clone()
+                    })
                 }
                 _ => self.clone(),
             },
@@ -576,7 +683,9 @@ impl Value {
             (Value::Dollars(a), Value::Dollars(b)) => Value::Dollars(*a.min(b)),
             // A switch that is a limit demands something, so on is stricter.
             (Value::Switch(a), Value::Switch(b)) => Value::Switch(*a || *b),
-            (Value::Merge(a), Value::Merge(b)) => Value::Merge(if freedom(*a) <= freedom(*b) { *a } else { *b }),
+            (Value::Merge(a), Value::Merge(b)) => {
+                Value::Merge(if freedom(*a) <= freedom(*b) { *a } else { *b })
+            }
             _ => self.clone(),
         }
     }
@@ -596,7 +705,10 @@ mod tests {
 
     #[test]
     fn the_defaults_that_are_shown_are_those_that_count() {
-        for key in KEYS.iter().filter(|key| !key.default.is_empty() && key.kind != Kind::Rules) {
+        for key in KEYS
+            .iter()
+            .filter(|key| !key.default.is_empty() && key.kind != Kind::Rules)
+        {
             let shown = key.kind.parse(key.default.trim_matches('"')).ok();
             assert_eq!(shown, key.default_value(), "{}", key.name);
         }
@@ -623,18 +735,34 @@ mod tests {
             ("merge", "yes", None),
             ("review", "risky", Some(Value::Text("risky".to_owned()))),
             ("review", "sometimes", None),
-            ("commit.allow", "build/, *.log", Some(Value::List(vec!["build/".to_owned(), "*.log".to_owned()]))),
+            (
+                "commit.allow",
+                "build/, *.log",
+                Some(Value::List(vec!["build/".to_owned(), "*.log".to_owned()])),
+            ),
             ("quiet", "1", Some(Value::Switch(true))),
-            ("sandbox.read", "~/a:/b", Some(Value::List(vec!["~/a".to_owned(), "/b".to_owned()]))),
+            (
+                "sandbox.read",
+                "~/a:/b",
+                Some(Value::List(vec!["~/a".to_owned(), "/b".to_owned()])),
+            ),
             ("sandbox.read", "a", None),
             ("sandbox.read", "~", None),
-            ("sandbox.env", "CI, A_1", Some(Value::List(vec!["CI".to_owned(), "A_1".to_owned()]))),
+            (
+                "sandbox.env",
+                "CI, A_1",
+                Some(Value::List(vec!["CI".to_owned(), "A_1".to_owned()])),
+            ),
             (
                 "tools.code_execution.allowed_commands",
                 "python, pip",
                 Some(Value::List(vec!["python".to_owned(), "pip".to_owned()])),
             ),
-            ("tools.file_operations.allowed_extensions", "[\"py\"]", Some(Value::List(vec![".py".to_owned()]))),
+            (
+                "tools.file_operations.allowed_extensions",
+                "[\"py\"]",
+                Some(Value::List(vec![".py".to_owned()])),
+            ),
             ("tools.file_operations.forbidden_paths", "/", None),
             ("tools.code_execution.memory_limit_mb", "8", None),
             ("sandbox.env", "1A", None),
@@ -650,13 +778,22 @@ mod tests {
 
     #[test]
     fn a_refused_amount_says_within_which_bounds_one_may_be() {
-        let refused = |text: &str| Kind::Dollars.parse(text).map_err(|expected| expected.to_string());
+        let refused = |text: &str| {
+            Kind::Dollars
+                .parse(text)
+                .map_err(|expected| expected.to_string())
+        };
         let reason = "an amount of dollars above zero such as 5 or 0.25, with at most six decimals";
         for text in ["0.1234567", "0", "ten"] {
             assert_eq!(refused(text), Err(reason.to_owned()), "{text}");
         }
         assert_eq!(refused("0.123456"), Ok(Value::Dollars(123_456)));
-        let refused = Kind::Duration.parse("1000000000000000").map_err(|expected| expected.to_string());
-        assert_eq!(refused, Err("a time such as 30s, 5m or 1h, from 1s to 365d".to_owned()));
+        let refused = Kind::Duration
+            .parse("1000000000000000")
+            .map_err(|expected| expected.to_string());
+        assert_eq!(
+            refused,
+            Err("a time such as 30s, 5m or 1h, from 1s to 365d".to_owned())
+        );
     }
 }

@@ -14,7 +14,8 @@ use crate::keys::{Class, KEYS, Key, Value, named};
 pub enum Source {
     /// The command-line options.
     Flags,
-    /// The variable with limits of resources, which takes the place of the user's other sources but for options.
+    /// The variable with limits of resources, which takes the place of the user's other sources but
+    /// for options.
     Overrides,
     /// The process's environment, and files that it names.
     Environment,
@@ -131,14 +132,25 @@ impl fmt::Display for Location {
 impl Location {
     /// Returns the location of an option, a variable or a whole file.
     pub fn of(source: Source, name: impl Into<String>) -> Location {
-        Location { source, name: name.into(), line: 0, column: 0 }
+        Location {
+            source,
+            name: name.into(),
+            line: 0,
+            column: 0,
+        }
     }
 }
 
 impl Problem {
     /// Creates a problem without suggestion or excerpt.
     pub fn new(place: Location, code: ProblemCode, message: impl Into<String>) -> Problem {
-        Problem { place, code, message: message.into(), suggestion: None, excerpt: None }
+        Problem {
+            place,
+            code,
+            message: message.into(),
+            suggestion: None,
+            excerpt: None,
+        }
     }
 
     /// Adds what to write or do instead.
@@ -153,19 +165,29 @@ impl Layer {
     ///
     /// # Errors
     /// Fails if the source may not set the key, or if the value is not implemented yet.
-    pub fn take(&mut self, key: &'static Key, value: Value, place: Location) -> Result<(), Problem> {
+    pub fn take(
+        &mut self,
+        key: &'static Key,
+        value: Value,
+        place: Location,
+    ) -> Result<(), Problem> {
         let refuse = |code, message: String| Err(Problem::new(place.clone(), code, message));
         let shared = matches!(place.source, Source::Plan | Source::Project);
         match key.class {
-            Class::TypedOnly if place.source != Source::Flags => {
-                refuse(ProblemCode::NotAllowedHere, format!("`{}` can only be set on the command line", key.name))
-            }
-            Class::Personal if shared => {
-                refuse(ProblemCode::NotAllowedHere, format!("`{}` is never read from a repository", key.name))
-                    .map_err(|problem| problem.suggest(elsewhere(key)))
-            }
+            Class::TypedOnly if place.source != Source::Flags => refuse(
+                ProblemCode::NotAllowedHere,
+                format!("`{}` can only be set on the command line", key.name),
+            ),
+            Class::Personal if shared => refuse(
+                ProblemCode::NotAllowedHere,
+                format!("`{}` is never read from a repository", key.name),
+            )
+            .map_err(|problem| problem.suggest(elsewhere(key))),
             _ => match not_built(key, &value) {
-                Some(what) => refuse(ProblemCode::NotAvailable, format!("{what} is not available yet")),
+                Some(what) => refuse(
+                    ProblemCode::NotAvailable,
+                    format!("{what} is not available yet"),
+                ),
                 None => {
                     self.given.push(Given { key, value, place });
                     Ok(())
@@ -179,7 +201,9 @@ impl Layer {
     ///
     /// # Errors
     /// Returns every problem with them.
-    pub fn of_flags<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> Result<Layer, Vec<Problem>> {
+    pub fn of_flags<'a>(
+        values: impl IntoIterator<Item = (&'a str, String)>,
+    ) -> Result<Layer, Vec<Problem>> {
         let mut layer = Layer::default();
         let mut problems = Vec::new();
         for (name, text) in values {
@@ -187,16 +211,28 @@ impl Layer {
             let place = Location::of(Source::Flags, key.option());
             problems.extend(layer.take_text(key, &text, place).err());
         }
-        if problems.is_empty() { Ok(layer) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(layer)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Parses a value and adds it.
     ///
     /// # Errors
     /// Returns the problem with it.
-    pub fn take_text(&mut self, key: &'static Key, text: &str, place: Location) -> Result<(), Problem> {
+    pub fn take_text(
+        &mut self,
+        key: &'static Key,
+        text: &str,
+        place: Location,
+    ) -> Result<(), Problem> {
         let value = key.kind.parse(text).map_err(|expected| {
-            let message = format!("invalid value `{text}` for `{}`: expected {expected}", key.name);
+            let message = format!(
+                "invalid value `{text}` for `{}`: expected {expected}",
+                key.name
+            );
             Problem::new(place.clone(), ProblemCode::InvalidValue, message)
         })?;
         self.take(key, value, place)
@@ -214,18 +250,34 @@ impl Layer {
             ("verify_retries", front.verify_retries.map(Value::Number)),
             ("agent", text(&front.agent)),
             ("model", text(&front.model)),
-            ("max_agents", front.max_agents.map(|number| Value::Number(number as u64))),
+            (
+                "max_agents",
+                front.max_agents.map(|number| Value::Number(number as u64)),
+            ),
             ("budget_tokens", front.budget_tokens.map(Value::Number)),
-            ("budget_usd", front.budget_usd.and_then(|usd| micro_usd(&usd.to_string())).map(Value::Dollars)),
+            (
+                "budget_usd",
+                front
+                    .budget_usd
+                    .and_then(|usd| micro_usd(&usd.to_string()))
+                    .map(Value::Dollars),
+            ),
             ("merge", front.merge.map(Value::Merge)),
-            ("review", front.review.map(|mode| Value::Text(mode.word().to_owned()))),
+            (
+                "review",
+                front.review.map(|mode| Value::Text(mode.word().to_owned())),
+            ),
         ];
         let mut layer = Layer::default();
         let mut problems = Vec::new();
         for (name, value) in given {
             if let (Some(key), Some(value)) = (named(name), value) {
                 let line = front.lines.get(name).copied().unwrap_or_default();
-                let place = Location { line, column: usize::from(line > 0), ..Location::of(Source::Plan, shown) };
+                let place = Location {
+                    line,
+                    column: usize::from(line > 0),
+                    ..Location::of(Source::Plan, shown)
+                };
                 problems.extend(layer.take(key, value, place).err());
             }
         }
@@ -236,14 +288,20 @@ impl Layer {
 /// Returns where to set a key that a repository may not.
 fn elsewhere(key: &Key) -> String {
     // Keys of tables have no option.
-    let option = if key.name.contains('.') { "" } else { ", or use the option" };
+    let option = if key.name.contains('.') {
+        ""
+    } else {
+        ", or use the option"
+    };
     format!("set it in your own configuration file{option}")
 }
 
 /// Describes a value that is recognised but not implemented yet; returns `None` for all others.
 fn not_built(key: &Key, value: &Value) -> Option<String> {
     match (key.name, value) {
-        ("model", Value::Text(model)) if model.starts_with("replay:") => Some("`model` as `replay:RUN`".to_owned()),
+        ("model", Value::Text(model)) if model.starts_with("replay:") => {
+            Some("`model` as `replay:RUN`".to_owned())
+        }
         _ => None,
     }
 }

@@ -1,4 +1,5 @@
-//! Reads settings from where they come from: flags, the plan, the environment, files, and the user's consent.
+//! Reads settings from where they come from: flags, the plan, the environment, files, and the
+//! user's consent.
 //!
 //! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`])
 //! defines all settings, their types and who may set them; [`Resolved`] decides which of several

@@ -31,7 +31,10 @@ use crate::environment;
 pub const PROJECT_FILES: [&str; 2] = ["orchestrate.toml", ".orchestrate/config.toml"];
 
 /// The keys whose values are shell commands, each with the switch that gives it the network.
-const COMMANDS: [(&str, Option<&str>); 2] = [("verify", None), ("worktree.setup", Some("worktree.setup_network"))];
+const COMMANDS: [(&str, Option<&str>); 2] = [
+    ("verify", None),
+    ("worktree.setup", Some("worktree.setup_network")),
+];
 
 /// The sources of the settings, as they were at the start.
 #[derive(Clone, Debug)]
@@ -94,23 +97,51 @@ impl Inputs {
     }
 
     /// Merges the files with all other sources.
-    fn merge(&self, user: ConfigFile, project: ConfigFile, mut problems: Vec<Problem>) -> Result<Loaded, Vec<Problem>> {
+    fn merge(
+        &self,
+        user: ConfigFile,
+        project: ConfigFile,
+        mut problems: Vec<Problem>,
+    ) -> Result<Loaded, Vec<Problem>> {
         let environment = keep(&mut problems, environment::layer(&self.variables));
         let switches = keep(&mut problems, environment::switches(&self.variables));
         let tools = keep(&mut problems, self.tool_files());
-        let layers = [self.flags.clone(), environment, tools, self.plan.clone(), project.layer, user.layer];
+        let layers = [
+            self.flags.clone(),
+            environment,
+            tools,
+            self.plan.clone(),
+            project.layer,
+            user.layer,
+        ];
         let mut resolved = Resolved::of(&layers);
-        resolved.warnings.extend(environment::misspelt(&self.variables));
-        resolved.warnings.extend(CacheMode::foreign(self.variables.get("CACHE_MODE").map(String::as_str)));
+        resolved
+            .warnings
+            .extend(environment::misspelt(&self.variables));
+        resolved.warnings.extend(CacheMode::foreign(
+            self.variables.get("CACHE_MODE").map(String::as_str),
+        ));
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         problems.extend(self.alternative_problems(&resolved));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
-            let place = Location::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());
-            let by = SandboxDemand::of(&self.variables).map(|demand| demand.by).unwrap_or_default();
-            let message = format!("{by} demands the full tier of the sandbox, which cannot be switched off then");
+            let place = Location::of(
+                Source::Flags,
+                keys::named("no_sandbox")
+                    .map(Key::option)
+                    .unwrap_or_default(),
+            );
+            let by = SandboxDemand::of(&self.variables)
+                .map(|demand| demand.by)
+                .unwrap_or_default();
+            let message = format!(
+                "{by} demands the full tier of the sandbox, which cannot be switched off then"
+            );
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
-        let additions = keep(&mut problems, Additions::of(&resolved, &self.variables, &self.directories));
+        let additions = keep(
+            &mut problems,
+            Additions::of(&resolved, &self.variables, &self.directories),
+        );
         let worktree_folder = keep(&mut problems, worktree_folder(&resolved, &self.variables));
         let mut run = resolved.run_settings(&switches, self.headless);
         let forbidden = &mut run.tool_settings.file_operations.forbidden_paths;
@@ -132,7 +163,10 @@ impl Inputs {
 
     /// Returns the problems with alternatives of tools that do not exist, which would never answer.
     fn alternative_problems(&self, resolved: &Resolved) -> Vec<Problem> {
-        let place = resolved.chosen.get(ALTERNATIVES).and_then(|chosen| chosen.place.clone());
+        let place = resolved
+            .chosen
+            .get(ALTERNATIVES)
+            .and_then(|chosen| chosen.place.clone());
         let place = place.unwrap_or_else(|| Location::of(Source::Default, ALTERNATIVES));
         let named = resolved.list(ALTERNATIVES);
         let tools = named.iter().flat_map(|pair| pair.split('='));
@@ -157,15 +191,26 @@ impl Inputs {
                 Err(found) => problems.extend(found),
             }
         }
-        if problems.is_empty() { Ok(layer) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(layer)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Returns the paths that tools never touch, by all their names.
     fn forbidden_paths(&self, resolved: &Resolved) -> Result<Vec<String>, Vec<Problem>> {
-        let home = self.variables.get("HOME").map(Path::new).filter(|home| home.is_absolute());
+        let home = self
+            .variables
+            .get("HOME")
+            .map(Path::new)
+            .filter(|home| home.is_absolute());
         let project = project_root(&self.directory);
         real_paths(&resolved.list(FORBIDDEN_PATHS), home, project.as_deref()).map_err(|path| {
-            let place = resolved.chosen.get(FORBIDDEN_PATHS).and_then(|chosen| chosen.place.clone());
+            let place = resolved
+                .chosen
+                .get(FORBIDDEN_PATHS)
+                .and_then(|chosen| chosen.place.clone());
             let place = place.unwrap_or_else(|| Location::of(Source::Default, FORBIDDEN_PATHS));
             let message = format!("`{path}` cannot be found: no home directory is set");
             vec![Problem::new(place, ProblemCode::InvalidValue, message)]
@@ -174,7 +219,12 @@ impl Inputs {
 
     fn user_file(&self) -> Result<ConfigFile, Vec<Problem>> {
         let path = self.directories.config_file();
-        let file = load_file(&path, Links::Anywhere, Source::User, &path.display().to_string())?;
+        let file = load_file(
+            &path,
+            Links::Anywhere,
+            Source::User,
+            &path.display().to_string(),
+        )?;
         Ok(file.unwrap_or_default())
     }
 
@@ -185,7 +235,13 @@ impl Inputs {
         let mut found: Option<(&str, ConfigFile)> = None;
         for name in PROJECT_FILES {
             let shown = self.shown(&root, name);
-            let Some(file) = load_file(&root.join(name), Links::Below(&root), Source::Project, &shown)? else {
+            let Some(file) = load_file(
+                &root.join(name),
+                Links::Below(&root),
+                Source::Project,
+                &shown,
+            )?
+            else {
                 continue;
             };
             if let Some((other, _)) = found {
@@ -202,7 +258,11 @@ impl Inputs {
     /// Returns the name of a project file, such that it can be opened from the directory that the
     /// program was started in.
     fn shown(&self, root: &Path, name: &str) -> String {
-        if root == self.directory { name.to_owned() } else { root.join(name).display().to_string() }
+        if root == self.directory {
+            name.to_owned()
+        } else {
+            root.join(name).display().to_string()
+        }
     }
 
     fn commands(&self, resolved: &Resolved, additions: &Additions) -> Vec<ProjectCommand> {
@@ -214,14 +274,20 @@ impl Inputs {
         };
         let of_key = |(key, network): (&str, Option<&str>)| {
             let network = network.filter(|switch| resolved.is_on(switch));
-            // The user's own command needs consent too if it has the network: it runs the project's files.
+            // The user's own command needs consent too if it has the network: it runs the project's
+            // files.
             let with_network = || Some(resolved.chosen.get(network?)?.place.as_ref()?.to_string());
             Some(ProjectCommand {
                 project: project.clone(),
                 key: key.to_owned(),
                 command: resolved.text(key)?,
-                network: network.map(|_| NetworkUse { sees: additions.in_words(), hosts: Vec::new() }),
-                place: of_project(key).or_else(|| of_project(network?)).or_else(with_network)?,
+                network: network.map(|_| NetworkUse {
+                    sees: additions.in_words(),
+                    hosts: Vec::new(),
+                }),
+                place: of_project(key)
+                    .or_else(|| of_project(network?))
+                    .or_else(with_network)?,
             })
         };
         COMMANDS.into_iter().filter_map(of_key).collect()
@@ -240,32 +306,63 @@ fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>
 /// Returns the problems with rules: those that cannot be parsed, and those that name an unknown
 /// tool, which would be accepted and never match.
 pub fn rule_problems(rules: &[RuleText], names: &ToolNames) -> Vec<Problem> {
-    let unread = Policy::new(rules, names).err().into_iter().flatten().map(|error| of_rule(&error));
+    let unread = Policy::new(rules, names)
+        .err()
+        .into_iter()
+        .flatten()
+        .map(|error| of_rule(&error));
     let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, names));
     unread.chain(unknown).collect()
 }
 
 fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
     let parsed = Rule::parse(rule, names).ok()?;
-    let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, names))?;
-    let message = format!("the rule `{}` names `{tool}`, but there is no such tool", rule.rule);
-    let mut problem = Problem::new(Location::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
-    problem.suggestion = Some(match orchestrate_core::similar::nearest(tool, names.names()) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("known tools: {}", names.names().collect::<Vec<_>>().join(", ")),
-    });
+    let tool = parsed
+        .tools()
+        .iter()
+        .find(|tool| !is_about_some_tool(tool, names))?;
+    let message = format!(
+        "the rule `{}` names `{tool}`, but there is no such tool",
+        rule.rule
+    );
+    let mut problem = Problem::new(
+        Location::of(Source::Default, &rule.source),
+        ProblemCode::InvalidValue,
+        message,
+    );
+    problem.suggestion = Some(
+        match orchestrate_core::similar::nearest(tool, names.names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!(
+                "known tools: {}",
+                names.names().collect::<Vec<_>>().join(", ")
+            ),
+        },
+    );
     Some(problem)
 }
 
-/// Reports whether a name can mean a tool: one that exists or that other products have, one of an MCP server, or
-/// several by a pattern.
+/// Reports whether a name can mean a tool: one that exists or that other products have, one of an
+/// MCP server, or several by a pattern.
 fn is_about_some_tool(tool: &str, names: &ToolNames) -> bool {
     tool.contains('*') || tool.starts_with("mcp__") || names.knows(tool)
 }
 
 fn of_rule(error: &PolicyError) -> Problem {
-    let (PolicyError::Syntax { rule, source_name, reason } | PolicyError::Example { rule, source_name, reason }) =
-        error;
+    let (PolicyError::Syntax {
+        rule,
+        source_name,
+        reason,
+    }
+    | PolicyError::Example {
+        rule,
+        source_name,
+        reason,
+    }) = error;
     let message = format!("invalid rule `{rule}`: {reason}");
-    Problem::new(Location::of(Source::Default, source_name), ProblemCode::InvalidValue, message)
+    Problem::new(
+        Location::of(Source::Default, source_name),
+        ProblemCode::InvalidValue,
+        message,
+    )
 }

@@ -1,4 +1,5 @@
-//! The lists of names in the settings of tools: what may be in them, and which of two lists is stricter.
+//! The lists of names in the settings of tools: what may be in them, and which of two lists is
+//! stricter.
 
 use orchestrate_core::host::{HostPattern, WebUrl, covers_host};
 use orchestrate_core::setup_hosts::SetupHosts;
@@ -58,20 +59,24 @@ impl Names {
                 is_ending.then(|| format!(".{bare}"))
             }
             Names::ForbiddenPaths => forbidden_path(text),
-            Names::Programs => {
-                (!text.starts_with('-') && !text.contains(['*', '=', '\'', '"'])).then(|| text.to_owned())
-            }
+            Names::Programs => (!text.starts_with('-') && !text.contains(['*', '=', '\'', '"']))
+                .then(|| text.to_owned()),
             Names::Alternatives => {
                 let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '*', '(', ',']);
                 let (tool, other) = text.split_once('=')?;
                 (is_name(tool) && is_name(other) && tool != other).then(|| text.to_owned())
             }
-            Names::Providers => text.chars().all(|c| c.is_ascii_lowercase()).then(|| text.to_owned()),
+            Names::Providers => text
+                .chars()
+                .all(|c| c.is_ascii_lowercase())
+                .then(|| text.to_owned()),
             Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
             Names::Servers => SetupHosts::is_host(text).then(|| text.to_owned()),
             Names::Services => service(text),
             // Everything is no part of the project.
-            Names::Globs => (!text.trim_matches(['/', '*', '.']).is_empty()).then(|| text.to_owned()),
+            Names::Globs => {
+                (!text.trim_matches(['/', '*', '.']).is_empty()).then(|| text.to_owned())
+            }
         }
     }
 
@@ -79,11 +84,18 @@ impl Names {
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
             Names::ForbiddenPaths | Names::Globs => one.iter().chain(other).cloned().collect(),
-            Names::Servers | Names::Alternatives | Names::Services | Names::Providers => one.to_vec(),
+            Names::Servers | Names::Alternatives | Names::Services | Names::Providers => {
+                one.to_vec()
+            }
             Names::Extensions | Names::Programs | Names::Domains => {
-                let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
+                let within = |name: &&String, list: &[String]| {
+                    list.iter().any(|allowed| self.covers(allowed, name))
+                };
                 let of_one = one.iter().filter(|name| within(name, other));
-                of_one.chain(other.iter().filter(|name| within(name, one))).cloned().collect()
+                of_one
+                    .chain(other.iter().filter(|name| within(name, one)))
+                    .cloned()
+                    .collect()
             }
         };
         let mut seen = std::collections::BTreeSet::new();
@@ -116,7 +128,9 @@ impl Names {
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
             Names::Servers => "a list of hosts such as [\"npm.example\", \"10.0.0.7:8702\"]",
             Names::Globs => "a list of paths such as [\"build/\", \"*.tmp\"]",
-            Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
+            Names::Alternatives => {
+                "a list of tools with the one that answers instead, such as [\"rg=grep\"]"
+            }
             Names::Providers => "a list of providers such as [\"anthropic\", \"openrouter\"]",
             Names::Services => {
                 "a list of services with their addresses, such as [\"searxng=http://localhost:8888/\"]; the services are searxng, \
@@ -141,19 +155,24 @@ impl Names {
     }
 }
 
-/// Returns a service with its address in one form; `None` if there is no such service, or the address holds anything
-/// that may be a secret.
+/// Returns a service with its address in one form; `None` if there is no such service, or the
+/// address holds anything that may be a secret.
 fn service(text: &str) -> Option<String> {
     let (name, url) = text.split_once('=')?;
     // The model's endpoint is where the model is.
-    let service = WebServiceName::named(name).filter(|service| *service != WebServiceName::Model)?;
+    let service =
+        WebServiceName::named(name).filter(|service| *service != WebServiceName::Model)?;
     let url = WebUrl::parse(url).ok()?;
     (!url.path_and_query().contains('?')).then(|| format!("{}={url}", service.as_str()))
 }
 
-/// Returns a path without `.`, `..` and repeated slashes; `None` if it is everything, or leads out of the project.
+/// Returns a path without `.`, `..` and repeated slashes; `None` if it is everything, or leads out
+/// of the project.
 fn forbidden_path(text: &str) -> Option<String> {
-    let start = ["~/", "/"].into_iter().find(|start| text.starts_with(start)).unwrap_or_default();
+    let start = ["~/", "/"]
+        .into_iter()
+        .find(|start| text.starts_with(start))
+        .unwrap_or_default();
     let mut parts: Vec<&str> = Vec::new();
     for part in text.get(start.len()..)?.split('/') {
         match part {
@@ -197,9 +216,21 @@ mod tests {
             (Names::Domains, "", None),
             (Names::Domains, "*.", None),
             (Names::Domains, "0x7f.1", Some("127.0.0.1")),
-            (Names::Domains, "B\u{fc}cher.example", Some("xn--bcher-kva.example")),
-            (Names::Services, "searxng=http://LOCALHOST:8888", Some("searxng=http://localhost:8888/")),
-            (Names::Services, "docs.rs=https://docs.corp.example/", Some("docs.rs=https://docs.corp.example/")),
+            (
+                Names::Domains,
+                "B\u{fc}cher.example",
+                Some("xn--bcher-kva.example"),
+            ),
+            (
+                Names::Services,
+                "searxng=http://LOCALHOST:8888",
+                Some("searxng=http://localhost:8888/"),
+            ),
+            (
+                Names::Services,
+                "docs.rs=https://docs.corp.example/",
+                Some("docs.rs=https://docs.corp.example/"),
+            ),
             (Names::Services, "brave=https://h/?key=secret", None),
             (Names::Services, "brave=https://user:secret@h/", None),
             (Names::Services, "bing=https://h/", None),
@@ -219,17 +250,56 @@ mod tests {
     #[test]
     fn the_stricter_list_allows_what_both_allow() {
         let table: [(Names, [&[&str]; 3]); 7] = [
-            (Names::Extensions, [&[".py", ".gz"], &[".md", ".py", ".tar.gz"], &[".py", ".tar.gz"]]),
-            (Names::Programs, [&["python", "pip"], &["pip", "cargo"], &["pip"]]),
+            (
+                Names::Extensions,
+                [
+                    &[".py", ".gz"],
+                    &[".md", ".py", ".tar.gz"],
+                    &[".py", ".tar.gz"],
+                ],
+            ),
+            (
+                Names::Programs,
+                [&["python", "pip"], &["pip", "cargo"], &["pip"]],
+            ),
             (Names::Programs, [&["python"], &["cargo"], &[]]),
-            (Names::Domains, [&["*.github.com"], &["api.github.com", "github.com"], &["api.github.com"]]),
-            (Names::Domains, [&["*.api.github.com"], &["*.github.com"], &["*.api.github.com"]]),
-            (Names::Domains, [&["*.github.com"], &["*.github.com"], &["*.github.com"]]),
-            (Names::ForbiddenPaths, [&["/etc", "a"], &["b", "a"], &["/etc", "a", "b"]]),
+            (
+                Names::Domains,
+                [
+                    &["*.github.com"],
+                    &["api.github.com", "github.com"],
+                    &["api.github.com"],
+                ],
+            ),
+            (
+                Names::Domains,
+                [
+                    &["*.api.github.com"],
+                    &["*.github.com"],
+                    &["*.api.github.com"],
+                ],
+            ),
+            (
+                Names::Domains,
+                [&["*.github.com"], &["*.github.com"], &["*.github.com"]],
+            ),
+            (
+                Names::ForbiddenPaths,
+                [&["/etc", "a"], &["b", "a"], &["/etc", "a", "b"]],
+            ),
         ];
-        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let list = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
         for (names, [one, other, expected]) in table {
-            assert_eq!(names.meet(&list(one), &list(other)), list(expected), "{names:?} {one:?} {other:?}");
+            assert_eq!(
+                names.meet(&list(one), &list(other)),
+                list(expected),
+                "{names:?} {one:?} {other:?}"
+            );
         }
     }
 }

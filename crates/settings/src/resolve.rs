@@ -1,12 +1,12 @@
 //! Decides which of several values applies: the pure part of settings.
 //!
 //! *Preferences* follow the order of [`Source`]: the value of the most specific source applies.
-//! *Limits* take the strictest value of all sources, or what all of their lists allow. Only flags, the
-//! environment and the user's file can replace the default, so a repository can narrow what its user
-//! allows but never widen it; a value of a repository that would is without effect, which is said.
-//! The one variable for limits replaces what the user's environment and
-//! file set. *Rules* of all sources are combined, except that a repository's `allow` would widen what
-//! the user allows; it is dropped with a warning.
+//! *Limits* take the strictest value of all sources, or what all of their lists allow. Only flags,
+//! the environment and the user's file can replace the default, so a repository can narrow what its
+//! user allows but never widen it; a value of a repository that would is without effect, which is
+//! said. The one variable for limits replaces what the user's environment and file set. *Rules* of
+//! all sources are combined, except that a repository's `allow` would widen what the user allows;
+//! it is dropped with a warning.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use orchestrate_core::price::Price;
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings, WarmLimit};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::tool_settings::{
-    CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests, WebServiceName,
+    CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests,
+    WebServiceName,
 };
 use orchestrate_core::{CommitSettings, ReviewMode};
 
@@ -45,13 +46,15 @@ pub struct Chosen {
 pub struct Resolved {
     /// The values by the names of their keys; keys without a value are absent.
     pub chosen: BTreeMap<&'static str, Chosen>,
-    /// The models that the user's own sources name (flags, environment, configuration), whether or not they apply.
+    /// The models that the user's own sources name (flags, environment, configuration), whether or
+    /// not they apply.
     pub own_models: Vec<String>,
     /// The permission rules: allow, ask, deny, and each in the order of their sources.
     pub rules: Vec<RuleText>,
     /// Which new files commits take.
     pub commit: CommitSettings,
-    /// The least review that a task of the plan may ask for; `None` if nobody but the plan has set any.
+    /// The least review that a task of the plan may ask for; `None` if nobody but the plan has set
+    /// any.
     pub least_review: Option<ReviewMode>,
     /// Warnings about values that do not apply as written.
     pub warnings: Vec<String>,
@@ -64,7 +67,11 @@ impl Resolved {
         given.sort_by(|a, b| a.place.source.cmp(&b.place.source));
         let mut resolved = Resolved::default();
         for key in KEYS {
-            let of_key: Vec<&Given> = given.iter().copied().filter(|given| given.key == key).collect();
+            let of_key: Vec<&Given> = given
+                .iter()
+                .copied()
+                .filter(|given| given.key == key)
+                .collect();
             resolved.take_own_models(&of_key);
             let chosen = match key.class {
                 Class::Rules => {
@@ -92,7 +99,11 @@ impl Resolved {
 
     fn take_own_models(&mut self, given: &[&Given]) {
         let names_models = |given: &&&Given| matches!(given.key.name, "model" | "fallback_models");
-        for given in given.iter().filter(names_models).filter(|given| !is_shared(&given.place.source)) {
+        for given in given
+            .iter()
+            .filter(names_models)
+            .filter(|given| !is_shared(&given.place.source))
+        {
             match &given.value {
                 Value::Text(model) => self.own_models.push(model.clone()),
                 Value::List(models) => self.own_models.extend(models.iter().cloned()),
@@ -103,13 +114,18 @@ impl Resolved {
 
     /// Reports whether the value that applies for a key is written in the plan or in the project.
     pub fn is_of_repository(&self, key: &str) -> bool {
-        let place = self.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
+        let place = self
+            .chosen
+            .get(key)
+            .and_then(|chosen| chosen.place.as_ref());
         place.is_some_and(|place| is_shared(&place.source))
     }
 
     fn take_rules(&mut self, given: &[&Given]) {
         for given in given {
-            let Value::Rules(rules) = &given.value else { continue };
+            let Value::Rules(rules) = &given.value else {
+                continue;
+            };
             let decision = match given.key.name {
                 "allow" => RuleDecision::Allow,
                 "ask" => RuleDecision::Ask,
@@ -123,10 +139,19 @@ impl Resolved {
                 continue;
             }
             self.rules.extend(rules.iter().map(|rule| {
-                let (line, column) = rule.position.unwrap_or((given.place.line, given.place.column));
-                let place = Location { line, column, ..given.place.clone() };
+                let (line, column) = rule
+                    .position
+                    .unwrap_or((given.place.line, given.place.column));
+                let place = Location {
+                    line,
+                    column,
+                    ..given.place.clone()
+                };
                 let text = RuleText::new(decision, rule.rule.clone(), place.to_string());
-                RuleText { examples: rule.examples.clone(), ..text }
+                RuleText {
+                    examples: rule.examples.clone(),
+                    ..text
+                }
             }));
         }
     }
@@ -134,7 +159,9 @@ impl Resolved {
     /// Takes the lists about commits: what a repository allows is not taken for secrets.
     fn take_list(&mut self, key: &Key, given: &[&Given]) {
         for given in given {
-            let Value::List(globs) = &given.value else { continue };
+            let Value::List(globs) = &given.value else {
+                continue;
+            };
             let list = match (key.name, is_shared(&given.place.source)) {
                 ("commit.leave_out", _) => &mut self.commit.leave_out,
                 ("commit.allow", false) => &mut self.commit.allow,
@@ -144,7 +171,8 @@ impl Resolved {
         }
     }
 
-    /// Warns of a repository's limit that has no effect, since it is wider than the default, and the user sets none.
+    /// Warns of a repository's limit that has no effect, since it is wider than the default, and
+    /// the user sets none.
     fn warn_of_widening(&mut self, given: &[&Given], chosen: &Chosen) {
         if chosen.place.is_some() {
             return;
@@ -162,13 +190,26 @@ impl Resolved {
     /// Warns if a limit that the user typed or set in the environment is narrowed by another
     /// source.
     fn warn_of_narrowing(&mut self, given: &[&Given], chosen: &Chosen) {
-        let Some(narrower) = &chosen.place else { return };
-        for given in given.iter().filter(|given| matches!(given.key.class, Class::Limit | Class::PlanLimit)) {
-            let typed = matches!(given.place.source, Source::Flags | Source::Overrides | Source::Environment);
-            let gives_way = narrower.source == Source::Overrides && given.place.source == Source::Environment;
+        let Some(narrower) = &chosen.place else {
+            return;
+        };
+        for given in given
+            .iter()
+            .filter(|given| matches!(given.key.class, Class::Limit | Class::PlanLimit))
+        {
+            let typed = matches!(
+                given.place.source,
+                Source::Flags | Source::Overrides | Source::Environment
+            );
+            let gives_way =
+                narrower.source == Source::Overrides && given.place.source == Source::Environment;
             if typed && !gives_way && given.value != chosen.value {
-                let [wanted, got] = [&given.value, &chosen.value].map(|value| given.key.show(value));
-                self.warnings.push(format!("{}: {wanted} is narrowed to {got} by {narrower}", given.place));
+                let [wanted, got] =
+                    [&given.value, &chosen.value].map(|value| given.key.show(value));
+                self.warnings.push(format!(
+                    "{}: {wanted} is narrowed to {got} by {narrower}",
+                    given.place
+                ));
             }
         }
     }
@@ -191,7 +232,10 @@ impl Resolved {
 
     /// Reports whether a switch is on.
     pub fn is_on(&self, key: &str) -> bool {
-        matches!(self.chosen.get(key).map(|chosen| &chosen.value), Some(Value::Switch(true)))
+        matches!(
+            self.chosen.get(key).map(|chosen| &chosen.value),
+            Some(Value::Switch(true))
+        )
     }
 
     fn number(&self, key: &str) -> Option<u64> {
@@ -227,7 +271,8 @@ impl Resolved {
             model: self.model_of(&[Source::Flags, Source::Environment]),
             plan_model: self.model_of(&[Source::Plan]),
             fallback_models: self.list_of("fallback_models", &[Source::Flags, Source::Environment]),
-            default_fallback_models: self.list_of("fallback_models", &[Source::Project, Source::User]),
+            default_fallback_models: self
+                .list_of("fallback_models", &[Source::Project, Source::User]),
             context_limits: self.limits("context_limits"),
             base_url: self.text("base_url"),
             default_model: self.model_of(&[Source::Project, Source::User]),
@@ -235,8 +280,12 @@ impl Resolved {
             max_agents: self.size("max_agents", standard.max_agents),
             max_depth: depth,
             max_children_per_agent: children,
-            context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
-            root_context_tokens: self.number("root_context_tokens").unwrap_or(standard.root_context_tokens),
+            context_tokens: self
+                .number("context_tokens")
+                .unwrap_or(standard.context_tokens),
+            root_context_tokens: self
+                .number("root_context_tokens")
+                .unwrap_or(standard.root_context_tokens),
             map_tokens: self.number("map_tokens").unwrap_or(standard.map_tokens),
             map_wait_ms: self.number("map_wait_ms").unwrap_or(standard.map_wait_ms),
             budget_tokens: self.number("budget_tokens"),
@@ -247,21 +296,34 @@ impl Resolved {
             verify_base: self.is_on("verify_base"),
             verify_retries: self.count("verify_retries", standard.verify_retries),
             merge,
-            review: self.text(REVIEW).and_then(|word| ReviewMode::named(&word)).unwrap_or(standard.review),
+            review: self
+                .text(REVIEW)
+                .and_then(|word| ReviewMode::named(&word))
+                .unwrap_or(standard.review),
             least_review: self.least_review,
             commit: self.commit.clone(),
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
             land: self.is_on("land"),
             write_back: !self.is_on("no_write_back"),
             timeout_ms: self.number("timeout"),
-            outage_patience_ms: self.number("outage_patience").unwrap_or(standard.outage_patience_ms),
-            command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
+            outage_patience_ms: self
+                .number("outage_patience")
+                .unwrap_or(standard.outage_patience_ms),
+            command_timeout_ms: self
+                .number("command_timeout")
+                .unwrap_or(standard.command_timeout_ms),
             command_memory_mib: self.number("command_memory_mib"),
             worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
-            worktree_files: self.number("worktree_files").unwrap_or(standard.worktree_files),
+            worktree_files: self
+                .number("worktree_files")
+                .unwrap_or(standard.worktree_files),
             warm_limit: WarmLimit {
-                mib: self.number("worktree.warm_limit.mib").unwrap_or(standard.warm_limit.mib),
-                files: self.number("worktree.warm_limit.files").unwrap_or(standard.warm_limit.files),
+                mib: self
+                    .number("worktree.warm_limit.mib")
+                    .unwrap_or(standard.warm_limit.mib),
+                files: self
+                    .number("worktree.warm_limit.files")
+                    .unwrap_or(standard.warm_limit.files),
             },
             worktree_setup: self.text("worktree.setup"),
             setup_network: self.is_on("worktree.setup_network"),
@@ -271,7 +333,10 @@ impl Resolved {
             tools: ToolNames::default(),
             tool_files: Vec::new(),
             tool_settings: self.tool_settings(),
-            cache: self.text("cache").and_then(|mode| mode.parse().ok()).unwrap_or_default(),
+            cache: self
+                .text("cache")
+                .and_then(|mode| mode.parse().ok())
+                .unwrap_or_default(),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),
@@ -327,7 +392,10 @@ impl Resolved {
             },
             alternatives: self.alternatives(),
             taint: TaintSettings {
-                policy: self.text("taint.policy").and_then(|word| TaintPolicy::named(&word)).unwrap_or_default(),
+                policy: self
+                    .text("taint.policy")
+                    .and_then(|word| TaintPolicy::named(&word))
+                    .unwrap_or_default(),
                 public_repository: self.is_on("taint.public_repository"),
             },
         }
@@ -346,7 +414,10 @@ impl Resolved {
     /// Returns the tools that answer instead of others, by the names of these.
     fn alternatives(&self) -> BTreeMap<String, String> {
         let pairs = self.list(ALTERNATIVES);
-        let pair = |text: &String| text.split_once('=').map(|(tool, other)| (tool.to_owned(), other.to_owned()));
+        let pair = |text: &String| {
+            text.split_once('=')
+                .map(|(tool, other)| (tool.to_owned(), other.to_owned()))
+        };
         pairs.iter().filter_map(pair).collect()
     }
 
@@ -354,13 +425,23 @@ impl Resolved {
     /// a role's own model ranks between the plan's and the project's.
     fn model_of(&self, sources: &[Source]) -> Option<String> {
         let place = self.chosen.get("model")?.place.as_ref()?;
-        sources.contains(&place.source).then(|| self.text("model")).flatten()
+        sources
+            .contains(&place.source)
+            .then(|| self.text("model"))
+            .flatten()
     }
 
     /// Returns the list if it comes from one of these sources.
     fn list_of(&self, key: &str, sources: &[Source]) -> Vec<String> {
-        let place = self.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
-        if place.is_some_and(|place| sources.contains(&place.source)) { self.list(key) } else { Vec::new() }
+        let place = self
+            .chosen
+            .get(key)
+            .and_then(|chosen| chosen.place.as_ref());
+        if place.is_some_and(|place| sources.contains(&place.source)) {
+            self.list(key)
+        } else {
+            Vec::new()
+        }
     }
 
     fn limits(&self, key: &str) -> BTreeMap<String, u64> {
@@ -371,46 +452,68 @@ impl Resolved {
     }
 
     fn count(&self, key: &str, standard: u32) -> u32 {
-        self.number(key).and_then(|number| u32::try_from(number).ok()).unwrap_or(standard)
+        self.number(key)
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or(standard)
     }
 
     fn size(&self, key: &str, standard: usize) -> usize {
-        self.number(key).and_then(|number| usize::try_from(number).ok()).unwrap_or(standard)
+        self.number(key)
+            .and_then(|number| usize::try_from(number).ok())
+            .unwrap_or(standard)
     }
 }
 
 /// Returns the first value, or the default; in `given`, the most specific source comes first.
 fn preference(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
     match given.first() {
-        Some(first) => Some(Chosen { value: first.value.clone(), place: Some(first.place.clone()) }),
+        Some(first) => Some(Chosen {
+            value: first.value.clone(),
+            place: Some(first.place.clone()),
+        }),
         None => default.map(|value| Chosen { value, place: None }),
     }
 }
 
 /// Returns the strictest value; in `given`, the most specific source comes first.
 fn limit(key: &Key, given: &[&Given]) -> Option<Chosen> {
-    let is_overridden = given.iter().any(|given| given.place.source == Source::Overrides);
-    let applies = |given: &&&Given| !is_overridden || !matches!(given.place.source, Source::Environment | Source::User);
+    let is_overridden = given
+        .iter()
+        .any(|given| given.place.source == Source::Overrides);
+    let applies = |given: &&&Given| {
+        !is_overridden || !matches!(given.place.source, Source::Environment | Source::User)
+    };
     let given: Vec<&Given> = given.iter().filter(applies).copied().collect();
     if given.is_empty() {
-        return key.default_value().map(|value| Chosen { value, place: None });
+        return key
+            .default_value()
+            .map(|value| Chosen { value, place: None });
     }
-    let may_replace_default =
-        |source: &Source| !is_shared(source) || key.class == Class::PlanLimit && *source == Source::Plan;
-    let is_replaced = given.iter().any(|given| may_replace_default(&given.place.source));
+    let may_replace_default = |source: &Source| {
+        !is_shared(source) || key.class == Class::PlanLimit && *source == Source::Plan
+    };
+    let is_replaced = given
+        .iter()
+        .any(|given| may_replace_default(&given.place.source));
     let ceiling = key.ceiling().filter(|_| !is_replaced);
     let start = ceiling.map(|value| Chosen { value, place: None });
-    given.into_iter().fold(start, |narrowest, given| Some(narrowed(key, narrowest, given)))
+    given.into_iter().fold(start, |narrowest, given| {
+        Some(narrowed(key, narrowest, given))
+    })
 }
 
 /// Returns the lists of all sources together.
 fn combined(key: &Key, given: &[&Given]) -> Option<Chosen> {
-    given.iter().fold(None, |so_far, given| Some(narrowed(key, so_far, given)))
+    given
+        .iter()
+        .fold(None, |so_far, given| Some(narrowed(key, so_far, given)))
 }
 
 /// Returns the strictest review that anybody but the plan has set.
 fn least_review(given: &[&Given]) -> Option<ReviewMode> {
-    let others = given.iter().filter(|given| given.place.source != Source::Plan);
+    let others = given
+        .iter()
+        .filter(|given| given.place.source != Source::Plan);
     let modes = others.filter_map(|given| match &given.value {
         Value::Text(word) => ReviewMode::named(word),
         _ => None,
@@ -420,8 +523,13 @@ fn least_review(given: &[&Given]) -> Option<ReviewMode> {
 
 /// Returns the stricter of the value so far and a given one, or what both allow together.
 fn narrowed(key: &Key, narrowest: Option<Chosen>, given: &Given) -> Chosen {
-    let own = Chosen { value: given.value.clone(), place: Some(given.place.clone()) };
-    let Some(narrowest) = narrowest else { return own };
+    let own = Chosen {
+        value: given.value.clone(),
+        place: Some(given.place.clone()),
+    };
+    let Some(narrowest) = narrowest else {
+        return own;
+    };
     let met = narrowest.value.meet(&given.value, key.kind);
     if met == narrowest.value {
         return narrowest;
@@ -430,9 +538,17 @@ fn narrowed(key: &Key, narrowest: Option<Chosen>, given: &Given) -> Chosen {
     if given.value.meet(&narrowest.value, key.kind) == given.value {
         return own;
     }
-    let before = narrowest.place.map_or_else(|| "default".to_owned(), |place| place.to_string());
-    let place = Location::of(given.place.source.clone(), format!("{before} and {}", given.place));
-    Chosen { value: met, place: Some(place) }
+    let before = narrowest
+        .place
+        .map_or_else(|| "default".to_owned(), |place| place.to_string());
+    let place = Location::of(
+        given.place.source.clone(),
+        format!("{before} and {}", given.place),
+    );
+    Chosen {
+        value: met,
+        place: Some(place),
+    }
 }
 
 /// Reports whether the source may have been written by others than the user.
@@ -480,7 +596,10 @@ mod tests {
             .collect();
         let resolved = Resolved::of(&layers);
         let found = resolved.chosen.get(key).map_or_else(String::new, |chosen| {
-            let place = chosen.place.as_ref().map_or_else(|| "Default".to_owned(), ToString::to_string);
+            let place = chosen
+                .place
+                .as_ref()
+                .map_or_else(|| "Default".to_owned(), ToString::to_string);
             format!("{} {place}", chosen.value)
         });
         assert_eq!(found, expected, "{lines:?}");
@@ -496,8 +615,14 @@ mod tests {
             (Environment, "model", "a/environment"),
             (Flags, "model", "a/flags"),
         ];
-        let expected =
-            ["a/flags Flags", "a/environment Environment", "a/plan Plan", "a/project Project", "a/user User", ""];
+        let expected = [
+            "a/flags Flags",
+            "a/environment Environment",
+            "a/plan Plan",
+            "a/project Project",
+            "a/user User",
+            "",
+        ];
         for (without, expected) in expected.iter().enumerate() {
             check(&all[..all.len() - without], "model", expected);
         }
@@ -511,25 +636,80 @@ mod tests {
         check(&[(Project, "max_agents", "5")], "max_agents", "5 Project");
         // The control: what the user types may be more.
         check(&[(Flags, "max_agents", "50")], "max_agents", "50 Flags");
-        check(&[(User, "max_agents", "50"), (Plan, "max_agents", "30")], "max_agents", "30 Plan");
-        check(&[(Flags, "max_agents", "9"), (User, "max_agents", "4")], "max_agents", "4 User");
-        check(&[(Environment, "max_agents", "3"), (Flags, "max_agents", "9")], "max_agents", "3 Environment");
-        check(&[(Project, "budget_tokens", "900")], "budget_tokens", "900 Project");
-        check(&[(Flags, "budget_tokens", "500"), (Plan, "budget_tokens", "900")], "budget_tokens", "500 Flags");
+        check(
+            &[(User, "max_agents", "50"), (Plan, "max_agents", "30")],
+            "max_agents",
+            "30 Plan",
+        );
+        check(
+            &[(Flags, "max_agents", "9"), (User, "max_agents", "4")],
+            "max_agents",
+            "4 User",
+        );
+        check(
+            &[(Environment, "max_agents", "3"), (Flags, "max_agents", "9")],
+            "max_agents",
+            "3 Environment",
+        );
+        check(
+            &[(Project, "budget_tokens", "900")],
+            "budget_tokens",
+            "900 Project",
+        );
+        check(
+            &[
+                (Flags, "budget_tokens", "500"),
+                (Plan, "budget_tokens", "900"),
+            ],
+            "budget_tokens",
+            "500 Flags",
+        );
         check(&[(Plan, "merge", "review")], "merge", "review Plan");
-        check(&[(Flags, "merge", "none"), (Plan, "merge", "auto")], "merge", "none Flags");
-        check(&[(Flags, "merge", "auto"), (Project, "merge", "review")], "merge", "review Project");
+        check(
+            &[(Flags, "merge", "none"), (Plan, "merge", "auto")],
+            "merge",
+            "none Flags",
+        );
+        check(
+            &[(Flags, "merge", "auto"), (Project, "merge", "review")],
+            "merge",
+            "review Project",
+        );
         check(&[], "review", "deleted-tests Default");
         check(&[(Plan, "review", "never")], "review", "never Plan");
-        check(&[(Project, "review", "never")], "review", "deleted-tests Default");
-        check(&[(Plan, "review", "never"), (Project, "review", "risky")], "review", "risky Project");
-        check(&[(Flags, "review", "risky"), (Plan, "review", "never")], "review", "risky Flags");
-        check(&[(User, "review", "never"), (Plan, "review", "always")], "review", "always Plan");
+        check(
+            &[(Project, "review", "never")],
+            "review",
+            "deleted-tests Default",
+        );
+        check(
+            &[(Plan, "review", "never"), (Project, "review", "risky")],
+            "review",
+            "risky Project",
+        );
+        check(
+            &[(Flags, "review", "risky"), (Plan, "review", "never")],
+            "review",
+            "risky Flags",
+        );
+        check(
+            &[(User, "review", "never"), (Plan, "review", "always")],
+            "review",
+            "always Plan",
+        );
         const TAINT: &str = "taint.policy";
         check(&[], TAINT, "flag Default");
         check(&[(Project, TAINT, "ask")], TAINT, "ask Project");
-        check(&[(User, TAINT, "deny"), (Project, TAINT, "flag")], TAINT, "deny User");
-        check(&[(Flags, TAINT, "ask"), (Plan, TAINT, "deny")], TAINT, "deny Plan");
+        check(
+            &[(User, TAINT, "deny"), (Project, TAINT, "flag")],
+            TAINT,
+            "deny User",
+        );
+        check(
+            &[(Flags, TAINT, "ask"), (Plan, TAINT, "deny")],
+            TAINT,
+            "deny Plan",
+        );
     }
 
     #[test]
@@ -542,21 +722,58 @@ mod tests {
         const MEMORY: &str = "tools.code_execution.memory_limit_mb";
         check(&[(Project, SIZE, "50")], SIZE, "10 Default");
         check(&[(Project, SIZE, "5")], SIZE, "5 Project");
-        check(&[(User, SIZE, "50"), (Project, SIZE, "20")], SIZE, "20 Project");
+        check(
+            &[(User, SIZE, "50"), (Project, SIZE, "20")],
+            SIZE,
+            "20 Project",
+        );
         check(&[], KINDS, "");
         check(&[(Project, KINDS, ".py,.md")], KINDS, ".py, .md Project");
-        check(&[(User, KINDS, ".py"), (Project, KINDS, ".py,.md")], KINDS, ".py User");
-        check(&[(User, KINDS, ".py,.md"), (Project, KINDS, ".md")], KINDS, ".md Project");
-        check(&[(User, KINDS, ".py,.md"), (Project, KINDS, ".md,.rs")], KINDS, ".md Project and User");
-        check(&[(User, PROGRAMS, "pip"), (Project, PROGRAMS, "cargo")], PROGRAMS, " Project and User");
+        check(
+            &[(User, KINDS, ".py"), (Project, KINDS, ".py,.md")],
+            KINDS,
+            ".py User",
+        );
+        check(
+            &[(User, KINDS, ".py,.md"), (Project, KINDS, ".md")],
+            KINDS,
+            ".md Project",
+        );
+        check(
+            &[(User, KINDS, ".py,.md"), (Project, KINDS, ".md,.rs")],
+            KINDS,
+            ".md Project and User",
+        );
+        check(
+            &[(User, PROGRAMS, "pip"), (Project, PROGRAMS, "cargo")],
+            PROGRAMS,
+            " Project and User",
+        );
         check(&[], PATHS, "/etc, /usr, /var Default");
         check(&[(User, PATHS, "/srv")], PATHS, "/srv User");
-        check(&[(Project, PATHS, "keys")], PATHS, "/etc, /usr, /var, keys default and Project");
-        check(&[(User, PATHS, "/srv,keys"), (Project, PATHS, "keys")], PATHS, "/srv, keys User");
-        // The user's own sources give way to the variable for limits, but a repository narrows even that.
-        let overridden = [(User, MEMORY, "256"), (Environment, MEMORY, "128"), (Overrides, MEMORY, "4096")];
+        check(
+            &[(Project, PATHS, "keys")],
+            PATHS,
+            "/etc, /usr, /var, keys default and Project",
+        );
+        check(
+            &[(User, PATHS, "/srv,keys"), (Project, PATHS, "keys")],
+            PATHS,
+            "/srv, keys User",
+        );
+        // The user's own sources give way to the variable for limits, but a repository narrows even
+        // that.
+        let overridden = [
+            (User, MEMORY, "256"),
+            (Environment, MEMORY, "128"),
+            (Overrides, MEMORY, "4096"),
+        ];
         check(&overridden, MEMORY, "4096 Overrides");
-        check(&[overridden.as_slice(), &[(Plan, MEMORY, "64")]].concat(), MEMORY, "64 Plan");
+        check(
+            &[overridden.as_slice(), &[(Plan, MEMORY, "64")]].concat(),
+            MEMORY,
+            "64 Plan",
+        );
     }
 
     #[test]
@@ -564,7 +781,9 @@ mod tests {
         let rules = |source: Source, key: &str| {
             let mut layer = Layer::default();
             let place = Location::of(source.clone(), format!("{source:?}"));
-            layer.take_text(named(key).unwrap(), "Bash(x)", place).unwrap();
+            layer
+                .take_text(named(key).unwrap(), "Bash(x)", place)
+                .unwrap();
             layer
         };
         let resolved = Resolved::of(&[
@@ -573,15 +792,24 @@ mod tests {
             rules(Source::User, "allow"),
             rules(Source::Flags, "ask"),
         ]);
-        let found: Vec<(RuleDecision, &str)> =
-            resolved.rules.iter().map(|rule| (rule.decision, rule.source.as_str())).collect();
+        let found: Vec<(RuleDecision, &str)> = resolved
+            .rules
+            .iter()
+            .map(|rule| (rule.decision, rule.source.as_str()))
+            .collect();
         assert_eq!(
             found,
-            [(RuleDecision::Allow, "User"), (RuleDecision::Ask, "Flags"), (RuleDecision::Deny, "Project")]
+            [
+                (RuleDecision::Allow, "User"),
+                (RuleDecision::Ask, "Flags"),
+                (RuleDecision::Deny, "Project")
+            ]
         );
         assert_eq!(
             resolved.warnings,
-            ["Project: `allow` has no effect here, because a repository cannot widen what you allow"]
+            [
+                "Project: `allow` has no effect here, because a repository cannot widen what you allow"
+            ]
         );
     }
 
@@ -590,7 +818,9 @@ mod tests {
         let limit = |source: Source, text: &str| {
             let mut layer = Layer::default();
             let place = Location::of(source.clone(), format!("{source:?}"));
-            layer.take_text(named("max_agents").unwrap(), text, place).unwrap();
+            layer
+                .take_text(named("max_agents").unwrap(), text, place)
+                .unwrap();
             layer
         };
         let resolved = Resolved::of(&[limit(Source::Flags, "9"), limit(Source::User, "4")]);
@@ -619,10 +849,19 @@ mod tests {
 
     #[test]
     fn nobody_to_ask_means_refused_unless_told_otherwise() {
-        // The control: with somebody to ask, or told that somebody looks later, the same settings park the call.
-        let table = [(None, true, false), (None, false, true), (Some(true), true, true), (Some(false), false, false)];
+        // The control: with somebody to ask, or told that somebody looks later, the same settings
+        // park the call.
+        let table = [
+            (None, true, false),
+            (None, false, true),
+            (Some(true), true, true),
+            (Some(false), false, false),
+        ];
         for (said, headless, expected) in table {
-            let switches = Switches { ask_parks: said, ..Switches::default() };
+            let switches = Switches {
+                ask_parks: said,
+                ..Switches::default()
+            };
             let run = Resolved::of(&[]).run_settings(&switches, headless);
             assert_eq!(run.ask_parks, expected, "{said:?} {headless}");
         }

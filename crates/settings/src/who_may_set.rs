@@ -1,4 +1,5 @@
-//! Tests of who may set which key, key by key: a repository can narrow what its user allows, and never widen it.
+//! Tests of who may set which key, key by key: a repository can narrow what its user allows, and
+//! never widen it.
 
 use crate::files::parse;
 use crate::keys::{Class, KEYS, Kind, named};
@@ -7,10 +8,12 @@ use crate::resolve::Resolved;
 
 /// What a repository (its configuration, or a plan's front matter) can do to a key.
 enum Repository {
-    /// It may choose: the choice reaches nothing that the user has not allowed, or its command needs consent.
+    /// It may choose: the choice reaches nothing that the user has not allowed, or its command
+    /// needs consent.
     Chooses,
-    /// Its value applies if it is stricter. The texts are one that is wider than the user's default, and one that is
-    /// stricter; no text stands for a key without anything wider, or stricter, than its default.
+    /// Its value applies if it is stricter. The texts are one that is wider than the user's
+    /// default, and one that is stricter; no text stands for a key without anything wider, or
+    /// stricter, than its default.
     Narrows(&'static str, &'static str),
     /// Its rules are added, but none that allows.
     Adds,
@@ -54,7 +57,8 @@ const TABLE: &[(&str, Repository)] = &[
     ("timeout", Narrows("", "1m")),
     ("outage_patience", Narrows("20h", "1m")),
     ("command_timeout", Narrows("20h", "1m")),
-    // The default is a share of the machine's memory, which the coordinator applies (`settings_of`).
+    // The default is a share of the machine's memory, which the coordinator applies
+    // (`settings_of`).
     ("command_memory_mib", Narrows("", "100")),
     ("worktree_mib", Narrows("1000000", "100")),
     ("worktree_files", Narrows("2000000", "100")),
@@ -83,18 +87,36 @@ const TABLE: &[(&str, Repository)] = &[
     ("worktree.folder", Nothing),
     ("sandbox.read", Nothing),
     ("sandbox.env", Nothing),
-    ("tools.file_operations.max_file_size_mb", Narrows("500", "1")),
-    ("tools.file_operations.allowed_extensions", Narrows("", ".py")),
-    ("tools.file_operations.forbidden_paths", Narrows("", "secrets")),
+    (
+        "tools.file_operations.max_file_size_mb",
+        Narrows("500", "1"),
+    ),
+    (
+        "tools.file_operations.allowed_extensions",
+        Narrows("", ".py"),
+    ),
+    (
+        "tools.file_operations.forbidden_paths",
+        Narrows("", "secrets"),
+    ),
     ("tools.code_execution.timeout_seconds", Narrows("9000", "5")),
     ("tools.code_execution.cpu_seconds", Narrows("", "5")),
     ("tools.code_execution.agent_cpu_seconds", Narrows("", "5")),
     ("tools.code_execution.memory_limit_mb", Narrows("", "100")),
-    ("tools.code_execution.allowed_commands", Narrows("", "python")),
+    (
+        "tools.code_execution.allowed_commands",
+        Narrows("", "python"),
+    ),
     ("tools.web_requests.timeout_seconds", Narrows("9000", "5")),
-    ("tools.web_requests.max_response_size_mb", Narrows("500", "1")),
+    (
+        "tools.web_requests.max_response_size_mb",
+        Narrows("500", "1"),
+    ),
     // A host that is not allowed already is allowed by neither.
-    ("tools.web_requests.allowed_domains", Narrows("", "docs.python.org")),
+    (
+        "tools.web_requests.allowed_domains",
+        Narrows("", "docs.python.org"),
+    ),
     ("tools.web_requests.search_service", Nothing),
     ("tools.web_requests.services", Nothing),
     ("taint.policy", Narrows("", "deny")),
@@ -109,14 +131,28 @@ fn resolved(key: &str, text: &str, source: &Source) -> (String, bool) {
     layer.take_text(named(key).unwrap(), text, place).unwrap();
     let resolved = Resolved::of(&[layer]);
     let chosen = resolved.chosen.get(key).unwrap();
-    (chosen.value.to_string(), chosen.place.as_ref().is_some_and(|place| place.source == *source))
+    (
+        chosen.value.to_string(),
+        chosen
+            .place
+            .as_ref()
+            .is_some_and(|place| place.source == *source),
+    )
 }
 
 #[test]
 fn every_key_has_its_line() {
     let named: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
-    let mut missing: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !named.contains(name)).collect();
-    missing.extend(named.iter().filter(|name| super::keys::named(name).is_none()));
+    let mut missing: Vec<&str> = KEYS
+        .iter()
+        .map(|key| key.name)
+        .filter(|name| !named.contains(name))
+        .collect();
+    missing.extend(
+        named
+            .iter()
+            .filter(|name| super::keys::named(name).is_none()),
+    );
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -138,16 +174,24 @@ fn classes_are_as_the_table_has_them() {
 #[test]
 fn a_repository_narrows_and_never_widens() {
     for (name, repository) in TABLE {
-        let Narrows(wide, narrow) = repository else { continue };
+        let Narrows(wide, narrow) = repository else {
+            continue;
+        };
         for source in [Source::Project, Source::Plan] {
             let applies = narrow.is_empty() || resolved(name, narrow, &source).1;
             assert!(applies, "{name} = {narrow} of {source:?} does not apply");
             if !wide.is_empty() {
                 let (value, is_theirs) = resolved(name, wide, &source);
                 let same = named(name).unwrap().kind.parse(wide).unwrap().to_string() == value;
-                assert!(!is_theirs && !same, "{name} = {wide} of {source:?} applies: {value}");
+                assert!(
+                    !is_theirs && !same,
+                    "{name} = {wide} of {source:?} applies: {value}"
+                );
                 // The control: the user's own value does.
-                assert!(resolved(name, wide, &Source::User).1, "{name} = {wide} of the user does not apply");
+                assert!(
+                    resolved(name, wide, &Source::User).1,
+                    "{name} = {wide} of the user does not apply"
+                );
             }
         }
     }
@@ -155,9 +199,16 @@ fn a_repository_narrows_and_never_widens() {
 
 #[test]
 fn what_is_the_users_alone_is_an_error_in_a_repository() {
-    for (name, _) in TABLE.iter().filter(|(_, repository)| matches!(repository, Nothing)) {
+    for (name, _) in TABLE
+        .iter()
+        .filter(|(_, repository)| matches!(repository, Nothing))
+    {
         let key = named(name).unwrap();
-        let value = if key.default.is_empty() { key.kind.example() } else { key.default };
+        let value = if key.default.is_empty() {
+            key.kind.example()
+        } else {
+            key.default
+        };
         let value = match key.kind {
             Kind::OneOf(words) => format!("\"{}\"", words[0]),
             Kind::Switch => "true".to_owned(),
@@ -167,7 +218,10 @@ fn what_is_the_users_alone_is_an_error_in_a_repository() {
             Some((table, last)) => format!("[{table}]\n{last} = {value}\n"),
             None => format!("{name} = {value}\n"),
         };
-        assert!(parse(&text, Source::Project, "orchestrate.toml").is_err(), "{text}");
+        assert!(
+            parse(&text, Source::Project, "orchestrate.toml").is_err(),
+            "{text}"
+        );
         // The control: the same text is fine in the user's file, unless only flags may say it.
         let of_user = parse(&text, Source::User, "config.toml");
         assert_eq!(of_user.is_ok(), key.class == Class::Personal, "{text}");

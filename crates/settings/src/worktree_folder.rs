@@ -1,7 +1,7 @@
 //! The folder of worktrees that the user chooses.
 //!
-//! Servers of files, globs and watchers pass over folders whose names begin with a dot, so such a folder is refused:
-//! tests of projects would fail there.
+//! Servers of files, globs and watchers pass over folders whose names begin with a dot, so such a
+//! folder is refused: tests of projects would fail there.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -20,7 +20,9 @@ pub(crate) fn worktree_folder(
     resolved: &Resolved,
     variables: &BTreeMap<String, String>,
 ) -> Result<Option<PathBuf>, Vec<Problem>> {
-    let Some(text) = resolved.text(KEY) else { return Ok(None) };
+    let Some(text) = resolved.text(KEY) else {
+        return Ok(None);
+    };
     let path = match (text.strip_prefix("~/"), variables.get("HOME")) {
         (Some(below), Some(home)) => PathBuf::from(home).join(below),
         _ => PathBuf::from(&text),
@@ -28,10 +30,17 @@ pub(crate) fn worktree_folder(
     match refusal(&path) {
         None => Ok(Some(path)),
         Some(reason) => {
-            let place = resolved.chosen.get(KEY).and_then(|chosen| chosen.place.clone());
+            let place = resolved
+                .chosen
+                .get(KEY)
+                .and_then(|chosen| chosen.place.clone());
             let place = place.unwrap_or_else(|| Location::of(Source::Default, KEY));
             let message = format!("`{text}` cannot hold worktrees: {reason}");
-            Err(vec![Problem::new(place, ProblemCode::InvalidValue, message)])
+            Err(vec![Problem::new(
+                place,
+                ProblemCode::InvalidValue,
+                message,
+            )])
         }
     }
 }
@@ -60,9 +69,13 @@ mod tests {
     fn a_folder_is_absolute_and_visible() {
         let found = |text: &str| {
             let mut layer = Layer::default();
-            layer.take_text(named(KEY).unwrap(), text, Location::of(Source::Flags, KEY)).unwrap();
+            layer
+                .take_text(named(KEY).unwrap(), text, Location::of(Source::Flags, KEY))
+                .unwrap();
             let variables = BTreeMap::from([("HOME".to_owned(), "/home/u".to_owned())]);
-            worktree_folder(&Resolved::of(&[layer]), &variables).ok().flatten()
+            worktree_folder(&Resolved::of(&[layer]), &variables)
+                .ok()
+                .flatten()
         };
         let table = [
             ("/srv/worktrees", Some("/srv/worktrees")),
@@ -74,6 +87,9 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(found(text), expected.map(PathBuf::from), "{text}");
         }
-        assert_eq!(worktree_folder(&Resolved::of(&[]), &BTreeMap::new()), Ok(None));
+        assert_eq!(
+            worktree_folder(&Resolved::of(&[]), &BTreeMap::new()),
+            Ok(None)
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! What an agent's commands may still use of its processor time.
 //!
-//! A command can be ended only at a limit that is known when it starts, so commands of such an agent that are started
-//! at once run one after the other: each may use what those before it have left.
+//! A command can be ended only at a limit that is known when it starts, so commands of such an
+//! agent that are started at once run one after the other: each may use what those before it have
+//! left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +19,13 @@ pub struct AgentCpu(Option<Arc<Mutex<Duration>>>);
 impl AgentCpu {
     /// Returns what the settings leave to an agent whose commands have used this many milliseconds.
     pub fn of(settings: &ToolSettings, used_ms: u64) -> AgentCpu {
-        let most = settings.code_execution.agent_cpu_seconds.map(Duration::from_secs);
-        most.map_or_else(AgentCpu::default, |most| AgentCpu::rest(most.saturating_sub(Duration::from_millis(used_ms))))
+        let most = settings
+            .code_execution
+            .agent_cpu_seconds
+            .map(Duration::from_secs);
+        most.map_or_else(AgentCpu::default, |most| {
+            AgentCpu::rest(most.saturating_sub(Duration::from_millis(used_ms)))
+        })
     }
 
     /// Limits an agent's commands to this time.
@@ -27,7 +33,8 @@ impl AgentCpu {
         AgentCpu(Some(Arc::new(Mutex::new(rest))))
     }
 
-    /// Refuses a call that would run a command if nothing is left; while another command runs, that is not known.
+    /// Refuses a call that would run a command if nothing is left; while another command runs, that
+    /// is not known.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         match self.0.as_ref().map(|rest| rest.try_lock()) {
             Some(Ok(rest)) if rest.is_zero() => Err(used_up()),
@@ -40,9 +47,15 @@ impl AgentCpu {
     /// # Errors
     /// `Retry` if nothing is left.
     pub(crate) async fn turn(&self) -> Result<CpuTurn, ToolError> {
-        let Some(rest) = &self.0 else { return Ok(CpuTurn(None)) };
+        let Some(rest) = &self.0 else {
+            return Ok(CpuTurn(None));
+        };
         let rest = Arc::clone(rest).lock_owned().await;
-        if rest.is_zero() { Err(used_up()) } else { Ok(CpuTurn(Some(rest))) }
+        if rest.is_zero() {
+            Err(used_up())
+        } else {
+            Ok(CpuTurn(Some(rest)))
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Converts a model's arguments to the form that a tool's schema describes, or explains what is wrong with them.
+//! Converts a model's arguments to the form that a tool's schema describes, or explains what is
+//! wrong with them.
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -51,16 +52,21 @@ const ALIASES: &[(&str, &str)] = &[
     ("subagent_type", "role"),
     ("agent_type", "role"),
 ];
-/// Arguments that models add for other products' tools, and that are dropped unless the schema has them.
+/// Arguments that models add for other products' tools, and that are dropped unless the schema has
+/// them.
 const IGNORED: &[&str] = &["description", "explanation", "prompt"];
-/// Maximum length of an error message in characters: a name that the model made up may have any length.
+/// Maximum length of an error message in characters: a name that the model made up may have any
+/// length.
 const MISTAKES_CHARS: usize = 1_000;
 /// Maximum number of mistakes that one error message lists.
 const SHOWN_MISTAKES: usize = 5;
 
 /// Compiles a tool's schema. Fails unless it describes an object.
 pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsError> {
-    let wrong = |reason: String| ToolsError::Schema { tool: tool.to_owned(), reason };
+    let wrong = |reason: String| ToolsError::Schema {
+        tool: tool.to_owned(),
+        reason,
+    };
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err(wrong("it does not describe an object".to_owned()));
     }
@@ -68,12 +74,19 @@ pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsErro
 }
 
 /// Resolves aliases, drops nulls and ignored arguments, and validates the result.
-pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) -> Result<Value, ToolError> {
+pub(crate) fn conform(
+    arguments: &Value,
+    schema: &Value,
+    validator: &Validator,
+) -> Result<Value, ToolError> {
     let given = match arguments {
         Value::Object(map) => map,
         Value::Null => &Map::new(),
         other => {
-            let message = format!("Invalid parameters: expected a JSON object, got {}", brief(other));
+            let message = format!(
+                "Invalid parameters: expected a JSON object, got {}",
+                brief(other)
+            );
             return Err(ToolError::Retry(message));
         }
     };
@@ -96,11 +109,20 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
         .iter_errors(&conformed)
         .take(SHOWN_MISTAKES)
         .map(|error| {
-            let said = mistake(&error.instance_path().to_string(), error.kind(), error.instance(), &error.to_string());
+            let said = mistake(
+                &error.instance_path().to_string(),
+                error.kind(),
+                error.instance(),
+                &error.to_string(),
+            );
             format!("{said}{}", expected_array(error.kind(), known))
         })
         .collect();
-    if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&cut(&mistakes.join("; "), MISTAKES_CHARS))) }
+    if mistakes.is_empty() {
+        Ok(conformed)
+    } else {
+        Err(invalid(&cut(&mistakes.join("; "), MISTAKES_CHARS)))
+    }
 }
 
 /// Returns the tool's own name for an argument: the same name, or the one that it is an alias of.
@@ -108,7 +130,10 @@ pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str>
     if knows(name) {
         return Some(name);
     }
-    ALIASES.iter().find(|(other, ours)| *other == name && knows(ours)).map(|(_, ours)| *ours)
+    ALIASES
+        .iter()
+        .find(|(other, ours)| *other == name && knows(ours))
+        .map(|(_, ours)| *ours)
 }
 
 /// Reports whether an argument is dropped if the tool does not have it.
@@ -123,14 +148,24 @@ pub(crate) fn invalid(reason: &str) -> ToolError {
 
 fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &str) -> String {
     let at = at.trim_start_matches('/').replace('/', ".");
-    let field = if at.is_empty() { "arguments" } else { at.as_str() };
+    let field = if at.is_empty() {
+        "arguments"
+    } else {
+        at.as_str()
+    };
     match kind {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            let name = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+            let name = if at.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{at}.{name}")
+            };
             format!("`{name}` is required but missing")
         }
-        ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => {
+        ValidationErrorKind::Type {
+            kind: TypeKind::Single(kind),
+        } => {
             let wanted = format!("{kind:?}");
             let wanted = wanted.to_lowercase();
             format!("`{field}`: expected {wanted}, got {}", brief(instance))
@@ -139,18 +174,32 @@ fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &s
             format!("unknown: `{}`", unexpected.join("`, `").escape_debug())
         }
         ValidationErrorKind::Enum { options } => {
-            format!("`{field}`: expected one of {options}, got {}", brief(instance))
+            format!(
+                "`{field}`: expected one of {options}, got {}",
+                brief(instance)
+            )
         }
         _ => format!("`{field}`: {otherwise}"),
     }
 }
 
-/// Returns what is said of a missing argument that has to be an array; of others, the name says enough.
+/// Returns what is said of a missing argument that has to be an array; of others, the name says
+/// enough.
 fn expected_array(kind: &ValidationErrorKind, known: Option<&Map<String, Value>>) -> &'static str {
-    let ValidationErrorKind::Required { property } = kind else { return "" };
+    let ValidationErrorKind::Required { property } = kind else {
+        return "";
+    };
     let schema = property.as_str().and_then(|name| known?.get(name));
-    let of = |name: &str| schema.and_then(|schema| schema.get(name)).cloned().unwrap_or_default();
-    match (of("type").as_str(), of("items").get("type").and_then(Value::as_str)) {
+    let of = |name: &str| {
+        schema
+            .and_then(|schema| schema.get(name))
+            .cloned()
+            .unwrap_or_default()
+    };
+    match (
+        of("type").as_str(),
+        of("items").get("type").and_then(Value::as_str),
+    ) {
         (Some("array"), Some("string")) => "; expected an array of strings",
         (Some("array"), _) => "; expected an array",
         _ => "",
@@ -159,10 +208,19 @@ fn expected_array(kind: &ValidationErrorKind, known: Option<&Map<String, Value>>
 
 /// Lists the parameters that a call must give, or all of them if none is required.
 pub(crate) fn required_names(schema: &Value) -> String {
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let mut names: Vec<&str> = required.collect();
     if names.is_empty() {
-        let all = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let all = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         names = all.map(|(name, _)| name.as_str()).collect();
     }
     format!("`{}`", names.join("`, `"))
@@ -199,20 +257,42 @@ mod tests {
 
     #[test]
     fn aliases_nulls_and_ornaments_are_taken_care_of() {
-        let given = json!({"file_path": "a", "limit": null, "description": "why", "output_mode": "a"});
+        let given =
+            json!({"file_path": "a", "limit": null, "description": "why", "output_mode": "a"});
         assert_eq!(conform_to(&given), Ok(json!({"path": "a", "mode": "a"})));
     }
 
     #[test]
     fn a_mistake_names_the_field_what_was_expected_and_what_came() {
         let table = [
-            (json!({}), "Invalid parameters: `path` is required but missing"),
-            (json!({"path": 3}), "Invalid parameters: `path`: expected string, got 3"),
-            (json!({"path": "a", "limit": "x"}), "Invalid parameters: `limit`: expected integer, got \"x\""),
-            (json!({"path": "a", "limit": 0}), "Invalid parameters: `limit`: 0 is less than the minimum of 1"),
-            (json!({"path": "a", "mode": "c"}), "Invalid parameters: `mode`: expected one of [\"a\",\"b\"], got \"c\""),
-            (json!({"path": "a", "pth": 1}), "Invalid parameters: unknown: `pth`"),
-            (json!("{broken"), "Invalid parameters: expected a JSON object, got \"{broken\""),
+            (
+                json!({}),
+                "Invalid parameters: `path` is required but missing",
+            ),
+            (
+                json!({"path": 3}),
+                "Invalid parameters: `path`: expected string, got 3",
+            ),
+            (
+                json!({"path": "a", "limit": "x"}),
+                "Invalid parameters: `limit`: expected integer, got \"x\"",
+            ),
+            (
+                json!({"path": "a", "limit": 0}),
+                "Invalid parameters: `limit`: 0 is less than the minimum of 1",
+            ),
+            (
+                json!({"path": "a", "mode": "c"}),
+                "Invalid parameters: `mode`: expected one of [\"a\",\"b\"], got \"c\"",
+            ),
+            (
+                json!({"path": "a", "pth": 1}),
+                "Invalid parameters: unknown: `pth`",
+            ),
+            (
+                json!("{broken"),
+                "Invalid parameters: expected a JSON object, got \"{broken\"",
+            ),
         ];
         for (given, expected) in table {
             assert_eq!(conform_to(&given), Err(expected.to_owned()));

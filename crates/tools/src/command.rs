@@ -13,14 +13,21 @@ use crate::scope::CallLimits;
 pub(crate) const KEPT_OUTPUT_BYTES: usize = 1 << 20;
 /// Maximum size of a file that a command writes: it stops a runaway, but not a build.
 const MAX_WRITTEN_FILE_BYTES: u64 = 4 << 30;
-/// Environment variables of commands beside the sandbox's own; they disable pagers, prompts and colours.
-const ENVIRONMENT: &[(&str, &str)] =
-    &[("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+/// Environment variables of commands beside the sandbox's own; they disable pagers, prompts and
+/// colours.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
 
 /// A command to run in the sandbox, without a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The program and its arguments. A program with a `/` that does not begin with one is relative to `cwd`.
+    /// The program and its arguments. A program with a `/` that does not begin with one is relative
+    /// to `cwd`.
     pub argv: Vec<String>,
     /// The working directory, relative to the worktree; empty for its root.
     pub cwd: String,
@@ -50,11 +57,19 @@ impl Command {
     /// Returns the time that the command may take.
     pub(crate) fn time_limit(&self, limits: &CallLimits) -> Duration {
         let first = self.timeout.unwrap_or(limits.command_timeout);
-        first.saturating_mul(limits.time_factor).min(limits.max_command_timeout)
+        first
+            .saturating_mul(limits.time_factor)
+            .min(limits.max_command_timeout)
     }
 
     /// Returns the job that runs the command in this directory, with at most this processor time.
-    pub(crate) fn into_job(self, view: View, cwd: PathBuf, limits: &CallLimits, cpu: Option<Duration>) -> Job {
+    pub(crate) fn into_job(
+        self,
+        view: View,
+        cwd: PathBuf,
+        limits: &CallLimits,
+        cpu: Option<Duration>,
+    ) -> Job {
         let limits = Limits {
             timeout: self.time_limit(limits),
             cpu: limits.command_cpu.into_iter().chain(cpu).min(),
@@ -69,11 +84,20 @@ impl Command {
         let mut words = self.argv.into_iter();
         let program = words.next().unwrap_or_default();
         let is_in_cwd = program.contains('/') && !program.starts_with('/');
-        let variables = ENVIRONMENT.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let own = self.env.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let variables = ENVIRONMENT
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let own = self
+            .env
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()));
         Job {
             view,
-            program: if is_in_cwd { cwd.join(program).into_os_string() } else { program.into() },
+            program: if is_in_cwd {
+                cwd.join(program).into_os_string()
+            } else {
+                program.into()
+            },
             args: words.map(OsString::from).collect(),
             cwd,
             stdin: self.stdin,
@@ -97,7 +121,10 @@ mod tests {
             settings.code_execution.timeout_seconds = configured;
             let limits = CallLimits::of(&settings);
             [None, Some(5), Some(120_000)].map(|asked| {
-                let command = Command { timeout: asked.map(Duration::from_secs), ..Command::new(["true"]) };
+                let command = Command {
+                    timeout: asked.map(Duration::from_secs),
+                    ..Command::new(["true"])
+                };
                 command.time_limit(&limits).as_secs()
             })
         };

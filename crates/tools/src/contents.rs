@@ -6,8 +6,8 @@ use std::time::Duration;
 use orchestrate_core::Oid;
 use rustix::fs::{Stat, fstat};
 
-/// A file or a directory that was changed within this time may change again without another time stamp: coarser than
-/// any file system's clock.
+/// A file or a directory that was changed within this time may change again without another time
+/// stamp: coarser than any file system's clock.
 const STILL_FRESH: Duration = Duration::from_secs(2);
 
 /// The metadata of a file, by which an unchanged file is recognised.
@@ -29,8 +29,8 @@ pub struct FileStamp {
 pub trait FileContents: Send + Sync {
     /// Returns the id of a file's bytes if it is known without reading the file.
     fn known(&self, path: &str, stamp: &FileStamp) -> Option<Oid>;
-    /// Returns the id of bytes that were read from a file which had this metadata before and afterwards; `None` if
-    /// they cannot have one.
+    /// Returns the id of bytes that were read from a file which had this metadata before and
+    /// afterwards; `None` if they cannot have one.
     fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<Oid>;
 }
 
@@ -40,7 +40,8 @@ impl FileStamp {
         fstat(file).ok().map(|stat| FileStamp::of(&stat))
     }
 
-    /// Reports whether any later change gives it another stamp, if it has this one now, in the time since 1970.
+    /// Reports whether any later change gives it another stamp, if it has this one now, in the time
+    /// since 1970.
     pub(crate) fn is_settled(&self, now: Duration) -> bool {
         let newest = self.changed.max(self.modified).0;
         u64::try_from(newest).is_ok_and(|newest| newest < now.saturating_sub(STILL_FRESH).as_secs())
@@ -58,7 +59,8 @@ impl FileStamp {
     }
 }
 
-/// Converts a part of a time, whose type differs between systems; what does not fit makes a stamp that is never equal.
+/// Converts a part of a time, whose type differs between systems; what does not fit makes a stamp
+/// that is never equal.
 fn integer(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(i64::MIN)
 }

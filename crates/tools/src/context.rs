@@ -10,7 +10,9 @@ use orchestrate_core::policy::{Access, Permission};
 use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::web::Destinations;
 use orchestrate_core::{AgentId, CallId};
-use orchestrate_sandbox::{Cancel, Downloads, Exit, Finished, HostView, Job, Sandbox, SandboxError, View};
+use orchestrate_sandbox::{
+    Cancel, Downloads, Exit, Finished, HostView, Job, Sandbox, SandboxError, View,
+};
 use tokio::sync::oneshot;
 
 use crate::agent_cpu::CpuTurn;
@@ -29,7 +31,8 @@ use crate::services::{ProxiedProgram, Services, ShowsPath};
 use crate::shape;
 use crate::shared::SharedValues;
 
-/// How a command with a proxy ended, or why it did not start, and what was decided about the hosts that it asked for.
+/// How a command with a proxy ended, or why it did not start, and what was decided about the hosts
+/// that it asked for.
 pub(crate) type Led = (Result<Finished, SandboxError>, DecidedHosts);
 
 /// One permitted execution: the calling agent, its worktree and its limits.
@@ -43,10 +46,22 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    pub(crate) fn new(permit: Permit, guard: PathGuard, scope: CallScope, call: &CallId) -> ToolContext {
+    pub(crate) fn new(
+        permit: Permit,
+        guard: PathGuard,
+        scope: CallScope,
+        call: &CallId,
+    ) -> ToolContext {
         let meter = Meter::default();
         let files = Files::of_call(&scope, guard.clone(), meter.clone());
-        ToolContext { permit, scope, files, guard, meter, call: call.clone() }
+        ToolContext {
+            permit,
+            scope,
+            files,
+            guard,
+            meter,
+            call: call.clone(),
+        }
     }
 
     pub(crate) fn scope(&self) -> &CallScope {
@@ -107,7 +122,8 @@ impl ToolContext {
         &self.meter
     }
 
-    /// Returns the path of the worktree, for processes and messages only; files are never opened by it.
+    /// Returns the path of the worktree, for processes and messages only; files are never opened by
+    /// it.
     pub fn worktree(&self) -> &Path {
         &self.scope.worktree.path
     }
@@ -122,10 +138,14 @@ impl ToolContext {
 
     /// Returns what asks the policy about files that the call did not name, and that it writes.
     pub(crate) fn write_guard(&self) -> PathGuard {
-        PathGuard { access: Access::Write, ..self.guard.clone() }
+        PathGuard {
+            access: Access::Write,
+            ..self.guard.clone()
+        }
     }
 
-    /// Returns what decides where the connections of a tool may lead, if its call names these hosts.
+    /// Returns what decides where the connections of a tool may lead, if its call names these
+    /// hosts.
     pub(crate) fn host_guard(&self, tool: &'static str, named: Vec<Host>) -> HostGuard {
         HostGuard::of_tool(&self.guard, tool, named, self.permit.decision().rule())
     }
@@ -135,31 +155,44 @@ impl ToolContext {
         &self.scope.web
     }
 
-    /// Returns a function that reports whether the policy lets the tool show the content of a file. Rules about reading
-    /// hold for an agent that may read files.
+    /// Returns a function that reports whether the policy lets the tool show the content of a file.
+    /// Rules about reading hold for an agent that may read files.
     pub(crate) fn shows_path(&self) -> ShowsPath {
-        let reads = self.scope.grant.permissions.contains(&Permission::FileRead).then_some(Access::Read);
+        let reads = self
+            .scope
+            .grant
+            .permissions
+            .contains(&Permission::FileRead)
+            .then_some(Access::Read);
         let guards: Vec<PathGuard> = [Some(Access::Own), reads]
             .into_iter()
             .flatten()
-            .map(|access| PathGuard { access, ..self.guard.clone() })
+            .map(|access| PathGuard {
+                access,
+                ..self.guard.clone()
+            })
             .collect();
         Arc::new(move |path: &str| guards.iter().all(|guard| guard.check(path).is_ok()))
     }
 
     /// Runs a command in the sandbox and waits for its end; what it used counts for the call.
     ///
-    /// The rules about commands hold for it, and the agent's role has to grant the execution of code. Programs of the
-    /// project that the tool runs are named by the call's own effects, if a user should be able to approve them.
+    /// The rules about commands hold for it, and the agent's role has to grant the execution of
+    /// code. Programs of the project that the tool runs are named by the call's own effects, if a
+    /// user should be able to approve them.
     ///
     /// # Errors
-    /// `Denied` as [`ToolContext::check_program`]; `Timeout` with the output until then; `Interrupted` if the call was
-    /// cancelled; `Retry` or `Denied` for a working directory that does not exist or is outside the worktree;
-    /// `Execution` if the command cannot be started. A command that fails is no error.
+    /// `Denied` as [`ToolContext::check_program`]; `Timeout` with the output until then;
+    /// `Interrupted` if the call was cancelled; `Retry` or `Denied` for a working directory that
+    /// does not exist or is outside the worktree; `Execution` if the command cannot be started. A
+    /// command that fails is no error.
     pub async fn run(&self, command: Command) -> Result<Finished, ToolError> {
         self.check_program(&command.argv)?;
         let timeout = command.time_limit(self.limits());
-        let finished = self.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
+        let finished = self
+            .start(command)
+            .await?
+            .map_err(|error| ToolError::not_started(&error))?;
         let output = || format!("{}{}", finished.stdout.text(), finished.stderr.text());
         match finished.exit {
             Exit::TimedOut => Err(ToolError::timeout(timeout.as_secs(), output())),
@@ -169,14 +202,23 @@ impl ToolContext {
     }
 
     /// Runs a command that the policy has allowed. The inner error is that of its start.
-    pub(crate) async fn start(&self, command: Command) -> Result<Result<Finished, SandboxError>, ToolError> {
+    pub(crate) async fn start(
+        &self,
+        command: Command,
+    ) -> Result<Result<Finished, SandboxError>, ToolError> {
         let turn = self.scope.agent_cpu.turn().await?;
         let job = self.job(command, turn.left()).await?;
-        Ok(self.metered(turn, self.scope.sandbox.run_async(job, self.cancel().clone()).await))
+        Ok(self.metered(
+            turn,
+            self.scope
+                .sandbox
+                .run_async(job, self.cancel().clone())
+                .await,
+        ))
     }
 
-    /// Runs a command in the same way, with a proxy: it reaches these hosts, and those that a rule allows. Returns
-    /// what was decided about the hosts that it asked for as well.
+    /// Runs a command in the same way, with a proxy: it reaches these hosts, and those that a rule
+    /// allows. Returns what was decided about the hosts that it asked for as well.
     pub(crate) async fn start_proxied(
         &self,
         command: Command,
@@ -195,22 +237,31 @@ impl ToolContext {
     ) -> Result<Led, ToolError> {
         let turn = self.scope.agent_cpu.turn().await?;
         let job = self.job(command, turn.left()).await?;
-        self.lead(turn, &self.scope.sandbox, job, destinations).await
+        self.lead(turn, &self.scope.sandbox, job, destinations)
+            .await
     }
 
-    /// Creates a folder with these files, for commands that download packages for the run's other jobs; `None` if
-    /// those have no folder to read them from.
-    pub(crate) async fn downloads(&self, files: Vec<(&'static str, String)>) -> Result<Option<Downloads>, ToolError> {
+    /// Creates a folder with these files, for commands that download packages for the run's other
+    /// jobs; `None` if those have no folder to read them from.
+    pub(crate) async fn downloads(
+        &self,
+        files: Vec<(&'static str, String)>,
+    ) -> Result<Option<Downloads>, ToolError> {
         let sandbox = Arc::clone(&self.scope.sandbox);
         let make = move |_: &Files, _: &Cancel| {
-            let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
-            sandbox.downloads(&files).map_err(|error| ToolError::Execution(error.to_string()))
+            let files: Vec<(&str, &[u8])> = files
+                .iter()
+                .map(|(name, text)| (*name, text.as_bytes()))
+                .collect();
+            sandbox
+                .downloads(&files)
+                .map_err(|error| ToolError::Execution(error.to_string()))
         };
         self.blocking(make).await
     }
 
-    /// Runs a command in such a folder, where it sees nothing of the worktree, with a proxy that leads to these
-    /// destinations.
+    /// Runs a command in such a folder, where it sees nothing of the worktree, with a proxy that
+    /// leads to these destinations.
     pub(crate) async fn start_download(
         &self,
         command: Command,
@@ -235,9 +286,19 @@ impl ToolContext {
         let accepts = move |listener| drop(hand_over.send(listener));
         let decided = DecidedHosts::default();
         let serving = async {
-            let Ok(listener) = listener.await else { return std::future::pending().await };
+            let Ok(listener) = listener.await else {
+                return std::future::pending().await;
+            };
             let (call, decided) = (self.call.clone(), decided.clone());
-            self.services().egress.serve(ProxiedProgram { call, listener, destinations, decided }).await
+            self.services()
+                .egress
+                .serve(ProxiedProgram {
+                    call,
+                    listener,
+                    destinations,
+                    decided,
+                })
+                .await
         };
         tokio::select! {
             // A socket that has been handed out is served, however short the command runs.
@@ -257,7 +318,11 @@ impl ToolContext {
         let cwd = command.cwd.clone();
         let view = self.scope.worktree.view.clone();
         let look = move |files: &Files, _: &Cancel| {
-            Ok((files.working_directory(&cwd)?, package_cache::used(files), view.now()))
+            Ok((
+                files.working_directory(&cwd)?,
+                package_cache::used(files),
+                view.now(),
+            ))
         };
         let (cwd, caches, view) = self.blocking(look).await?;
         for (name, path) in caches {
@@ -268,8 +333,15 @@ impl ToolContext {
     }
 
     /// Counts what a command used, and ends its turn.
-    fn metered(&self, turn: CpuTurn, finished: Result<Finished, SandboxError>) -> Result<Finished, SandboxError> {
-        if let Ok(Finished { usage: Some(usage), .. }) = &finished {
+    fn metered(
+        &self,
+        turn: CpuTurn,
+        finished: Result<Finished, SandboxError>,
+    ) -> Result<Finished, SandboxError> {
+        if let Ok(Finished {
+            usage: Some(usage), ..
+        }) = &finished
+        {
             self.meter.add_command(usage);
             turn.end(usage.cpu);
         }
@@ -284,7 +356,8 @@ impl ToolContext {
     /// Runs file or CPU work on a thread for blocking work. A panic becomes an `Execution` failure.
     ///
     /// # Errors
-    /// Returns the error of the work; also `Execution` if it panics, `Interrupted` if the runtime is shutting down.
+    /// Returns the error of the work; also `Execution` if it panics, `Interrupted` if the runtime
+    /// is shutting down.
     pub async fn blocking<T, W>(&self, work: W) -> Result<T, ToolError>
     where
         T: Send + 'static,
@@ -304,7 +377,11 @@ where
     W: FnOnce(&Files, &Cancel) -> Result<T, ToolError> + Send + 'static,
 {
     let (files, cancel) = (files.clone(), cancel.clone());
-    let work = move || files.meter().timed(|| catch_unwind(AssertUnwindSafe(|| work(&files, &cancel))));
+    let work = move || {
+        files
+            .meter()
+            .timed(|| catch_unwind(AssertUnwindSafe(|| work(&files, &cancel))))
+    };
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => Err(panicked(panic.as_ref())),
@@ -315,6 +392,8 @@ where
 /// Creates the error for a tool that panicked.
 pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> ToolError {
     let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message");
+    let text = text
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message");
     ToolError::Execution(format!("the tool panicked: {text}"))
 }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::truncate;
 
-/// Maximum number of entries of what could not be reached, and of characters of each: a program chooses both, and may
-/// ask for one host in any number of spellings as long as it runs.
+/// Maximum number of entries of what could not be reached, and of characters of each: a program
+/// chooses both, and may ask for one host in any number of spellings as long as it runs.
 const MAX_UNREACHED: usize = 100;
 const MAX_UNREACHED_CHARS: usize = 500;
 
-/// What was decided about the hosts that a program asked for, and what of it could not be reached. Clones share it.
+/// What was decided about the hosts that a program asked for, and what of it could not be reached.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct DecidedHosts {
     decided: Arc<Mutex<Vec<EgressDecision>>>,
@@ -21,17 +22,26 @@ pub struct DecidedHosts {
 impl DecidedHosts {
     /// Adds a decision.
     pub fn push(&self, decision: EgressDecision) {
-        self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
+        self.decided
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(decision);
     }
 
     /// Returns all decisions so far.
     pub fn all(&self) -> Vec<EgressDecision> {
-        self.decided.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.decided
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Adds what may be reached and cannot, with the reason; of many entries, the first are kept.
     pub fn note_unreached(&self, what: &str) {
-        let mut unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unreached = self
+            .unreached
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if unreached.len() < MAX_UNREACHED {
             unreached.insert(truncate(what, MAX_UNREACHED_CHARS));
         }
@@ -39,7 +49,10 @@ impl DecidedHosts {
 
     /// Returns what could not be reached so far, each once.
     pub fn unreached(&self) -> BTreeSet<String> {
-        self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.unreached
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -55,6 +68,10 @@ mod tests {
         }
         let unreached = hosts.unreached();
         assert_eq!(unreached.len(), MAX_UNREACHED);
-        assert!(unreached.iter().all(|what| what.chars().count() < 2 * MAX_UNREACHED_CHARS));
+        assert!(
+            unreached
+                .iter()
+                .all(|what| what.chars().count() < 2 * MAX_UNREACHED_CHARS)
+        );
     }
 }

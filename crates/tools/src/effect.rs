@@ -15,28 +15,33 @@ pub struct Effect {
 impl Effect {
     /// Creates an effect that the tool's own name and permission describe.
     pub fn on(target: Target) -> Effect {
-        Effect { access: Access::Own, target }
+        Effect {
+            access: Access::Own,
+            target,
+        }
     }
 }
 
-/// What a call would reach that its arguments only name, such as the address of a remote repository, or leave to the
-/// project's files, such as the registries of its packages.
+/// What a call would reach that its arguments only name, such as the address of a remote
+/// repository, or leave to the project's files, such as the registries of its packages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreseen {
     /// What it would affect, in place of [`Tool::effects`](crate::Tool::effects).
     pub effects: Vec<Effect>,
-    /// An object that is shown beside the arguments to whoever is asked about the call, whose approval is for exactly
-    /// this. The tool finds it in its context.
+    /// An object that is shown beside the arguments to whoever is asked about the call, whose
+    /// approval is for exactly this. The tool finds it in its context.
     pub details: Value,
 }
 
-/// What the answer of a call follows from. For those between the first and the last, what the tool sees are the files
-/// that [`Files::walk`](crate::Files::walk) visits below its first path argument, or that file.
+/// What the answer of a call follows from. For those between the first and the last, what the tool
+/// sees are the files that [`Files::walk`](crate::Files::walk) visits below its first path
+/// argument, or that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswersFrom {
     /// Something that is not known, so that no answer is ever replayed.
     Anything,
-    /// The names and types of files, and the order in which those that are no directories were modified last.
+    /// The names and types of files, and the order in which those that are no directories were
+    /// modified last.
     Names,
     /// The names, types and contents of files.
     Contents,

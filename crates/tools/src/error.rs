@@ -1,4 +1,5 @@
-//! Why a tool failed: one classification for all tools, so that every caller treats a class in the same way.
+//! Why a tool failed: one classification for all tools, so that every caller treats a class in the
+//! same way.
 //!
 //! A [`ToolError`] is an answer to the model, not an error of the program: the executor turns it
 //! into a [`crate::ToolOutput`]. A [`ServiceError`] of the recorder is answered in the same way;
@@ -77,11 +78,15 @@ pub enum ToolError {
 impl ToolError {
     /// Creates the error of a time limit, with the output until then.
     pub(crate) fn timeout(seconds: u64, partial: String) -> ToolError {
-        ToolError::Timeout { seconds, partial, notes: String::new() }
+        ToolError::Timeout {
+            seconds,
+            partial,
+            notes: String::new(),
+        }
     }
 
-    /// Returns the class to record; a search that was too broad counts as an execution failure, and so does what could
-    /// not be started.
+    /// Returns the class to record; a search that was too broad counts as an execution failure, and
+    /// so does what could not be started.
     pub fn kind(&self) -> ErrorKind {
         match self {
             ToolError::Retry(_) => ErrorKind::Retry,
@@ -89,9 +94,10 @@ impl ToolError {
             ToolError::File { .. } => ErrorKind::File,
             ToolError::Timeout { .. } => ErrorKind::Timeout,
             ToolError::Network(_) | ToolError::Busy { .. } => ErrorKind::Network,
-            ToolError::Execution(_) | ToolError::TooBroad(_) | ToolError::Unavailable(_) | ToolError::Absent(_) => {
-                ErrorKind::Execution
-            }
+            ToolError::Execution(_)
+            | ToolError::TooBroad(_)
+            | ToolError::Unavailable(_)
+            | ToolError::Absent(_) => ErrorKind::Execution,
             ToolError::Interrupted(_) => ErrorKind::Interrupted,
         }
     }
@@ -113,12 +119,20 @@ impl ToolError {
 
     /// Returns how long the remote side asks to wait, if it does.
     pub(crate) fn asked_wait(&self) -> Option<Duration> {
-        if let ToolError::Busy { wait, .. } = self { Some(*wait) } else { None }
+        if let ToolError::Busy { wait, .. } = self {
+            Some(*wait)
+        } else {
+            None
+        }
     }
 
     /// Returns the id of the refusing rule.
     pub fn rule(&self) -> Option<&str> {
-        if let ToolError::Denied { rule, .. } = self { Some(rule) } else { None }
+        if let ToolError::Denied { rule, .. } = self {
+            Some(rule)
+        } else {
+            None
+        }
     }
 
     /// Words why a process was not started.
@@ -140,11 +154,17 @@ impl ToolError {
     }
 
     pub(crate) fn denied(rule: &str, reason: impl Into<String>) -> ToolError {
-        ToolError::Denied { reason: reason.into(), rule: rule.to_owned() }
+        ToolError::Denied {
+            reason: reason.into(),
+            rule: rule.to_owned(),
+        }
     }
 
     pub(crate) fn file(path: &str, reason: impl Into<String>) -> ToolError {
-        ToolError::File { path: shown(path), reason: reason.into() }
+        ToolError::File {
+            path: shown(path),
+            reason: reason.into(),
+        }
     }
 }
 

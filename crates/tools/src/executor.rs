@@ -41,14 +41,17 @@ use crate::services::CallRecord;
 use crate::shape;
 use crate::tool::{Tool, Waits};
 
-/// Maximum number of concurrent calls: more than a run has workers, few enough for the limit on file descriptors.
+/// Maximum number of concurrent calls: more than a run has workers, few enough for the limit on
+/// file descriptors.
 const MAX_RUNNING_CALLS: usize = 64;
-/// Maximum number of calls of one agent within [`RATE_WINDOW`]: no model is that fast, only a loop is.
+/// Maximum number of calls of one agent within [`RATE_WINDOW`]: no model is that fast, only a loop
+/// is.
 const MAX_CALLS_PER_WINDOW: u32 = 600;
 /// The window in which an agent's calls are counted.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 
-/// Maximum number of remembered calls that the user would be asked about: far more than agents repeat.
+/// Maximum number of remembered calls that the user would be asked about: far more than agents
+/// repeat.
 const MAX_FORBIDDEN: usize = 1_000;
 
 /// Runs tool calls.
@@ -64,8 +67,8 @@ struct Shared {
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
     needs: Needs,
-    /// The calls that the operating system's permissions were against, by agent, tool and the hash of their arguments,
-    /// which may be as large as a file.
+    /// The calls that the operating system's permissions were against, by agent, tool and the hash
+    /// of their arguments, which may be as large as a file.
     forbidden: Mutex<BTreeSet<(AgentId, String, String)>>,
     redactor: Redactor,
 }
@@ -108,7 +111,10 @@ impl Executor {
             forbidden: Mutex::default(),
             redactor,
         };
-        Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
+        Ok(Executor {
+            shared: Arc::new(shared),
+            tasks: TaskTracker::new(),
+        })
     }
 
     /// Returns the specifications, for a model, of the tools that a role grants.
@@ -118,7 +124,11 @@ impl Executor {
 
     /// Returns the metrics of every tool that has run.
     pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
-        self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner).metrics()
+        self.shared
+            .calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .metrics()
     }
 
     /// Waits until no call is running. It does not cancel any.
@@ -133,29 +143,52 @@ impl Executor {
     pub async fn call(&self, call: &ToolCall, scope: &CallScope) -> CallOutcome {
         let started = Instant::now();
         match self.decide(call, scope).await {
-            Ok(Decided::Permitted(prepared, permit)) => {
-                self.run(*prepared, permit, scope).await.map_or(CallOutcome::Waits, CallOutcome::Done)
-            }
+            Ok(Decided::Permitted(prepared, permit)) => self
+                .run(*prepared, permit, scope)
+                .await
+                .map_or(CallOutcome::Waits, CallOutcome::Done),
             Ok(Decided::Parked { record, rule }) => {
-                let CallRecord { hash: call, tool, arguments, .. } = *record;
+                let CallRecord {
+                    hash: call,
+                    tool,
+                    arguments,
+                    ..
+                } = *record;
                 let arguments = self.shared.redactor.value(arguments);
-                CallOutcome::NeedsApproval { call, tool, arguments, rule }
+                CallOutcome::NeedsApproval {
+                    call,
+                    tool,
+                    arguments,
+                    rule,
+                }
             }
             Err(mut refusal) => {
                 refusal.error = redact_error(&self.shared.redactor, refusal.error);
-                refusal.record.arguments = without_users(self.shared.redactor.value(refusal.record.arguments));
+                refusal.record.arguments =
+                    without_users(self.shared.redactor.value(refusal.record.arguments));
                 CallOutcome::Done(refuse(*refusal, started, scope).await)
             }
         }
     }
 
-    async fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<CallRefusal>> {
+    async fn decide(
+        &self,
+        call: &ToolCall,
+        scope: &CallScope,
+    ) -> Result<Decided, Box<CallRefusal>> {
         let mut prepared = self.shared.prepare(call, scope)?;
         let mut authorization = self.shared.judged(&prepared, scope);
         // What the rules refuse anyway is not looked up.
         let foreseen = match authorization {
-            Authorization::Refused { decision: Decision::Deny { .. }, .. } => None,
-            _ => self.shared.foresee(&mut prepared, authorization.decision(), scope).await?,
+            Authorization::Refused {
+                decision: Decision::Deny { .. },
+                ..
+            } => None,
+            _ => {
+                self.shared
+                    .foresee(&mut prepared, authorization.decision(), scope)
+                    .await?
+            }
         };
         if foreseen.is_some() {
             authorization = self.shared.judged(&prepared, scope);
@@ -174,38 +207,63 @@ impl Executor {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
                 let mut record = prepared.record;
                 record.arguments = with_details(record.arguments, foreseen);
-                Ok(Decided::Parked { record: Box::new(record), rule })
+                Ok(Decided::Parked {
+                    record: Box::new(record),
+                    rule,
+                })
             }
             Authorization::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
                 prepared.record.decision = Some(decision);
-                Err(Box::new(CallRefusal { record: prepared.record, error: ToolError::Denied { reason, rule } }))
+                Err(Box::new(CallRefusal {
+                    record: prepared.record,
+                    error: ToolError::Denied { reason, rule },
+                }))
             }
             Authorization::Permitted(permit) => {
                 prepared.record.decision = Some(permit.decision().clone());
-                match self.shared.check_resources(prepared.tool.permission(), scope) {
-                    Ok(()) => Ok(Decided::Permitted(Box::new(prepared), permit.for_foreseen(foreseen))),
-                    Err(error) => Err(Box::new(CallRefusal { record: prepared.record, error })),
+                match self
+                    .shared
+                    .check_resources(prepared.tool.permission(), scope)
+                {
+                    Ok(()) => Ok(Decided::Permitted(
+                        Box::new(prepared),
+                        permit.for_foreseen(foreseen),
+                    )),
+                    Err(error) => Err(Box::new(CallRefusal {
+                        record: prepared.record,
+                        error,
+                    })),
                 }
             }
         }
     }
 
     /// Runs a permitted call; returns `None` if it waits.
-    async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> Option<ToolOutput> {
+    async fn run(
+        &self,
+        prepared: Prepared,
+        permit: Permit,
+        scope: &CallScope,
+    ) -> Option<ToolOutput> {
         let call = prepared.record.call.clone();
         let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
         // Its logs go where the caller's go.
-        let run = async move { shared.run(prepared, permit, scope).await }.with_current_subscriber();
+        let run =
+            async move { shared.run(prepared, permit, scope).await }.with_current_subscriber();
         let task = self.tasks.spawn(run);
-        task.await.unwrap_or_else(|_| Some(ToolOutput::interrupted(&call)))
+        task.await
+            .unwrap_or_else(|_| Some(ToolOutput::interrupted(&call)))
     }
 }
 
 /// The decision about a call that is not refused.
 enum Decided {
     Permitted(Box<Prepared>, Permit),
-    Parked { record: Box<CallRecord>, rule: String },
+    Parked {
+        record: Box<CallRecord>,
+        rule: String,
+    },
 }
 
 impl Shared {
@@ -221,26 +279,40 @@ impl Shared {
             decision: None,
             cache: None,
         };
-        let Some(resolved) = self.resolver.registry.resolve_call(&call.name, &call.arguments) else {
+        let Some(resolved) = self
+            .resolver
+            .registry
+            .resolve_call(&call.name, &call.arguments)
+        else {
             let error = self.not_found(&call.name, &scope.grant);
             return Err(Box::new(CallRefusal { record, error }));
         };
-        let Resolved { tool, first_form, .. } = resolved;
+        let Resolved {
+            tool, first_form, ..
+        } = resolved;
         tool.name().clone_into(&mut record.tool);
         let unredacted = self.require_unredacted(&call.arguments);
-        match unredacted.and_then(|()| self.resolver.conform(&resolved, &call.arguments, &scope.worktree.path)) {
+        match unredacted.and_then(|()| {
+            self.resolver
+                .conform(&resolved, &call.arguments, &scope.worktree.path)
+        }) {
             Ok((arguments, effects)) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
                 (record.writes, record.deletes) = changed_paths(tool.as_ref(), &effects);
                 record.arguments = arguments;
-                Ok(Prepared { tool: Arc::clone(tool), first_form: first_form.cloned(), record, effects })
+                Ok(Prepared {
+                    tool: Arc::clone(tool),
+                    first_form: first_form.cloned(),
+                    record,
+                    effects,
+                })
             }
             Err(error) => Err(refused(record, error)),
         }
     }
 
-    /// Looks up what a call would reach, and binds its effects and its hash to that. The project's files are seen as
-    /// the call itself sees them once it is approved.
+    /// Looks up what a call would reach, and binds its effects and its hash to that. The project's
+    /// files are seen as the call itself sees them once it is approved.
     async fn foresee(
         &self,
         prepared: &mut Prepared,
@@ -250,7 +322,12 @@ impl Shared {
         if self.resolver.isolated(prepared.tool.as_ref()).is_some() {
             return Ok(None);
         }
-        let Prepared { tool, record, effects, .. } = prepared;
+        let Prepared {
+            tool,
+            record,
+            effects,
+            ..
+        } = prepared;
         let guard = path_guard(tool.as_ref(), &decision, scope);
         let project = Files::of_call(scope, guard, Meter::default());
         match tool.foresee(scope, &project, &record.arguments).await {
@@ -266,23 +343,41 @@ impl Shared {
     }
 
     /// Looks whether a call that this rule asks about could succeed.
-    async fn rehearse(&self, prepared: &Prepared, rule: &str, scope: &CallScope) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        prepared: &Prepared,
+        rule: &str,
+        scope: &CallScope,
+    ) -> Result<(), ToolError> {
         let Prepared { tool, record, .. } = prepared;
         if self.resolver.isolated(tool.as_ref()).is_some() {
             return Ok(());
         }
-        let guard = path_guard(tool.as_ref(), &Decision::Ask { rule: rule.to_owned() }, scope);
+        let guard = path_guard(
+            tool.as_ref(),
+            &Decision::Ask {
+                rule: rule.to_owned(),
+            },
+            scope,
+        );
         let project = Files::of_call(scope, guard, Meter::default());
         let rehearsed = tool.rehearse(scope, &project, &record.arguments).await;
         rehearsed.or_else(|error| self.foreseen_failure(error, prepared, scope))
     }
 
-    /// Returns a failure that was foreseen, unless the user is to be asked about the call nevertheless.
-    fn foreseen_failure(&self, error: ToolError, prepared: &Prepared, scope: &CallScope) -> Result<(), ToolError> {
+    /// Returns a failure that was foreseen, unless the user is to be asked about the call
+    /// nevertheless.
+    fn foreseen_failure(
+        &self,
+        error: ToolError,
+        prepared: &Prepared,
+        scope: &CallScope,
+    ) -> Result<(), ToolError> {
         let Prepared { tool, record, .. } = prepared;
         let has_alternative = || !self.alternatives(tool.as_ref(), record, scope).0.is_empty();
         match error.failure() {
-            // Another tool answers. What a rule denies is not asked about, whichever tool could answer.
+            // Another tool answers. What a rule denies is not asked about, whichever tool could
+            // answer.
             Failure::Absent | Failure::Forbidden if has_alternative() => Ok(()),
             // The agent knows of it; whoever is asked can change the permission before the answer.
             Failure::Forbidden if self.was_forbidden(record, scope) => Ok(()),
@@ -297,7 +392,9 @@ impl Shared {
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something
     /// other than intended, and a file that was read and written back would lose the secret.
     fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
-        let Some(name) = self.redactor.mark_in(&given.to_string()) else { return Ok(()) };
+        let Some(name) = self.redactor.mark_in(&given.to_string()) else {
+            return Ok(());
+        };
         let reason = format!(
             "the arguments contain `[redacted:{name}]`, which stands for a secret that agents do not see; nothing was done. \
             Change only the text around it, or leave that file to the user"
@@ -308,15 +405,25 @@ impl Shared {
     /// Names the most similar tools that the agent has.
     fn not_found(&self, name: &str, grant: &Grant) -> ToolError {
         let registry = &self.resolver.registry;
-        let has = |tool: &&str| registry.tool(tool).is_some_and(|known| grant.permits(tool, known.permission()));
+        let has = |tool: &&str| {
+            registry
+                .tool(tool)
+                .is_some_and(|known| grant.permits(tool, known.permission()))
+        };
         let nearest = registry.nearest_of(name, has).join("`, `");
-        let similar = if nearest.is_empty() { String::new() } else { format!("; similar tools: `{nearest}`") };
+        let similar = if nearest.is_empty() {
+            String::new()
+        } else {
+            format!("; similar tools: `{nearest}`")
+        };
         ToolError::Retry(format!("Tool '{}' not found{similar}", brief_name(name)))
     }
 
     fn check_resources(&self, permission: Permission, scope: &CallScope) -> Result<(), ToolError> {
         if scope.cancel.is_cancelled() {
-            return Err(ToolError::Interrupted("the agent was stopped before the call ran".to_owned()));
+            return Err(ToolError::Interrupted(
+                "the agent was stopped before the call ran".to_owned(),
+            ));
         }
         require_left(permission, scope)?;
         let now = Instant::now();
@@ -327,18 +434,32 @@ impl Shared {
         }
         *count += 1;
         if *count > MAX_CALLS_PER_WINDOW {
-            return Err(exceeded("too many calls within a minute; do more with each call"));
+            return Err(exceeded(
+                "too many calls within a minute; do more with each call",
+            ));
         }
         Ok(())
     }
 
     /// Asks the policy.
     fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
-        let Prepared { tool, first_form, record, effects } = prepared;
+        let Prepared {
+            tool,
+            first_form,
+            record,
+            effects,
+        } = prepared;
         let was_forbidden = self.was_forbidden(record, scope);
-        let refused = self.resolver.refused(tool.as_ref(), &scope.policy, &record.arguments);
+        let refused = self
+            .resolver
+            .refused(tool.as_ref(), &scope.policy, &record.arguments);
         let asked = request(tool, first_form.as_ref(), effects, refused);
-        authorize(&asked, (&record.hash, &record.arguments), was_forbidden, scope)
+        authorize(
+            &asked,
+            (&record.hash, &record.arguments),
+            was_forbidden,
+            scope,
+        )
     }
 
     fn was_forbidden(&self, record: &CallRecord, scope: &CallScope) -> bool {
@@ -356,10 +477,13 @@ impl Shared {
     }
 
     fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
-        self.forbidden.lock().unwrap_or_else(PoisonError::into_inner)
+        self.forbidden
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an admitted call, and handles its failures; also returns what it says about what it needs.
+    /// Runs an admitted call, and handles its failures; also returns what it says about what it
+    /// needs.
     async fn attempt(
         &self,
         tool: &Arc<dyn Tool>,
@@ -368,7 +492,14 @@ impl Shared {
     ) -> (Attempted, Shown) {
         let (alternatives, unfit) = self.alternatives(tool.as_ref(), record, context.scope());
         let isolated = self.resolver.isolated(tool.as_ref());
-        let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives, unfit };
+        let attempt = Attempt {
+            tool,
+            isolated,
+            context,
+            arguments: &record.arguments,
+            alternatives,
+            unfit,
+        };
         let (attempted, shown) = attempt.run().await;
         if attempted.asks_person {
             self.note_forbidden(record, context.scope());
@@ -379,8 +510,8 @@ impl Shared {
         (attempted, shown)
     }
 
-    /// Returns the tools that may answer if this one cannot, and why the one that the user names cannot answer this
-    /// call.
+    /// Returns the tools that may answer if this one cannot, and why the one that the user names
+    /// cannot answer this call.
     fn alternatives(
         &self,
         tool: &dyn Tool,
@@ -388,8 +519,9 @@ impl Shared {
         scope: &CallScope,
     ) -> (Vec<Alternative<'_>>, Option<String>) {
         let own = tool.alternatives().into_iter();
-        let mut fit: Vec<Alternative<'_>> =
-            own.filter_map(|name| self.alternative(name, tool, record, scope).ok()).collect();
+        let mut fit: Vec<Alternative<'_>> = own
+            .filter_map(|name| self.alternative(name, tool, record, scope).ok())
+            .collect();
         let configured = scope.alternatives.get(tool.name());
         match configured.map(|name| (name, self.alternative(name, tool, record, scope))) {
             None => (fit, None),
@@ -397,7 +529,10 @@ impl Shared {
                 fit.push(alternative);
                 (fit, None)
             }
-            Some((name, Err(why))) => (fit, Some(format!("[`{}` instead: {why}]", brief_name(name)))),
+            Some((name, Err(why))) => (
+                fit,
+                Some(format!("[`{}` instead: {why}]", brief_name(name))),
+            ),
         }
     }
 
@@ -409,8 +544,14 @@ impl Shared {
         record: &CallRecord,
         scope: &CallScope,
     ) -> Result<Alternative<'_>, String> {
-        let call = ToolCall { id: record.call.clone(), name: name.to_owned(), arguments: record.arguments.clone() };
-        let prepared = self.prepare(&call, scope).map_err(|refusal| refusal.error.to_string())?;
+        let call = ToolCall {
+            id: record.call.clone(),
+            name: name.to_owned(),
+            arguments: record.arguments.clone(),
+        };
+        let prepared = self
+            .prepare(&call, scope)
+            .map_err(|refusal| refusal.error.to_string())?;
         let is_itself = std::ptr::addr_eq(Arc::as_ptr(&prepared.tool), std::ptr::from_ref(tool));
         if is_itself || !may_stand_in(prepared.tool.as_ref(), tool) {
             return Err("it may not stand in".to_owned());
@@ -418,12 +559,19 @@ impl Shared {
         let permit = match self.judged(&prepared, scope) {
             Authorization::Permitted(permit) => permit,
             Authorization::Refused { reason, .. } => return Err(reason),
-            Authorization::Parked { rule } => return Err(format!("the rule `{rule}` needs approval for it")),
+            Authorization::Parked { rule } => {
+                return Err(format!("the rule `{rule}` needs approval for it"));
+            }
         };
         let guard = path_guard(prepared.tool.as_ref(), permit.decision(), scope);
         let context = Arc::new(ToolContext::new(permit, guard, scope.clone(), &record.call));
         let isolated = self.resolver.isolated(prepared.tool.as_ref());
-        Ok(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
+        Ok(Alternative {
+            tool: prepared.tool,
+            isolated,
+            arguments: prepared.record.arguments,
+            context,
+        })
     }
 
     fn count(&self, tool: &str, output: &ToolOutput) {
@@ -432,8 +580,18 @@ impl Shared {
     }
 
     /// Answers a call that may wait, or runs it; returns `None` if it waits.
-    async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> Option<ToolOutput> {
-        let Prepared { tool, record, effects, .. } = prepared;
+    async fn run(
+        &self,
+        prepared: Prepared,
+        permit: Permit,
+        scope: CallScope,
+    ) -> Option<ToolOutput> {
+        let Prepared {
+            tool,
+            record,
+            effects,
+            ..
+        } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
             let closed = ToolError::Interrupted("the executor is closed".to_owned());
             return Some(ToolOutput::failed(&record.call, &closed));
@@ -441,15 +599,29 @@ impl Shared {
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
         let guard_of_paths = path_guard(tool.as_ref(), permit.decision(), &scope);
-        let context = Arc::new(ToolContext::new(permit, guard_of_paths, scope, &record.call));
+        let context = Arc::new(ToolContext::new(
+            permit,
+            guard_of_paths,
+            scope,
+            &record.call,
+        ));
         match tool.as_waits() {
             Some(waits) => self.answer(waits, &record, &context).await,
-            None => Some(self.run_tool(&tool, &Need::of(tool.as_ref(), &effects), record, context).await),
+            None => Some(
+                self.run_tool(&tool, &Need::of(tool.as_ref(), &effects), record, context)
+                    .await,
+            ),
         }
     }
 
-    /// Answers a call that may wait, recording its start and its end in one step; returns `None` if it waits.
-    async fn answer(&self, waits: &dyn Waits, record: &CallRecord, context: &ToolContext) -> Option<ToolOutput> {
+    /// Answers a call that may wait, recording its start and its end in one step; returns `None` if
+    /// it waits.
+    async fn answer(
+        &self,
+        waits: &dyn Waits,
+        record: &CallRecord,
+        context: &ToolContext,
+    ) -> Option<ToolOutput> {
         let asked = Instant::now();
         // A panic has an end to record, too.
         let answer = waits.answer(context, &record.call, record.arguments.clone());
@@ -460,7 +632,8 @@ impl Shared {
         Some(not_run(record, output, context.scope()).await)
     }
 
-    /// Replays a stored result, or records the start, runs the tool, shapes its result, and records the end.
+    /// Replays a stored result, or records the start, runs the tool, shapes its result, and records
+    /// the end.
     async fn run_tool(
         &self,
         tool: &Arc<dyn Tool>,
@@ -490,16 +663,40 @@ impl Shared {
                 return ToolOutput::failed(&record.call, &record::lost("start", &error));
             }
         };
-        let (Attempted { result, recovered, .. }, shown) = self.attempt(tool, &mut context, &record).await;
-        // The words of a server are for the agent that has asked it: whoever reads them is exposed to them.
-        let quotes_others = context.meter().usage().outside_bytes.is_some_and(|bytes| bytes > 0);
-        self.needs.ended(needs, &if quotes_others { shown.without_words() } else { shown });
+        let (
+            Attempted {
+                result, recovered, ..
+            },
+            shown,
+        ) = self.attempt(tool, &mut context, &record).await;
+        // The words of a server are for the agent that has asked it: whoever reads them is exposed
+        // to them.
+        let quotes_others = context
+            .meter()
+            .usage()
+            .outside_bytes
+            .is_some_and(|bytes| bytes > 0);
+        self.needs.ended(
+            needs,
+            &if quotes_others {
+                shown.without_words()
+            } else {
+                shown
+            },
+        );
         let result = match replay.filter(|_| recovered.is_empty()) {
-            Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
+            Some(replay) => {
+                replay
+                    .keep_and_redact(&context, &self.redactor, result)
+                    .await
+            }
             None => redact_result(&self.redactor, result),
         };
         let output = record::finish(&context, &record.call, result, guard.elapsed()).await;
-        let output = ToolOutput { recovered, ..output };
+        let output = ToolOutput {
+            recovered,
+            ..output
+        };
         self.count(tool.name(), &output);
         match guard.finish(&output).await {
             Ok(()) => output,
@@ -515,7 +712,9 @@ fn exceeded(what: &str) -> ToolError {
 /// Refuses a call if the agent has nothing left for it, of its context or of its processor time.
 fn require_left(permission: Permission, scope: &CallScope) -> Result<(), ToolError> {
     if scope.result_tokens < shape::MIN_RESULT_TOKENS {
-        return Err(exceeded("the context has no room for a result; finish with what you know"));
+        return Err(exceeded(
+            "the context has no room for a result; finish with what you know",
+        ));
     }
     match permission {
         Permission::CodeExecution => scope.agent_cpu.check(),
@@ -525,7 +724,8 @@ fn require_left(permission: Permission, scope: &CallScope) -> Result<(), ToolErr
 
 /// Returns a call's arguments with the details of what it would reach.
 fn with_details(arguments: Value, details: Option<Value>) -> Value {
-    let (Value::Object(mut shown), Some(Value::Object(details))) = (arguments.clone(), details) else {
+    let (Value::Object(mut shown), Some(Value::Object(details))) = (arguments.clone(), details)
+    else {
         return arguments;
     };
     shown.extend(details);
@@ -535,9 +735,14 @@ fn with_details(arguments: Value, details: Option<Value>) -> Value {
 /// Returns the paths that a call of a file tool may change, and those that it may delete.
 fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<String>) {
     let (mut writes, mut deletes) = (Vec::new(), Vec::new());
-    let changes_files = matches!(tool.permission(), Permission::FileWrite | Permission::FileModify);
+    let changes_files = matches!(
+        tool.permission(),
+        Permission::FileWrite | Permission::FileModify
+    );
     for effect in effects {
-        let (Target::Path(path) | Target::Folder(path)) = &effect.target else { continue };
+        let (Target::Path(path) | Target::Folder(path)) = &effect.target else {
+            continue;
+        };
         match effect.access {
             Access::Own if changes_files => writes.push(path.clone()),
             Access::Write => writes.push(path.clone()),
@@ -551,32 +756,57 @@ fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<Strin
 /// Returns what a call has in common with the same call of another turn.
 fn same_call(record: &CallRecord, scope: &CallScope) -> (AgentId, String, String) {
     let arguments = permit::canonical_json(&record.arguments);
-    (scope.agent.clone(), record.tool.clone(), sha256_hex(arguments.as_bytes()))
+    (
+        scope.agent.clone(),
+        record.tool.clone(),
+        sha256_hex(arguments.as_bytes()),
+    )
 }
 
 fn path_guard(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> PathGuard {
-    PathGuard::of(tool.name(), tool.permission(), decision, &scope.policy, &scope.grant)
+    PathGuard::of(
+        tool.name(),
+        tool.permission(),
+        decision,
+        &scope.policy,
+        &scope.grant,
+    )
 }
 
-/// Creates the refusal of a call before the rules have decided about it; a rule that denies it has decided.
+/// Creates the refusal of a call before the rules have decided about it; a rule that denies it has
+/// decided.
 fn refused(mut record: CallRecord, error: ToolError) -> Box<CallRefusal> {
     if let ToolError::Denied { reason, rule } = &error {
-        record.decision = Some(Decision::Deny { rule: rule.clone(), reason: reason.clone() });
+        record.decision = Some(Decision::Deny {
+            rule: rule.clone(),
+            reason: reason.clone(),
+        });
     }
     Box::new(CallRefusal { record, error })
 }
 
 async fn refuse(refusal: CallRefusal, started: Instant, scope: &CallScope) -> ToolOutput {
     let CallRefusal { record, error } = refusal;
-    let (call, why) = (describe_call(&record.tool, &record.arguments), error.to_string());
+    let (call, why) = (
+        describe_call(&record.tool, &record.arguments),
+        error.to_string(),
+    );
     tracing::info!(agent = %scope.agent, "{call} refused: {}", why.escape_debug());
-    let output = ToolOutput { execution_time: started.elapsed(), ..ToolOutput::failed(&record.call, &error) };
+    let output = ToolOutput {
+        execution_time: started.elapsed(),
+        ..ToolOutput::failed(&record.call, &error)
+    };
     not_run(&record, output, scope).await
 }
 
 /// Records a call for which nothing ran.
 async fn not_run(record: &CallRecord, output: ToolOutput, scope: &CallScope) -> ToolOutput {
-    match scope.services.recorder.not_run(record, output.to_record()).await {
+    match scope
+        .services
+        .recorder
+        .not_run(record, output.to_record())
+        .await
+    {
         Ok(()) => output,
         Err(error) => ToolOutput::failed(&record.call, &record::lost("result", &error)),
     }

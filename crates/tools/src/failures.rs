@@ -1,5 +1,6 @@
-//! Carries out what is decided about a call that has failed: it runs again, with a longer time limit or after a wait,
-//! or another tool answers. What a command had changed when it was ended in the middle is named, with how to undo it.
+//! Carries out what is decided about a call that has failed: it runs again, with a longer time
+//! limit or after a wait, or another tool answers. What a command had changed when it was ended in
+//! the middle is named, with how to undo it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -25,7 +26,8 @@ use crate::output::Answer;
 use crate::services::GitChange;
 use crate::tool::{Category, Tool};
 
-/// The maximum number of things of which it is kept whether they are out of order: the hosts are named by agents.
+/// The maximum number of things of which it is kept whether they are out of order: the hosts are
+/// named by agents.
 const MAX_KEPT_HEALTH: usize = 1_000;
 /// The maximum number of changed files to name.
 const SHOWN_CHANGES: usize = 10;
@@ -87,12 +89,23 @@ impl Attempt<'_> {
         let before = Before::of(self.tool.as_ref(), self.context).await;
         let mut recovered = Vec::new();
         loop {
-            let result = once(self.tool, self.context, self.arguments.clone(), self.isolated).await;
+            let result = once(
+                self.tool,
+                self.context,
+                self.arguments.clone(),
+                self.isolated,
+            )
+            .await;
             let failure = result.as_ref().err().map(ToolError::failure);
             let shown = Shown::by(&result);
-            let changed = if ends_in_the_middle(&result) { before.changed(self.context).await } else { None };
+            let changed = if ends_in_the_middle(&result) {
+                before.changed(self.context).await
+            } else {
+                None
+            };
             let reaction = failure.map_or(Reaction::Return, |failure| {
-                self.failed_call(failure, &result, &recovered, changed.as_deref()).reaction()
+                self.failed_call(failure, &result, &recovered, changed.as_deref())
+                    .reaction()
             });
             match reaction {
                 Reaction::RunLonger => {
@@ -100,16 +113,31 @@ impl Attempt<'_> {
                     if let Some(context) = Arc::get_mut(self.context) {
                         context.lengthen(LONGER);
                     }
-                    recovered.push(Recovery::RanLonger { seconds: seconds_of(&result) });
+                    recovered.push(Recovery::RanLonger {
+                        seconds: seconds_of(&result),
+                    });
                 }
-                Reaction::RunAgain(wait) if self.waits(wait).await => recovered.push(Recovery::RanAgain),
-                Reaction::UseAlternative => return (self.use_alternative(result, recovered).await, shown),
+                Reaction::RunAgain(wait) if self.waits(wait).await => {
+                    recovered.push(Recovery::RanAgain)
+                }
+                Reaction::UseAlternative => {
+                    return (self.use_alternative(result, recovered).await, shown);
+                }
                 Reaction::RunAgain(_) | Reaction::AskPerson | Reaction::Return => {
                     let asks_person = reaction == Reaction::AskPerson;
-                    let advice = before.advice(changed.as_deref()).or(asks_person.then(|| ASK.to_owned()));
+                    let advice = before
+                        .advice(changed.as_deref())
+                        .or(asks_person.then(|| ASK.to_owned()));
                     let notes = advice.into_iter().chain(self.more_time(&result)).collect();
                     let result = told(result, &recovered, notes);
-                    return (Attempted { result, recovered, asks_person }, shown);
+                    return (
+                        Attempted {
+                            result,
+                            recovered,
+                            asks_person,
+                        },
+                        shown,
+                    );
                 }
             }
         }
@@ -122,7 +150,10 @@ impl Attempt<'_> {
         recovered: &[Recovery],
         changed: Option<&[GitChange]>,
     ) -> FailedCall {
-        let has_own_limit = self.arguments.get(TIMEOUT).is_some_and(|limit| !limit.is_null());
+        let has_own_limit = self
+            .arguments
+            .get(TIMEOUT)
+            .is_some_and(|limit| !limit.is_null());
         let (limit, longest) = (Duration::from_secs(seconds_of(result)), self.longest());
         let limits = self.context.limits();
         FailedCall {
@@ -140,16 +171,24 @@ impl Attempt<'_> {
     /// Returns the longest time limit that the call can have.
     fn longest(&self) -> Duration {
         let limits = self.context.limits();
-        if self.asks_hosts() { limits.max_web_timeout } else { limits.max_command_timeout }
+        if self.asks_hosts() {
+            limits.max_web_timeout
+        } else {
+            limits.max_command_timeout
+        }
     }
 
     /// Returns how the agent gets more time for a call that ran out of it.
     fn more_time(&self, result: &Result<Answer, ToolError>) -> Option<String> {
-        let Err(ToolError::Timeout { seconds, .. }) = result else { return None };
+        let Err(ToolError::Timeout { seconds, .. }) = result else {
+            return None;
+        };
         let longest = self.longest().as_secs();
         let takes_limit = self.tool.schema().pointer("/properties/timeout").is_some();
         Some(match takes_limit {
-            true if *seconds < longest => format!("[ask for more with `timeout`, up to {longest} s]"),
+            true if *seconds < longest => {
+                format!("[ask for more with `timeout`, up to {longest} s]")
+            }
             _ if *seconds < longest => return None,
             _ => format!("[{longest} s is the most that a call gets here; do it in smaller parts]"),
         })
@@ -157,13 +196,21 @@ impl Attempt<'_> {
 
     /// Reports whether the tool itself asks other hosts, rather than a program that it runs.
     fn asks_hosts(&self) -> bool {
-        let asks = |effect: &Effect| effect.access == Access::Own && matches!(effect.target, Target::Host(_));
+        let asks = |effect: &Effect| {
+            effect.access == Access::Own && matches!(effect.target, Target::Host(_))
+        };
         self.tool.effects(self.arguments).iter().any(asks)
     }
 
-    /// Reports whether the call has no effect that is left: none on the worktree, and none elsewhere.
+    /// Reports whether the call has no effect that is left: none on the worktree, and none
+    /// elsewhere.
     fn leaves_nothing(&self, changed: Option<&[GitChange]>) -> bool {
-        let is_networked = || self.tool.effects(self.arguments).iter().any(|effect| effect.access == Access::Network);
+        let is_networked = || {
+            self.tool
+                .effects(self.arguments)
+                .iter()
+                .any(|effect| effect.access == Access::Network)
+        };
         changed.is_some_and(<[GitChange]>::is_empty) && !is_networked()
     }
 
@@ -177,26 +224,56 @@ impl Attempt<'_> {
     }
 
     /// Lets the first alternative answer that can; if none can, the failure is the tool's own.
-    async fn use_alternative(self, failed: Result<Answer, ToolError>, mut recovered: Vec<Recovery>) -> Attempted {
-        let why = failed.as_ref().err().map_or_else(String::new, ToolError::to_string);
+    async fn use_alternative(
+        self,
+        failed: Result<Answer, ToolError>,
+        mut recovered: Vec<Recovery>,
+    ) -> Attempted {
+        let why = failed
+            .as_ref()
+            .err()
+            .map_or_else(String::new, ToolError::to_string);
         let own = self.tool.name();
         let mut also: Vec<String> = self.unfit.into_iter().collect();
-        for Alternative { tool, isolated, arguments, context } in self.alternatives {
+        for Alternative {
+            tool,
+            isolated,
+            arguments,
+            context,
+        } in self.alternatives
+        {
             let answered = once(&tool, &context, arguments, isolated).await;
             self.context.meter().add(context.meter());
             match answered {
                 Ok(answer) => {
                     let rule = context.permit().decision().rule().to_owned();
-                    recovered.push(Recovery::Alternative { tool: tool.name().to_owned(), rule });
-                    let note = format!("[`{own}` failed: {why}; `{}` answered instead]", tool.name());
-                    let answer = Answer { text: format!("{note}\n{}", answer.text), ..answer };
-                    return Attempted { result: Ok(answer), recovered, asks_person: false };
+                    recovered.push(Recovery::Alternative {
+                        tool: tool.name().to_owned(),
+                        rule,
+                    });
+                    let note = format!(
+                        "[`{own}` failed: {why}; `{}` answered instead]",
+                        tool.name()
+                    );
+                    let answer = Answer {
+                        text: format!("{note}\n{}", answer.text),
+                        ..answer
+                    };
+                    return Attempted {
+                        result: Ok(answer),
+                        recovered,
+                        asks_person: false,
+                    };
                 }
                 Err(error) => also.push(format!("[`{}` instead: {error}]", tool.name())),
             }
         }
         let result = told(failed, &recovered, also);
-        Attempted { result, recovered, asks_person: false }
+        Attempted {
+            result,
+            recovered,
+            asks_person: false,
+        }
     }
 }
 
@@ -215,7 +292,9 @@ impl Shown {
     /// Returns the same without the words of a failure.
     pub(crate) fn without_words(self) -> Shown {
         match self {
-            Shown::Fails(lacking, _) => Shown::Fails(lacking, "the last call that needed it failed".to_owned()),
+            Shown::Fails(lacking, _) => {
+                Shown::Fails(lacking, "the last call that needed it failed".to_owned())
+            }
             other => other,
         }
     }
@@ -225,7 +304,10 @@ impl Shown {
 fn ends_in_the_middle(result: &Result<Answer, ToolError>) -> bool {
     match result {
         Ok(answer) => answer.failed.is_some() && answer.exit_code.is_none(),
-        Err(error) => matches!(error.failure(), Failure::TimedOut | Failure::Network | Failure::Broken),
+        Err(error) => matches!(
+            error.failure(),
+            Failure::TimedOut | Failure::Network | Failure::Broken
+        ),
     }
 }
 
@@ -238,19 +320,27 @@ fn seconds_of(result: &Result<Answer, ToolError>) -> u64 {
 }
 
 /// Returns a result that tells what was done on the way.
-fn told(result: Result<Answer, ToolError>, recovered: &[Recovery], advice: Vec<String>) -> Result<Answer, ToolError> {
+fn told(
+    result: Result<Answer, ToolError>,
+    recovered: &[Recovery],
+    advice: Vec<String>,
+) -> Result<Answer, ToolError> {
     let notes: Vec<String> = notes(recovered).into_iter().chain(advice).collect();
     if notes.is_empty() {
         return result;
     }
     let notes = notes.join("\n");
     match result {
-        Ok(answer) => Ok(Answer { text: format!("{notes}\n{}", answer.text), ..answer }),
+        Ok(answer) => Ok(Answer {
+            text: format!("{notes}\n{}", answer.text),
+            ..answer
+        }),
         Err(error) => Err(noted(error, notes)),
     }
 }
 
-/// Says of a call that the operating system's permissions are against what the agent can do about it.
+/// Says of a call that the operating system's permissions are against what the agent can do about
+/// it.
 pub(crate) fn told_to_ask(error: ToolError) -> ToolError {
     noted(error, ASK.to_owned())
 }
@@ -258,14 +348,29 @@ pub(crate) fn told_to_ask(error: ToolError) -> ToolError {
 /// Adds notes to an error.
 fn noted(error: ToolError, notes: String) -> ToolError {
     match error {
-        ToolError::Timeout { seconds, partial, .. } => ToolError::Timeout { seconds, partial, notes },
+        ToolError::Timeout {
+            seconds, partial, ..
+        } => ToolError::Timeout {
+            seconds,
+            partial,
+            notes,
+        },
         ToolError::Network(text) => ToolError::Network(format!("{text}\n{notes}")),
-        ToolError::Busy { reason, wait } => ToolError::Busy { reason: format!("{reason}\n{notes}"), wait },
+        ToolError::Busy { reason, wait } => ToolError::Busy {
+            reason: format!("{reason}\n{notes}"),
+            wait,
+        },
         ToolError::Unavailable(text) => ToolError::Unavailable(format!("{text}\n{notes}")),
         ToolError::Absent(text) => ToolError::Absent(format!("{text}\n{notes}")),
         ToolError::Execution(text) => ToolError::Execution(format!("{text}\n{notes}")),
-        ToolError::Denied { reason, rule } => ToolError::Denied { reason: format!("{reason}\n{notes}"), rule },
-        ToolError::File { path, reason } => ToolError::File { path: format!("{path}\n{notes}"), reason },
+        ToolError::Denied { reason, rule } => ToolError::Denied {
+            reason: format!("{reason}\n{notes}"),
+            rule,
+        },
+        ToolError::File { path, reason } => ToolError::File {
+            path: format!("{path}\n{notes}"),
+            reason,
+        },
         // What the model can correct, and what was interrupted, is told as it is.
         other => other,
     }
@@ -274,8 +379,14 @@ fn noted(error: ToolError, notes: String) -> ToolError {
 /// Returns notes on what was done; that it was tried again is said once, with how often.
 fn notes(recovered: &[Recovery]) -> Vec<String> {
     let is_try = |recovery: &Recovery| *recovery == Recovery::RanAgain;
-    let (tries, first) = (recovered.iter().filter(|one| is_try(one)).count(), recovered.iter().position(is_try));
-    let told = recovered.iter().enumerate().filter(|(at, recovery)| !is_try(recovery) || Some(*at) == first);
+    let (tries, first) = (
+        recovered.iter().filter(|one| is_try(one)).count(),
+        recovered.iter().position(is_try),
+    );
+    let told = recovered
+        .iter()
+        .enumerate()
+        .filter(|(at, recovery)| !is_try(recovery) || Some(*at) == first);
     told.map(|(_, recovery)| note(recovery, tries)).collect()
 }
 
@@ -294,7 +405,8 @@ fn note(recovery: &Recovery, tries: usize) -> String {
 struct Before(Option<Oid>);
 
 impl Before {
-    /// Stores the files, if the tool runs programs; without what git cannot store now, there is nothing to restore.
+    /// Stores the files, if the tool runs programs; without what git cannot store now, there is
+    /// nothing to restore.
     async fn of(tool: &dyn Tool, context: &ToolContext) -> Before {
         if tool.permission() != Permission::CodeExecution {
             return Before(None);
@@ -304,19 +416,31 @@ impl Before {
 
     /// Returns what has changed since; `None` if that is not known.
     async fn changed(&self, context: &ToolContext) -> Option<Vec<GitChange>> {
-        context.services().git.changes_since(self.0.as_ref()?).await.ok()
+        context
+            .services()
+            .git
+            .changes_since(self.0.as_ref()?)
+            .await
+            .ok()
     }
 
     /// Returns how to undo the changes of a call that was ended in the middle.
     fn advice(&self, changed: Option<&[GitChange]>) -> Option<String> {
-        let (commit, changed) = (self.0.as_ref()?, changed.filter(|changed| !changed.is_empty())?);
+        let (commit, changed) = (
+            self.0.as_ref()?,
+            changed.filter(|changed| !changed.is_empty())?,
+        );
         Some(undo_advice(commit, changed))
     }
 }
 
 /// Returns a text on what a call had changed when it was ended, and how to undo it.
 pub fn undo_advice(before: &Oid, changed: &[GitChange]) -> String {
-    let named: Vec<String> = changed.iter().take(SHOWN_CHANGES).map(|change| shown(&change.path)).collect();
+    let named: Vec<String> = changed
+        .iter()
+        .take(SHOWN_CHANGES)
+        .map(|change| shown(&change.path))
+        .collect();
     let more = match changed.len().saturating_sub(SHOWN_CHANGES) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -333,24 +457,44 @@ pub fn undo_advice(before: &Oid, changed: &[GitChange]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
     class: Category,
-    /// The hosts that the call names, or its tool if it names none; `None` for what the whole class needs.
+    /// The hosts that the call names, or its tool if it names none; `None` for what the whole class
+    /// needs.
     reached: Option<String>,
 }
 
 impl Need {
     /// Returns what a call needs.
     pub(crate) fn of(tool: &dyn Tool, effects: &[Effect]) -> [Need; 2] {
-        let hosts: BTreeSet<String> = effects.iter().filter_map(|effect| host_of(&effect.target)).collect();
+        let hosts: BTreeSet<String> = effects
+            .iter()
+            .filter_map(|effect| host_of(&effect.target))
+            .collect();
         let hosts: Vec<String> = hosts.into_iter().collect();
-        let reached = if hosts.is_empty() { tool.name().to_owned() } else { hosts.join(", ") };
+        let reached = if hosts.is_empty() {
+            tool.name().to_owned()
+        } else {
+            hosts.join(", ")
+        };
         let class = tool.health_class();
-        [Need { class: class.clone(), reached: None }, Need { class, reached: Some(reached) }]
+        [
+            Need {
+                class: class.clone(),
+                reached: None,
+            },
+            Need {
+                class,
+                reached: Some(reached),
+            },
+        ]
     }
 
     fn refuse(&self, why: &str, next: Duration) -> ToolError {
         let Need { class, reached } = self;
         let what = match reached {
-            Some(reached) => format!("`{}` is out of order for the tools of the category `{class}`", shown(reached)),
+            Some(reached) => format!(
+                "`{}` is out of order for the tools of the category `{class}`",
+                shown(reached)
+            ),
             None => format!("the tools of the category `{class}` are out of order"),
         };
         let next = next.as_secs() + 1;
@@ -379,7 +523,10 @@ pub(crate) struct Needs {
 
 impl Default for Needs {
     fn default() -> Needs {
-        Needs { since: Instant::now(), failed: Mutex::default() }
+        Needs {
+            since: Instant::now(),
+            failed: Mutex::default(),
+        }
     }
 }
 
@@ -409,7 +556,11 @@ impl Needs {
         let now = self.since.elapsed();
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         for need in needs {
-            let of_need = if need.reached.is_some() { Lacking::Reached } else { Lacking::Class };
+            let of_need = if need.reached.is_some() {
+                Lacking::Reached
+            } else {
+                Lacking::Class
+            };
             match shown {
                 Shown::Fails(lacking, reason) if *lacking == of_need => {
                     let (health, why) = failed.entry(need.clone()).or_default();
@@ -426,7 +577,10 @@ impl Needs {
             }
         }
         while failed.len() > MAX_KEPT_HEALTH {
-            let oldest = failed.iter().min_by_key(|(_, (health, _))| health.noted_at()).map(|(need, _)| need.clone());
+            let oldest = failed
+                .iter()
+                .min_by_key(|(_, (health, _))| health.noted_at())
+                .map(|(need, _)| need.clone());
             let Some(oldest) = oldest else { return };
             failed.remove(&oldest);
         }
@@ -446,13 +600,15 @@ async fn once(
     }
 }
 
-/// Runs a tool's future, measuring its processor time, and converting a panic into an `Execution` failure.
+/// Runs a tool's future, measuring its processor time, and converting a panic into an `Execution`
+/// failure.
 pub(crate) async fn caught<T>(
     meter: &Meter,
     mut future: Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + '_>>,
 ) -> Result<T, ToolError> {
-    let mut poll_future =
-        move |cx: &mut Context<'_>| meter.timed(|| catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))));
+    let mut poll_future = move |cx: &mut Context<'_>| {
+        meter.timed(|| catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))))
+    };
     std::future::poll_fn(move |cx| match poll_future(cx) {
         Ok(poll) => poll,
         Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),

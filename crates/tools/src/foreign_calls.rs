@@ -1,10 +1,12 @@
-//! The calls of other products in the form of the product that they come from: converts their arguments to those of our
-//! tools, as far as they mean something here. Other names of one argument are a table of `arguments.rs`.
+//! The calls of other products in the form of the product that they come from: converts their
+//! arguments to those of our tools, as far as they mean something here. Other names of one argument
+//! are a table of `arguments.rs`.
 //!
-//! A model knows the tools of the product that it was trained with, and calls ours like those. What is asked for and
-//! cannot be had, such as a command in the background, is refused with the reason; what only says how that product
-//! shows or schedules something is dropped. What several of our tools can do for such calls alone is described to no
-//! model, so it takes nothing from the space of prompts: [`more_parameters`].
+//! A model knows the tools of the product that it was trained with, and calls ours like those. What
+//! is asked for and cannot be had, such as a command in the background, is refused with the reason;
+//! what only says how that product shows or schedules something is dropped. What several of our
+//! tools can do for such calls alone is described to no model, so it takes nothing from the space
+//! of prompts: [`more_parameters`].
 
 use std::borrow::Cow;
 
@@ -14,13 +16,23 @@ use serde_json::{Map, Value, json};
 use crate::arguments::invalid;
 use crate::error::ToolError;
 
-/// The numbers from which on a time limit is in milliseconds: nobody waits a quarter of an hour for one command, nor
-/// less than a second.
+/// The numbers from which on a time limit is in milliseconds: nobody waits a quarter of an hour for
+/// one command, nor less than a second.
 const MILLISECONDS_FROM: u64 = 1_000;
 /// Programs that take a line for a shell after an option.
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash"];
+const SHELLS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "/bin/sh",
+    "/bin/bash",
+    "/bin/zsh",
+    "/usr/bin/bash",
+];
 
-/// Returns the parameters that a tool takes beside those that models are told of; `None` if there are none.
+/// Returns the parameters that a tool takes beside those that models are told of; `None` if there
+/// are none.
 pub(crate) fn more_parameters(tool: &str) -> Option<Value> {
     let count = json!({"type": "integer", "minimum": 0});
     Some(match tool {
@@ -53,7 +65,10 @@ pub(crate) fn more_parameters(tool: &str) -> Option<Value> {
 
 /// Returns the parameters that a call need not give since it gives one of [`more_parameters`].
 pub(crate) fn replaced_parameters(arguments: &Map<String, Value>) -> &'static [&'static str] {
-    match (arguments.contains_key("paths"), arguments.contains_key("edits")) {
+    match (
+        arguments.contains_key("paths"),
+        arguments.contains_key("edits"),
+    ) {
         (true, _) => &["path"],
         (_, true) => &["old", "new"],
         _ => &[],
@@ -64,7 +79,11 @@ pub(crate) fn replaced_parameters(arguments: &Map<String, Value>) -> &'static [&
 ///
 /// # Errors
 /// `Retry` for what no tool here does, with the reason.
-pub(crate) fn own_form<'v>(called: &str, tool: &str, arguments: &'v Value) -> Result<Cow<'v, Value>, ToolError> {
+pub(crate) fn own_form<'v>(
+    called: &str,
+    tool: &str,
+    arguments: &'v Value,
+) -> Result<Cow<'v, Value>, ToolError> {
     let convert = match tool {
         "run_shell_command" => command,
         "read_file" => read,
@@ -79,7 +98,9 @@ pub(crate) fn own_form<'v>(called: &str, tool: &str, arguments: &'v Value) -> Re
         "web_search" => web_search,
         _ => return Ok(Cow::Borrowed(arguments)),
     };
-    let Value::Object(map) = arguments else { return Ok(Cow::Borrowed(arguments)) };
+    let Value::Object(map) = arguments else {
+        return Ok(Cow::Borrowed(arguments));
+    };
     let mut given = Given(map.clone());
     given.0.retain(|_, value| !value.is_null());
     convert(&called.to_ascii_lowercase(), &mut given)?;
@@ -115,16 +136,21 @@ impl Given {
         }
     }
 
-    /// Takes a switch of this name; one that is no boolean stays, and is complained about like any unknown argument.
+    /// Takes a switch of this name; one that is no boolean stays, and is complained about like any
+    /// unknown argument.
     fn switch(&mut self, names: &[&str]) -> Option<bool> {
-        let (name, on) = names.iter().find_map(|name| Some((*name, self.0.get(*name)?.as_bool()?)))?;
+        let (name, on) = names
+            .iter()
+            .find_map(|name| Some((*name, self.0.get(*name)?.as_bool()?)))?;
         self.0.remove(name);
         Some(on)
     }
 
     /// Takes a number of this name.
     fn number(&mut self, names: &[&str]) -> Option<u64> {
-        let (name, number) = names.iter().find_map(|name| Some((*name, self.0.get(*name)?.as_u64()?)))?;
+        let (name, number) = names
+            .iter()
+            .find_map(|name| Some((*name, self.0.get(*name)?.as_u64()?)))?;
         self.0.remove(name);
         Some(number)
     }
@@ -152,7 +178,16 @@ impl Given {
 /// `Bash`, `shell`, `exec_command`, `run_command` and their like.
 fn command(called: &str, given: &mut Given) -> Result<(), ToolError> {
     given.rename(&["cmd", "CommandLine"], "command");
-    given.rename(&["workdir", "working_directory", "directory", "dir_path", "Cwd"], "cwd");
+    given.rename(
+        &[
+            "workdir",
+            "working_directory",
+            "directory",
+            "dir_path",
+            "Cwd",
+        ],
+        "cwd",
+    );
     if let Some(Value::Array(words)) = given.0.get("command") {
         let line = line_of(words)?;
         given.set("command", line);
@@ -176,12 +211,24 @@ fn command(called: &str, given: &mut Given) -> Result<(), ToolError> {
     given.refuse(&["run_in_background", "is_background", "background"], why)?;
     given.refuse(&["tty"], "commands have no terminal")?;
     let why = "no command runs outside the sandbox; `network` asks for the network";
-    given.refuse(&["with_escalated_permissions", "dangerouslyDisableSandbox"], why)?;
-    if given.text("sandbox_permissions").is_some_and(|wanted| wanted != "use_default") {
+    given.refuse(
+        &["with_escalated_permissions", "dangerouslyDisableSandbox"],
+        why,
+    )?;
+    if given
+        .text("sandbox_permissions")
+        .is_some_and(|wanted| wanted != "use_default")
+    {
         return Err(invalid(&format!("`sandbox_permissions`: {why}")));
     }
     // The whole output comes when the command has ended.
-    given.pass_over(&["sandbox_permissions", "justification", "yield_time_ms", "max_output_tokens", "login"]);
+    given.pass_over(&[
+        "sandbox_permissions",
+        "justification",
+        "yield_time_ms",
+        "max_output_tokens",
+        "login",
+    ]);
     Ok(())
 }
 
@@ -190,10 +237,16 @@ fn line_of(words: &[Value]) -> Result<String, ToolError> {
     let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
     let words = words.ok_or_else(|| invalid("`command`: expected a text, or an array of texts"))?;
     Ok(match words.as_slice() {
-        [shell, option, line] if matches!(*option, "-c" | "-lc" | "-lic") && SHELLS.contains(shell) => {
+        [shell, option, line]
+            if matches!(*option, "-c" | "-lc" | "-lic") && SHELLS.contains(shell) =>
+        {
             // Ours is `sh`; what was written for another one is given to that.
             let is_own = shell.ends_with("/sh") || *shell == "sh";
-            if is_own { (*line).to_owned() } else { format!("{shell} -c {}", shell_word(line)) }
+            if is_own {
+                (*line).to_owned()
+            } else {
+                format!("{shell} -c {}", shell_word(line))
+            }
         }
         words => words.iter().map(shell_word).collect::<Vec<_>>().join(" "),
     })
@@ -213,16 +266,34 @@ fn read(called: &str, given: &mut Given) -> Result<(), ToolError> {
         ignores_files(given)?;
     }
     if let Some(range) = given.take(&["view_range"]) {
-        let numbers: Option<Vec<i64>> = range.as_array().map(|of| of.iter().filter_map(Value::as_i64).collect());
+        let numbers: Option<Vec<i64>> = range
+            .as_array()
+            .map(|of| of.iter().filter_map(Value::as_i64).collect());
         match numbers.as_deref() {
             Some([first, -1]) => set_lines(given, Some(*first), None)?,
             Some([first, last]) => set_lines(given, Some(*first), Some(*last))?,
-            _ => return Err(invalid("`view_range`: expected two line numbers, as in [1, 50]; -1 is the last line")),
+            _ => {
+                return Err(invalid(
+                    "`view_range`: expected two line numbers, as in [1, 50]; -1 is the last line",
+                ));
+            }
         }
     }
-    let line = |given: &mut Given, names: &[&str]| given.take(names).and_then(|number| number.as_i64());
-    let first = line(given, &["start_line", "start_line_one_indexed", "startLine"]);
-    let last = line(given, &["end_line", "end_line_one_indexed_inclusive", "end_line_one_indexed", "endLine"]);
+    let line =
+        |given: &mut Given, names: &[&str]| given.take(names).and_then(|number| number.as_i64());
+    let first = line(
+        given,
+        &["start_line", "start_line_one_indexed", "startLine"],
+    );
+    let last = line(
+        given,
+        &[
+            "end_line",
+            "end_line_one_indexed_inclusive",
+            "end_line_one_indexed",
+            "endLine",
+        ],
+    );
     if first.is_some() || last.is_some() {
         set_lines(given, first, last)?;
     }
@@ -242,7 +313,9 @@ fn set_lines(given: &mut Given, first: Option<i64>, last: Option<i64>) -> Result
     given.set("offset", first);
     if let Some(last) = last {
         if last < first {
-            return Err(invalid(&format!("the last line is {last}, before the first, which is {first}")));
+            return Err(invalid(&format!(
+                "the last line is {last}, before the first, which is {first}"
+            )));
         }
         given.set("limit", last - first + 1);
     }
@@ -257,7 +330,9 @@ fn grep(_: &str, given: &mut Given) -> Result<(), ToolError> {
     given.rename(&["-B"], "before");
     given.rename(&["-C"], "context");
     given.rename(&["output_mode"], "mode");
-    if given.text("mode") == Some("files_with_matches") || given.switch(&["names_only"]) == Some(true) {
+    if given.text("mode") == Some("files_with_matches")
+        || given.switch(&["names_only"]) == Some(true)
+    {
         given.set("mode", "files");
     }
     let ignores_case = given.switch(&["-i", "case_insensitive"]) == Some(true);
@@ -272,7 +347,13 @@ fn grep(_: &str, given: &mut Given) -> Result<(), ToolError> {
         given.set("pattern", escaped);
     }
     // Zero stands for all.
-    for (names, own) in [(&["head_limit", "total_max_matches", "max_results"][..], "limit"), (&["offset"], "skip")] {
+    for (names, own) in [
+        (
+            &["head_limit", "total_max_matches", "max_results"][..],
+            "limit",
+        ),
+        (&["offset"], "skip"),
+    ] {
         if let Some(number) = given.number(names).filter(|number| *number > 0) {
             given.set(own, number);
         }
@@ -295,12 +376,20 @@ fn update(_: &str, given: &mut Given) -> Result<(), ToolError> {
             given.set("replace_all", true);
         }
     }
-    let Some(edits) = given.0.get_mut("edits").and_then(Value::as_array_mut) else { return Ok(()) };
+    let Some(edits) = given.0.get_mut("edits").and_then(Value::as_array_mut) else {
+        return Ok(());
+    };
     for edit in edits {
         let Value::Object(map) = edit else { continue };
         let mut one = Given(std::mem::take(map));
-        one.rename(&["old_string", "old_str", "oldString", "old_text", "oldText"], "old");
-        one.rename(&["new_string", "new_str", "newString", "new_text", "newText"], "new");
+        one.rename(
+            &["old_string", "old_str", "oldString", "old_text", "oldText"],
+            "old",
+        );
+        one.rename(
+            &["new_string", "new_str", "newString", "new_text", "newText"],
+            "new",
+        );
         one.rename(&["replaceAll"], "replace_all");
         *map = one.0;
     }
@@ -309,7 +398,12 @@ fn update(_: &str, given: &mut Given) -> Result<(), ToolError> {
 
 /// `LS`, `list_dir` and their like.
 fn list(_: &str, given: &mut Given) -> Result<(), ToolError> {
-    if given.0.get("depth").and_then(Value::as_u64).is_some_and(|depth| depth > 1) {
+    if given
+        .0
+        .get("depth")
+        .and_then(Value::as_u64)
+        .is_some_and(|depth| depth > 1)
+    {
         given.set("recursive", true);
     }
     ignores_files(given)
@@ -330,9 +424,15 @@ fn ignores_files(given: &mut Given) -> Result<(), ToolError> {
     if let Some(Value::Object(options)) = nested {
         given.0.extend(options);
     }
-    for name in ["respect_git_ignore", "respect_gemini_ignore", "useDefaultExcludes"] {
+    for name in [
+        "respect_git_ignore",
+        "respect_gemini_ignore",
+        "useDefaultExcludes",
+    ] {
         if given.switch(&[name]) == Some(false) {
-            return Err(invalid(&format!("`{name}`: what git ignores is not listed here; name the file itself")));
+            return Err(invalid(&format!(
+                "`{name}`: what git ignores is not listed here; name the file itself"
+            )));
         }
     }
     Ok(())
@@ -340,9 +440,14 @@ fn ignores_files(given: &mut Given) -> Result<(), ToolError> {
 
 /// `TodoWrite`, `update_plan`, `write_todos` and their like.
 fn steps(_: &str, given: &mut Given) -> Result<(), ToolError> {
-    given.refuse(&["merge"], "the list is replaced as a whole; give all of its steps")?;
+    given.refuse(
+        &["merge"],
+        "the list is replaced as a whole; give all of its steps",
+    )?;
     given.rename(&["todos", "plan", "todoList", "steps", "tasks"], "items");
-    let Some(items) = given.0.get_mut("items").and_then(Value::as_array_mut) else { return Ok(()) };
+    let Some(items) = given.0.get_mut("items").and_then(Value::as_array_mut) else {
+        return Ok(());
+    };
     for item in items {
         if let Value::String(text) = item {
             *item = json!({"content": text});
@@ -400,16 +505,22 @@ fn message(_: &str, given: &mut Given) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// `WebFetch`, `web_fetch` and their like: some have the address only within what they want to know of the page.
+/// `WebFetch`, `web_fetch` and their like: some have the address only within what they want to know
+/// of the page.
 fn fetch(_: &str, given: &mut Given) -> Result<(), ToolError> {
     if given.has("url") {
         return Ok(());
     }
-    let Some(prompt) = given.text("prompt") else { return Ok(()) };
+    let Some(prompt) = given.text("prompt") else {
+        return Ok(());
+    };
     let is_address = |word: &&str| word.starts_with("https://") || word.starts_with("http://");
-    let words = prompt.split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '(' | ')'));
-    let mut found: Vec<&str> =
-        words.filter(is_address).map(|word| word.trim_end_matches(['.', ',', ';', ':', '!', '?', '\''])).collect();
+    let words =
+        prompt.split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '(' | ')'));
+    let mut found: Vec<&str> = words
+        .filter(is_address)
+        .map(|word| word.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']))
+        .collect();
     found.dedup();
     match found.as_slice() {
         [] => Ok(()),
@@ -418,26 +529,45 @@ fn fetch(_: &str, given: &mut Given) -> Result<(), ToolError> {
             given.set("url", url);
             Ok(())
         }
-        several => {
-            Err(invalid(&format!("`prompt` names {} addresses; one call fetches one page, by `url`", several.len())))
-        }
+        several => Err(invalid(&format!(
+            "`prompt` names {} addresses; one call fetches one page, by `url`",
+            several.len()
+        ))),
     }
 }
 
 /// `WebSearch` and its like.
 fn web_search(_: &str, given: &mut Given) -> Result<(), ToolError> {
     given.rename(&["search_term", "q"], "query");
-    given.rename(&["max_results", "count", "numResults", "limit"], "num_results");
-    let domains = |given: &mut Given, names: &[&str]| given.take(names).map(list_or_one).unwrap_or_default();
-    let texts = |of: Vec<Value>| of.into_iter().filter_map(|one| one.as_str().map(str::to_owned)).collect::<Vec<_>>();
+    given.rename(
+        &["max_results", "count", "numResults", "limit"],
+        "num_results",
+    );
+    let domains =
+        |given: &mut Given, names: &[&str]| given.take(names).map(list_or_one).unwrap_or_default();
+    let texts = |of: Vec<Value>| {
+        of.into_iter()
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
     let allowed = texts(domains(given, &["allowed_domains"]));
     let blocked = texts(domains(given, &["blocked_domains"]));
     let query = given.text("query").unwrap_or_default().to_owned();
     if !query.is_empty() && (!allowed.is_empty() || !blocked.is_empty()) {
-        let sites: Vec<String> = allowed.iter().map(|domain| format!("site:{domain}")).collect();
-        let sites = if sites.len() > 1 { format!("({})", sites.join(" OR ")) } else { sites.concat() };
+        let sites: Vec<String> = allowed
+            .iter()
+            .map(|domain| format!("site:{domain}"))
+            .collect();
+        let sites = if sites.len() > 1 {
+            format!("({})", sites.join(" OR "))
+        } else {
+            sites.concat()
+        };
         let without = blocked.iter().map(|domain| format!("-site:{domain}"));
-        let words = std::iter::once(query).chain([sites]).chain(without).filter(|word| !word.is_empty());
+        let words = std::iter::once(query)
+            .chain([sites])
+            .chain(without)
+            .filter(|word| !word.is_empty());
         let query = words.collect::<Vec<_>>().join(" ");
         given.set("query", query);
     }

@@ -1,7 +1,8 @@
-//! Asks the policy again while a tool runs, about paths, programs and hosts that the call did not name.
+//! Asks the policy again while a tool runs, about paths, programs and hosts that the call did not
+//! name.
 //!
-//! A link may lead to another file, and a search finds many files; each is judged by the path that is opened. Which
-//! program runs a project's tests is known once its files have been looked at.
+//! A link may lead to another file, and a search finds many files; each is judged by the path that
+//! is opened. Which program runs a project's tests is known once its files have been looked at.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,7 +56,8 @@ impl PathGuard {
         }
     }
 
-    /// Returns the guard of a call by which the agent would read files, about which nobody was asked.
+    /// Returns the guard of a call by which the agent would read files, about which nobody was
+    /// asked.
     pub(crate) fn of_reading(&self) -> PathGuard {
         PathGuard {
             tool: READ_FILE.to_owned(),
@@ -66,7 +68,8 @@ impl PathGuard {
         }
     }
 
-    /// Refuses a file that a rule or a limit denies or asks about; the rule approved with the call does not refuse it.
+    /// Refuses a file that a rule or a limit denies or asks about; the rule approved with the call
+    /// does not refuse it.
     pub(crate) fn check(&self, path: &str) -> Result<(), ToolError> {
         self.judge(path, Target::Path(path.to_owned()))
     }
@@ -78,35 +81,57 @@ impl PathGuard {
 
     /// Returns what judges all that one walk finds.
     pub(crate) fn for_walk(&self) -> WalkGuard<'_> {
-        WalkGuard { guard: self, policy: self.policy.about_paths(&self.grant, &self.question(&[])) }
+        WalkGuard {
+            guard: self,
+            policy: self.policy.about_paths(&self.grant, &self.question(&[])),
+        }
     }
 
     /// The same for a program with these arguments.
     pub(crate) fn check_program(&self, argv: &[String]) -> Result<(), ToolError> {
         let permission = Access::Run.permission(self.permission);
         let targets = [Target::Argv(argv.to_vec())];
-        let question = Question { tool: &self.tool, permission, access: Access::Run, targets: &targets };
+        let question = Question {
+            tool: &self.tool,
+            permission,
+            access: Access::Run,
+            targets: &targets,
+        };
         self.result(self.policy.decide(&self.grant, &question), |rule| {
             let command = shown(&argv.join(" "));
             let asks = self.grant.permits(SHELL, Permission::CodeExecution);
-            let way = if asks { "; run that command with run_shell_command, which can ask for it" } else { "" };
+            let way = if asks {
+                "; run that command with run_shell_command, which can ask for it"
+            } else {
+                ""
+            };
             format!("the rule `{rule}` needs approval for `{command}`{way}")
         })
     }
 
     fn judge(&self, path: &str, target: Target) -> Result<(), ToolError> {
         self.result(self.decide(target), |rule| {
-            format!("the rule `{rule}` needs approval for `{}`; name that path itself", shown(path))
+            format!(
+                "the rule `{rule}` needs approval for `{}`; name that path itself",
+                shown(path)
+            )
         })
     }
 
-    fn result(&self, decision: Decision, asks: impl FnOnce(&str) -> String) -> Result<(), ToolError> {
+    fn result(
+        &self,
+        decision: Decision,
+        asks: impl FnOnce(&str) -> String,
+    ) -> Result<(), ToolError> {
         if self.admits(&decision) {
             return Ok(());
         }
         match decision {
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
-            Decision::Ask { rule } | Decision::Allow { rule } => Err(ToolError::Denied { reason: asks(&rule), rule }),
+            Decision::Ask { rule } | Decision::Allow { rule } => Err(ToolError::Denied {
+                reason: asks(&rule),
+                rule,
+            }),
         }
     }
 
@@ -124,8 +149,16 @@ impl PathGuard {
     }
 
     fn question<'q>(&'q self, targets: &'q [Target]) -> Question<'q> {
-        let (permission, access) = (self.access.permission(self.permission), self.access.beside(self.permission));
-        Question { tool: &self.tool, permission, access, targets }
+        let (permission, access) = (
+            self.access.permission(self.permission),
+            self.access.beside(self.permission),
+        );
+        Question {
+            tool: &self.tool,
+            permission,
+            access,
+            targets,
+        }
     }
 }
 
@@ -139,8 +172,11 @@ pub(crate) struct WalkGuard<'g> {
 impl WalkGuard<'_> {
     /// Reports whether the call may see what it found.
     pub(crate) fn shows(&self, found: impl FnOnce() -> Target) -> bool {
-        let decide = |policy: &Policy| policy.decide(&self.guard.grant, &self.guard.question(&[found()]));
-        self.policy.as_ref().is_none_or(|policy| self.guard.admits(&decide(policy)))
+        let decide =
+            |policy: &Policy| policy.decide(&self.guard.grant, &self.guard.question(&[found()]));
+        self.policy
+            .as_ref()
+            .is_none_or(|policy| self.guard.admits(&decide(policy)))
     }
 }
 
@@ -160,31 +196,67 @@ pub(crate) struct HostGuard {
 
 impl HostGuard {
     /// Creates the guard of a tool that connects; `rule` has decided about its call.
-    pub(crate) fn of_tool(call: &PathGuard, tool: &'static str, named: Vec<Host>, rule: &str) -> HostGuard {
+    pub(crate) fn of_tool(
+        call: &PathGuard,
+        tool: &'static str,
+        named: Vec<Host>,
+        rule: &str,
+    ) -> HostGuard {
         let named = named.into_iter().map(HostPattern::Exact).collect();
         HostGuard::new(call, tool, named, rule.to_owned())
     }
 
     /// Creates the guard of a program that a tool runs.
-    pub(crate) fn of_program(call: &PathGuard, tool: &'static str, named: Vec<HostPattern>, rule: &str) -> HostGuard {
-        HostGuard { access: Access::Network, ..HostGuard::new(call, tool, named, rule.to_owned()) }
+    pub(crate) fn of_program(
+        call: &PathGuard,
+        tool: &'static str,
+        named: Vec<HostPattern>,
+        rule: &str,
+    ) -> HostGuard {
+        HostGuard {
+            access: Access::Network,
+            ..HostGuard::new(call, tool, named, rule.to_owned())
+        }
     }
 
-    fn new(call: &PathGuard, tool: &'static str, named: Vec<HostPattern>, rule: String) -> HostGuard {
+    fn new(
+        call: &PathGuard,
+        tool: &'static str,
+        named: Vec<HostPattern>,
+        rule: String,
+    ) -> HostGuard {
         let mut grant = Grant::clone(&call.grant);
         // A role that lists a wrapper need not list the wrapped tool.
         grant.tools.insert(tool.to_owned());
-        HostGuard { policy: Arc::clone(&call.policy), grant, tool, access: Access::Own, named, rule }
+        HostGuard {
+            policy: Arc::clone(&call.policy),
+            grant,
+            tool,
+            access: Access::Own,
+            named,
+            rule,
+        }
     }
 
     /// Decides about a host. What the user approves are hosts, not a rule.
     fn judge(&self, host: &Host) -> Decision {
         let targets = [Target::Host(host.to_string())];
         let (permission, access) = (Permission::NetworkAccess, self.access);
-        let question = Question { tool: self.tool, permission, access, targets: &targets };
-        let is_consented = || self.named.iter().any(|named| self.policy.consent_covers(&question, named, host));
+        let question = Question {
+            tool: self.tool,
+            permission,
+            access,
+            targets: &targets,
+        };
+        let is_consented = || {
+            self.named
+                .iter()
+                .any(|named| self.policy.consent_covers(&question, named, host))
+        };
         match self.policy.decide(&self.grant, &question) {
-            Decision::Ask { .. } if is_consented() => Decision::Allow { rule: self.rule.clone() },
+            Decision::Ask { .. } if is_consented() => Decision::Allow {
+                rule: self.rule.clone(),
+            },
             decision => decision,
         }
     }
@@ -204,7 +276,9 @@ impl HostGuard {
                     Access::Network => "name that host in `domains` of a call",
                     _ => "name an address of that host in a call",
                 };
-                let reason = format!("the rule `{rule}` needs approval for `{host}`; {how}, which can ask for it");
+                let reason = format!(
+                    "the rule `{rule}` needs approval for `{host}`; {how}, which can ask for it"
+                );
                 Err(WebFailure::Refused { rule, reason })
             }
         }
@@ -215,12 +289,17 @@ impl Destinations for HostGuard {
     fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
         let host = url.host();
         // What no approval opens is refused as that, also where a rule would ask.
-        let decision = self.policy.refuse_url(self.tool, url).unwrap_or_else(|| self.judge(host));
+        let decision = self
+            .policy
+            .refuse_url(self.tool, url)
+            .unwrap_or_else(|| self.judge(host));
         self.require_allowed(decision, host)
     }
 
     fn admit_address(&self, host: &Host, address: IpAddr) -> Result<(), WebFailure> {
         let refused = self.policy.refuse_address(self.tool, host, address);
-        refused.map_or(Ok(()), |decision| self.require_allowed(decision, host).map(drop))
+        refused.map_or(Ok(()), |decision| {
+            self.require_allowed(decision, host).map(drop)
+        })
     }
 }

@@ -27,8 +27,8 @@ use orchestrate_core::taint::{Exposure, TaintGuard};
 use orchestrate_core::tool_settings::{WebRequests, WebServiceName};
 use orchestrate_core::web::WebFailure;
 use orchestrate_core::{
-    Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
-    ToolSettings, WaitRefused,
+    Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict,
+    RunId, TaskId, ToolCall, ToolSettings, WaitRefused,
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::{Value, json};
@@ -49,9 +49,10 @@ use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, ViewSource, WorktreeScope};
 use crate::search_service::SearchService;
 use crate::services::{
-    AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EgressService, EndSlot,
-    EndedAgentsWait, GitService, NoReplay, OutgoingMessage, PageRange, PlanService, ProxiedProgram, ReplayService,
-    Replayable, ReviewService, Services, ShowsPath, SkillService, WebService,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EgressService,
+    EndSlot, EndedAgentsWait, GitService, NoReplay, OutgoingMessage, PageRange, PlanService,
+    ProxiedProgram, ReplayService, Replayable, ReviewService, Services, ShowsPath, SkillService,
+    WebService,
 };
 use crate::shared::SharedValues;
 
@@ -80,14 +81,24 @@ impl ToolHarness {
     ///
     /// # Errors
     /// Fails on an I/O error, or if a tool's schema is invalid.
-    #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "looks at the files from outside the tool"
+    )]
     pub fn new(registry: ToolRegistry, sandbox: Sandbox) -> io::Result<ToolHarness> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().canonicalize()?.join("worktree");
         fs::create_dir(&path)?;
         let root = Arc::new(OwnedFd::from(fs::File::open(&path)?));
-        let names: Vec<String> = registry.tools(None).iter().map(|tool| tool.name().to_owned()).collect();
-        let (recorder, agents) = (Arc::new(FakeRecorder::default()), Arc::new(FakeAgents::default()));
+        let names: Vec<String> = registry
+            .tools(None)
+            .iter()
+            .map(|tool| tool.name().to_owned())
+            .collect();
+        let (recorder, agents) = (
+            Arc::new(FakeRecorder::default()),
+            Arc::new(FakeAgents::default()),
+        );
         let (git, web) = (Arc::new(FakeGit::default()), Arc::new(FakeWeb::default()));
         let services = Services {
             git: Arc::clone(&git) as Arc<dyn GitService>,
@@ -102,7 +113,10 @@ impl ToolHarness {
             search: Arc::clone(&web) as Arc<dyn SearchService>,
             egress: Arc::new(FakeEgress),
         };
-        let view = View::Host(HostView { writable: vec![path.clone()], ..HostView::default() });
+        let view = View::Host(HostView {
+            writable: vec![path.clone()],
+            ..HostView::default()
+        });
         let scope = CallScope {
             run: RunId::new("r-harness"),
             agent: TaskId::new("T1"),
@@ -110,7 +124,10 @@ impl ToolHarness {
             turn: 1,
             grant: Arc::new(Grant::of_tools(names.iter().map(String::as_str))),
             policy: Arc::new(Policy::default()),
-            taint: Arc::new(TaintGuard::new(&RunSettings::default(), Exposure::default())),
+            taint: Arc::new(TaintGuard::new(
+                &RunSettings::default(),
+                Exposure::default(),
+            )),
             approvals: Arc::new(BTreeMap::new()),
             ask_parks: false,
             worktree: Arc::new(WorktreeScope {
@@ -132,7 +149,15 @@ impl ToolHarness {
             result_tokens: RESULT_TOKENS,
         };
         let executor = Arc::new(Executor::new(registry).map_err(io::Error::other)?);
-        Ok(ToolHarness { directory, executor, scope, recorder, agents, git, web })
+        Ok(ToolHarness {
+            directory,
+            executor,
+            scope,
+            recorder,
+            agents,
+            git,
+            web,
+        })
     }
 
     /// Runs further calls within these settings, as a run that has them does.
@@ -158,7 +183,10 @@ impl ToolHarness {
     ///
     /// # Errors
     /// Fails on an I/O error.
-    #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "looks at the files from outside the tool"
+    )]
     pub fn put(&self, path: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
         let path = self.path().join(path);
         if let Some(parent) = path.parent() {
@@ -171,7 +199,10 @@ impl ToolHarness {
     ///
     /// # Errors
     /// Fails on an I/O error, or if the file is not UTF-8.
-    #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "looks at the files from outside the tool"
+    )]
     pub fn content(&self, path: &str) -> io::Result<String> {
         fs::read_to_string(self.path().join(path))
     }
@@ -179,12 +210,18 @@ impl ToolHarness {
     /// Creates a call of a tool with a new id.
     pub fn make_call(&self, tool: &str, arguments: Value) -> ToolCall {
         let number = self.recorder.records().len() + 1;
-        ToolCall { id: CallId::new(format!("call-{number}")), name: tool.to_owned(), arguments }
+        ToolCall {
+            id: CallId::new(format!("call-{number}")),
+            name: tool.to_owned(),
+            arguments,
+        }
     }
 
     /// Runs a call and returns the executor's outcome.
     pub async fn outcome(&self, tool: &str, arguments: Value) -> CallOutcome {
-        self.executor.call(&self.make_call(tool, arguments), &self.scope).await
+        self.executor
+            .call(&self.make_call(tool, arguments), &self.scope)
+            .await
     }
 
     /// Runs a call and returns its output; a call that is parked or waits counts as refused.
@@ -192,8 +229,11 @@ impl ToolHarness {
         let call = self.make_call(tool, arguments);
         match self.executor.call(&call, &self.scope).await {
             CallOutcome::Done(output) => output,
-            CallOutcome::NeedsApproval { call: hash, rule, .. } => {
-                let parked = crate::ToolError::denied(&rule, format!("the call {hash} waits for approval"));
+            CallOutcome::NeedsApproval {
+                call: hash, rule, ..
+            } => {
+                let parked =
+                    crate::ToolError::denied(&rule, format!("the call {hash} waits for approval"));
                 ToolOutput::failed(&call.id, &parked)
             }
             CallOutcome::Waits => {
@@ -206,8 +246,15 @@ impl ToolHarness {
 
 /// Returns settings by which `web_search` asks `search.example`.
 fn web_requests() -> WebRequests {
-    let service = (WebServiceName::Searxng, "https://search.example/".to_owned());
-    WebRequests { search_service: Some(WebServiceName::Searxng), services: [service].into(), ..WebRequests::default() }
+    let service = (
+        WebServiceName::Searxng,
+        "https://search.example/".to_owned(),
+    );
+    WebRequests {
+        search_service: Some(WebServiceName::Searxng),
+        services: [service].into(),
+        ..WebRequests::default()
+    }
 }
 
 /// A proxy that decides about two hosts as soon as it is asked for, and connects to none.
@@ -216,9 +263,19 @@ struct FakeEgress;
 #[async_trait]
 impl EgressService for FakeEgress {
     async fn serve(&self, program: ProxiedProgram) -> ServiceError {
-        let ProxiedProgram { destinations, decided, .. } = program;
-        for asked in ["http://example.org/", "http://localhost/", "http://api.github.com/"] {
-            let Ok(url) = WebUrl::parse(asked) else { continue };
+        let ProxiedProgram {
+            destinations,
+            decided,
+            ..
+        } = program;
+        for asked in [
+            "http://example.org/",
+            "http://localhost/",
+            "http://api.github.com/",
+        ] {
+            let Ok(url) = WebUrl::parse(asked) else {
+                continue;
+            };
             let host = url.host().to_string();
             decided.push(match destinations.admit(&url) {
                 Ok(rule) => EgressDecision::allowed(asked, host, url.port(), rule),
@@ -282,7 +339,11 @@ impl FakeRecorder {
     }
 
     fn check(&self) -> Result<(), ServiceError> {
-        if *lock(&self.broken) { Err(ServiceError::Failed("the disk is full".to_owned())) } else { Ok(()) }
+        if *lock(&self.broken) {
+            Err(ServiceError::Failed("the disk is full".to_owned()))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -296,7 +357,10 @@ impl CallRecorder for FakeRecorder {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
         self.check()?;
         lock(&self.records).push(Recorded::Started(record.clone()));
-        Ok(Box::new(FakeSlot { records: Arc::clone(&self.records), ended: Arc::clone(&self.ended) }))
+        Ok(Box::new(FakeSlot {
+            records: Arc::clone(&self.records),
+            ended: Arc::clone(&self.ended),
+        }))
     }
 
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
@@ -308,14 +372,18 @@ impl CallRecorder for FakeRecorder {
 }
 
 impl EndSlot for FakeSlot {
-    fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
+    fn finished(
+        self: Box<Self>,
+        end: ToolOutput,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
         lock(&self.records).push(Recorded::Ended(end));
         self.ended.notify_waiters();
         Box::pin(std::future::ready(Ok(())))
     }
 }
 
-/// Records messages and waits; the only other agents are `T2`, which has ended, and `T3`, which works.
+/// Records messages and waits; the only other agents are `T2`, which has ended, and `T3`, which
+/// works.
 #[derive(Debug, Default)]
 pub struct FakeAgents {
     sent: Mutex<Vec<OutgoingMessage>>,
@@ -345,7 +413,11 @@ fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
     let (state, liveness, summary) = match id.as_str() {
         "T2" => ("merged", "idle-done", Some("It is written.")),
         "T3" => ("running", "working", None),
-        _ => return Err(ServiceError::Invalid(format!("there is no agent `{id}`; there are `T2` and `T3`"))),
+        _ => {
+            return Err(ServiceError::Invalid(format!(
+                "there is no agent `{id}`; there are `T2` and `T3`"
+            )));
+        }
     };
     let status = json!({
         "agent_id": id, "title": "Write it", "role": "implementer", "state": state, "liveness": liveness,
@@ -358,29 +430,45 @@ fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
 fn receiver(message: &Outgoing) -> Result<(), ServiceError> {
     match message.to == Address::from("T2") {
         true => Ok(()),
-        false => Err(ServiceError::Invalid(format!("there is no agent `{}`; there is `T2`", message.to))),
+        false => Err(ServiceError::Invalid(format!(
+            "there is no agent `{}`; there is `T2`",
+            message.to
+        ))),
     }
 }
 
 /// Returns the role of a child.
 fn role(child: &ChildRequest) -> Result<String, ServiceError> {
     match child.role.as_deref().unwrap_or("implementer") {
-        "nobody" => Err(ServiceError::Invalid("there is no role `nobody`; there are: implementer".to_owned())),
+        "nobody" => Err(ServiceError::Invalid(
+            "there is no role `nobody`; there are: implementer".to_owned(),
+        )),
         role => Ok(role.to_owned()),
     }
 }
 
 #[async_trait]
 impl AgentService for FakeAgents {
-    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError> {
+    async fn send_message(
+        &self,
+        message: OutgoingMessage,
+    ) -> Result<Option<Receipt>, ServiceError> {
         receiver(&message.message)?;
         let (to, kind) = ("T2".into(), message.message.kind.unwrap_or_default());
         let waits = message.message.waits;
         let mut sent = lock(&self.sent);
         sent.push(message);
         let sequence = sent.len() as u64;
-        let delivery = Delivery { to, sequence, kind, acknowledged: sequence - 1 };
-        Ok((!waits).then(|| Receipt { sent: vec![delivery], ..Receipt::default() }))
+        let delivery = Delivery {
+            to,
+            sequence,
+            kind,
+            acknowledged: sequence - 1,
+        };
+        Ok((!waits).then(|| Receipt {
+            sent: vec![delivery],
+            ..Receipt::default()
+        }))
     }
 
     async fn rehearse(&self, operation: &AgentOperation) -> Result<(), ServiceError> {
@@ -388,9 +476,12 @@ impl AgentService for FakeAgents {
             AgentOperation::Send(message) => receiver(message),
             AgentOperation::Spawn(child) => role(child).map(drop),
             AgentOperation::Terminate(id) => agent(id).map(drop),
-            AgentOperation::Wait { timeout_seconds: Some(seconds), .. } if *seconds > MAX_DEADLINE_SECONDS => {
-                Err(ServiceError::Invalid(WaitRefused::TooLong { seconds: *seconds }.to_string()))
-            }
+            AgentOperation::Wait {
+                timeout_seconds: Some(seconds),
+                ..
+            } if *seconds > MAX_DEADLINE_SECONDS => Err(ServiceError::Invalid(
+                WaitRefused::TooLong { seconds: *seconds }.to_string(),
+            )),
             AgentOperation::Wait { agents: ids, .. } | AgentOperation::Aggregate(ids) => {
                 ids.iter().try_for_each(|id| agent(id).map(drop))
             }
@@ -403,13 +494,32 @@ impl AgentService for FakeAgents {
         let (tools, budget) = (child.tools.clone().unwrap_or_default(), child.budget);
         children.push(child);
         let agent_id = AgentId::new(format!("child_{}", children.len()));
-        Ok(AgentHandle { branch: format!("orchestrate/r-harness/{agent_id}"), agent_id, role, tools, budget })
+        Ok(AgentHandle {
+            branch: format!("orchestrate/r-harness/{agent_id}"),
+            agent_id,
+            role,
+            tools,
+            budget,
+        })
     }
 
-    async fn terminate(&self, _: &CallId, id: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError> {
+    async fn terminate(
+        &self,
+        _: &CallId,
+        id: &AgentId,
+    ) -> Result<Option<Vec<KeptWork>>, ServiceError> {
         let AgentStatus { info, .. } = agent(id)?;
-        let (branch, commit) = (Some(format!("orchestrate/r-harness/{id}")), Some(commit("").id));
-        let kept = KeptWork { agent_id: id.clone(), title: info.title, state: info.state, branch, commit };
+        let (branch, commit) = (
+            Some(format!("orchestrate/r-harness/{id}")),
+            Some(commit("").id),
+        );
+        let kept = KeptWork {
+            agent_id: id.clone(),
+            title: info.title,
+            state: info.state,
+            branch,
+            commit,
+        };
         Ok(info.state.is_settled().then(|| vec![kept]))
     }
 
@@ -421,13 +531,27 @@ impl AgentService for FakeAgents {
         Ok(vec![agent(&"T3".into())?.info])
     }
 
-    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
+    async fn aggregate(
+        &self,
+        agents: &[AgentId],
+        shows: ShowsPath,
+    ) -> Result<AggregatedResults, ServiceError> {
         let changes = |id: &AgentId| {
             agent(id)?;
-            let file = ChangedFile { path: "src/lib.rs".to_owned(), added: 1, ..ChangedFile::default() };
-            Ok(AgentChanges { agent_id: id.clone(), files: vec![file] })
+            let file = ChangedFile {
+                path: "src/lib.rs".to_owned(),
+                added: 1,
+                ..ChangedFile::default()
+            };
+            Ok(AgentChanges {
+                agent_id: id.clone(),
+                files: vec![file],
+            })
         };
-        let changes = agents.iter().map(changes).collect::<Result<Vec<_>, ServiceError>>()?;
+        let changes = agents
+            .iter()
+            .map(changes)
+            .collect::<Result<Vec<_>, ServiceError>>()?;
         let mut together = AggregatedResults::of(Vec::new(), &changes);
         match shows("src/lib.rs") {
             true => together.diff = "+one\n".to_owned(),
@@ -437,13 +561,23 @@ impl AgentService for FakeAgents {
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
-        let agents = wait.agents.iter().map(agent).collect::<Result<Vec<_>, _>>()?;
+        let agents = wait
+            .agents
+            .iter()
+            .map(agent)
+            .collect::<Result<Vec<_>, _>>()?;
         let all_done = agents.iter().all(|agent| agent.info.state.is_settled());
         if !all_done {
             lock(&self.waits).push(wait);
             return Ok(None);
         }
-        Ok(Some(EndedAgentsWait { all_done, timed_out: false, has_message: false, agents, merged: Vec::new() }))
+        Ok(Some(EndedAgentsWait {
+            all_done,
+            timed_out: false,
+            has_message: false,
+            agents,
+            merged: Vec::new(),
+        }))
     }
 }
 
@@ -455,7 +589,9 @@ impl PlanService for FakePlan {
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
         match section {
             None | Some("Goal") => Ok("## Goal\n\nOne log.\n".to_owned()),
-            Some(other) => Err(ServiceError::Invalid(format!("the plan has no section `{other}`; it has: Goal"))),
+            Some(other) => Err(ServiceError::Invalid(format!(
+                "the plan has no section `{other}`; it has: Goal"
+            ))),
         }
     }
 }
@@ -468,7 +604,9 @@ impl SkillService for FakeSkills {
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
         match (name, file) {
             ("release", None) => Ok("Tag the commit.\n".to_owned()),
-            _ => Err(ServiceError::Invalid(format!("there is no skill `{name}`; the skills: release"))),
+            _ => Err(ServiceError::Invalid(format!(
+                "there is no skill `{name}`; the skills: release"
+            ))),
         }
     }
 }
@@ -479,8 +617,15 @@ struct FakeReview;
 #[async_trait]
 impl ReviewService for FakeReview {
     async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError> {
-        match verdict.changes.iter().find(|change| change.task.as_str() != "T2") {
-            Some(other) => Err(ServiceError::Invalid(format!("{} does not wait for your verdict", other.task))),
+        match verdict
+            .changes
+            .iter()
+            .find(|change| change.task.as_str() != "T2")
+        {
+            Some(other) => Err(ServiceError::Invalid(format!(
+                "{} does not wait for your verdict",
+                other.task
+            ))),
             None => Ok(()),
         }
     }
@@ -497,20 +642,28 @@ impl ArtifactStore for FakeArtifacts {
     async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
         let mut kept = lock(&self.kept);
         let (blob, size) = (BlobId::new(sha256_hex(&bytes)), bytes.len() as u64);
-        let artifact = Artifact { handle: format!("a{}", kept.len() + 1), blob, bytes: size, file };
+        let artifact = Artifact {
+            handle: format!("a{}", kept.len() + 1),
+            blob,
+            bytes: size,
+            file,
+        };
         kept.push((artifact.clone(), bytes));
         Ok(artifact)
     }
 
     fn file_of(&self, handle: &str) -> Option<String> {
         let kept = lock(&self.kept);
-        kept.iter().find(|(artifact, _)| artifact.handle == handle).and_then(|(artifact, _)| artifact.file.clone())
+        kept.iter()
+            .find(|(artifact, _)| artifact.handle == handle)
+            .and_then(|(artifact, _)| artifact.file.clone())
     }
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
         let kept = lock(&self.kept);
         let found = kept.iter().find(|(artifact, _)| artifact.handle == handle);
-        let (_, found) = found.ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
+        let (_, found) = found
+            .ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
         Ok(ArtifactPage::of(found, range))
     }
 }

@@ -9,9 +9,9 @@ use orchestrate_core::Oid;
 use crate::error::ServiceError;
 use crate::operations::{BranchAction, GitOperation, StashAction};
 use crate::services::{
-    ConflictHunk, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitPullResult, GitPushResult,
-    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, PullPlan, PushPlan, PushState,
-    RemoteTerms, ShownDiff, ShowsPath, UsersCommits,
+    ConflictHunk, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
+    GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict,
+    MergeResult, PullPlan, PushPlan, PushState, RemoteTerms, ShownDiff, ShowsPath, UsersCommits,
 };
 
 /// The branch of the agent.
@@ -48,14 +48,24 @@ pub(crate) fn commit(message: &str) -> GitCommit {
 #[async_trait]
 impl GitService for FakeGit {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
-        let changes = vec![GitChange { status: 'M', path: "a.txt".to_owned() }];
+        let changes = vec![GitChange {
+            status: 'M',
+            path: "a.txt".to_owned(),
+        }];
         let (branch, head) = (BRANCH.to_owned(), Some(commit("").id));
-        Ok(GitStatus { branch, head, changes, ..GitStatus::default() })
+        Ok(GitStatus {
+            branch,
+            head,
+            changes,
+            ..GitStatus::default()
+        })
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
         match path.ends_with("unreadable.log") {
-            true => Err(ServiceError::Failed("the ignore rules cannot be read".to_owned())),
+            true => Err(ServiceError::Failed(
+                "the ignore rules cannot be read".to_owned(),
+            )),
             false => Ok(path.ends_with(".log")),
         }
     }
@@ -72,8 +82,14 @@ impl GitService for FakeGit {
         let (path, text) = ("a.txt".to_owned(), "--- a/a.txt\n+++ b/a.txt\n".to_owned());
         Ok(match (staged, shows(&path)) {
             (true, _) => ShownDiff::default(),
-            (false, true) => ShownDiff { text, withheld: Vec::new() },
-            (false, false) => ShownDiff { text: String::new(), withheld: vec![path] },
+            (false, true) => ShownDiff {
+                text,
+                withheld: Vec::new(),
+            },
+            (false, false) => ShownDiff {
+                text: String::new(),
+                withheld: vec![path],
+            },
         })
     }
 
@@ -90,34 +106,85 @@ impl GitService for FakeGit {
 
     async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
         known("file", files.iter().find(|file| *file == "nowhere"))?;
-        Ok(files.iter().map(|path| GitChange { status: 'M', path: path.clone() }).collect())
+        Ok(files
+            .iter()
+            .map(|path| GitChange {
+                status: 'M',
+                path: path.clone(),
+            })
+            .collect())
     }
 
-    async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError> {
+    async fn branch(
+        &self,
+        action: BranchAction,
+        name: Option<&str>,
+    ) -> Result<GitBranchResult, ServiceError> {
         known("branch", name.filter(|name| *name == "nowhere"))?;
-        let branches = name.into_iter().map(|name| GitBranch { name: name.to_owned(), commit: commit("").id });
-        Ok(GitBranchResult { action, current: BRANCH.to_owned(), head: commit("").id, branches: branches.collect() })
+        let branches = name.into_iter().map(|name| GitBranch {
+            name: name.to_owned(),
+            commit: commit("").id,
+        });
+        Ok(GitBranchResult {
+            action,
+            current: BRANCH.to_owned(),
+            head: commit("").id,
+            branches: branches.collect(),
+        })
     }
 
-    async fn checkout(&self, revision: &str, _: &[String]) -> Result<GitCheckoutResult, ServiceError> {
-        known("commit", Some(revision).filter(|revision| *revision == "nowhere"))?;
-        let changes = vec![GitChange { status: 'M', path: "a.txt".to_owned() }];
-        Ok(GitCheckoutResult { commit: commit("").id, changes, before: Some(commit("").id) })
+    async fn checkout(
+        &self,
+        revision: &str,
+        _: &[String],
+    ) -> Result<GitCheckoutResult, ServiceError> {
+        known(
+            "commit",
+            Some(revision).filter(|revision| *revision == "nowhere"),
+        )?;
+        let changes = vec![GitChange {
+            status: 'M',
+            path: "a.txt".to_owned(),
+        }];
+        Ok(GitCheckoutResult {
+            commit: commit("").id,
+            changes,
+            before: Some(commit("").id),
+        })
     }
 
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
-        let entry = GitStash { commit: commit("").id, message: "Work on T1".to_owned(), time: 1_700_000_000 };
+        let entry = GitStash {
+            commit: commit("").id,
+            message: "Work on T1".to_owned(),
+            time: 1_700_000_000,
+        };
         match action {
             StashAction::Pop => Err(ServiceError::Invalid("the stash is empty".to_owned())),
-            _ => Ok(GitStashResult { action, entry: Some(entry), stashes: Vec::new(), changes: Vec::new() }),
+            _ => Ok(GitStashResult {
+                action,
+                entry: Some(entry),
+                stashes: Vec::new(),
+                changes: Vec::new(),
+            }),
         }
     }
 
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError> {
         known("branch", Some(branch).filter(|branch| *branch == "nowhere"))?;
         let (theirs, base, yours) = ("two\n".to_owned(), String::new(), "2\n".to_owned());
-        let hunks = vec![ConflictHunk { first_line: 2, last_line: 7, theirs, base, yours }];
-        let conflict = MergeConflict { path: "a.txt".to_owned(), kind: "contents".to_owned(), hunks };
+        let hunks = vec![ConflictHunk {
+            first_line: 2,
+            last_line: 7,
+            theirs,
+            base,
+            yours,
+        }];
+        let conflict = MergeConflict {
+            path: "a.txt".to_owned(),
+            kind: "contents".to_owned(),
+            hunks,
+        };
         Ok(MergeResult {
             branch: branch.to_owned(),
             other: commit("").id,
@@ -132,57 +199,117 @@ impl GitService for FakeGit {
         match operation {
             GitOperation::Commit { message } => self.commit(message).await.map(drop),
             GitOperation::Add { files } => self.add(files).await.map(drop),
-            GitOperation::Branch { action, name } => self.branch(*action, name.as_deref()).await.map(drop),
-            GitOperation::Checkout { revision, paths } => self.checkout(revision, paths).await.map(drop),
+            GitOperation::Branch { action, name } => {
+                self.branch(*action, name.as_deref()).await.map(drop)
+            }
+            GitOperation::Checkout { revision, paths } => {
+                self.checkout(revision, paths).await.map(drop)
+            }
             GitOperation::Stash { action } => self.stash(*action).await.map(drop),
             GitOperation::Merge { branch } => self.merge(branch).await.map(drop),
         }
     }
 
-    async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError> {
+    async fn foresee_push(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PushPlan, ServiceError> {
         known("remote", Some(remote).filter(|remote| *remote == "nowhere"))?;
         let branch = branch.unwrap_or(BRANCH).to_owned();
         let protected = (branch == "main").then(|| "`main` is a branch of the user's".to_owned());
         let (host, address) = self.at(remote);
         let (commit, commits) = (commit("").id, vec!["0123456789 Begin".to_owned()]);
-        let users_commits =
-            (remote == BEHIND).then(|| UsersCommits { count: 2, newest: vec!["aaaaaaaaaa Draft".to_owned()] });
-        Ok(PushPlan { remote: remote.to_owned(), address, host, branch, commit, commits, users_commits, protected })
+        let users_commits = (remote == BEHIND).then(|| UsersCommits {
+            count: 2,
+            newest: vec!["aaaaaaaaaa Draft".to_owned()],
+        });
+        Ok(PushPlan {
+            remote: remote.to_owned(),
+            address,
+            host,
+            branch,
+            commit,
+            commits,
+            users_commits,
+            protected,
+        })
     }
 
     async fn push(&self, plan: &PushPlan, _: RemoteTerms) -> Result<GitPushResult, ServiceError> {
-        let PushPlan { remote, address, branch, commit, .. } = plan.clone();
+        let PushPlan {
+            remote,
+            address,
+            branch,
+            commit,
+            ..
+        } = plan.clone();
         if plan.host.as_deref() == Some(AWAY) {
-            return Err(ServiceError::Unreachable(format!("{AWAY} cannot be reached")));
+            return Err(ServiceError::Unreachable(format!(
+                "{AWAY} cannot be reached"
+            )));
         }
         lock(&self.pushed).push(plan.clone());
-        Ok(GitPushResult { remote, address, branch, commit, state: PushState::Created, uncommitted: Vec::new() })
+        Ok(GitPushResult {
+            remote,
+            address,
+            branch,
+            commit,
+            state: PushState::Created,
+            uncommitted: Vec::new(),
+        })
     }
 
-    async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError> {
+    async fn foresee_pull(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PullPlan, ServiceError> {
         known("remote", Some(remote).filter(|remote| *remote == "nowhere"))?;
         let (host, address) = self.at(remote);
-        Ok(PullPlan { remote: remote.to_owned(), address, host, branch: branch.unwrap_or("main").to_owned() })
+        Ok(PullPlan {
+            remote: remote.to_owned(),
+            address,
+            host,
+            branch: branch.unwrap_or("main").to_owned(),
+        })
     }
 
     async fn pull(&self, plan: &PullPlan, _: RemoteTerms) -> Result<GitPullResult, ServiceError> {
-        let PullPlan { remote, address, branch, .. } = plan.clone();
+        let PullPlan {
+            remote,
+            address,
+            branch,
+            ..
+        } = plan.clone();
         let merge = self.merge(&format!("{remote}/{branch}")).await?;
-        Ok(GitPullResult { remote, address, branch, merge })
+        Ok(GitPullResult {
+            remote,
+            address,
+            branch,
+            merge,
+        })
     }
 }
 
 impl FakeGit {
     /// Returns the host and the address of a remote: what `hosts` says, or `git.example`.
     fn at(&self, remote: &str) -> (Option<String>, String) {
-        let host = lock(&self.hosts).get(remote).cloned().unwrap_or_else(|| "git.example".to_owned());
+        let host = lock(&self.hosts)
+            .get(remote)
+            .cloned()
+            .unwrap_or_else(|| "git.example".to_owned());
         (Some(host.clone()), format!("https://{host}/a.git"))
     }
 }
 
 /// Fails for a name that is unknown.
 fn known(what: &str, unknown: Option<impl std::fmt::Display>) -> Result<(), ServiceError> {
-    unknown.map_or(Ok(()), |name| Err(ServiceError::Invalid(format!("there is no {what} `{name}`"))))
+    unknown.map_or(Ok(()), |name| {
+        Err(ServiceError::Invalid(format!(
+            "there is no {what} `{name}`"
+        )))
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -12,8 +12,8 @@ use crate::error::ServiceError;
 use crate::search_service::{FoundByModel, Search, SearchService};
 use crate::services::WebService;
 
-/// Pages in memory; every other address answers with status 404. It asks about hosts and addresses as the real one
-/// does, with one global address for all hosts.
+/// Pages in memory; every other address answers with status 404. It asks about hosts and addresses
+/// as the real one does, with one global address for all hosts.
 #[derive(Debug, Default)]
 pub struct FakeWeb {
     pages: Mutex<BTreeMap<String, Answer>>,
@@ -115,12 +115,19 @@ impl FakeWeb {
 
 #[async_trait]
 impl WebService for FakeWeb {
-    async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure> {
+    async fn fetch(
+        &self,
+        request: WebRequest,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<WebResponse, WebFailure> {
         let (mut url, max_bytes) = (request.url.clone(), request.max_bytes);
         lock(&self.asked).push(request);
         loop {
             destinations.admit(&url)?;
-            let address = url.host().address().unwrap_or(Ipv4Addr::new(1, 1, 1, 1).into());
+            let address = url
+                .host()
+                .address()
+                .unwrap_or(Ipv4Addr::new(1, 1, 1, 1).into());
             destinations.admit_address(url.host(), address)?;
             match self.find(&url) {
                 Some(Answer::Page(page)) => return Ok(cut(page, max_bytes)),
@@ -153,7 +160,11 @@ impl SearchService for FakeWeb {
 fn cut(page: WebResponse, max_bytes: u64) -> WebResponse {
     let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     let is_cut = page.body.len() > max;
-    WebResponse { body: page.body.into_iter().take(max).collect(), is_cut, ..page }
+    WebResponse {
+        body: page.body.into_iter().take(max).collect(),
+        is_cut,
+        ..page
+    }
 }
 
 fn not_found(url: WebUrl) -> WebResponse {

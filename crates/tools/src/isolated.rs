@@ -1,9 +1,11 @@
-//! Runs a call of the program's own tool on a thread of its own, so that a tool that blocks its thread, or never ends,
-//! holds up nothing else; and its checks of a call's arguments, for which the caller waits a short time.
+//! Runs a call of the program's own tool on a thread of its own, so that a tool that blocks its
+//! thread, or never ends, holds up nothing else; and its checks of a call's arguments, for which
+//! the caller waits a short time.
 //!
-//! A call ends at the time limit of commands, or when the agent is stopped. Its future is then dropped at its next
-//! `await`. A tool that never gets there keeps its thread until the program ends; such threads are counted, and a
-//! program with too many of them runs no more calls of its own tools.
+//! A call ends at the time limit of commands, or when the agent is stopped. Its future is then
+//! dropped at its next `await`. A tool that never gets there keeps its thread until the program
+//! ends; such threads are counted, and a program with too many of them runs no more calls of its
+//! own tools.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,10 +22,12 @@ use crate::error::ToolError;
 use crate::output::Answer;
 use crate::tool::Tool;
 
-/// Maximum number of threads that calls have left behind: each holds its stack and the descriptors of its worktree.
+/// Maximum number of threads that calls have left behind: each holds its stack and the descriptors
+/// of its worktree.
 const MAX_LEFT_BEHIND: isize = 16;
 
-/// How long a tool may take to check arguments, which needs nothing else; the caller's thread waits.
+/// How long a tool may take to check arguments, which needs nothing else; the caller's thread
+/// waits.
 const MAX_CHECK: Duration = Duration::from_secs(1);
 
 /// The threads of calls that did not end in time. Clones share the number.
@@ -34,10 +38,15 @@ impl LeftBehind {
     /// Counts a thread from the time that it is abandoned.
     fn thread(&self) -> Result<Arc<Thread>, ToolError> {
         if self.0.load(Ordering::SeqCst) >= MAX_LEFT_BEHIND {
-            let reason = format!("{MAX_LEFT_BEHIND} earlier calls of this program's own tools have not ended yet");
+            let reason = format!(
+                "{MAX_LEFT_BEHIND} earlier calls of this program's own tools have not ended yet"
+            );
             return Err(ToolError::Execution(reason));
         }
-        Ok(Arc::new(Thread { all: self.clone(), changed: AtomicBool::new(false) }))
+        Ok(Arc::new(Thread {
+            all: self.clone(),
+            changed: AtomicBool::new(false),
+        }))
     }
 }
 
@@ -48,7 +57,8 @@ struct Thread {
 }
 
 impl Thread {
-    /// Notes that the call has ended without its thread; the thread may have ended at the same time.
+    /// Notes that the call has ended without its thread; the thread may have ended at the same
+    /// time.
     fn abandon(&self) {
         if !self.changed.swap(true, Ordering::SeqCst) {
             self.all.0.fetch_add(1, Ordering::SeqCst);
@@ -66,7 +76,8 @@ impl Thread {
 /// Runs one call to its end, its time limit or its cancellation.
 ///
 /// # Errors
-/// Returns the error of the tool; `Timeout`, `Interrupted`, or `Execution` if the tool panics or no thread can start.
+/// Returns the error of the tool; `Timeout`, `Interrupted`, or `Execution` if the tool panics or no
+/// thread can start.
 pub(crate) async fn run(
     tool: Arc<dyn Tool>,
     context: &Arc<ToolContext>,
@@ -78,7 +89,12 @@ pub(crate) async fn run(
     let (cancel, stop) = (context.cancel().clone(), CancellationToken::new());
     // Also if the task of this call is dropped.
     let _stops = stop.clone().drop_guard();
-    let ended = start(tool, Arc::clone(context), arguments, (stop, Arc::clone(&thread)))?;
+    let ended = start(
+        tool,
+        Arc::clone(context),
+        arguments,
+        (stop, Arc::clone(&thread)),
+    )?;
     let interrupted = || ToolError::Interrupted("the agent was stopped".to_owned());
     let result = tokio::select! {
         result = ended => return result.unwrap_or_else(|_| Err(interrupted())),
@@ -118,8 +134,11 @@ pub(crate) fn check<T: Send + 'static>(
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), ToolError> {
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    let failed = |error| ToolError::Execution(format!("failed to start a thread for the tool: {error}"));
+    let started = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work);
+    let failed =
+        |error| ToolError::Execution(format!("failed to start a thread for the tool: {error}"));
     started.map(drop).map_err(failed)
 }
 
@@ -139,7 +158,9 @@ fn start(
                 () = stop.cancelled() => Err(ToolError::Interrupted("the call has ended".to_owned())),
             }
         };
-        let result = context.meter().timed(|| catch_unwind(AssertUnwindSafe(|| runtime.block_on(call))));
+        let result = context
+            .meter()
+            .timed(|| catch_unwind(AssertUnwindSafe(|| runtime.block_on(call))));
         // The receiver is gone if the call has ended.
         let _ = send.send(result.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
         drop(context);

@@ -1,4 +1,5 @@
-//! Which version of each file an agent has seen, so that it does not overwrite changes that it has not seen.
+//! Which version of each file an agent has seen, so that it does not overwrite changes that it has
+//! not seen.
 //!
 //! The ledger belongs to one agent and is part of its [`crate::CallScope`], not of a tool. Every
 //! recorded end of a call contains the versions that the call read or wrote, from which a resumed
@@ -40,7 +41,8 @@ impl ReadLedger {
         ledger
     }
 
-    /// Locks the agent's files for one tool at a time. This blocks, so it must not be called on an async thread.
+    /// Locks the agent's files for one tool at a time. This blocks, so it must not be called on an
+    /// async thread.
     pub fn exclusively(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,19 +60,26 @@ impl ReadLedger {
     /// file without an entry.
     pub fn is_stale(&self, path: &str, content: &[u8]) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.get(path).is_some_and(|hash| *hash != sha256_hex(content))
+        seen.get(path)
+            .is_some_and(|hash| *hash != sha256_hex(content))
     }
 }
 
 impl SeenFile {
     /// Creates the version of a file with this content.
     pub fn holding(path: &str, content: &[u8]) -> SeenFile {
-        SeenFile { path: path.to_owned(), sha256: Some(sha256_hex(content)) }
+        SeenFile {
+            path: path.to_owned(),
+            sha256: Some(sha256_hex(content)),
+        }
     }
 
     /// Creates the version of a deleted file.
     pub fn gone(path: &str) -> SeenFile {
-        SeenFile { path: path.to_owned(), sha256: None }
+        SeenFile {
+            path: path.to_owned(),
+            sha256: None,
+        }
     }
 }
 

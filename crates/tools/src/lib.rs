@@ -74,8 +74,8 @@ pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
 pub use failures::undo_advice;
 pub use files::{
-    Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX,
-    WalkLimits, WalkSummary, Written,
+    Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile,
+    TEMPORARY_PREFIX, WalkLimits, WalkSummary, Written,
 };
 pub use ledger::{ReadLedger, SeenFile};
 pub use meter::command_usage;
@@ -94,23 +94,26 @@ pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
 pub use repository_map::{MapLines, StoredFile, makes_maps, map_index};
 pub use results::{
-    Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange, ProgramRun, TestError,
-    TestErrorKind, TestFailure, TestResults, TypeCheckResults,
+    Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange,
+    ProgramRun, TestError, TestErrorKind, TestFailure, TestResults, TypeCheckResults,
 };
 pub use scope::{Approval, CallLimits, CallScope, ViewSource, WorktreeScope};
 pub use search_service::{FoundByModel, Search, SearchService};
 pub use services::{
-    AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, ConflictHunk, EgressService,
-    EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitPullResult,
-    GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, MergedWork, NoReplay,
-    OutgoingMessage, PageRange, PlanService, ProxiedProgram, PullPlan, PushPlan, PushState, RemoteTerms, ReplayService,
-    Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, UsersCommits, WebService,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, ConflictHunk,
+    EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange,
+    GitCheckoutResult, GitCommit, GitPullResult, GitPushResult, GitService, GitStash,
+    GitStashResult, GitStatus, MergeConflict, MergeResult, MergedWork, NoReplay, OutgoingMessage,
+    PageRange, PlanService, ProxiedProgram, PullPlan, PushPlan, PushState, RemoteTerms,
+    ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
+    UsersCommits, WebService,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
 pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping};
 pub use tool_limits::limits_of;
 pub use web_results::{
-    APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult, WebContent,
+    APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult,
+    WebContent,
 };
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -25,16 +25,25 @@ impl Meter {
         used.usage.read_bytes = used.usage.read_bytes.saturating_add(bytes);
     }
 
-    /// Adds bytes of the call's text that others may have chosen. To add none says that they were counted.
+    /// Adds bytes of the call's text that others may have chosen. To add none says that they were
+    /// counted.
     pub(crate) fn add_outside(&self, bytes: u64) {
         let mut used = self.used();
-        used.usage.outside_bytes = Some(used.usage.outside_bytes.unwrap_or_default().saturating_add(bytes));
+        used.usage.outside_bytes = Some(
+            used.usage
+                .outside_bytes
+                .unwrap_or_default()
+                .saturating_add(bytes),
+        );
     }
 
     /// Takes back such bytes, which the call's text does not contain after all.
     pub(crate) fn take_back_outside(&self, bytes: u64) {
         let mut used = self.used();
-        used.usage.outside_bytes = used.usage.outside_bytes.map(|counted| counted.saturating_sub(bytes));
+        used.usage.outside_bytes = used
+            .usage
+            .outside_bytes
+            .map(|counted| counted.saturating_sub(bytes));
     }
 
     /// Adds what the processes of a command used; commands run one after the other.
@@ -81,7 +90,10 @@ impl Meter {
     /// Returns what the call used until now.
     pub(crate) fn usage(&self) -> ResourceUsage {
         let used = self.used();
-        ResourceUsage { cpu_ms: milliseconds(used.cpu), ..used.usage }
+        ResourceUsage {
+            cpu_ms: milliseconds(used.cpu),
+            ..used.usage
+        }
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
@@ -109,7 +121,9 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    whole.saturating_add(Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
+    whole.saturating_add(Duration::from_nanos(
+        u64::try_from(time.tv_nsec).unwrap_or(0),
+    ))
 }
 
 #[cfg(test)]
@@ -171,7 +185,11 @@ mod tests {
     fn work_is_timed_by_what_it_computes() {
         let meter = Meter::default();
         let until = thread_time() + Duration::from_millis(20);
-        let steps = meter.timed(|| std::iter::repeat_with(thread_time).take_while(|time| *time < until).count());
+        let steps = meter.timed(|| {
+            std::iter::repeat_with(thread_time)
+                .take_while(|time| *time < until)
+                .count()
+        });
         assert!(steps > 0);
         assert!(meter.usage().cpu_ms >= 19, "{:?}", meter.usage());
     }

@@ -1,7 +1,8 @@
 //! An agent's own notes, which survive a resume.
 //!
-//! The notes belong to one agent and are part of its [`crate::CallScope`], not of a tool. The recorded end of a call
-//! that changed them contains all of them, from which a resumed run restores them with [`Notes::restore`].
+//! The notes belong to one agent and are part of its [`crate::CallScope`], not of a tool. The
+//! recorded end of a call that changed them contains all of them, from which a resumed run restores
+//! them with [`Notes::restore`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,7 +46,8 @@ impl Notes {
         self.lock().clone()
     }
 
-    /// Adds a note and returns all; fails, with the number of bytes that are left, if they would become too large.
+    /// Adds a note and returns all; fails, with the number of bytes that are left, if they would
+    /// become too large.
     pub(crate) fn add(&self, note: Note) -> Result<Vec<Note>, usize> {
         let mut notes = self.lock();
         let used: usize = notes.iter().map(|note| note.text.len()).sum();

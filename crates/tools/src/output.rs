@@ -17,11 +17,13 @@ use crate::notes::Note;
 pub struct Answer {
     /// The structured result, which is shown as JSON if there is neither a text nor a footer.
     pub data: Value,
-    /// The text for the model. If it is too long, its middle is cut out and the whole is kept as an artifact.
+    /// The text for the model. If it is too long, its middle is cut out and the whole is kept as an
+    /// artifact.
     pub text: String,
     /// The last line of the result, which is never cut: exit code and duration.
     pub footer: Option<String>,
-    /// Why the call counts as failed although the tool worked: its command did not exit with code 0.
+    /// Why the call counts as failed although the tool worked: its command did not exit with
+    /// code 0.
     pub failed: Option<String>,
     /// Whether that is so because of its arguments, which the model can correct.
     pub is_correctable: bool,
@@ -44,7 +46,11 @@ pub struct Answer {
 impl Answer {
     /// Creates a successful answer of a text and structured data.
     pub fn new(text: impl Into<String>, data: Value) -> Answer {
-        Answer { text: text.into(), data, ..Answer::default() }
+        Answer {
+            text: text.into(),
+            data,
+            ..Answer::default()
+        }
     }
 }
 
@@ -68,7 +74,8 @@ pub struct Artifact {
 const MAX_RECORDED_DATA: usize = 64 * 1024;
 /// The name of the field of structured data that holds the content of what was read.
 const CONTENT: &str = "content";
-/// Maximum size of that field in a record, in bytes. The body shows the same, so a larger one is left out.
+/// Maximum size of that field in a record, in bytes. The body shows the same, so a larger one is
+/// left out.
 const MAX_RECORDED_CONTENT: usize = 4 * 1024;
 
 /// The result of one call, as returned to the caller and as recorded.
@@ -82,7 +89,8 @@ pub struct ToolOutput {
     pub data: Value,
     /// Why the call failed.
     pub error: Option<String>,
-    /// The class of the failure; `None` on success, and for a command that ran but did not exit with code 0.
+    /// The class of the failure; `None` on success, and for a command that ran but did not exit
+    /// with code 0.
     pub error_kind: Option<ErrorKind>,
     /// The rule that denied the call, or something that it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +102,8 @@ pub struct ToolOutput {
     pub execution_time: Duration,
     /// The resources that the call used.
     pub resource_usage: ResourceUsage,
-    /// The tool's text, shaped for the model. Any part of it may come from files or programs, so it is untrusted.
+    /// The tool's text, shaped for the model. Any part of it may come from files or programs, so it
+    /// is untrusted.
     pub body: String,
     /// The line after the body, in our own words: exit code and duration.
     pub footer: String,
@@ -121,7 +130,11 @@ impl ToolOutput {
     pub fn failed(call: &CallId, error: &ToolError) -> ToolOutput {
         let message = format!("ERROR: {error}");
         let is_ours = matches!(error, ToolError::Interrupted(_));
-        let (body, footer) = if is_ours { (String::new(), message) } else { (message, String::new()) };
+        let (body, footer) = if is_ours {
+            (String::new(), message)
+        } else {
+            (message, String::new())
+        };
         ToolOutput {
             error: Some(error.to_string()),
             error_kind: Some(error.kind()),
@@ -178,21 +191,35 @@ impl ToolOutput {
     #[must_use]
     pub fn to_answer(&self) -> ToolAnswer {
         let text = self.text();
-        let note = if self.body.is_empty() { text.clone() } else { self.footer.clone() };
+        let note = if self.body.is_empty() {
+            text.clone()
+        } else {
+            self.footer.clone()
+        };
         let same_again = match self.error_kind {
             Some(ErrorKind::Interrupted) => SameAgain::Stopped,
             _ if self.goes_on => SameAgain::GoesOn,
             _ => SameAgain::Repeats,
         };
-        ToolAnswer { call_id: self.call.clone(), text, note, is_error: !self.success, same_again }
+        ToolAnswer {
+            call_id: self.call.clone(),
+            text,
+            note,
+            is_error: !self.success,
+            same_again,
+        }
     }
 
-    /// Returns the result to record, without structured data of more than 64 KiB, and without a content of more than
-    /// 4 KiB in it.
+    /// Returns the result to record, without structured data of more than 64 KiB, and without a
+    /// content of more than 4 KiB in it.
     #[must_use]
     pub fn to_record(&self) -> ToolOutput {
         let mut record = self.clone();
-        if record.data.get(CONTENT).and_then(Value::as_str).is_some_and(|text| text.len() > MAX_RECORDED_CONTENT)
+        if record
+            .data
+            .get(CONTENT)
+            .and_then(Value::as_str)
+            .is_some_and(|text| text.len() > MAX_RECORDED_CONTENT)
             && let Some(fields) = record.data.as_object_mut()
         {
             fields.remove(CONTENT);
@@ -210,11 +237,16 @@ mod milliseconds {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        duration: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }
@@ -222,12 +254,16 @@ mod milliseconds {
 /// The executor's outcome for a call.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
-#[expect(clippy::large_enum_variant, reason = "one value for each call; almost every one is the large variant")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one value for each call; almost every one is the large variant"
+)]
 pub enum CallOutcome {
     /// The call has ended, successfully or not; its start and end are recorded.
     Done(ToolOutput),
-    /// The user has to decide first. Nothing has run and nothing has been recorded. The decision is bound
-    /// to the hash; repeating the call with that decision in [`crate::CallScope::approvals`] continues it.
+    /// The user has to decide first. Nothing has run and nothing has been recorded. The decision is
+    /// bound to the hash; repeating the call with that decision in [`crate::CallScope::approvals`]
+    /// continues it.
     NeedsApproval {
         /// The hash that the decision is bound to.
         call: CallHash,
@@ -238,7 +274,7 @@ pub enum CallOutcome {
         /// The id of the rule that asks.
         rule: String,
     },
-    /// The call waits for what other agents do, which is recorded. Nothing else is: the same call is made again once
-    /// that has happened.
+    /// The call waits for what other agents do, which is recorded. Nothing else is: the same call
+    /// is made again once that has happened.
     Waits,
 }

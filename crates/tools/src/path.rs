@@ -21,22 +21,33 @@ pub(crate) const GIT_RULE: &str = "built-in:git-metadata";
 /// Returns a path relative to the worktree; empty for the worktree itself.
 ///
 /// # Errors
-/// `Denied` if the path is outside the worktree or belongs to git, `Retry` if it is not a valid path.
+/// `Denied` if the path is outside the worktree or belongs to git, `Retry` if it is not a valid
+/// path.
 pub fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
     if text.len() > MAX_PATH_BYTES {
-        return Err(ToolError::Retry(format!("the path is longer than {MAX_PATH_BYTES} bytes")));
+        return Err(ToolError::Retry(format!(
+            "the path is longer than {MAX_PATH_BYTES} bytes"
+        )));
     }
     if text.contains('\0') {
-        return Err(ToolError::Retry(format!("a path cannot contain a NUL byte: {}", shown(text))));
+        return Err(ToolError::Retry(format!(
+            "a path cannot contain a NUL byte: {}",
+            shown(text)
+        )));
     }
     let shell_like = text == "~" || text.starts_with("~/") || text.starts_with('$');
     if shell_like || text.starts_with("file:") || text.contains("://") {
-        let reason =
-            format!("`{}` is not a path in the worktree; `~`, variables and URLs are not expanded", shown(text));
+        let reason = format!(
+            "`{}` is not a path in the worktree; `~`, variables and URLs are not expanded",
+            shown(text)
+        );
         return Err(ToolError::denied(WORKTREE_RULE, reason));
     }
     let relative = if text.starts_with('/') {
-        let inside = Path::new(text).strip_prefix(worktree).ok().and_then(Path::to_str);
+        let inside = Path::new(text)
+            .strip_prefix(worktree)
+            .ok()
+            .and_then(Path::to_str);
         inside.ok_or_else(|| outside(text))?
     } else {
         text
@@ -56,14 +67,18 @@ pub fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
 /// Creates the error for a path outside the worktree.
 pub(crate) fn outside(text: &str) -> ToolError {
     let shown = shown(text);
-    let reason = format!("`{shown}` is outside the worktree; name a path inside it, relative to its root");
+    let reason =
+        format!("`{shown}` is outside the worktree; name a path inside it, relative to its root");
     ToolError::denied(WORKTREE_RULE, reason)
 }
 
 /// Creates the error for a path that belongs to git.
 pub(crate) fn git_owned(text: &str) -> ToolError {
     let shown = shown(text);
-    ToolError::denied(GIT_RULE, format!("`{shown}` belongs to git; use the git tools instead"))
+    ToolError::denied(
+        GIT_RULE,
+        format!("`{shown}` belongs to git; use the git tools instead"),
+    )
 }
 
 /// Splits a path into its parent (empty for the worktree) and its last component.
@@ -104,7 +119,11 @@ mod tests {
             ("a b/ü", "a b/ü"),
         ];
         for (text, expected) in table {
-            assert_eq!(normalize(text, Path::new("/w/app")).unwrap(), expected, "{text}");
+            assert_eq!(
+                normalize(text, Path::new("/w/app")).unwrap(),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -133,7 +152,11 @@ mod tests {
             (long.as_str(), ErrorKind::Retry),
         ];
         for (text, expected) in table {
-            assert_eq!(normalize(text, Path::new("/w/app")).unwrap_err().kind(), expected, "{text:?}");
+            assert_eq!(
+                normalize(text, Path::new("/w/app")).unwrap_err().kind(),
+                expected,
+                "{text:?}"
+            );
         }
     }
 }

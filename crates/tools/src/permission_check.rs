@@ -1,8 +1,8 @@
-//! Decides a call without running it: the call is built and judged as the executor does it, and each file that it
-//! names by its real path in a checkout.
+//! Decides a call without running it: the call is built and judged as the executor does it, and
+//! each file that it names by its real path in a checkout.
 //!
-//! What depends on a run is not known: which of the programs that a tool chooses from is installed, if the rules judge
-//! them differently, and which files a search finds.
+//! What depends on a run is not known: which of the programs that a tool chooses from is installed,
+//! if the rules judge them differently, and which files a search finds.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ struct Given {
 }
 
 impl PermissionCheck {
-    /// Creates a check of calls of these tools, by an agent with this grant under these rules; a checkout stands for
-    /// the agent's worktree.
+    /// Creates a check of calls of these tools, by an agent with this grant under these rules; a
+    /// checkout stands for the agent's worktree.
     ///
     /// # Errors
     /// [`ToolsError::Schema`] for a tool whose schema cannot be compiled.
@@ -70,27 +70,40 @@ impl PermissionCheck {
         grant: Arc<Grant>,
         checkout: &Path,
     ) -> Result<PermissionCheck, ToolsError> {
-        Ok(PermissionCheck { resolver: Resolver::new(registry)?, policy, grant, checkout: checkout.to_owned() })
+        Ok(PermissionCheck {
+            resolver: Resolver::new(registry)?,
+            policy,
+            grant,
+            checkout: checkout.to_owned(),
+        })
     }
 
-    /// Decides a call of a tool, under any of its names, with these words: its arguments as one JSON object; or values
-    /// of its arguments, paths first (for a command, one word is a line for a shell); or the words of its second form.
-    /// Without words, it decides about the tool itself. `None` if there is no such tool.
+    /// Decides a call of a tool, under any of its names, with these words: its arguments as one
+    /// JSON object; or values of its arguments, paths first (for a command, one word is a line for
+    /// a shell); or the words of its second form. Without words, it decides about the tool itself.
+    /// `None` if there is no such tool.
     ///
     /// # Errors
-    /// `Retry` if the words do not fit the tool's parameters, `File` if the checkout cannot be opened.
+    /// `Retry` if the words do not fit the tool's parameters, `File` if the checkout cannot be
+    /// opened.
     pub fn decide(&self, tool: &str, words: &[String]) -> Result<Option<Answered>, ToolError> {
-        let Some(first) = self.resolver.registry.resolve(tool) else { return Ok(None) };
+        let Some(first) = self.resolver.registry.resolve(tool) else {
+            return Ok(None);
+        };
         let second = self.resolver.registry.second_form(tool);
         let given = given(first.as_ref(), second.map(AsRef::as_ref), words)?;
-        let Some(resolved) = self.resolver.registry.resolve_call(tool, &given.arguments) else { return Ok(None) };
+        let Some(resolved) = self.resolver.registry.resolve_call(tool, &given.arguments) else {
+            return Ok(None);
+        };
         let asked = given.arguments.clone();
         let (arguments, effects) = match self.effects(&resolved, given, words.is_empty()) {
             Err(ToolError::Denied { reason, rule }) => {
                 return Ok(Some(Answered::Decided(Decision::Deny { rule, reason })));
             }
             Err(error) if resolved.tool.validate(&asked).as_ref() == Err(&error) => {
-                return Ok(Some(Answered::Refused { reason: error.to_string() }));
+                return Ok(Some(Answered::Refused {
+                    reason: error.to_string(),
+                }));
             }
             other => other?,
         };
@@ -104,14 +117,18 @@ impl PermissionCheck {
         }))
     }
 
-    /// Returns the arguments as the tool gets them, and what the call would affect, as far as it is known.
+    /// Returns the arguments as the tool gets them, and what the call would affect, as far as it is
+    /// known.
     fn effects(
         &self,
         resolved: &Resolved<'_>,
         given: Given,
         is_about_tool: bool,
     ) -> Result<(Value, Vec<Effect>), ToolError> {
-        let Given { mut arguments, is_whole } = given;
+        let Given {
+            mut arguments,
+            is_whole,
+        } = given;
         if is_whole {
             return self.resolver.conform(resolved, &arguments, &self.checkout);
         }
@@ -134,7 +151,13 @@ impl PermissionCheck {
         mut effects: Vec<Effect>,
         decision: Decision,
     ) -> Result<Answered, ToolError> {
-        let guard = PathGuard::of(tool.name(), tool.permission(), &decision, &self.policy, &self.grant);
+        let guard = PathGuard::of(
+            tool.name(),
+            tool.permission(),
+            &decision,
+            &self.policy,
+            &self.grant,
+        );
         let files = Files::of_checkout(&self.checkout, guard.clone())?;
         // Git's own tools open no files by these paths.
         if tool.permission() != Permission::GitOperations {
@@ -160,8 +183,14 @@ impl PermissionCheck {
     }
 }
 
-/// Answers for a tool that runs the first of these programs that is installed, and judges each before it looks for it.
-fn of_choices(tool: &str, guard: &PathGuard, choices: &[ProgramChoice], decision: Decision) -> Answered {
+/// Answers for a tool that runs the first of these programs that is installed, and judges each
+/// before it looks for it.
+fn of_choices(
+    tool: &str,
+    guard: &PathGuard,
+    choices: &[ProgramChoice],
+    decision: Decision,
+) -> Answered {
     let unknown = |reason: String| Answered::Unknown { reason };
     if choices.is_empty() {
         let reason = format!(
@@ -171,7 +200,10 @@ fn of_choices(tool: &str, guard: &PathGuard, choices: &[ProgramChoice], decision
     }
     let mut before = None;
     for choice in choices {
-        let judged = choice.commands.iter().try_for_each(|argv| guard.check_program(argv));
+        let judged = choice
+            .commands
+            .iter()
+            .try_for_each(|argv| guard.check_program(argv));
         match (judged, before) {
             (Ok(()), _) => before = choice.commands.first(),
             (Err(ToolError::Denied { reason, rule }), None) => {
@@ -180,41 +212,66 @@ fn of_choices(tool: &str, guard: &PathGuard, choices: &[ProgramChoice], decision
             (Err(error), None) => return unknown(error.to_string()),
             (Err(error), Some(allowed)) => {
                 let allowed = shown(&allowed.join(" "));
-                return unknown(format!("`{tool}` may run `{allowed}` if that is installed; otherwise: {error}"));
+                return unknown(format!(
+                    "`{tool}` may run `{allowed}` if that is installed; otherwise: {error}"
+                ));
             }
         }
     }
     Answered::Decided(decision)
 }
 
-/// Returns the folders that a call names beside what it affects, such as the one that a command starts in.
+/// Returns the folders that a call names beside what it affects, such as the one that a command
+/// starts in.
 fn other_folders(tool: &dyn Tool, arguments: &Value, effects: &[Effect]) -> Vec<Effect> {
     let fields = tool.path_fields();
-    let named = fields.iter().filter_map(|field| arguments.get(*field)?.as_str());
-    let is_affected = |path: &&str| effects.iter().any(|effect| effect.target.path() == Some(*path));
-    named.filter(|path| !is_affected(path)).map(|path| Effect::on(Target::Folder(path.to_owned()))).collect()
+    let named = fields
+        .iter()
+        .filter_map(|field| arguments.get(*field)?.as_str());
+    let is_affected = |path: &&str| {
+        effects
+            .iter()
+            .any(|effect| effect.target.path() == Some(*path))
+    };
+    named
+        .filter(|path| !is_affected(path))
+        .map(|path| Effect::on(Target::Folder(path.to_owned())))
+        .collect()
 }
 
 fn names_nothing(target: &Target) -> bool {
     match target {
-        Target::Path(text) | Target::Folder(text) | Target::Shell(text) | Target::Host(text) | Target::Name(text) => {
-            text.is_empty()
-        }
+        Target::Path(text)
+        | Target::Folder(text)
+        | Target::Shell(text)
+        | Target::Host(text)
+        | Target::Name(text) => text.is_empty(),
         Target::Argv(_) | Target::Remote(_) | Target::Network => false,
     }
 }
 
 /// Builds the arguments of a call from words.
-fn given(first: &dyn Tool, second: Option<&dyn Tool>, words: &[String]) -> Result<Given, ToolError> {
+fn given(
+    first: &dyn Tool,
+    second: Option<&dyn Tool>,
+    words: &[String],
+) -> Result<Given, ToolError> {
     if let [word] = words
         && let Ok(arguments @ Value::Object(_)) = serde_json::from_str(word)
     {
-        return Ok(Given { arguments, is_whole: true });
+        return Ok(Given {
+            arguments,
+            is_whole: true,
+        });
     }
     let is_option = |word: &String| word.starts_with('-');
-    let is_second = second.is_some() && (words.len() > first.path_fields().len() || words.iter().any(is_option));
+    let is_second = second.is_some()
+        && (words.len() > first.path_fields().len() || words.iter().any(is_option));
     if is_second {
-        return Ok(Given { arguments: json!({ ARGUMENTS: words }), is_whole: true });
+        return Ok(Given {
+            arguments: json!({ ARGUMENTS: words }),
+            is_whole: true,
+        });
     }
     // What a wrapper does follows from all of its arguments.
     let is_whole = first.wrapping().is_some();
@@ -226,17 +283,32 @@ fn given(first: &dyn Tool, second: Option<&dyn Tool>, words: &[String]) -> Resul
         ([line], Some(&COMMAND)) => json!({ COMMAND: line }),
         _ => in_order(first, &required, words)?,
     };
-    Ok(Given { arguments, is_whole })
+    Ok(Given {
+        arguments,
+        is_whole,
+    })
 }
 
 /// Returns the arguments that words are for: paths first, then what is required, then a list.
 fn in_order(tool: &dyn Tool, required: &[&str], words: &[String]) -> Result<Value, ToolError> {
-    let kind = |name: &str| tool.schema().pointer(&format!("/properties/{name}/type")).and_then(Value::as_str);
+    let kind = |name: &str| {
+        tool.schema()
+            .pointer(&format!("/properties/{name}/type"))
+            .and_then(Value::as_str)
+    };
     let properties = tool.schema().get("properties").and_then(Value::as_object);
-    let lists =
-        properties.into_iter().flatten().map(|(name, _)| name.as_str()).filter(|name| kind(name) == Some("array"));
+    let lists = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| kind(name) == Some("array"));
     let mut names: Vec<&str> = Vec::new();
-    for name in tool.path_fields().into_iter().chain(required.iter().copied()).chain(lists) {
+    for name in tool
+        .path_fields()
+        .into_iter()
+        .chain(required.iter().copied())
+        .chain(lists)
+    {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -247,17 +319,29 @@ fn in_order(tool: &dyn Tool, required: &[&str], words: &[String]) -> Result<Valu
             ([], _) => break,
             (words, Some("array")) => (json!(words), &[][..]),
             ([word, rest @ ..], Some("string") | None) => (json!(word), rest),
-            ([word, rest @ ..], Some(_)) => (serde_json::from_str(word).unwrap_or_else(|_| json!(word)), rest),
+            ([word, rest @ ..], Some(_)) => (
+                serde_json::from_str(word).unwrap_or_else(|_| json!(word)),
+                rest,
+            ),
         };
         arguments.insert(name.to_owned(), value);
         left = rest;
     }
     match left {
         [] => Ok(Value::Object(arguments)),
-        [word, ..] => Err(invalid(&format!("`{}` has no use for `{word}`; write its arguments as JSON", tool.name()))),
+        [word, ..] => Err(invalid(&format!(
+            "`{}` has no use for `{word}`; write its arguments as JSON",
+            tool.name()
+        ))),
     }
 }
 
 fn required(schema: &Value) -> Vec<&str> {
-    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }

@@ -2,7 +2,8 @@
 
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{
-    Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Permission, Policy, Question, Target,
+    Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Permission, Policy,
+    Question, Target,
 };
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
@@ -83,7 +84,8 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Wrapper<'a> {
     /// The canonical name of the wrapped tool.
     pub(crate) wrapped: &'a str,
-    /// If the wrapper is a second form, the tool that has its name otherwise, and how that is called.
+    /// If the wrapper is a second form, the tool that has its name otherwise, and how that is
+    /// called.
     pub(crate) first_form: Option<FirstForm<'a>>,
 }
 
@@ -95,8 +97,8 @@ pub(crate) struct FirstForm<'a> {
     pub(crate) parameters: String,
 }
 
-/// Decides a call and, if it may run, creates its permit. `was_forbidden` says whether the operating system's
-/// permissions were against the same call before.
+/// Decides a call and, if it may run, creates its permit. `was_forbidden` says whether the
+/// operating system's permissions were against the same call before.
 pub(crate) fn authorize(
     request: &Request<'_>,
     (hash, arguments): (&CallHash, &Value),
@@ -104,18 +106,27 @@ pub(crate) fn authorize(
     scope: &CallScope,
 ) -> Authorization {
     let of_policy = decide(request, &scope.policy, &scope.grant);
-    let mut decision = strictest(std::iter::once(of_policy).chain(tainted(request, arguments, scope)));
+    let mut decision =
+        strictest(std::iter::once(of_policy).chain(tainted(request, arguments, scope)));
     if was_forbidden && scope.ask_parks && matches!(decision, Decision::Allow { .. }) {
-        decision = Decision::Ask { rule: FORBIDDEN.to_owned() };
+        decision = Decision::Ask {
+            rule: FORBIDDEN.to_owned(),
+        };
     }
     match &decision {
-        Decision::Allow { .. } => Authorization::Permitted(Permit { decision, foreseen: None }),
+        Decision::Allow { .. } => Authorization::Permitted(Permit {
+            decision,
+            foreseen: None,
+        }),
         Decision::Deny { reason, .. } => {
             let reason = reason.clone();
             Authorization::Refused { decision, reason }
         }
         Decision::Ask { rule } => match scope.approvals.get(hash) {
-            Some(Approval::Approved) => Authorization::Permitted(Permit { decision, foreseen: None }),
+            Some(Approval::Approved) => Authorization::Permitted(Permit {
+                decision,
+                foreseen: None,
+            }),
             Some(Approval::Rejected { reason }) => {
                 let reason = format!("the user rejected the call: {reason}");
                 Authorization::Refused { decision, reason }
@@ -129,17 +140,29 @@ pub(crate) fn authorize(
     }
 }
 
-/// Explains that nobody can approve a call: what the rule asks about, and what the user can set, as far as it is known.
+/// Explains that nobody can approve a call: what the rule asks about, and what the user can set, as
+/// far as it is known.
 fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
     let is_asked = |effect: &&Effect| {
-        let Request { tool, permission, .. } = *request;
+        let Request {
+            tool, permission, ..
+        } = *request;
         let effects = std::slice::from_ref(*effect);
-        let alone = Request { tool, wrapper: None, permission, effects, refused: None };
+        let alone = Request {
+            tool,
+            wrapper: None,
+            permission,
+            effects,
+            refused: None,
+        };
         let decision = decide_as(tool, &alone, &scope.policy, &scope.grant);
         matches!(decision, Decision::Ask { rule: asked } if asked == rule)
     };
     let asked: Vec<&Effect> = request.effects.iter().filter(is_asked).collect();
-    if asked.iter().any(|effect| could_name_hosts(request, effect, scope)) {
+    if asked
+        .iter()
+        .any(|effect| could_name_hosts(request, effect, scope))
+    {
         return format!(
             "the rule `{rule}` needs approval for the network without named hosts, which nobody can give in this run; \
             name the hosts in `domains`, since a rule allows some"
@@ -151,32 +174,59 @@ fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
         _ => None,
     };
     let names: Vec<String> = asked.iter().filter_map(name).collect();
-    let about = if names.is_empty() { String::new() } else { format!(" for {}", shown(&names.join(", "))) };
+    let about = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" for {}", shown(&names.join(", ")))
+    };
     // What the user has set as a rule of their own is known to them.
     let is_of_hosts = [DOMAINS_RULE, NETWORK_RULE].contains(&rule);
-    let set = match asked.iter().find(|effect| is_of_hosts && matches!(effect.target, Target::Host(_))) {
+    let set = match asked
+        .iter()
+        .find(|effect| is_of_hosts && matches!(effect.target, Target::Host(_)))
+    {
         Some(effect) if effect.access == Access::Network => {
             "; the user can allow it with a rule such as `network_access(HOST)`"
         }
         Some(_) => "; the user can list it in `tools.web_requests.allowed_domains`",
         None => "",
     };
-    format!("the rule `{rule}` needs approval{about}, which nobody can give in this run; do without the call{set}")
+    format!(
+        "the rule `{rule}` needs approval{about}, which nobody can give in this run; do without the call{set}"
+    )
 }
 
-/// Reports whether a call that asks for the network without a word on which hosts could be allowed if it named some.
+/// Reports whether a call that asks for the network without a word on which hosts could be allowed
+/// if it named some.
 fn could_name_hosts(request: &Request<'_>, effect: &Effect, scope: &CallScope) -> bool {
-    let (permission, access) = (effect.access.permission(request.permission), effect.access.beside(request.permission));
+    let (permission, access) = (
+        effect.access.permission(request.permission),
+        effect.access.beside(request.permission),
+    );
     let targets = std::slice::from_ref(&effect.target);
-    let question = Question { tool: request.tool, permission, access, targets };
-    effect.target == Target::Network && matches!(scope.policy.mildest(&scope.grant, &question), Decision::Allow { .. })
+    let question = Question {
+        tool: request.tool,
+        permission,
+        access,
+        targets,
+    };
+    effect.target == Target::Network
+        && matches!(
+            scope.policy.mildest(&scope.grant, &question),
+            Decision::Allow { .. }
+        )
 }
 
-/// Asks about the call or denies it if text from outside could have made the agent give private data away with it.
+/// Asks about the call or denies it if text from outside could have made the agent give private
+/// data away with it.
 fn tainted(request: &Request<'_>, arguments: &Value, scope: &CallScope) -> Option<Decision> {
     let wrapped = request.wrapper.as_ref().map(|wrapper| wrapper.wrapped);
     let names = std::iter::once(request.tool).chain(wrapped);
-    let decided = names.filter_map(|name| scope.taint.decide(name, request.permission, arguments, scope.turn));
+    let decided = names.filter_map(|name| {
+        scope
+            .taint
+            .decide(name, request.permission, arguments, scope.turn)
+    });
     decided.reduce(|one, other| strictest([one, other]))
 }
 
@@ -187,7 +237,9 @@ pub(crate) fn decide(request: &Request<'_>, policy: &Policy, of_role: &Grant) ->
 
 /// Judges the call under each name that rules may have for it, and returns the strictest decision.
 fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision {
-    let Some(wrapper) = &request.wrapper else { return decide_as(request.tool, request, policy, of_role) };
+    let Some(wrapper) = &request.wrapper else {
+        return decide_as(request.tool, request, policy, of_role);
+    };
     let mut grant = of_role.clone();
     let own = match &wrapper.first_form {
         // A role that may not run commands may not do so under the name of a tool that only reads.
@@ -203,11 +255,26 @@ fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision
     strictest([of_own, decide_as(wrapper.wrapped, request, policy, &grant)])
 }
 
-fn needs_first_form(request: &Request<'_>, wrapped: &str, (first, of_role): (&FirstForm<'_>, &Grant)) -> Decision {
-    let (tool, permission, FirstForm { tool: built_in, parameters }) = (request.tool, request.permission, first);
+fn needs_first_form(
+    request: &Request<'_>,
+    wrapped: &str,
+    (first, of_role): (&FirstForm<'_>, &Grant),
+) -> Decision {
+    let (
+        tool,
+        permission,
+        FirstForm {
+            tool: built_in,
+            parameters,
+        },
+    ) = (request.tool, request.permission, first);
     // A role that does not have the built-in tool either is not sent to it.
     let has_first = of_role.tools.contains(*built_in);
-    let instead = if has_first { format!("; call `{built_in}` with {parameters} instead") } else { String::new() };
+    let instead = if has_first {
+        format!("; call `{built_in}` with {parameters} instead")
+    } else {
+        String::new()
+    };
     Decision::Deny {
         rule: "built-in:role".to_owned(),
         reason: format!(
@@ -217,20 +284,34 @@ fn needs_first_form(request: &Request<'_>, wrapped: &str, (first, of_role): (&Fi
     }
 }
 
-/// Judges each kind of access on its own under one of the tool's names, and returns the strictest decision.
+/// Judges each kind of access on its own under one of the tool's names, and returns the strictest
+/// decision.
 fn decide_as(tool: &str, request: &Request<'_>, policy: &Policy, grant: &Grant) -> Decision {
     let judge = |access: Access| {
-        let of_kind = request.effects.iter().filter(|effect| effect.access == access);
+        let of_kind = request
+            .effects
+            .iter()
+            .filter(|effect| effect.access == access);
         let targets: Vec<Target> = of_kind.map(|effect| effect.target.clone()).collect();
         let permission = access.permission(request.permission);
         let seen = access.beside(request.permission);
-        let question = Question { tool, permission, access: seen, targets: &targets };
+        let question = Question {
+            tool,
+            permission,
+            access: seen,
+            targets: &targets,
+        };
         // A call without any effect is judged by the tool's own rules.
         let applies = access == Access::Own || !targets.is_empty();
         applies.then(|| policy.decide(grant, &question))
     };
     let files = [Access::Own, Access::Read, Access::Write, Access::Delete];
-    strictest(files.into_iter().chain([Access::Run, Access::Network]).filter_map(judge))
+    strictest(
+        files
+            .into_iter()
+            .chain([Access::Run, Access::Network])
+            .filter_map(judge),
+    )
 }
 
 /// Returns the strictest decision, the first of equal ones.
@@ -240,14 +321,22 @@ fn strictest(decisions: impl IntoIterator<Item = Decision>) -> Decision {
         Decision::Ask { .. } => 1,
         Decision::Allow { .. } => 2,
     });
-    strictest.unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
+    strictest.unwrap_or_else(|| Decision::Allow {
+        rule: DEFAULT_RULE.to_owned(),
+    })
 }
 
 /// Hashes a call together with its place in the run, so that an approval applies to this call only,
 /// and not even to an identical call of the same turn.
 ///
-/// The hash covers the run, agent, attempt, turn, the call's id, the tool, and the arguments with sorted keys.
-pub(crate) fn call_hash(call: &CallId, tool: &str, arguments: &Value, scope: &CallScope) -> CallHash {
+/// The hash covers the run, agent, attempt, turn, the call's id, the tool, and the arguments with
+/// sorted keys.
+pub(crate) fn call_hash(
+    call: &CallId,
+    tool: &str,
+    arguments: &Value,
+    scope: &CallScope,
+) -> CallHash {
     let mut hasher = Sha256::new();
     for part in [
         scope.run.as_str(),
@@ -264,7 +353,8 @@ pub(crate) fn call_hash(call: &CallId, tool: &str, arguments: &Value, scope: &Ca
     CallHash::new(hex(&hasher.finalize()))
 }
 
-/// Hashes a call as the model wrote it, for the record of a call whose tool or arguments could not be resolved.
+/// Hashes a call as the model wrote it, for the record of a call whose tool or arguments could not
+/// be resolved.
 pub(crate) fn unresolved_hash(call: &ToolCall, scope: &CallScope) -> CallHash {
     call_hash(&call.id, &call.name, &call.arguments, scope)
 }
@@ -277,11 +367,20 @@ pub(crate) fn canonical_json(value: &Value) -> String {
             entries.sort_by(|left, right| left.0.cmp(right.0));
             let inner: Vec<String> = entries
                 .into_iter()
-                .map(|(key, value)| format!("{}:{}", Value::String(key.clone()), canonical_json(value)))
+                .map(|(key, value)| {
+                    format!("{}:{}", Value::String(key.clone()), canonical_json(value))
+                })
                 .collect();
             format!("{{{}}}", inner.join(","))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical_json).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!(
+            "[{}]",
+            items
+                .iter()
+                .map(canonical_json)
+                .collect::<Vec<_>>()
+                .join(",")
+        ),
         plain => plain.to_string(),
     }
 }

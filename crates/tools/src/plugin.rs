@@ -1,8 +1,9 @@
 //! The tools of a program that uses the library: single ones, and plugins that bring several.
 //!
-//! [`Extensions::load`] runs a plugin's code for the first time: within a time limit, and a panic is an error. What a
-//! tool says of itself is read once and kept, so that its name, its permission and its schema cannot change later. A
-//! tool that cannot be used is refused with its name; nothing is registered then.
+//! [`Extensions::load`] runs a plugin's code for the first time: within a time limit, and a panic
+//! is an error. What a tool says of itself is read once and kept, so that its name, its permission
+//! and its schema cannot change later. A tool that cannot be used is refused with its name; nothing
+//! is registered then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -26,11 +27,14 @@ use crate::prompt::Prompt;
 use crate::registry::{PluginId, ToolRegistry};
 use crate::tool::{Category, MAX_NAME, Programs, Tool, Wrap, is_name};
 
-/// How long a plugin may take to initialize and to register its tools: it may read files, not wait for a person.
+/// How long a plugin may take to initialize and to register its tools: it may read files, not wait
+/// for a person.
 const MAX_SETUP: Duration = Duration::from_secs(30);
-/// Maximum size of a description or a schema in bytes: both are part of every request of an agent that has the tool.
+/// Maximum size of a description or a schema in bytes: both are part of every request of an agent
+/// that has the tool.
 const MAX_TEXT_BYTES: usize = 64 << 10;
-/// Maximum number of tools that a program can add: far more than the agents of one run can be offered.
+/// Maximum number of tools that a program can add: far more than the agents of one run can be
+/// offered.
 const MAX_TOOLS: usize = 256;
 
 /// Why a plugin cannot be used; any error of the plugin's own.
@@ -44,13 +48,15 @@ pub trait ToolPlugin: Send + Sync {
     /// Returns the version, which is recorded with the name.
     fn version(&self) -> &str;
 
-    /// Prepares the plugin once, before it registers its tools, with the configuration that the program gives.
+    /// Prepares the plugin once, before it registers its tools, with the configuration that the
+    /// program gives.
     ///
     /// # Errors
     /// Fails if the plugin cannot be used, for example because its configuration is wrong.
     fn initialize(&self, config: &Value) -> Result<(), PluginError>;
 
-    /// Registers the plugin's tools. The registry is empty; names that are taken are refused afterwards.
+    /// Registers the plugin's tools. The registry is empty; names that are taken are refused
+    /// afterwards.
     ///
     /// # Errors
     /// Fails if the plugin cannot be used.
@@ -67,12 +73,18 @@ pub struct Plugin {
 impl Plugin {
     /// Uses a plugin without a configuration.
     pub fn new(plugin: impl ToolPlugin + 'static) -> Plugin {
-        Plugin { plugin: Arc::new(plugin), config: Value::Null }
+        Plugin {
+            plugin: Arc::new(plugin),
+            config: Value::Null,
+        }
     }
 
     /// Uses a plugin with a configuration, which is not recorded.
     pub fn configured(plugin: impl ToolPlugin + 'static, config: Value) -> Plugin {
-        Plugin { config, ..Plugin::new(plugin) }
+        Plugin {
+            config,
+            ..Plugin::new(plugin)
+        }
     }
 }
 
@@ -96,21 +108,31 @@ impl Extensions {
     /// Initializes the plugins, and collects their tools and the others.
     ///
     /// # Errors
-    /// [`ToolsError::Plugin`] for a plugin that fails, panics or takes too long, or whose name or version cannot be
-    /// recorded; [`ToolsError::Unusable`], [`ToolsError::Schema`] or [`ToolsError::Duplicate`] for a tool.
+    /// [`ToolsError::Plugin`] for a plugin that fails, panics or takes too long, or whose name or
+    /// version cannot be recorded; [`ToolsError::Unusable`], [`ToolsError::Schema`] or
+    /// [`ToolsError::Duplicate`] for a tool.
     pub fn load(tools: &[Arc<dyn Tool>], plugins: &[Plugin]) -> Result<Extensions, ToolsError> {
         let mut extensions = Extensions::default();
         for tool in tools {
             let (category, facts) = facts_of(tool)?;
             extensions.frozen.tools.push(facts.name.clone());
-            extensions.added.push(Added { tool: Arc::clone(tool), category, plugin: None, facts });
+            extensions.added.push(Added {
+                tool: Arc::clone(tool),
+                category,
+                plugin: None,
+                facts,
+            });
         }
         for plugin in plugins {
             extensions.load_plugin(plugin)?;
         }
         if extensions.added.len() > MAX_TOOLS {
             let reason = format!("a program can add at most {MAX_TOOLS} tools");
-            let last = extensions.added.pop().map(|added| added.facts.name.clone()).unwrap_or_default();
+            let last = extensions
+                .added
+                .pop()
+                .map(|added| added.facts.name.clone())
+                .unwrap_or_default();
             return Err(ToolsError::Unusable { tool: last, reason });
         }
         // Names that are taken are an error now, not when the first run starts.
@@ -120,8 +142,16 @@ impl Extensions {
 
     fn load_plugin(&mut self, plugin: &Plugin) -> Result<(), ToolsError> {
         let id = id_of(plugin)?;
-        let wrong = |reason: String| ToolsError::Plugin { plugin: id.name.clone(), reason };
-        if self.frozen.plugins.iter().any(|other| other.name == id.name) {
+        let wrong = |reason: String| ToolsError::Plugin {
+            plugin: id.name.clone(),
+            reason,
+        };
+        if self
+            .frozen
+            .plugins
+            .iter()
+            .any(|other| other.name == id.name)
+        {
             return Err(wrong("another plugin has the same name".to_owned()));
         }
         let registry = set_up(plugin, MAX_SETUP).map_err(wrong)?;
@@ -131,9 +161,18 @@ impl Extensions {
             let (_, facts) = facts_of(tool).map_err(|error| wrong(error.to_string()))?;
             names.push(facts.name.clone());
             let (tool, category) = (Arc::clone(tool), category.clone());
-            self.added.push(Added { tool, category, plugin: Some(Arc::clone(&plugin)), facts });
+            self.added.push(Added {
+                tool,
+                category,
+                plugin: Some(Arc::clone(&plugin)),
+                facts,
+            });
         }
-        self.frozen.plugins.push(PluginTools { name: id.name, version: id.version, tools: names });
+        self.frozen.plugins.push(PluginTools {
+            name: id.name,
+            version: id.version,
+            tools: names,
+        });
         Ok(())
     }
 
@@ -150,8 +189,13 @@ impl Extensions {
     /// Registers the tools, with the project's own descriptions where it has any.
     ///
     /// # Errors
-    /// [`ToolsError::Duplicate`] for a name that is taken, [`ToolsError::Description`] for a malformed description.
-    pub fn add_to(&self, registry: &mut ToolRegistry, overrides: Overrides<'_>) -> Result<(), ToolsError> {
+    /// [`ToolsError::Duplicate`] for a name that is taken, [`ToolsError::Description`] for a
+    /// malformed description.
+    pub fn add_to(
+        &self,
+        registry: &mut ToolRegistry,
+        overrides: Overrides<'_>,
+    ) -> Result<(), ToolsError> {
         for added in &self.added {
             let facts = match overrides(&added.facts.name) {
                 Some(project) => {
@@ -163,7 +207,11 @@ impl Extensions {
             };
             let (category, plugin) = (added.category.clone(), added.plugin.as_deref().cloned());
             let families = families_of(facts.permission);
-            let tool = AddedTool { tool: Arc::clone(&added.tool), category: category.clone(), facts };
+            let tool = AddedTool {
+                tool: Arc::clone(&added.tool),
+                category: category.clone(),
+                facts,
+            };
             registry.register_added(Arc::new(tool), category, plugin, families)?;
         }
         Ok(())
@@ -172,43 +220,67 @@ impl Extensions {
 
 /// Returns the id of a plugin if it can be recorded and shown.
 fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
-    let said = || (plugin.plugin.name().to_owned(), plugin.plugin.version().to_owned());
-    let wrong = |plugin: &str, reason: String| ToolsError::Plugin { plugin: plugin.to_owned(), reason };
-    let (name, version) =
-        catch_unwind(AssertUnwindSafe(said)).map_err(|panic| wrong("?", panicked(panic.as_ref()).to_string()))?;
+    let said = || {
+        (
+            plugin.plugin.name().to_owned(),
+            plugin.plugin.version().to_owned(),
+        )
+    };
+    let wrong = |plugin: &str, reason: String| ToolsError::Plugin {
+        plugin: plugin.to_owned(),
+        reason,
+    };
+    let (name, version) = catch_unwind(AssertUnwindSafe(said))
+        .map_err(|panic| wrong("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&name) {
         let shown = orchestrate_core::invisible::shown(&name);
-        return Err(wrong(&shown, format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`")));
+        return Err(wrong(
+            &shown,
+            format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`"),
+        ));
     }
-    let is_plain = !version.is_empty() && version.len() <= MAX_NAME && version.chars().all(|c| c.is_ascii_graphic());
+    let is_plain = !version.is_empty()
+        && version.len() <= MAX_NAME
+        && version.chars().all(|c| c.is_ascii_graphic());
     if !is_plain {
-        return Err(wrong(&name, format!("its version is not 1 to {MAX_NAME} visible ASCII characters")));
+        return Err(wrong(
+            &name,
+            format!("its version is not 1 to {MAX_NAME} visible ASCII characters"),
+        ));
     }
     Ok(PluginId { name, version })
 }
 
-/// Lets a plugin initialize itself and register its tools, within a time limit. A plugin that does not return in time
-/// is left alone on its thread.
+/// Lets a plugin initialize itself and register its tools, within a time limit. A plugin that does
+/// not return in time is left alone on its thread.
 fn set_up(plugin: &Plugin, limit: Duration) -> Result<ToolRegistry, String> {
     let plugin = plugin.clone();
     let (send, receive) = sync_channel(1);
     let work = move || {
         let set_up = || -> Result<ToolRegistry, String> {
             let Plugin { plugin, config } = plugin;
-            plugin.initialize(&config).map_err(|error| format!("initialize it: {error}"))?;
+            plugin
+                .initialize(&config)
+                .map_err(|error| format!("initialize it: {error}"))?;
             let mut registry = ToolRegistry::new();
-            plugin.register_tools(&mut registry).map_err(|error| format!("register its tools: {error}"))?;
+            plugin
+                .register_tools(&mut registry)
+                .map_err(|error| format!("register its tools: {error}"))?;
             Ok(registry)
         };
         let done = catch_unwind(AssertUnwindSafe(set_up));
         // The receiver is gone if the limit has passed.
         let _ = send.send(done.unwrap_or_else(|panic| Err(panicked(panic.as_ref()).to_string())));
     };
-    let thread = std::thread::Builder::new().name("tool-plugin".to_owned()).spawn(work);
+    let thread = std::thread::Builder::new()
+        .name("tool-plugin".to_owned())
+        .spawn(work);
     thread.map_err(|error| format!("start a thread for it: {error}"))?;
     match receive.recv_timeout(limit) {
         Ok(registry) => registry,
-        Err(RecvTimeoutError::Timeout) => Err(format!("it was not ready within {} s", limit.as_secs())),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(format!("it was not ready within {} s", limit.as_secs()))
+        }
         Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
     }
 }
@@ -236,7 +308,10 @@ fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> 
         let facts = Facts {
             name: tool.name().to_owned(),
             title: tool.title().to_owned(),
-            prompt: Prompt { description: tool.description().to_owned(), parameters: tool.schema().clone() },
+            prompt: Prompt {
+                description: tool.description().to_owned(),
+                parameters: tool.schema().clone(),
+            },
             permission: tool.permission(),
             is_default: tool.is_default(),
             changes_files: tool.changes_files(),
@@ -249,26 +324,38 @@ fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> 
         };
         (tool.category(), facts)
     };
-    let unusable = |tool: &str, reason: String| ToolsError::Unusable { tool: tool.to_owned(), reason };
-    let (category, facts) =
-        catch_unwind(AssertUnwindSafe(read)).map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
+    let unusable = |tool: &str, reason: String| ToolsError::Unusable {
+        tool: tool.to_owned(),
+        reason,
+    };
+    let (category, facts) = catch_unwind(AssertUnwindSafe(read))
+        .map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&facts.name) {
         let shown = orchestrate_core::invisible::shown(&facts.name);
-        return Err(unusable(&shown, format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`")));
+        return Err(unusable(
+            &shown,
+            format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`"),
+        ));
     }
     if facts.prompt.description.trim().is_empty() {
-        return Err(unusable(&facts.name, "it has no description, from which a model learns what it does".to_owned()));
+        return Err(unusable(
+            &facts.name,
+            "it has no description, from which a model learns what it does".to_owned(),
+        ));
     }
     if facts.prompt.description.len() + facts.prompt.parameters.to_string().len() > MAX_TEXT_BYTES {
-        let reason = format!("its description and schema are larger than {} KiB", MAX_TEXT_BYTES >> 10);
+        let reason = format!(
+            "its description and schema are larger than {} KiB",
+            MAX_TEXT_BYTES >> 10
+        );
         return Err(unusable(&facts.name, reason));
     }
     arguments::compile(&facts.name, &facts.prompt.parameters)?;
     Ok((category, Arc::new(facts)))
 }
 
-/// A tool of the program, with what it said of itself when it was added. Its answers are never replayed, since their
-/// keys would not contain its code.
+/// A tool of the program, with what it said of itself when it was added. Its answers are never
+/// replayed, since their keys would not contain its code.
 struct AddedTool {
     tool: Arc<dyn Tool>,
     category: Category,

@@ -17,7 +17,8 @@ use crate::error::ToolsError;
 
 /// The accepted names of the root element.
 const ROOTS: [&str; 2] = ["tool", "tool_prompt"];
-/// Maximum size of a file in bytes: the fixed part of a request has a few thousand tokens for all tools.
+/// Maximum size of a file in bytes: the fixed part of a request has a few thousand tokens for all
+/// tools.
 const MAX_BYTES: usize = 64 << 10;
 /// Maximum number of XML nodes (elements, texts, comments) in one file.
 const MAX_NODES: u32 = 4_096;
@@ -59,37 +60,57 @@ impl Prompt {
     /// Parses the embedded file of a tool.
     ///
     /// # Errors
-    /// [`ToolsError::Description`] if it is not XML, lacks an element, or its parameters are not a JSON object.
+    /// [`ToolsError::Description`] if it is not XML, lacks an element, or its parameters are not a
+    /// JSON object.
     pub fn parse(tool: &str, xml: &str) -> Result<Prompt, ToolsError> {
-        let file = File { path: &format!("prompts/tools/{tool}.xml"), text: xml };
+        let file = File {
+            path: &format!("prompts/tools/{tool}.xml"),
+            text: xml,
+        };
         let document = file.document()?;
         let root = file.root(&document)?;
         let child = |name: &str| {
             let missing = || file.error(root.range(), format!("it has no <{name}>"));
-            root.children().find(|node| node.has_tag_name(name)).ok_or_else(missing)
+            root.children()
+                .find(|node| node.has_tag_name(name))
+                .ok_or_else(missing)
         };
         let (description, schema) = (text_of(child("description")?), child("parameters")?);
         let parameters = file.json(schema)?;
         if description.is_empty() {
             return Err(file.error(root.range(), "its <description> is empty".to_owned()));
         }
-        Ok(Prompt { description, parameters })
+        Ok(Prompt {
+            description,
+            parameters,
+        })
     }
 
     /// Replaces the descriptions with those of a project's file, and nothing else.
     ///
     /// # Errors
-    /// [`ToolsError::Description`], with line and column, if the file is malformed or contains no description.
+    /// [`ToolsError::Description`], with line and column, if the file is malformed or contains no
+    /// description.
     pub fn reworded(mut self, project: &PromptFile) -> Result<Prompt, ToolsError> {
-        let words = File { path: &project.path, text: &project.text }.words()?;
+        let words = File {
+            path: &project.path,
+            text: &project.text,
+        }
+        .words()?;
         if let Some(description) = words.description {
             self.description = description;
         }
-        let Some(properties) = self.parameters.get_mut("properties").and_then(Value::as_object_mut) else {
+        let Some(properties) = self
+            .parameters
+            .get_mut("properties")
+            .and_then(Value::as_object_mut)
+        else {
             return Ok(self);
         };
         for ParameterWords { name, words, .. } in words.parameters {
-            let Some(name) = own_name(&name, |own| properties.contains_key(own)) else { continue };
+            let Some(name) = own_name(&name, |own| properties.contains_key(own)) else {
+                continue;
+            };
             if let Some(property) = properties.get_mut(name).and_then(Value::as_object_mut) {
                 property.insert("description".to_owned(), Value::String(words));
             }
@@ -103,12 +124,19 @@ impl Prompt {
     /// # Errors
     /// As [`Prompt::reworded`].
     pub fn unknown_parameters(&self, project: &PromptFile) -> Result<Vec<String>, ToolsError> {
-        let file = File { path: &project.path, text: &project.text };
+        let file = File {
+            path: &project.path,
+            text: &project.text,
+        };
         let properties = self.parameters.get("properties").and_then(Value::as_object);
         let is_own = |own: &str| properties.is_some_and(|properties| properties.contains_key(own));
         let words = file.words()?.parameters;
-        let unknown = words.iter().filter(|described| own_name(&described.name, is_own).is_none());
-        Ok(unknown.map(|described| file.placed(&described.place, &shown(&described.name))).collect())
+        let unknown = words
+            .iter()
+            .filter(|described| own_name(&described.name, is_own).is_none());
+        Ok(unknown
+            .map(|described| file.placed(&described.place, &shown(&described.name)))
+            .collect())
     }
 }
 
@@ -130,7 +158,11 @@ impl<'a> File<'a> {
             return Err(self.error(0..0, format!("it has more than {MAX_BYTES} bytes")));
         }
         // Without a DTD no entities can be declared, so entity expansion cannot exhaust memory.
-        let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
+        let options = ParsingOptions {
+            allow_dtd: false,
+            nodes_limit: MAX_NODES,
+            ..ParsingOptions::default()
+        };
         Document::parse_with_options(self.text, options).map_err(|error| {
             let place = error.pos();
             let message = error.to_string();
@@ -145,7 +177,13 @@ impl<'a> File<'a> {
             return Ok(root);
         }
         let name = root.tag_name().name();
-        Err(self.error(root.range(), format!("its outermost element is <{name}>, expected <{}>", ROOTS.join("> or <"))))
+        Err(self.error(
+            root.range(),
+            format!(
+                "its outermost element is <{name}>, expected <{}>",
+                ROOTS.join("> or <")
+            ),
+        ))
     }
 
     fn words(&self) -> Result<Words, ToolsError> {
@@ -154,13 +192,18 @@ impl<'a> File<'a> {
         let mut words = Words::default();
         for node in root.children() {
             match node.tag_name().name() {
-                "description" => words.description = Some(text_of(node)).filter(|text| !text.is_empty()),
+                "description" => {
+                    words.description = Some(text_of(node)).filter(|text| !text.is_empty())
+                }
                 "parameters" => words.parameters = self.parameters(node)?,
                 _ => {}
             }
         }
         if words == Words::default() {
-            return Err(self.error(root.range(), "it has no text in <description> or <parameters>".to_owned()));
+            return Err(self.error(
+                root.range(),
+                "it has no text in <description> or <parameters>".to_owned(),
+            ));
         }
         Ok(words)
     }
@@ -175,18 +218,34 @@ impl<'a> File<'a> {
             return Ok(Vec::new());
         }
         let schema = self.json(node)?;
-        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let properties = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         let described = properties.filter_map(|(name, property)| {
             let words = property.get("description").and_then(Value::as_str)?;
-            Some(ParameterWords { name: name.clone(), words: words.to_owned(), place: node.range() })
+            Some(ParameterWords {
+                name: name.clone(),
+                words: words.to_owned(),
+                place: node.range(),
+            })
         });
         Ok(described.collect())
     }
 
     fn parameter(&self, node: Node<'_, 'a>) -> Result<ParameterWords, ToolsError> {
-        let child = |name: &str| node.children().find(|child| child.has_tag_name(name)).map(text_of);
-        let named = node.attribute("name").map(|name| name.trim().to_owned()).or_else(|| child("name"));
-        // An element without a name attribute or child is itself named as the parameter: `<path>where</path>`.
+        let child = |name: &str| {
+            node.children()
+                .find(|child| child.has_tag_name(name))
+                .map(text_of)
+        };
+        let named = node
+            .attribute("name")
+            .map(|name| name.trim().to_owned())
+            .or_else(|| child("name"));
+        // An element without a name attribute or child is itself named as the parameter:
+        // `<path>where</path>`.
         let own = (!node.has_tag_name("parameter")).then(|| node.tag_name().name().to_owned());
         let name = named.or(own).filter(|name| !name.is_empty());
         let Some(name) = name else {
@@ -194,14 +253,23 @@ impl<'a> File<'a> {
         };
         let has_elements = node.children().any(|child| child.is_element());
         let words = child("description").or_else(|| (!has_elements).then(|| text_of(node)));
-        Ok(ParameterWords { name, words: words.unwrap_or_default(), place: node.range() })
+        Ok(ParameterWords {
+            name,
+            words: words.unwrap_or_default(),
+            place: node.range(),
+        })
     }
 
     fn json(&self, node: Node<'_, 'a>) -> Result<Value, ToolsError> {
         let wrong = |reason: String| self.error(node.range(), reason);
         let parsed = serde_json::from_str(&text_of(node));
-        let value: Value = parsed.map_err(|error| wrong(format!("its <parameters> are not JSON: {error}")))?;
-        if value.is_object() { Ok(value) } else { Err(wrong("its <parameters> are not a JSON object".to_owned())) }
+        let value: Value =
+            parsed.map_err(|error| wrong(format!("its <parameters> are not JSON: {error}")))?;
+        if value.is_object() {
+            Ok(value)
+        } else {
+            Err(wrong("its <parameters> are not a JSON object".to_owned()))
+        }
     }
 
     /// Creates the error for a place in the text.
@@ -221,17 +289,28 @@ impl<'a> File<'a> {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let column = before.get(line_start..).unwrap_or_default().chars().count();
-        Position { line: count(before.matches('\n').count() + 1), column: count(column + 1) }
+        Position {
+            line: count(before.matches('\n').count() + 1),
+            column: count(column + 1),
+        }
     }
 
     fn error_at(&self, line: u32, column: u32, reason: String) -> ToolsError {
-        ToolsError::Description { file: self.path.to_owned(), line, column, reason }
+        ToolsError::Description {
+            file: self.path.to_owned(),
+            line,
+            column,
+            reason,
+        }
     }
 }
 
 /// Returns the trimmed text of an element and its descendants, without comments.
 fn text_of(node: Node<'_, '_>) -> String {
-    let texts = node.descendants().filter(Node::is_text).filter_map(|text| text.text());
+    let texts = node
+        .descendants()
+        .filter(Node::is_text)
+        .filter_map(|text| text.text());
     texts.collect::<String>().trim().to_owned()
 }
 
@@ -244,7 +323,10 @@ mod tests {
         <parameters><![CDATA[{"type":"object","properties":{"path":{"type":"string"}}}]]></parameters></tool>"#;
 
     fn reworded(text: &str) -> Result<Prompt, ToolsError> {
-        let file = PromptFile { path: "p.xml".to_owned(), text: text.to_owned() };
+        let file = PromptFile {
+            path: "p.xml".to_owned(),
+            text: text.to_owned(),
+        };
         Prompt::parse("t", OWN).unwrap().reworded(&file)
     }
 
@@ -264,9 +346,10 @@ mod tests {
         let alias = "<parameter><name>filepath</name><description> where</description></parameter>";
         let named = "<path>where</path><!-- of it -->";
         let table = [json, element, alias, named].map(str::to_owned);
-        for parameters in
-            table.into_iter().chain([format!("<![CDATA[{json}]]>"), format!("\n  {element}\n  <evil/>\n")])
-        {
+        for parameters in table.into_iter().chain([
+            format!("<![CDATA[{json}]]>"),
+            format!("\n  {element}\n  <evil/>\n"),
+        ]) {
             let text = format!(
                 "<?xml version=\"1.0\"?>\n<tool><description>Mine</description><parameters>{parameters}</parameters></tool>"
             );
@@ -283,24 +366,54 @@ mod tests {
         let text = "<tool_prompt><parameters><parameter name='path'>where</parameter></parameters></tool_prompt>";
         let prompt = reworded(text).unwrap();
         assert_eq!(prompt.description, "Reads <a> &amp;");
-        assert_eq!(prompt.parameters["properties"]["path"]["description"], "where");
+        assert_eq!(
+            prompt.parameters["properties"]["path"]["description"],
+            "where"
+        );
     }
 
     #[test]
     fn a_malformed_file_is_an_error_with_its_place() {
         let table = [
             ("<broken", "1:1", "the document does not have a root node"),
-            ("<tool>\n  <description>x</descripton>\n</tool>", "2:17", "expected 'description' tag, not 'descripton'"),
-            ("<tool>\n <parameters>{\"a\"</parameters></tool>", "2:2", "its <parameters> are not JSON"),
-            ("<tool><parameters>[]</parameters></tool>", "1:7", "its <parameters> are not a JSON object"),
-            ("<tool><parameters><parameter>x</parameter></parameters></tool>", "1:19", "a <parameter> has no name"),
+            (
+                "<tool>\n  <description>x</descripton>\n</tool>",
+                "2:17",
+                "expected 'description' tag, not 'descripton'",
+            ),
+            (
+                "<tool>\n <parameters>{\"a\"</parameters></tool>",
+                "2:2",
+                "its <parameters> are not JSON",
+            ),
+            (
+                "<tool><parameters>[]</parameters></tool>",
+                "1:7",
+                "its <parameters> are not a JSON object",
+            ),
+            (
+                "<tool><parameters><parameter>x</parameter></parameters></tool>",
+                "1:19",
+                "a <parameter> has no name",
+            ),
             ("<tool/>", "1:1", "it has no text"),
-            ("<prompt/>", "1:1", "its outermost element is <prompt>, expected <tool> or <tool_prompt>"),
-            ("<!DOCTYPE t [<!ENTITY a \"b\">]><tool>&a;</tool>", "1:1", "XML with DTD detected"),
+            (
+                "<prompt/>",
+                "1:1",
+                "its outermost element is <prompt>, expected <tool> or <tool_prompt>",
+            ),
+            (
+                "<!DOCTYPE t [<!ENTITY a \"b\">]><tool>&a;</tool>",
+                "1:1",
+                "XML with DTD detected",
+            ),
         ];
         for (text, place, reason) in table {
             let error = reworded(text).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("read p.xml:{place}: {reason}")), "{text}: {error}");
+            assert!(
+                error.starts_with(&format!("read p.xml:{place}: {reason}")),
+                "{text}: {error}"
+            );
         }
         let deep = format!("<tool>{}", "<a>".repeat(20_000));
         assert!(reworded(&deep).is_err() && reworded(&" ".repeat(MAX_BYTES + 1)).is_err());

@@ -1,4 +1,5 @@
-//! The recorded end of a call: created from the tool's result, and recorded even if the call is dropped.
+//! The recorded end of a call: created from the tool's result, and recorded even if the call is
+//! dropped.
 
 use std::time::{Duration, Instant};
 
@@ -22,9 +23,16 @@ pub(crate) struct EndGuard {
 
 impl EndGuard {
     /// Reserves the slot for the end and records the start.
-    pub(crate) async fn start(record: &CallRecord, scope: &CallScope) -> Result<EndGuard, ServiceError> {
+    pub(crate) async fn start(
+        record: &CallRecord,
+        scope: &CallScope,
+    ) -> Result<EndGuard, ServiceError> {
         let slot = scope.services.recorder.started(record).await?;
-        Ok(EndGuard { slot: Some(slot), call: record.call.clone(), started: Instant::now() })
+        Ok(EndGuard {
+            slot: Some(slot),
+            call: record.call.clone(),
+            started: Instant::now(),
+        })
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -43,7 +51,10 @@ impl EndGuard {
 impl Drop for EndGuard {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
-            let output = ToolOutput { execution_time: self.elapsed(), ..ToolOutput::interrupted(&self.call) };
+            let output = ToolOutput {
+                execution_time: self.elapsed(),
+                ..ToolOutput::interrupted(&self.call)
+            };
             // The end is submitted immediately; a destructor cannot wait until it is durable.
             drop(slot.finished(output));
         }
@@ -62,18 +73,38 @@ pub(crate) async fn finish(
     result: Result<Answer, ToolError>,
     took: Duration,
 ) -> ToolOutput {
-    let usage = ResourceUsage { wall_ms: milliseconds(took), ..context.meter().usage() };
+    let usage = ResourceUsage {
+        wall_ms: milliseconds(took),
+        ..context.meter().usage()
+    };
     let (answer, error) = match result {
         Ok(answer) => (answer, None),
-        // The output is the same whatever the cause, also if the program was killed during the call.
+        // The output is the same whatever the cause, also if the program was killed during the
+        // call.
         Err(ToolError::Interrupted(_)) => {
-            return ToolOutput { execution_time: took, resource_usage: usage, ..ToolOutput::interrupted(call) };
+            return ToolOutput {
+                execution_time: took,
+                resource_usage: usage,
+                ..ToolOutput::interrupted(call)
+            };
         }
-        Err(error) => (Answer { text: failure_text(&error), ..Answer::default() }, Some(error)),
+        Err(error) => (
+            Answer {
+                text: failure_text(&error),
+                ..Answer::default()
+            },
+            Some(error),
+        ),
     };
     let footer = answer.footer.unwrap_or_default();
-    let shows_nothing = answer.text.trim_end_matches('\n').is_empty() && footer.is_empty() && !answer.data.is_null();
-    let text = if shows_nothing { answer.data.to_string() } else { answer.text };
+    let shows_nothing = answer.text.trim_end_matches('\n').is_empty()
+        && footer.is_empty()
+        && !answer.data.is_null();
+    let text = if shows_nothing {
+        answer.data.to_string()
+    } else {
+        answer.text
+    };
     let (body, artifact) = shape_body(context, &text, footer.len()).await;
     let mut artifacts = answer.artifacts;
     artifacts.extend(artifact);
@@ -81,7 +112,10 @@ pub(crate) async fn finish(
         call: call.clone(),
         success: error.is_none() && answer.failed.is_none(),
         error: error.as_ref().map(ToolError::to_string).or(answer.failed),
-        error_kind: error.as_ref().map(ToolError::kind).or(answer.is_correctable.then_some(ErrorKind::Retry)),
+        error_kind: error
+            .as_ref()
+            .map(ToolError::kind)
+            .or(answer.is_correctable.then_some(ErrorKind::Retry)),
         denied_by: error.as_ref().and_then(ToolError::rule).map(str::to_owned),
         exit_code: answer.exit_code,
         execution_time: took,
@@ -118,14 +152,28 @@ fn failure_text(error: &ToolError) -> String {
     }
 }
 
-/// Returns the part of a text that is shown to the model, and the artifact of the whole text if it had to be cut.
-async fn shape_body(context: &ToolContext, text: &str, footer_bytes: usize) -> (String, Option<Artifact>) {
+/// Returns the part of a text that is shown to the model, and the artifact of the whole text if it
+/// had to be cut.
+async fn shape_body(
+    context: &ToolContext,
+    text: &str,
+    footer_bytes: usize,
+) -> (String, Option<Artifact>) {
     let allowed = context.result_bytes().saturating_sub(footer_bytes + 1);
     let body = text.trim_end_matches('\n');
     if body.len() <= allowed {
         return (body.to_owned(), None);
     }
-    let artifact = context.services().artifacts.put(body.as_bytes().to_vec(), None).await.ok();
-    let cut = shape::cut_middle(body, allowed, artifact.as_ref().map(|artifact| artifact.handle.as_str()));
+    let artifact = context
+        .services()
+        .artifacts
+        .put(body.as_bytes().to_vec(), None)
+        .await
+        .ok();
+    let cut = shape::cut_middle(
+        body,
+        allowed,
+        artifact.as_ref().map(|artifact| artifact.handle.as_str()),
+    );
     (cut, artifact)
 }

@@ -2,8 +2,8 @@
 //! escaped and long texts cut.
 //!
 //! Only the run's redactor defines what a secret is. Guessing at what looks like one would let an
-//! agent choose which parts of its calls are hidden from the logs. Only a call that is not carried out hides nothing
-//! with that.
+//! agent choose which parts of its calls are hidden from the logs. Only a call that is not carried
+//! out hides nothing with that.
 
 use orchestrate_core::Redactor;
 use orchestrate_core::host::without_user;
@@ -24,7 +24,8 @@ const MAX_SHOWN_FIELDS: usize = 20;
 pub(crate) fn describe_call(tool: &str, arguments: &Value) -> String {
     let inner = match arguments {
         Value::Object(map) => {
-            let field = |(name, value): (&String, &Value)| format!("{}: {}", brief_name(name), show(value));
+            let field =
+                |(name, value): (&String, &Value)| format!("{}: {}", brief_name(name), show(value));
             let mut fields: Vec<String> = map.iter().take(MAX_SHOWN_FIELDS).map(field).collect();
             if map.len() > MAX_SHOWN_FIELDS {
                 fields.push(format!("… ({} more)", map.len() - MAX_SHOWN_FIELDS));
@@ -38,15 +39,26 @@ pub(crate) fn describe_call(tool: &str, arguments: &Value) -> String {
 
 /// Formats a name that a model wrote: escaped, and cut if it is longer than any of ours.
 pub(crate) fn brief_name(name: &str) -> String {
-    let shown: String = name.chars().take(MAX_SHOWN_NAME).flat_map(char::escape_debug).collect();
-    if name.chars().nth(MAX_SHOWN_NAME).is_some() { format!("{shown}…") } else { shown }
+    let shown: String = name
+        .chars()
+        .take(MAX_SHOWN_NAME)
+        .flat_map(char::escape_debug)
+        .collect();
+    if name.chars().nth(MAX_SHOWN_NAME).is_some() {
+        format!("{shown}…")
+    } else {
+        shown
+    }
 }
 
 /// Redacts the run's secrets from a tool's result, before it is shaped, stored or shown.
 ///
 /// Content that a tool stored on purpose, such as that of a deleted file, stays unchanged; it is
 /// redacted when a tool reads a page of it.
-pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
+pub(crate) fn redact_result(
+    redactor: &Redactor,
+    result: Result<Answer, ToolError>,
+) -> Result<Answer, ToolError> {
     if redactor.is_empty() {
         return result;
     }
@@ -56,7 +68,12 @@ pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolErro
             data: redactor.value(answer.data),
             footer: answer.footer.map(|footer| redactor.owned(footer)),
             failed: answer.failed.map(|failed| redactor.owned(failed)),
-            notes: answer.notes.map(|notes| notes.into_iter().map(|note| redact_note(redactor, note)).collect()),
+            notes: answer.notes.map(|notes| {
+                notes
+                    .into_iter()
+                    .map(|note| redact_note(redactor, note))
+                    .collect()
+            }),
             ..answer
         }),
         Err(error) => Err(redact_error(redactor, error)),
@@ -64,7 +81,10 @@ pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolErro
 }
 
 fn redact_note(redactor: &Redactor, note: Note) -> Note {
-    Note { text: redactor.owned(note.text), ..note }
+    Note {
+        text: redactor.owned(note.text),
+        ..note
+    }
 }
 
 /// Redacts the run's secrets from an error.
@@ -73,13 +93,28 @@ pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
     match error {
         ToolError::Retry(text) => ToolError::Retry(redacted(text)),
         ToolError::TooBroad(text) => ToolError::TooBroad(redacted(text)),
-        ToolError::Denied { reason, rule } => ToolError::Denied { reason: redacted(reason), rule },
-        ToolError::File { path, reason } => ToolError::File { path: redacted(path), reason: redacted(reason) },
-        ToolError::Timeout { seconds, partial, notes } => {
-            ToolError::Timeout { seconds, partial: redacted(partial), notes: redacted(notes) }
-        }
+        ToolError::Denied { reason, rule } => ToolError::Denied {
+            reason: redacted(reason),
+            rule,
+        },
+        ToolError::File { path, reason } => ToolError::File {
+            path: redacted(path),
+            reason: redacted(reason),
+        },
+        ToolError::Timeout {
+            seconds,
+            partial,
+            notes,
+        } => ToolError::Timeout {
+            seconds,
+            partial: redacted(partial),
+            notes: redacted(notes),
+        },
         ToolError::Network(text) => ToolError::Network(redacted(text)),
-        ToolError::Busy { reason, wait } => ToolError::Busy { reason: redacted(reason), wait },
+        ToolError::Busy { reason, wait } => ToolError::Busy {
+            reason: redacted(reason),
+            wait,
+        },
         ToolError::Unavailable(text) => ToolError::Unavailable(redacted(text)),
         ToolError::Absent(text) => ToolError::Absent(redacted(text)),
         ToolError::Execution(text) => ToolError::Execution(redacted(text)),
@@ -87,7 +122,8 @@ pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
     }
 }
 
-/// Hides users and passwords in the addresses among the arguments of a call that is not carried out.
+/// Hides users and passwords in the addresses among the arguments of a call that is not carried
+/// out.
 pub(crate) fn without_users(arguments: Value) -> Value {
     match arguments {
         Value::String(text) => {
@@ -95,7 +131,10 @@ pub(crate) fn without_users(arguments: Value) -> Value {
             Value::String(hidden.unwrap_or(text))
         }
         Value::Array(items) => items.into_iter().map(without_users).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, without_users(value))).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, without_users(value)))
+            .collect(),
         other => other,
     }
 }
@@ -119,8 +158,7 @@ mod tests {
     #[test]
     fn nothing_is_left_out_for_how_it_looks_and_controls_are_escaped() {
         let arguments = json!({"command": "sh sk-aaaaaaaaaaaa-wipe.sh \u{1b}[31m\nx", "api_key": "hunter2", "n": 3});
-        let expected =
-            "run_shell_command(command: \"sh sk-aaaaaaaaaaaa-wipe.sh \\u{1b}[31m\\nx\", api_key: \"hunter2\", n: 3)";
+        let expected = "run_shell_command(command: \"sh sk-aaaaaaaaaaaa-wipe.sh \\u{1b}[31m\\nx\", api_key: \"hunter2\", n: 3)";
         assert_eq!(describe_call("run_shell_command", &arguments), expected);
     }
 
@@ -128,9 +166,14 @@ mod tests {
     fn names_that_a_model_chose_are_escaped_and_cut() {
         let shown = describe_call("t\u{1b}[2J", &json!({"a\u{1b}]0;x\u{7}\n\u{202e}": 1}));
         assert_eq!(shown, "t\\u{1b}[2J(a\\u{1b}]0;x\\u{7}\\n\\u{202e}: 1)");
-        let fields: serde_json::Map<_, _> = (0..100).map(|n| (n.to_string().repeat(100), json!(n))).collect();
+        let fields: serde_json::Map<_, _> = (0..100)
+            .map(|n| (n.to_string().repeat(100), json!(n)))
+            .collect();
         let shown = describe_call(&"t".repeat(1 << 20), &fields.into());
-        assert!(shown.len() < 2_000 && shown.contains("… (80 more)"), "{shown}");
+        assert!(
+            shown.len() < 2_000 && shown.contains("… (80 more)"),
+            "{shown}"
+        );
     }
 
     #[test]

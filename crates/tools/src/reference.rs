@@ -1,6 +1,7 @@
 //! The reference of all tools as Markdown, written from a registry.
 //!
-//! Nothing about a tool is written here: what the page says of it is what a model and the policy are told.
+//! Nothing about a tool is written here: what the page says of it is what a model and the policy
+//! are told.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,15 +34,24 @@ pub fn tools_reference(registry: &ToolRegistry) -> String {
     let mut page = HEAD.to_owned();
     let mut categories: BTreeMap<Category, Vec<&dyn Tool>> = BTreeMap::new();
     for (category, tool) in registry.with_categories() {
-        categories.entry(category.clone()).or_default().push(tool.as_ref());
+        categories
+            .entry(category.clone())
+            .or_default()
+            .push(tool.as_ref());
     }
     for (category, tools) in categories {
         push(&mut page, &format!("\n## {}\n", line(category.as_str())));
         for tool in tools {
             push(&mut page, &format!("\n### `{}`\n\n", line(tool.name())));
             describe(&mut page, registry, tool);
-            for form in registry.second_forms().filter(|form| registry.names().canonical(form.name()) == tool.name()) {
-                push(&mut page, &format!("\nCalled as `{}` with `arguments`:\n\n", line(form.name())));
+            for form in registry
+                .second_forms()
+                .filter(|form| registry.names().canonical(form.name()) == tool.name())
+            {
+                push(
+                    &mut page,
+                    &format!("\nCalled as `{}` with `arguments`:\n\n", line(form.name())),
+                );
                 describe(&mut page, registry, form.as_ref());
             }
         }
@@ -61,9 +71,22 @@ fn describe(page: &mut String, registry: &ToolRegistry, tool: &dyn Tool) {
     }
     push(page, &format!("{}\n\n", text(tool.description())));
     push(page, &format!("- permission: `{}`\n", tool.permission()));
-    push(page, &format!("- roles that list no tools have it: {}\n", if tool.is_default() { "yes" } else { "no" }));
+    push(
+        page,
+        &format!(
+            "- roles that list no tools have it: {}\n",
+            if tool.is_default() { "yes" } else { "no" }
+        ),
+    );
     if let Some(plugin) = registry.plugin_of(tool.name()) {
-        push(page, &format!("- plugin: `{}` {}\n", line(&plugin.name), line(&plugin.version)));
+        push(
+            page,
+            &format!(
+                "- plugin: `{}` {}\n",
+                line(&plugin.name),
+                line(&plugin.version)
+            ),
+        );
     }
     if let Some(wrapping) = tool.wrapping() {
         push(page, &format!("- wraps: `{}`\n", line(wrapping.tool)));
@@ -71,13 +94,22 @@ fn describe(page: &mut String, registry: &ToolRegistry, tool: &dyn Tool) {
     if let Some(template) = tool.wrapping().and_then(|wrapping| wrapping.template) {
         push(page, &format!("- command: `{}`\n", line(template.as_str())));
     }
-    let aliases: Vec<String> =
-        registry.names().aliases_of(tool.name()).map(|name| format!("`{}`", line(name))).collect();
+    let aliases: Vec<String> = registry
+        .names()
+        .aliases_of(tool.name())
+        .map(|name| format!("`{}`", line(name)))
+        .collect();
     if !aliases.is_empty() {
-        push(page, &format!("- other names, in any case: {}\n", aliases.join(", ")));
+        push(
+            page,
+            &format!("- other names, in any case: {}\n", aliases.join(", ")),
+        );
     }
     parameters(page, tool.schema());
-    if tool.wrapping().is_none() && registry.plugin_of(tool.name()).is_none() && !registry.is_added(tool.name()) {
+    if tool.wrapping().is_none()
+        && registry.plugin_of(tool.name()).is_none()
+        && !registry.is_added(tool.name())
+    {
         result(page, tool.name());
     }
 }
@@ -87,9 +119,23 @@ fn result(page: &mut String, tool: &str) {
     if let Some(about) = whether(tool) {
         push(page, &format!("\nIts result is {about}: true or false.\n"));
     }
-    let Some(ResultType { name, is_list, fields }) = result_of(tool) else { return };
-    let of = if is_list { format!("a list of `{name}`, each with") } else { format!("`{name}`, with") };
-    push(page, &format!("\nIts result is {of}\n\n| field | meaning |\n|---|---|\n"));
+    let Some(ResultType {
+        name,
+        is_list,
+        fields,
+    }) = result_of(tool)
+    else {
+        return;
+    };
+    let of = if is_list {
+        format!("a list of `{name}`, each with")
+    } else {
+        format!("`{name}`, with")
+    };
+    push(
+        page,
+        &format!("\nIts result is {of}\n\n| field | meaning |\n|---|---|\n"),
+    );
     for (field, about) in fields {
         push(page, &format!("| `{field}` | {} |\n", cell(about)));
     }
@@ -97,30 +143,67 @@ fn result(page: &mut String, tool: &str) {
 
 /// Adds the table of the parameters.
 fn parameters(page: &mut String, schema: &Value) {
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema.get("properties").and_then(Value::as_object).filter(|properties| !properties.is_empty());
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .filter(|properties| !properties.is_empty());
     let Some(properties) = properties else {
         push(page, "\nIt has no parameters.\n");
         return;
     };
-    push(page, "\n| parameter | type | required | description |\n|---|---|---|---|\n");
+    push(
+        page,
+        "\n| parameter | type | required | description |\n|---|---|---|---|\n",
+    );
     for (name, property) in properties {
-        let needed = if required.contains(&name.as_str()) { "yes" } else { "no" };
-        let about = property.get("description").and_then(Value::as_str).map(cell).unwrap_or_default();
-        let default = property.get("default").map(|value| format!("default `{}`", cell(&value.to_string())));
-        let about = [Some(about).filter(|about| !about.is_empty()), default].into_iter().flatten();
+        let needed = if required.contains(&name.as_str()) {
+            "yes"
+        } else {
+            "no"
+        };
+        let about = property
+            .get("description")
+            .and_then(Value::as_str)
+            .map(cell)
+            .unwrap_or_default();
+        let default = property
+            .get("default")
+            .map(|value| format!("default `{}`", cell(&value.to_string())));
+        let about = [Some(about).filter(|about| !about.is_empty()), default]
+            .into_iter()
+            .flatten();
         let about = about.collect::<Vec<_>>().join("; ");
-        push(page, &format!("| `{}` | {} | {needed} | {about} |\n", cell(name), cell(&kind(property))));
+        push(
+            page,
+            &format!(
+                "| `{}` | {} | {needed} | {about} |\n",
+                cell(name),
+                cell(&kind(property))
+            ),
+        );
     }
 }
 
 /// Returns the type of a parameter in words.
 fn kind(schema: &Value) -> String {
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-        return options.iter().map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", ");
+        return options
+            .iter()
+            .map(|option| format!("`{option}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
-    if let Some(options) = ["anyOf", "oneOf"].iter().find_map(|name| schema.get(*name)?.as_array()) {
+    if let Some(options) = ["anyOf", "oneOf"]
+        .iter()
+        .find_map(|name| schema.get(*name)?.as_array())
+    {
         return options.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
     match schema.get("type") {
@@ -129,14 +212,22 @@ fn kind(schema: &Value) -> String {
             None => name.clone(),
         },
         Some(Value::String(name)) => name.clone(),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(" or "),
         _ => "any".to_owned(),
     }
 }
 
 /// Returns a text with invisible characters made visible, line by line.
 fn text(text: &str) -> String {
-    text.trim().lines().map(|line| shown(line.trim_end())).collect::<Vec<_>>().join("\n")
+    text.trim()
+        .lines()
+        .map(|line| shown(line.trim_end()))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns a text as one line.
@@ -163,14 +254,20 @@ mod tests {
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tools.md");
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the file is compared with, and written by this test alone")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the file is compared with, and written by this test alone"
+    )]
     fn the_page_of_the_tools_is_up_to_date() {
         let page = tools_reference(&plain_tools().unwrap());
         if std::env::var("ORCHESTRATE_TOOLS_PAGE").is_ok_and(|value| value == "write") {
             std::fs::write(FILE, &page).unwrap();
         }
         let written = std::fs::read_to_string(FILE).unwrap_or_default();
-        assert!(written == page, "docs/tools.md is not what the tools say: type `just tools-docs`");
+        assert!(
+            written == page,
+            "docs/tools.md is not what the tools say: type `just tools-docs`"
+        );
     }
 
     #[test]
@@ -181,16 +278,40 @@ mod tests {
             let begin = page.find(&format!("### `{}`\n", tool.name())).unwrap();
             let section = page[begin..].split("\n### ").next().unwrap();
             assert!(section.contains(tool.description()), "{section}");
-            assert!(section.contains(&format!("- permission: `{}`", tool.permission())), "{section}");
+            assert!(
+                section.contains(&format!("- permission: `{}`", tool.permission())),
+                "{section}"
+            );
             assert!(section.contains("\nIts result is "), "{section}");
             for parameter in tool.schema()["properties"].as_object().unwrap().keys() {
-                assert!(section.contains(&format!("\n| `{parameter}` |")), "{parameter}: {section}");
+                assert!(
+                    section.contains(&format!("\n| `{parameter}` |")),
+                    "{parameter}: {section}"
+                );
             }
         }
-        let shell = page.split("### `run_shell_command`").nth(1).unwrap().split("\n### ").next().unwrap();
-        assert!(shell.contains("`bash`") && shell.contains("| `command` | string | yes |"), "{shell}");
-        let grep = page.split("### `grep`").nth(1).unwrap().split("\n### ").next().unwrap();
-        assert!(grep.contains("Called as `grep` with `arguments`") && grep.contains("array of string"), "{grep}");
+        let shell = page
+            .split("### `run_shell_command`")
+            .nth(1)
+            .unwrap()
+            .split("\n### ")
+            .next()
+            .unwrap();
+        assert!(
+            shell.contains("`bash`") && shell.contains("| `command` | string | yes |"),
+            "{shell}"
+        );
+        let grep = page
+            .split("### `grep`")
+            .nth(1)
+            .unwrap()
+            .split("\n### ")
+            .next()
+            .unwrap();
+        assert!(
+            grep.contains("Called as `grep` with `arguments`") && grep.contains("array of string"),
+            "{grep}"
+        );
     }
 
     #[test]
@@ -198,8 +319,14 @@ mod tests {
         let table = [
             (json!({"type": "string"}), "string"),
             (json!({"type": ["string", "null"]}), "string or null"),
-            (json!({"type": "array", "items": {"type": "object"}}), "array of object"),
-            (json!({"anyOf": [{"type": "string"}, {"type": "object"}]}), "string or object"),
+            (
+                json!({"type": "array", "items": {"type": "object"}}),
+                "array of object",
+            ),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+                "string or object",
+            ),
             (json!({"enum": ["a", 1]}), "`\"a\"`, `1`"),
             (json!({}), "any"),
         ];

@@ -55,7 +55,10 @@ impl ToolRegistry {
 
     /// Creates an empty registry whose tools have other names as well.
     pub(crate) fn with_names(names: ToolNames) -> ToolRegistry {
-        ToolRegistry { names, ..ToolRegistry::default() }
+        ToolRegistry {
+            names,
+            ..ToolRegistry::default()
+        }
     }
 
     /// Returns the names of the tools, with their aliases.
@@ -98,7 +101,9 @@ impl ToolRegistry {
             return Err(ToolsError::Duplicate(name));
         }
         self.register(tool, category)?;
-        families.iter().for_each(|family| self.names.add_to_family(family, &name));
+        families
+            .iter()
+            .for_each(|family| self.names.add_to_family(family, &name));
         self.added.insert(name, plugin);
         Ok(())
     }
@@ -120,9 +125,13 @@ impl ToolRegistry {
 
     /// Adds the second form of a name: the wrapper that a call with the array `arguments` means.
     pub(crate) fn add_second_form(&mut self, wrapper: Arc<dyn Tool>) {
-        let wrapped = wrapper.wrapping().map(|wrapping| wrapping.tool.to_owned()).unwrap_or_default();
+        let wrapped = wrapper
+            .wrapping()
+            .map(|wrapping| wrapping.tool.to_owned())
+            .unwrap_or_default();
         self.names.add_second_form(wrapper.name(), &wrapped);
-        self.second_forms.insert(wrapper.name().to_lowercase(), wrapper);
+        self.second_forms
+            .insert(wrapper.name().to_lowercase(), wrapper);
     }
 
     /// Finds the second form of a name, ignoring case.
@@ -136,12 +145,24 @@ impl ToolRegistry {
     }
 
     /// Finds the tool that a call means by its name and arguments.
-    pub(crate) fn resolve_call<'a>(&'a self, called: &'a str, arguments: &Value) -> Option<Resolved<'a>> {
+    pub(crate) fn resolve_call<'a>(
+        &'a self,
+        called: &'a str,
+        arguments: &Value,
+    ) -> Option<Resolved<'a>> {
         let first = self.resolve(called)?;
         let is_second = arguments.get(ARGUMENTS).is_some();
         match self.second_form(called).filter(|_| is_second) {
-            Some(tool) => Some(Resolved { called, tool, first_form: Some(first) }),
-            None => Some(Resolved { called, tool: first, first_form: None }),
+            Some(tool) => Some(Resolved {
+                called,
+                tool,
+                first_form: Some(first),
+            }),
+            None => Some(Resolved {
+                called,
+                tool: first,
+                first_form: None,
+            }),
         }
     }
 
@@ -150,15 +171,23 @@ impl ToolRegistry {
         self.tools.get(name).map(|(_, tool)| tool)
     }
 
-    /// Finds a tool by the name that a model wrote: exactly, by alias, or ignoring case if that is unambiguous.
+    /// Finds a tool by the name that a model wrote: exactly, by alias, or ignoring case if that is
+    /// unambiguous.
     pub fn resolve(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         if let Some(tool) = self.tool(name) {
             return Some(tool);
         }
-        if let Some(tool) = self.names.alias(name).and_then(|canonical| self.tool(canonical)) {
+        if let Some(tool) = self
+            .names
+            .alias(name)
+            .and_then(|canonical| self.tool(canonical))
+        {
             return Some(tool);
         }
-        let mut alike = self.tools.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let mut alike = self
+            .tools
+            .iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
         match (alike.next(), alike.next()) {
             (Some((_, (_, tool))), None) => Some(tool),
             _ => None,
@@ -167,7 +196,10 @@ impl ToolRegistry {
 
     /// Returns the tools of a category, or all tools, ordered by name.
     pub fn tools(&self, category: Option<&Category>) -> Vec<&Arc<dyn Tool>> {
-        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| of == category));
+        let wanted = self
+            .tools
+            .values()
+            .filter(|(of, _)| category.is_none_or(|category| of == category));
         wanted.map(|(_, tool)| tool).collect()
     }
 
@@ -180,16 +212,28 @@ impl ToolRegistry {
     pub fn search(&self, query: &str) -> Vec<&Arc<dyn Tool>> {
         let query = query.to_lowercase();
         let has = |tool: &Arc<dyn Tool>| {
-            [tool.name(), tool.title(), tool.description(), &tool.schema().to_string()]
-                .iter()
-                .any(|text| text.to_lowercase().contains(&query))
+            [
+                tool.name(),
+                tool.title(),
+                tool.description(),
+                &tool.schema().to_string(),
+            ]
+            .iter()
+            .any(|text| text.to_lowercase().contains(&query))
         };
-        self.tools.values().map(|(_, tool)| tool).filter(|tool| has(tool)).collect()
+        self.tools
+            .values()
+            .map(|(_, tool)| tool)
+            .filter(|tool| has(tool))
+            .collect()
     }
 
     /// Returns the specifications, for a model, of the tools that a role grants, ordered by name.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
-        let granted = self.tools.values().filter(|(_, tool)| grant.permits(tool.name(), tool.permission()));
+        let granted = self
+            .tools
+            .values()
+            .filter(|(_, tool)| grant.permits(tool.name(), tool.permission()));
         granted
             .map(|(_, tool)| ToolSpec {
                 name: tool.name().to_owned(),
@@ -206,6 +250,10 @@ impl ToolRegistry {
 
     /// Returns those of some of the names.
     pub(crate) fn nearest_of(&self, name: &str, counts: impl Fn(&&str) -> bool) -> Vec<&str> {
-        most_similar(name, self.tools.keys().map(String::as_str).filter(counts), NEAREST_NAMES)
+        most_similar(
+            name,
+            self.tools.keys().map(String::as_str).filter(counts),
+            NEAREST_NAMES,
+        )
     }
 }

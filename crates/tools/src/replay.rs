@@ -1,7 +1,8 @@
 //! Replays the answers of calls that follow from files alone, and stores new ones.
 //!
-//! An answer is stored if the files were the same before and after the call, and only if it holds nothing but a text
-//! and data, and no secret of the run. It is replayed through the same redaction and shaping as a new one.
+//! An answer is stored if the files were the same before and after the call, and only if it holds
+//! nothing but a text and data, and no secret of the run. It is replayed through the same redaction
+//! and shaping as a new one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,8 +55,8 @@ struct Stored {
 }
 
 impl Replay {
-    /// Looks for a stored answer, and notes in the record what there was. Returns `None` for the call if its answer is
-    /// neither replayed nor stored.
+    /// Looks for a stored answer, and notes in the record what there was. Returns `None` for the
+    /// call if its answer is neither replayed nor stored.
     pub(crate) async fn look_up(
         tool: &dyn Tool,
         record: &mut CallRecord,
@@ -67,11 +68,20 @@ impl Replay {
             return (None, None);
         }
         let seen = Seen::of(tool, from, &record.arguments, context);
-        let Some(call) = seen.now(context).await else { return (None, None) };
-        let found = if mode.reads() { find(context, &call).await } else { None };
+        let Some(call) = seen.now(context).await else {
+            return (None, None);
+        };
+        let found = if mode.reads() {
+            find(context, &call).await
+        } else {
+            None
+        };
         if mode.reads() {
             let key = context.services().replay.key(&call);
-            record.cache = Some(CacheLookup { key, hit: found.is_some() });
+            record.cache = Some(CacheLookup {
+                key,
+                hit: found.is_some(),
+            });
         }
         (Some(Replay { seen, call, mode }), found)
     }
@@ -98,7 +108,11 @@ impl Replay {
 
     async fn store(self, context: &ToolContext, answer: &Answer) {
         let Answer { text, data, .. } = answer.clone();
-        let stored = Stored { digest: self.call.digest.clone(), text, data };
+        let stored = Stored {
+            digest: self.call.digest.clone(),
+            text,
+            data,
+        };
         let replay = Arc::clone(&context.services().replay);
         let store = move |_: &_, _: &_| {
             // A value of texts and numbers can be written.
@@ -115,11 +129,22 @@ impl Replay {
 
 impl Seen {
     fn of(tool: &dyn Tool, from: AnswersFrom, arguments: &Value, context: &ToolContext) -> Seen {
-        let path = tool.path_fields().first().and_then(|field| arguments.get(*field)).and_then(Value::as_str);
+        let path = tool
+            .path_fields()
+            .first()
+            .and_then(|field| arguments.get(*field))
+            .and_then(Value::as_str);
         let path = path.filter(|_| from != AnswersFrom::AllContents);
         let limits = format!("{:?}", context.limits());
         let basis = context.services().replay.basis();
-        let fixed = [VERSION, tool.name(), &canonical_json(arguments), &limits, basis].map(str::to_owned);
+        let fixed = [
+            VERSION,
+            tool.name(),
+            &canonical_json(arguments),
+            &limits,
+            basis,
+        ]
+        .map(str::to_owned);
         Seen {
             tool: tool.name().to_owned(),
             from,
@@ -138,14 +163,20 @@ impl Seen {
         };
         let files = context
             .blocking(move |files, _| {
-                let Some(contents) = replay.contents() else { return Ok(None) };
+                let Some(contents) = replay.contents() else {
+                    return Ok(None);
+                };
                 fingerprint(files, &seen.path, seen.from, &*contents, &limits)
             })
             .await;
         // The tool reports in its own words what is wrong with its path.
         let files = files.ok().flatten()?;
-        let digest = Sha256::digest(Value::from([self.fixed.as_str(), &files].to_vec()).to_string());
-        Some(Replayable { tool: self.tool.clone(), digest: orchestrate_core::hex(&digest) })
+        let digest =
+            Sha256::digest(Value::from([self.fixed.as_str(), &files].to_vec()).to_string());
+        Some(Replayable {
+            tool: self.tool.clone(),
+            digest: orchestrate_core::hex(&digest),
+        })
     }
 }
 
@@ -153,10 +184,16 @@ impl Seen {
 async fn find(context: &ToolContext, call: &Replayable) -> Option<Answer> {
     let (replay, call) = (Arc::clone(&context.services().replay), call.clone());
     let found = context.blocking(move |_, _| {
-        let stored = replay.find(&call).and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
+        let stored = replay
+            .find(&call)
+            .and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
         Ok(stored.filter(|stored| stored.digest == call.digest))
     });
-    found.await.ok().flatten().map(|Stored { text, data, .. }| Answer::new(text, data))
+    found
+        .await
+        .ok()
+        .flatten()
+        .map(|Stored { text, data, .. }| Answer::new(text, data))
 }
 
 /// Reports whether an answer succeeded, and holds nothing besides a text and data.

@@ -32,8 +32,8 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// Creates a resolver of the registry's tools. The schemas of the shipped tools are compiled once they are needed:
-    /// most runs call few of them.
+    /// Creates a resolver of the registry's tools. The schemas of the shipped tools are compiled
+    /// once they are needed: most runs call few of them.
     ///
     /// # Errors
     /// [`ToolsError::Schema`] for a tool of the program's own whose schema cannot be compiled.
@@ -47,7 +47,11 @@ impl Resolver {
             validators.insert(tool.name().to_owned(), validator);
         }
         let mut wide = BTreeMap::new();
-        for tool in registry.tools(None).into_iter().filter(|tool| !registry.is_added(tool.name())) {
+        for tool in registry
+            .tools(None)
+            .into_iter()
+            .filter(|tool| !registry.is_added(tool.name()))
+        {
             if let Some(more) = more_parameters(tool.name()) {
                 wide.insert(tool.name().to_owned(), Wide::of(tool.schema(), more));
             }
@@ -56,7 +60,13 @@ impl Resolver {
         for tool in registry.second_forms() {
             second_validators.insert(tool.name().to_lowercase(), OnceLock::new());
         }
-        Ok(Resolver { registry, validators, wide, second_validators, left_behind: LeftBehind::default() })
+        Ok(Resolver {
+            registry,
+            validators,
+            wide,
+            second_validators,
+            left_behind: LeftBehind::default(),
+        })
     }
 
     /// Returns the arguments as the tool gets them, and what the call would affect.
@@ -71,14 +81,23 @@ impl Resolver {
     ) -> Result<(Value, Vec<Effect>), ToolError> {
         let tool = resolved.tool;
         let is_builtin = resolved.first_form.is_none() && !self.registry.is_added(tool.name());
-        let given = if is_builtin { own_form(resolved.called, tool.name(), given)? } else { Cow::Borrowed(given) };
+        let given = if is_builtin {
+            own_form(resolved.called, tool.name(), given)?
+        } else {
+            Cow::Borrowed(given)
+        };
         let validator = match resolved.first_form {
             Some(_) => self.second_validators.get(&tool.name().to_lowercase()),
             None => self.validators.get(tool.name()),
         };
-        let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
+        let validator = validator
+            .ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
         let validator = compiled(validator, tool.as_ref())?;
-        let wide = self.wide.get(tool.name()).filter(|_| is_builtin).and_then(|wide| wide.for_call(&given));
+        let wide = self
+            .wide
+            .get(tool.name())
+            .filter(|_| is_builtin)
+            .and_then(|wide| wide.for_call(&given));
         let mut arguments = match wide {
             Some(schema) => {
                 let validator = arguments::compile(tool.name(), &schema)
@@ -97,25 +116,41 @@ impl Resolver {
         };
         match self.isolated(tool.as_ref()) {
             Some(left_behind) => isolated::check(left_behind, checks),
-            None => catch_unwind(AssertUnwindSafe(checks)).unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
+            None => catch_unwind(AssertUnwindSafe(checks))
+                .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
         }
     }
 
-    /// Returns what is against a call whatever rules say of its effects. The program's own tools, whose code may block
-    /// this thread, are not asked.
-    pub(crate) fn refused(&self, tool: &dyn Tool, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        if self.isolated(tool).is_some() { None } else { tool.refused(policy, arguments) }
+    /// Returns what is against a call whatever rules say of its effects. The program's own tools,
+    /// whose code may block this thread, are not asked.
+    pub(crate) fn refused(
+        &self,
+        tool: &dyn Tool,
+        policy: &Policy,
+        arguments: &Value,
+    ) -> Option<Decision> {
+        if self.isolated(tool).is_some() {
+            None
+        } else {
+            tool.refused(policy, arguments)
+        }
     }
 
-    /// Returns where the threads of a tool of the program's own are counted, which the tool runs on.
+    /// Returns where the threads of a tool of the program's own are counted, which the tool runs
+    /// on.
     pub(crate) fn isolated(&self, tool: &dyn Tool) -> Option<&LeftBehind> {
-        let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
+        let own = tool
+            .wrapping()
+            .map_or(tool.name(), |wrapping| wrapping.tool);
         self.registry.is_added(own).then_some(&self.left_behind)
     }
 }
 
 /// Returns what validates the arguments of a tool.
-fn compiled<'v>(validator: &'v OnceLock<Validator>, tool: &dyn Tool) -> Result<&'v Validator, ToolError> {
+fn compiled<'v>(
+    validator: &'v OnceLock<Validator>,
+    tool: &dyn Tool,
+) -> Result<&'v Validator, ToolError> {
     if let Some(known) = validator.get() {
         return Ok(known);
     }
@@ -124,7 +159,8 @@ fn compiled<'v>(validator: &'v OnceLock<Validator>, tool: &dyn Tool) -> Result<&
     Ok(validator.get_or_init(|| compiled))
 }
 
-/// The parameters that a tool takes from the calls of other products beside those that models are told of.
+/// The parameters that a tool takes from the calls of other products beside those that models are
+/// told of.
 struct Wide {
     schema: Value,
     more: Map<String, Value>,
@@ -132,7 +168,12 @@ struct Wide {
 
 impl Wide {
     fn of(schema: &Value, more: Value) -> Wide {
-        let Value::Object(more) = more else { return Wide { schema: schema.clone(), more: Map::new() } };
+        let Value::Object(more) = more else {
+            return Wide {
+                schema: schema.clone(),
+                more: Map::new(),
+            };
+        };
         let mut schema = schema.clone();
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.extend(more.clone());
@@ -155,8 +196,9 @@ impl Wide {
     }
 }
 
-/// Returns what the policy is asked about a call of a tool: `first_form` is the tool that has its name otherwise, if it
-/// is a second form, and `refused` what is against the call whatever the rules say.
+/// Returns what the policy is asked about a call of a tool: `first_form` is the tool that has its
+/// name otherwise, if it is a second form, and `refused` what is against the call whatever the
+/// rules say.
 pub(crate) fn request<'a>(
     tool: &'a Arc<dyn Tool>,
     first_form: Option<&'a Arc<dyn Tool>>,
@@ -165,10 +207,18 @@ pub(crate) fn request<'a>(
 ) -> Request<'a> {
     let wrapper = tool.wrapping().map(|wrapping| Wrapper {
         wrapped: wrapping.tool,
-        first_form: first_form
-            .map(|first| FirstForm { tool: first.name(), parameters: arguments::required_names(first.schema()) }),
+        first_form: first_form.map(|first| FirstForm {
+            tool: first.name(),
+            parameters: arguments::required_names(first.schema()),
+        }),
     });
-    Request { tool: tool.name(), wrapper, permission: tool.permission(), effects, refused }
+    Request {
+        tool: tool.name(),
+        wrapper,
+        permission: tool.permission(),
+        effects,
+        refused,
+    }
 }
 
 #[cfg(test)]
@@ -179,7 +229,11 @@ mod tests {
     #[test]
     fn every_shipped_schema_compiles() {
         let registry = plain_tools().unwrap();
-        for tool in registry.tools(None).into_iter().chain(registry.second_forms()) {
+        for tool in registry
+            .tools(None)
+            .into_iter()
+            .chain(registry.second_forms())
+        {
             arguments::compile(tool.name(), tool.schema()).unwrap();
         }
     }

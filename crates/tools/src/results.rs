@@ -50,7 +50,8 @@ pub struct TestResults {
     pub skipped: usize,
     /// The tests that failed.
     pub failures: Vec<TestFailure>,
-    /// What kept tests from running, or their results from being read; if there is any, the counts may be incomplete.
+    /// What kept tests from running, or their results from being read; if there is any, the counts
+    /// may be incomplete.
     #[serde(default)]
     pub errors: Vec<TestError>,
 }

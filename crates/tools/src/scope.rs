@@ -72,18 +72,20 @@ pub struct CallScope {
 /// An agent's worktree, as tools use it.
 #[derive(Debug)]
 pub struct WorktreeScope {
-    /// The path at which its processes find it, for them and for messages only; files are never opened by it.
+    /// The path at which its processes find it, for them and for messages only; files are never
+    /// opened by it.
     pub path: PathBuf,
     /// The open directory that all files are opened below.
     pub root: Arc<OwnedFd>,
     /// The view of the file system that processes have.
     pub view: ViewSource,
-    /// When its files were checked out, in nanoseconds since 1970. All older files count as that old: the order in
-    /// which git wrote them means nothing, and differs between worktrees.
+    /// When its files were checked out, in nanoseconds since 1970. All older files count as that
+    /// old: the order in which git wrote them means nothing, and differs between worktrees.
     pub checked_out: i128,
 }
 
-/// Makes the view of a process just before it starts: what an agent may see of its repository changes as it works.
+/// Makes the view of a process just before it starts: what an agent may see of its repository
+/// changes as it works.
 #[derive(Clone)]
 pub struct ViewSource(Arc<dyn Fn() -> View + Send + Sync>);
 
@@ -151,32 +153,46 @@ pub struct CallLimits {
 }
 
 impl CallLimits {
-    /// Returns the limits that a run's settings set. Where they set none, these are the product's own caps.
+    /// Returns the limits that a run's settings set. Where they set none, these are the product's
+    /// own caps.
     pub fn of(settings: &ToolSettings) -> CallLimits {
         const MIB: u64 = 1 << 20;
         // For a command that requests no other: enough for a first build of most projects.
         const COMMAND_SECONDS: u64 = 120;
         // The whole history of most projects, of which a pull brings only what is new.
         const FETCHED_BYTES: u64 = 1 << 30;
-        let ToolSettings { file_operations, code_execution, web_requests, .. } = settings;
-        let max_command_timeout = code_execution.timeout_seconds.unwrap_or(MAX_COMMAND_SECONDS);
+        let ToolSettings {
+            file_operations,
+            code_execution,
+            web_requests,
+            ..
+        } = settings;
+        let max_command_timeout = code_execution
+            .timeout_seconds
+            .unwrap_or(MAX_COMMAND_SECONDS);
         CallLimits {
             file_bytes: file_operations.max_file_size_mb.saturating_mul(MIB),
             command_timeout: Duration::from_secs(max_command_timeout.min(COMMAND_SECONDS)),
             max_command_timeout: Duration::from_secs(max_command_timeout),
             time_factor: 1,
-            // The agent waits as well; what a server asks for is often a few seconds, up to half a minute.
+            // The agent waits as well; what a server asks for is often a few seconds, up to half a
+            // minute.
             longest_retry_wait: Duration::from_secs(30),
             probe_after: PROBE_AFTER,
-            // Ripgrep's engines read several gigabytes in that time; a search that needs longer is too broad.
+            // Ripgrep's engines read several gigabytes in that time; a search that needs longer is
+            // too broad.
             search_timeout: Duration::from_secs(10),
             command_cpu: code_execution.cpu_seconds.map(Duration::from_secs),
-            command_memory_bytes: code_execution.memory_limit_mb.map(|limit| limit.saturating_mul(MIB)),
+            command_memory_bytes: code_execution
+                .memory_limit_mb
+                .map(|limit| limit.saturating_mul(MIB)),
             // Enough for a parallel build, but far fewer than would overload a machine.
             command_processes: Some(512),
             // More than any agent reads, and small enough for any disk.
             command_output_bytes: 64 * MIB,
-            max_web_timeout: Duration::from_secs(web_requests.timeout_seconds.unwrap_or(MAX_WEB_SECONDS)),
+            max_web_timeout: Duration::from_secs(
+                web_requests.timeout_seconds.unwrap_or(MAX_WEB_SECONDS),
+            ),
             fetched_bytes: FETCHED_BYTES,
             web_response_bytes: web_requests.max_response_size_mb.saturating_mul(MIB),
         }

@@ -1,4 +1,5 @@
-//! Searches of the web by the endpoint of the agent's model, which the coordinator makes and the budgets pay for.
+//! Searches of the web by the endpoint of the agent's model, which the coordinator makes and the
+//! budgets pay for.
 
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub trait SearchService: Send + Sync {
     /// Makes one request, once every budget covers it, and records what it has used.
     ///
     /// # Errors
-    /// [`ServiceError::Absent`] if the endpoint has no search, or its price is not known and a budget needs it;
-    /// [`ServiceError::Denied`] if a budget does not cover it.
+    /// [`ServiceError::Absent`] if the endpoint has no search, or its price is not known and a
+    /// budget needs it; [`ServiceError::Denied`] if a budget does not cover it.
     async fn search(&self, search: Search) -> Result<FoundByModel, ServiceError>;
 }

@@ -1,7 +1,8 @@
 //! What tools need from outside their worktree, as traits that the coordinator implements.
 //!
-//! The traits let git and agent tools reach the coordinator without a dependency cycle. A [`Services`]
-//! value belongs to one agent: no method takes the caller's name, so no tool can act for another agent.
+//! The traits let git and agent tools reach the coordinator without a dependency cycle. A
+//! [`Services`] value belongs to one agent: no method takes the caller's name, so no tool can act
+//! for another agent.
 
 use std::future::Future;
 use std::net::TcpListener;
@@ -18,7 +19,9 @@ use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
 use orchestrate_core::run_state::Receipt;
 use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
-use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, LeftAside, Oid, ReviewVerdict};
+use orchestrate_core::{
+    AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, LeftAside, Oid, ReviewVerdict,
+};
 use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,8 +63,9 @@ pub struct Services {
 /// The proxies of programs that use the network.
 #[async_trait]
 pub trait EgressService: Send + Sync {
-    /// Serves as the proxy of a program: each request is decided, and each decision recorded before it is carried out.
-    /// Returns only if that is not possible; dropping the future ends all connections.
+    /// Serves as the proxy of a program: each request is decided, and each decision recorded before
+    /// it is carried out. Returns only if that is not possible; dropping the future ends all
+    /// connections.
     async fn serve(&self, program: ProxiedProgram) -> ServiceError;
 }
 
@@ -80,12 +84,16 @@ pub struct ProxiedProgram {
 /// Requests to other hosts.
 #[async_trait]
 pub trait WebService: Send + Sync {
-    /// Makes a request with the key that it names, and follows redirects; every host and every address that it would
-    /// connect to is asked about. Dropping the future ends the request.
+    /// Makes a request with the key that it names, and follows redirects; every host and every
+    /// address that it would connect to is asked about. Dropping the future ends the request.
     ///
     /// # Errors
     /// [`WebFailure`] if there is no response; a response with a status of failure is one.
-    async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure>;
+    async fn fetch(
+        &self,
+        request: WebRequest,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<WebResponse, WebFailure>;
     /// Requires that the user has set a key that requests could not be made without.
     ///
     /// # Errors
@@ -100,47 +108,77 @@ pub trait GitService: Send + Sync {
     async fn status(&self) -> Result<GitStatus, ServiceError>;
     /// Reports whether git ignores a file of the worktree, so that it will not be committed.
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;
-    /// Returns a diff from the last commit as text: to the worktree or, if `staged`, to what the next commit takes.
+    /// Returns a diff from the last commit as text: to the worktree or, if `staged`, to what the
+    /// next commit takes.
     async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError>;
     /// Returns at most `limit` commits of the agent's branch, newest first.
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError>;
-    /// Commits what is selected, or the worktree if nothing is. Fails with [`ServiceError::Invalid`] if there is
-    /// nothing to commit.
+    /// Commits what is selected, or the worktree if nothing is. Fails with
+    /// [`ServiceError::Invalid`] if there is nothing to commit.
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError>;
-    /// Selects the current contents of files and folders for the next commit, beside what is selected already, and
-    /// returns everything that is. Fails with [`ServiceError::Invalid`] if a path names nothing that can be committed.
+    /// Selects the current contents of files and folders for the next commit, beside what is
+    /// selected already, and returns everything that is. Fails with [`ServiceError::Invalid`] if a
+    /// path names nothing that can be committed.
     async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError>;
     /// Creates or deletes a name of the agent's own for a commit, or lists these names. Fails with
     /// [`ServiceError::Invalid`] if the name is taken, unknown or not allowed.
-    async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError>;
-    /// Brings files of a commit into the worktree, all of them if no paths are given; the worktree stays on its branch.
-    /// Fails with [`ServiceError::Invalid`] if there is no such commit or path, or a file would be lost.
-    async fn checkout(&self, revision: &str, paths: &[String]) -> Result<GitCheckoutResult, ServiceError>;
+    async fn branch(
+        &self,
+        action: BranchAction,
+        name: Option<&str>,
+    ) -> Result<GitBranchResult, ServiceError>;
+    /// Brings files of a commit into the worktree, all of them if no paths are given; the worktree
+    /// stays on its branch. Fails with [`ServiceError::Invalid`] if there is no such commit or
+    /// path, or a file would be lost.
+    async fn checkout(
+        &self,
+        revision: &str,
+        paths: &[String],
+    ) -> Result<GitCheckoutResult, ServiceError>;
     /// Puts the worktree's changes on the agent's own stack or takes them from it. Fails with
     /// [`ServiceError::Invalid`] if there are none, or if they conflict with the worktree.
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError>;
-    /// Stores the worktree's files as they are, and returns the commit that holds them until the next call of this.
+    /// Stores the worktree's files as they are, and returns the commit that holds them until the
+    /// next call of this.
     async fn keep_before(&self) -> Result<Oid, ServiceError>;
     /// Returns what differs between a commit and the worktree's files.
     async fn changes_since(&self, commit: &Oid) -> Result<Vec<GitChange>, ServiceError>;
-    /// Merges the branch of another agent, or the result so far, into the agent's branch. A conflict is written into
-    /// the worktree and is not an error. Fails with [`ServiceError::Invalid`] if the branch cannot be merged.
+    /// Merges the branch of another agent, or the result so far, into the agent's branch. A
+    /// conflict is written into the worktree and is not an error. Fails with
+    /// [`ServiceError::Invalid`] if the branch cannot be merged.
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError>;
-    /// Looks whether an operation could be carried out, without any effect on the branch or the worktree. Fails as the
-    /// operation does, as far as that is known before.
+    /// Looks whether an operation could be carried out, without any effect on the branch or the
+    /// worktree. Fails as the operation does, as far as that is known before.
     async fn rehearse(&self, operation: &GitOperation) -> Result<(), ServiceError>;
-    /// Returns what a push of the agent's branch would do; `branch` is its name there, by default its own. Fails with
-    /// [`ServiceError::Invalid`] if there is nothing to push, or the remote or the name of the branch cannot be used.
-    async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError>;
-    /// Carries out a push that was decided about. Fails with [`ServiceError::Invalid`] if it would do something else
-    /// now, or the agent can do something about the failure.
-    async fn push(&self, plan: &PushPlan, terms: RemoteTerms) -> Result<GitPushResult, ServiceError>;
-    /// Returns what a pull would do; `branch` is by default the one that the run started from. Fails as
-    /// [`GitService::foresee_push`] does.
-    async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError>;
-    /// Fetches the branch of a pull that was decided about, and merges it as [`GitService::merge`] does. Fails as
-    /// [`GitService::push`] does.
-    async fn pull(&self, plan: &PullPlan, terms: RemoteTerms) -> Result<GitPullResult, ServiceError>;
+    /// Returns what a push of the agent's branch would do; `branch` is its name there, by default
+    /// its own. Fails with [`ServiceError::Invalid`] if there is nothing to push, or the remote or
+    /// the name of the branch cannot be used.
+    async fn foresee_push(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PushPlan, ServiceError>;
+    /// Carries out a push that was decided about. Fails with [`ServiceError::Invalid`] if it would
+    /// do something else now, or the agent can do something about the failure.
+    async fn push(
+        &self,
+        plan: &PushPlan,
+        terms: RemoteTerms,
+    ) -> Result<GitPushResult, ServiceError>;
+    /// Returns what a pull would do; `branch` is by default the one that the run started from.
+    /// Fails as [`GitService::foresee_push`] does.
+    async fn foresee_pull(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PullPlan, ServiceError>;
+    /// Fetches the branch of a pull that was decided about, and merges it as [`GitService::merge`]
+    /// does. Fails as [`GitService::push`] does.
+    async fn pull(
+        &self,
+        plan: &PullPlan,
+        terms: RemoteTerms,
+    ) -> Result<GitPullResult, ServiceError>;
 }
 
 /// The differences between a worktree and its last commit.
@@ -197,7 +235,8 @@ pub struct GitCommit {
     /// Paths of the worktree that git cannot store; only set for a commit that was just made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// What else stays in the worktree: caches, build outputs, what looks like a secret; only set in the same case.
+    /// What else stays in the worktree: caches, build outputs, what looks like a secret; only set
+    /// in the same case.
     #[serde(default, skip_serializing_if = "LeftAside::is_empty")]
     pub aside: LeftAside,
 }
@@ -315,9 +354,11 @@ pub struct PushPlan {
     pub branch: String,
     /// The commit that the branch is moved to: the last of the agent's own branch.
     pub commit: Oid,
-    /// The run's commits, newest first, one line each; a longer list ends with the number of the others.
+    /// The run's commits, newest first, one line each; a longer list ends with the number of the
+    /// others.
     pub commits: Vec<String>,
-    /// The user's own commits that go along; `None` if the remote has them all, as far as the user's last fetch found.
+    /// The user's own commits that go along; `None` if the remote has them all, as far as the
+    /// user's last fetch found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users_commits: Option<UsersCommits>,
     /// Why agents do not change that branch, unless a rule names it.
@@ -325,7 +366,8 @@ pub struct PushPlan {
     pub protected: Option<String>,
 }
 
-/// Commits of the user's that a push of an agent's branch would publish: those that the run started from.
+/// Commits of the user's that a push of an agent's branch would publish: those that the run started
+/// from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsersCommits {
     /// How many; at most 10,000 are counted.
@@ -403,30 +445,42 @@ pub struct GitPullResult {
 /// Messages to the other agents of the run.
 #[async_trait]
 pub trait AgentService: Send + Sync {
-    /// Sends a message from the agent that these services belong to, and returns who gets it; `None` if the call waits
-    /// for the answer, and is made again then. A call that is made again sends nothing more. Fails with
-    /// [`ServiceError::Invalid`], whose text is for the sender, if nobody gets it.
-    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError>;
-    /// Looks whether an operation could be carried out, and records nothing. Fails as the operation does, as far as
-    /// that is known before.
+    /// Sends a message from the agent that these services belong to, and returns who gets it;
+    /// `None` if the call waits for the answer, and is made again then. A call that is made again
+    /// sends nothing more. Fails with [`ServiceError::Invalid`], whose text is for the sender, if
+    /// nobody gets it.
+    async fn send_message(&self, message: OutgoingMessage)
+    -> Result<Option<Receipt>, ServiceError>;
+    /// Looks whether an operation could be carried out, and records nothing. Fails as the operation
+    /// does, as far as that is known before.
     async fn rehearse(&self, operation: &AgentOperation) -> Result<(), ServiceError>;
-    /// Spawns a child of the agent that these services belong to, which begins with that one's work so far; the same
-    /// call spawns one only once. Fails with [`ServiceError::Invalid`] if the child is refused, or the work cannot be
-    /// stored as it is.
+    /// Spawns a child of the agent that these services belong to, which begins with that one's work
+    /// so far; the same call spawns one only once. Fails with [`ServiceError::Invalid`] if the
+    /// child is refused, or the work cannot be stored as it is.
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError>;
-    /// Stops a descendant of the agent that these services belong to, with all below it, and returns what is left of
-    /// them; while one has not ended, records that the call waits and returns `None`: the call is made again then.
-    /// Fails with [`ServiceError::Invalid`] if the agent is no descendant.
-    async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError>;
+    /// Stops a descendant of the agent that these services belong to, with all below it, and
+    /// returns what is left of them; while one has not ended, records that the call waits and
+    /// returns `None`: the call is made again then. Fails with [`ServiceError::Invalid`] if the
+    /// agent is no descendant.
+    async fn terminate(
+        &self,
+        call: &CallId,
+        agent: &AgentId,
+    ) -> Result<Option<Vec<KeptWork>>, ServiceError>;
     /// Returns what is known of an agent. Fails with [`ServiceError::Invalid`] if it is unknown.
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;
     /// Returns the agents that have not ended.
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError>;
-    /// Returns what agents hand back side by side, without the content of paths that may not be shown. Fails with
-    /// [`ServiceError::Invalid`] if an agent is unknown.
-    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError>;
-    /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made again then. Fails
-    /// with [`ServiceError::Invalid`] if an agent is unknown, or cannot end before the caller does.
+    /// Returns what agents hand back side by side, without the content of paths that may not be
+    /// shown. Fails with [`ServiceError::Invalid`] if an agent is unknown.
+    async fn aggregate(
+        &self,
+        agents: &[AgentId],
+        shows: ShowsPath,
+    ) -> Result<AggregatedResults, ServiceError>;
+    /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made
+    /// again then. Fails with [`ServiceError::Invalid`] if an agent is unknown, or cannot end
+    /// before the caller does.
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError>;
 }
 
@@ -504,18 +558,23 @@ pub struct OutgoingMessage {
 /// Records starts and ends of calls, durably and always in pairs.
 #[async_trait]
 pub trait CallRecorder: Send + Sync {
-    /// Reserves a slot for the call's end, then records the start. Returns once the start is durable.
+    /// Reserves a slot for the call's end, then records the start. Returns once the start is
+    /// durable.
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError>;
-    /// Records, in one step, the start and end of a call for which nothing ran: it was refused, or its result was
-    /// replayed.
+    /// Records, in one step, the start and end of a call for which nothing ran: it was refused, or
+    /// its result was replayed.
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError>;
 }
 
 /// The reserved slot for the end of one call.
 pub trait EndSlot: Send {
-    /// Submits the end immediately, without blocking; the future resolves once it is durable. Dropping
-    /// the future loses nothing, so an end can also be recorded from a `Drop` implementation.
-    fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
+    /// Submits the end immediately, without blocking; the future resolves once it is durable.
+    /// Dropping the future loses nothing, so an end can also be recorded from a `Drop`
+    /// implementation.
+    fn finished(
+        self: Box<Self>,
+        end: ToolOutput,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
 }
 
 /// The recorded start of a call.
@@ -527,10 +586,12 @@ pub struct CallRecord {
     pub hash: CallHash,
     /// The tool's canonical name, or the name that the model wrote if there is no such tool.
     pub tool: String,
-    /// The arguments under their canonical names, as the tool receives them; redacted only if the call
-    /// was refused. If they are invalid, or there is no such tool, they are as the model wrote them.
+    /// The arguments under their canonical names, as the tool receives them; redacted only if the
+    /// call was refused. If they are invalid, or there is no such tool, they are as the model wrote
+    /// them.
     pub arguments: Value,
-    /// The paths that the call may write, relative to the worktree, which its permission was checked for.
+    /// The paths that the call may write, relative to the worktree, which its permission was
+    /// checked for.
     pub writes: Vec<String>,
     /// The paths that it may delete.
     pub deletes: Vec<String>,
@@ -540,14 +601,16 @@ pub struct CallRecord {
     pub cache: Option<CacheLookup>,
 }
 
-/// The results of calls that can be replayed. [`ReplayService::contents`], `find` and `store` block, and none makes a
-/// call fail: where the cache cannot be used, there is no result, and nothing is stored.
+/// The results of calls that can be replayed. [`ReplayService::contents`], `find` and `store`
+/// block, and none makes a call fail: where the cache cannot be used, there is no result, and
+/// nothing is stored.
 pub trait ReplayService: Send + Sync {
     /// Returns how results of this tool are used.
     fn mode(&self, tool: &str) -> CacheMode;
     /// Returns what the agent's results follow from besides what the tools know, such as its rules.
     fn basis(&self) -> &str;
-    /// Returns what is known of the contents of the worktree's files; `None` if that cannot be found out.
+    /// Returns what is known of the contents of the worktree's files; `None` if that cannot be
+    /// found out.
     fn contents(&self) -> Option<Arc<dyn FileContents>>;
     /// Returns the key that records of a call name.
     fn key(&self, call: &Replayable) -> String;
@@ -562,8 +625,8 @@ pub trait ReplayService: Send + Sync {
 pub struct Replayable {
     /// The tool's canonical name.
     pub tool: String,
-    /// SHA-256, in hexadecimal, of everything that the result follows from: the version of the tools' code, the
-    /// arguments, the limits, the files, and the [basis](ReplayService::basis).
+    /// SHA-256, in hexadecimal, of everything that the result follows from: the version of the
+    /// tools' code, the arguments, the limits, the files, and the [basis](ReplayService::basis).
     pub digest: String,
 }
 
@@ -598,11 +661,11 @@ impl ReplayService for NoReplay {
 /// Stores complete texts for the agent to page through.
 #[async_trait]
 pub trait ArtifactStore: Send + Sync {
-    /// Stores bytes and returns the handle for reading them; they are durable before the call's end is recorded. The
-    /// file is the real path of the one whose content they are.
+    /// Stores bytes and returns the handle for reading them; they are durable before the call's end
+    /// is recorded. The file is the real path of the one whose content they are.
     async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError>;
-    /// Returns the path of the file whose content an artifact of this agent is; `None` if it is that of none, or if the
-    /// handle is unknown.
+    /// Returns the path of the file whose content an artifact of this agent is; `None` if it is
+    /// that of none, or if the handle is unknown.
     fn file_of(&self, handle: &str) -> Option<String>;
     /// Returns lines of an artifact of this agent. Fails with [`ServiceError::Invalid`] if
     /// the handle is unknown.
@@ -631,7 +694,14 @@ impl ArtifactPage {
     /// Extracts a page from a whole artifact.
     pub fn of(bytes: &[u8], range: PageRange) -> ArtifactPage {
         let whole = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = whole.lines().skip(range.first_line.saturating_sub(1)).take(range.lines).collect();
-        ArtifactPage { text: lines.join("\n"), total_lines: whole.lines().count() }
+        let lines: Vec<&str> = whole
+            .lines()
+            .skip(range.first_line.saturating_sub(1))
+            .take(range.lines)
+            .collect();
+        ArtifactPage {
+            text: lines.join("\n"),
+            total_lines: whole.lines().count(),
+        }
     }
 }

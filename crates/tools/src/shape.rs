@@ -1,4 +1,5 @@
-//! Cuts a result to the size that the model's context allows: head and tail, with a visible mark between them.
+//! Cuts a result to the size that the model's context allows: head and tail, with a visible mark
+//! between them.
 //!
 //! The functions are pure. A cut never splits a character, and is made at a line end if there is
 //! one near. The whole text is stored elsewhere, under the handle that the mark names.
@@ -9,15 +10,19 @@ pub(crate) const MAX_RESULT_BYTES: usize = 30_000;
 const BYTES_PER_TOKEN: u64 = 3;
 /// Minimum size of a result in tokens: fewer cannot hold a message and the mark.
 pub(crate) const MIN_RESULT_TOKENS: u64 = 64;
-/// The head's share of the shown text, in per cent. Commands print most at the start, and errors at the end.
+/// The head's share of the shown text, in per cent. Commands print most at the start, and errors at
+/// the end.
 const HEAD_PERCENT: usize = 60;
 
 /// Returns the maximum size of a result in bytes.
 pub(crate) fn allowed_bytes(result_tokens: u64) -> usize {
-    usize::try_from(result_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX).min(MAX_RESULT_BYTES)
+    usize::try_from(result_tokens.saturating_mul(BYTES_PER_TOKEN))
+        .unwrap_or(usize::MAX)
+        .min(MAX_RESULT_BYTES)
 }
 
-/// Cuts the middle out of a text and puts a mark in its place, which names the handle of the whole text.
+/// Cuts the middle out of a text and puts a mark in its place, which names the handle of the whole
+/// text.
 pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> String {
     if text.len() <= allowed {
         return text.to_owned();
@@ -31,8 +36,15 @@ pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> Str
         Some(handle) => format!("full text: read_file with path `artifact:{handle}`"),
         None => "the rest could not be kept".to_owned(),
     };
-    let mark = format!("[… {lines} lines / {} left out; {kept} …]", size(middle.len() as u64));
-    let gap = if first.ends_with('\n') || first.is_empty() { "" } else { "\n" };
+    let mark = format!(
+        "[… {lines} lines / {} left out; {kept} …]",
+        size(middle.len() as u64)
+    );
+    let gap = if first.ends_with('\n') || first.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
     let end = if last.is_empty() { "" } else { "\n" };
     format!("{first}{gap}{mark}{end}{last}")
 }
@@ -41,19 +53,29 @@ pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> Str
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
     let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
-    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+    unit.map_or_else(
+        || format!("{bytes} B"),
+        |(unit, name)| format!("{} {name}", bytes / unit),
+    )
 }
 
 fn head_end(text: &str, at_most: usize) -> usize {
     let end = text.floor_char_boundary(at_most);
-    let line = text.get(..end).and_then(|head| head.rfind('\n')).map(|at| at + 1);
+    let line = text
+        .get(..end)
+        .and_then(|head| head.rfind('\n'))
+        .map(|at| at + 1);
     line.filter(|line| *line * 2 >= end).unwrap_or(end)
 }
 
 fn tail_start(text: &str, at_most: usize) -> usize {
     let start = text.ceil_char_boundary(text.len().saturating_sub(at_most));
-    let line = text.get(start..).and_then(|tail| tail.find('\n')).map(|at| start + at + 1);
-    line.filter(|line| (text.len() - line) * 2 >= at_most).unwrap_or(start)
+    let line = text
+        .get(start..)
+        .and_then(|tail| tail.find('\n'))
+        .map(|at| start + at + 1);
+    line.filter(|line| (text.len() - line) * 2 >= at_most)
+        .unwrap_or(start)
 }
 
 #[cfg(test)]
@@ -77,7 +99,12 @@ mod tests {
     #[test]
     fn one_long_line_is_cut_between_characters() {
         let cut = cut_middle(&"é".repeat(1000), 101, None);
-        assert!(cut.starts_with("ééé") && cut.ends_with('é') && cut.contains("the rest could not be kept"), "{cut}");
+        assert!(
+            cut.starts_with("ééé")
+                && cut.ends_with('é')
+                && cut.contains("the rest could not be kept"),
+            "{cut}"
+        );
         assert!(cut.len() < 200);
     }
 }

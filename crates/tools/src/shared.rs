@@ -1,7 +1,8 @@
 //! The values that the tools of one run share, one of each type.
 //!
-//! They are kept in memory only: a run that is taken over begins without them, so a tool must be able to make its value
-//! again. What has to survive belongs into the worktree or into the result of a call, which are recorded.
+//! They are kept in memory only: a run that is taken over begins without them, so a tool must be
+//! able to make its value again. What has to survive belongs into the worktree or into the result
+//! of a call, which are recorded.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

@@ -86,11 +86,13 @@ pub enum Programs {
 /// A program that a tool may choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramChoice {
-    /// The commands that the tool runs if it chooses it, each of which the rules about programs judge.
+    /// The commands that the tool runs if it chooses it, each of which the rules about programs
+    /// judge.
     pub commands: Vec<Vec<String>>,
 }
 
-/// A tool. One instance serves all agents concurrently, so it must not store anything that belongs to a call.
+/// A tool. One instance serves all agents concurrently, so it must not store anything that belongs
+/// to a call.
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// Returns the canonical name.
@@ -115,10 +117,14 @@ pub trait Tool: Send + Sync {
         true
     }
 
-    /// Reports whether a call can change files of the worktree; a role with no such tool is read-only.
+    /// Reports whether a call can change files of the worktree; a role with no such tool is
+    /// read-only.
     fn changes_files(&self) -> bool {
         use Permission::{AgentSpawn, CodeExecution, FileModify, FileWrite};
-        matches!(self.permission(), FileWrite | FileModify | CodeExecution | AgentSpawn)
+        matches!(
+            self.permission(),
+            FileWrite | FileModify | CodeExecution | AgentSpawn
+        )
     }
 
     /// Reports whether a call can delete a file whatever its content, for example one in conflict.
@@ -126,7 +132,8 @@ pub trait Tool: Send + Sync {
         self.permission() == Permission::CodeExecution
     }
 
-    /// Reports whether the newest result, such as the agent's list of steps, is never left out of the agent's context.
+    /// Reports whether the newest result, such as the agent's list of steps, is never left out of
+    /// the agent's context.
     fn stays_in_view(&self) -> bool {
         false
     }
@@ -140,16 +147,18 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
-    /// Reports whether its path arguments may name folders; limits on the names of files then hold only for the files
-    /// that it opens.
+    /// Reports whether its path arguments may name folders; limits on the names of files then hold
+    /// only for the files that it opens.
     fn names_folders(&self) -> bool {
         false
     }
 
-    /// Rewrites path arguments to the paths that will be opened, and refuses those outside the worktree.
+    /// Rewrites path arguments to the paths that will be opened, and refuses those outside the
+    /// worktree.
     ///
     /// # Errors
-    /// `Denied` for a path that is outside the worktree or belongs to git, `Retry` for an invalid path.
+    /// `Denied` for a path that is outside the worktree or belongs to git, `Retry` for an invalid
+    /// path.
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         for field in self.path_fields() {
             if let Some(value) = arguments.get_mut(field)
@@ -169,23 +178,33 @@ pub trait Tool: Send + Sync {
         Ok(())
     }
 
-    /// Returns what a call would affect, for the policy; by default the path arguments that are present.
+    /// Returns what a call would affect, for the policy; by default the path arguments that are
+    /// present.
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let fields = self.path_fields();
-        let given = fields.iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
-        let target = if self.names_folders() { Target::Folder } else { Target::Path };
-        given.map(|path| Effect::on(target(path.to_owned()))).collect()
+        let given = fields
+            .iter()
+            .filter_map(|field| arguments.get(*field).and_then(Value::as_str));
+        let target = if self.names_folders() {
+            Target::Folder
+        } else {
+            Target::Path
+        };
+        given
+            .map(|path| Effect::on(target(path.to_owned())))
+            .collect()
     }
 
-    /// Returns what of the policy is against a call whatever its rules say of the effects, so that nobody is asked
-    /// about a call that cannot succeed; `None` if nothing is known to be. Only that of a built-in tool is asked for.
+    /// Returns what of the policy is against a call whatever its rules say of the effects, so that
+    /// nobody is asked about a call that cannot succeed; `None` if nothing is known to be. Only
+    /// that of a built-in tool is asked for.
     fn refused(&self, _policy: &Policy, _arguments: &Value) -> Option<Decision> {
         None
     }
 
-    /// Returns what a call would reach that only services or the project's files know; `None` if its arguments say it
-    /// all. This is decided about, and the tool must do exactly that or nothing. Only that of a built-in tool is asked
-    /// for.
+    /// Returns what a call would reach that only services or the project's files know; `None` if
+    /// its arguments say it all. This is decided about, and the tool must do exactly that or
+    /// nothing. Only that of a built-in tool is asked for.
     ///
     /// # Errors
     /// As those of running the call; it is not run then, and nobody is asked about it.
@@ -198,24 +217,30 @@ pub trait Tool: Send + Sync {
         Ok(None)
     }
 
-    /// Looks whether a call could succeed, without any effect, before the user is asked about it: as far as that
-    /// follows from the settings, the services, and the project's files, which are seen as the call sees them once it
-    /// is approved. What the rules deny has been refused before. Only a built-in tool is asked to.
+    /// Looks whether a call could succeed, without any effect, before the user is asked about it:
+    /// as far as that follows from the settings, the services, and the project's files, which are
+    /// seen as the call sees them once it is approved. What the rules deny has been refused before.
+    /// Only a built-in tool is asked to.
     ///
     /// # Errors
     /// As those of running the call; nobody is asked about it then.
-    async fn rehearse(&self, _scope: &CallScope, _project: &Files, _arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        _scope: &CallScope,
+        _project: &Files,
+        _arguments: &Value,
+    ) -> Result<(), ToolError> {
         Ok(())
     }
 
-    /// Returns the tools that are out of order together, if what all of them need is not available. That of a host that
-    /// calls name is kept for each host.
+    /// Returns the tools that are out of order together, if what all of them need is not available.
+    /// That of a host that calls name is kept for each host.
     fn health_class(&self) -> Category {
         self.category()
     }
 
-    /// Returns the programs that a call would run in a project. A tool whose choice depends on the project's files
-    /// looks at them, without running anything.
+    /// Returns the programs that a call would run in a project. A tool whose choice depends on the
+    /// project's files looks at them, without running anything.
     ///
     /// # Errors
     /// As those of looking at the project's files.
@@ -223,8 +248,8 @@ pub trait Tool: Send + Sync {
         Ok(Programs::InEffects)
     }
 
-    /// Returns what the answer of a call follows from, besides its arguments, the rules and the limits. Only an answer
-    /// that follows from files can be replayed.
+    /// Returns what the answer of a call follows from, besides its arguments, the rules and the
+    /// limits. Only an answer that follows from files can be replayed.
     fn answers_from(&self) -> AnswersFrom {
         AnswersFrom::Anything
     }
@@ -234,18 +259,20 @@ pub trait Tool: Send + Sync {
         self.answers_from() != AnswersFrom::Anything
     }
 
-    /// Returns the names of tools that take the same arguments, and that may answer if this one cannot.
+    /// Returns the names of tools that take the same arguments, and that may answer if this one
+    /// cannot.
     fn alternatives(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other names.
+    /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other
+    /// names.
     fn as_wrap(&self) -> Option<&dyn Wrap> {
         None
     }
 
-    /// Returns what answers its calls, if they may wait for what other agents do, or must have their effect once. Only
-    /// those of built-in tools may.
+    /// Returns what answers its calls, if they may wait for what other agents do, or must have
+    /// their effect once. Only those of built-in tools may.
     fn as_waits(&self) -> Option<&dyn Waits> {
         None
     }
@@ -258,7 +285,11 @@ pub trait Tool: Send + Sync {
     /// Returns a description of the tool and its parameters for users.
     fn help(&self) -> String {
         let parameters = serde_json::to_string_pretty(self.schema()).unwrap_or_default();
-        format!("{}: {}\n\nParameters:\n{parameters}\n", self.name(), self.description())
+        format!(
+            "{}: {}\n\nParameters:\n{parameters}\n",
+            self.name(),
+            self.description()
+        )
     }
 
     /// Runs one call. The arguments have been validated, and their paths rewritten.
@@ -270,31 +301,40 @@ pub trait Tool: Send + Sync {
 
 /// What makes a tool wrappable.
 pub trait Wrap {
-    /// Returns the arguments of this tool for a call of a wrapper: those that the template makes of the wrapper's
-    /// arguments, or these as they are if the wrapper has no template. They are validated already, except that
-    /// their values may not fit their slots.
+    /// Returns the arguments of this tool for a call of a wrapper: those that the template makes of
+    /// the wrapper's arguments, or these as they are if the wrapper has no template. They are
+    /// validated already, except that their values may not fit their slots.
     ///
     /// # Errors
     /// `Retry`, with the argument that does not fit.
-    fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError>;
+    fn deserialize_wrapped(
+        &self,
+        arguments: &Value,
+        template: Option<&CommandTemplate>,
+    ) -> Result<Value, ToolError>;
 
-    /// Reports whether it takes its arguments as one list of words as well, in the argument `arguments`.
+    /// Reports whether it takes its arguments as one list of words as well, in the argument
+    /// `arguments`.
     fn takes_words(&self) -> bool {
         false
     }
 }
 
-/// A tool whose calls are answered from the state of the run, and may wait. A call without an answer is made again, so
-/// what it records is recorded once, whatever interrupts it.
+/// A tool whose calls are answered from the state of the run, and may wait. A call without an
+/// answer is made again, so what it records is recorded once, whatever interrupts it.
 #[async_trait]
 pub trait Waits: Send + Sync {
-    /// Answers a call, or records what it waits for and returns `None`: the same call is made again once that has
-    /// happened, perhaps by another process.
+    /// Answers a call, or records what it waits for and returns `None`: the same call is made again
+    /// once that has happened, perhaps by another process.
     ///
     /// # Errors
     /// Returns the [`ToolError`] whose class matches the possible reaction.
-    async fn answer(&self, context: &ToolContext, call: &CallId, arguments: Value)
-    -> Result<Option<Answer>, ToolError>;
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        call: &CallId,
+        arguments: Value,
+    ) -> Result<Option<Answer>, ToolError>;
 }
 
 /// What a wrapper wraps.

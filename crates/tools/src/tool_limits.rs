@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::scope::CallLimits;
 use crate::tool::{Category, Tool};
 
-/// Returns the limits of a tool's calls, each with its unit in its name; an empty object if none is its own.
+/// Returns the limits of a tool's calls, each with its unit in its name; an empty object if none is
+/// its own.
 pub fn limits_of(tool: &dyn Tool, limits: &CallLimits) -> Value {
     let is_remote = ["git_push", "git_pull"].contains(&tool.name());
     match tool.permission() {
@@ -18,10 +19,12 @@ pub fn limits_of(tool: &dyn Tool, limits: &CallLimits) -> Value {
             "processes": limits.command_processes,
             "output_bytes": limits.command_output_bytes,
         }),
-        Permission::FileRead if tool.names_folders() || tool.category() == Category::ANALYSIS => json!({
-            "file_bytes": limits.file_bytes,
-            "search_seconds": limits.search_timeout.as_secs(),
-        }),
+        Permission::FileRead if tool.names_folders() || tool.category() == Category::ANALYSIS => {
+            json!({
+                "file_bytes": limits.file_bytes,
+                "search_seconds": limits.search_timeout.as_secs(),
+            })
+        }
         Permission::FileRead | Permission::FileWrite | Permission::FileModify => {
             json!({"file_bytes": limits.file_bytes})
         }
@@ -30,7 +33,10 @@ pub fn limits_of(tool: &dyn Tool, limits: &CallLimits) -> Value {
             "response_bytes": limits.web_response_bytes,
         }),
         Permission::GitOperations if is_remote => json!({"fetched_bytes": limits.fetched_bytes}),
-        Permission::GitOperations | Permission::AgentSpawn | Permission::AgentMessage | Permission::None => json!({}),
+        Permission::GitOperations
+        | Permission::AgentSpawn
+        | Permission::AgentMessage
+        | Permission::None => json!({}),
     }
 }
 
@@ -51,7 +57,10 @@ mod tests {
         assert_eq!(of("run_shell_command")["max_timeout_seconds"], 30);
         assert_eq!(of("fetch_url")["response_bytes"], 5 << 20);
         assert_eq!(of("read_file"), json!({"file_bytes": limits.file_bytes}));
-        assert!(of("grep")["search_seconds"].is_u64() && of("find_similar_code")["search_seconds"].is_u64());
+        assert!(
+            of("grep")["search_seconds"].is_u64()
+                && of("find_similar_code")["search_seconds"].is_u64()
+        );
         assert_eq!(of("todo_write"), json!({}));
     }
 }

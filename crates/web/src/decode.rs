@@ -1,4 +1,5 @@
-//! Decompresses content into a bounded buffer, piece by piece, so that nothing small becomes something large.
+//! Decompresses content into a bounded buffer, piece by piece, so that nothing small becomes
+//! something large.
 
 use std::io::{self, Write};
 
@@ -42,8 +43,15 @@ impl Content {
     /// Creates the content of a response with this coding.
     pub(crate) fn new(coding: Option<&str>, max_bytes: u64) -> Result<Content, WebFailure> {
         let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-        let buffer = Bounded { bytes: Vec::new(), max, is_full: false };
-        let coding = match coding.map(|coding| coding.trim().to_ascii_lowercase()).as_deref() {
+        let buffer = Bounded {
+            bytes: Vec::new(),
+            max,
+            is_full: false,
+        };
+        let coding = match coding
+            .map(|coding| coding.trim().to_ascii_lowercase())
+            .as_deref()
+        {
             None | Some("" | "identity") => Coding::None(buffer),
             Some("gzip" | "x-gzip") => Coding::Gzip(Box::new(MultiGzDecoder::new(buffer))),
             Some("br") => Coding::Brotli(Box::new(DecompressorWriter::new(buffer, BUFFER_BYTES))),
@@ -54,7 +62,11 @@ impl Content {
                 )));
             }
         };
-        Ok(Content { coding, received: 0, max_bytes })
+        Ok(Content {
+            coding,
+            received: 0,
+            max_bytes,
+        })
     }
 
     /// Adds a piece; returns false once there is no room for more.
@@ -85,7 +97,10 @@ impl Content {
                 Err(_) => return Err(garbled(&io::Error::from(io::ErrorKind::UnexpectedEof))),
             },
         };
-        Ok(Ended { body: buffer.bytes, is_cut })
+        Ok(Ended {
+            body: buffer.bytes,
+            is_cut,
+        })
     }
 
     fn is_full(&self) -> bool {
@@ -99,7 +114,11 @@ impl Content {
 
 impl Default for Bounded {
     fn default() -> Bounded {
-        Bounded { bytes: Vec::new(), max: 0, is_full: true }
+        Bounded {
+            bytes: Vec::new(),
+            max: 0,
+            is_full: true,
+        }
     }
 }
 

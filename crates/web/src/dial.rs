@@ -22,8 +22,8 @@ use tokio_rustls::TlsConnector;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a name may take to be resolved.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many names this process resolves at once: each occupies a thread until the system's resolver gives up, however
-/// early the caller does.
+/// How many names this process resolves at once: each occupies a thread until the system's resolver
+/// gives up, however early the caller does.
 static RESOLVING: Semaphore = Semaphore::const_new(32);
 /// Maximum number of addresses of one host that are tried.
 const MAX_ADDRESSES: usize = 4;
@@ -48,7 +48,10 @@ impl Resolve for SystemResolver {
             // The thread goes on when nobody waits for it any more.
             let resolving = tokio::task::spawn_blocking(move || {
                 let _permit = permit;
-                Ok((name.as_str(), 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+                Ok((name.as_str(), 0)
+                    .to_socket_addrs()?
+                    .map(|address| address.ip())
+                    .collect())
             });
             resolving.await.map_err(io::Error::other)?
         })
@@ -63,20 +66,30 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// Connects to hosts.
 pub(crate) struct Dialer {
     resolver: Arc<dyn Resolve>,
-    /// Reading the machine's certificates takes a while, so it is done once, for the first connection that needs them.
+    /// Reading the machine's certificates takes a while, so it is done once, for the first
+    /// connection that needs them.
     tls: OnceCell<TlsConnector>,
 }
 
 impl Dialer {
     pub(crate) fn new(resolver: Arc<dyn Resolve>) -> Dialer {
-        Dialer { resolver, tls: OnceCell::new() }
+        Dialer {
+            resolver,
+            tls: OnceCell::new(),
+        }
     }
 
     /// Creates a dialer that trusts other authorities than those of this machine.
     #[cfg(test)]
-    pub(crate) fn trusting(resolver: Arc<dyn Resolve>, roots: rustls::RootCertStore) -> Result<Dialer, rustls::Error> {
+    pub(crate) fn trusting(
+        resolver: Arc<dyn Resolve>,
+        roots: rustls::RootCertStore,
+    ) -> Result<Dialer, rustls::Error> {
         let config = finished(builder()?.with_root_certificates(roots));
-        Ok(Dialer { resolver, tls: OnceCell::new_with(Some(TlsConnector::from(Arc::new(config)))) })
+        Ok(Dialer {
+            resolver,
+            tls: OnceCell::new_with(Some(TlsConnector::from(Arc::new(config)))),
+        })
     }
 
     /// Connects to the host of an address.
@@ -90,21 +103,40 @@ impl Dialer {
             return Ok(Box::new(stream));
         }
         let name = server_name(url.host())?;
-        let failed = |error: io::Error| WebFailure::Broken(format!("no secure connection to {}: {error}", url.host()));
-        Ok(Box::new(self.tls().await?.connect(name, stream).await.map_err(failed)?))
+        let failed = |error: io::Error| {
+            WebFailure::Broken(format!("no secure connection to {}: {error}", url.host()))
+        };
+        Ok(Box::new(
+            self.tls()
+                .await?
+                .connect(name, stream)
+                .await
+                .map_err(failed)?,
+        ))
     }
 
     /// Connects to the host of an address, without encryption.
-    pub(crate) async fn connect(&self, url: &WebUrl, destinations: &dyn Destinations) -> Result<TcpStream, WebFailure> {
+    pub(crate) async fn connect(
+        &self,
+        url: &WebUrl,
+        destinations: &dyn Destinations,
+    ) -> Result<TcpStream, WebFailure> {
         let addresses = self.admitted(url.host(), destinations).await?;
         connect(url, &addresses).await
     }
 
     /// Returns the addresses of a host that are admitted.
-    async fn admitted(&self, host: &Host, destinations: &dyn Destinations) -> Result<Vec<IpAddr>, WebFailure> {
+    async fn admitted(
+        &self,
+        host: &Host,
+        destinations: &dyn Destinations,
+    ) -> Result<Vec<IpAddr>, WebFailure> {
         let resolved = match host {
             Host::Address(address) => vec![*address],
-            Host::Name(name) => self.resolve(name).await.map_err(|error| unresolved(host, &error))?,
+            Host::Name(name) => self
+                .resolve(name)
+                .await
+                .map_err(|error| unresolved(host, &error))?,
         };
         let (mut admitted, mut refused) = (Vec::new(), None);
         for address in resolved {
@@ -122,14 +154,18 @@ impl Dialer {
 
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let late = || io::Error::other(format!("no answer within {} s", RESOLVE_TIMEOUT.as_secs()));
-        tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name)).await.unwrap_or_else(|_| Err(late()))
+        tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(name))
+            .await
+            .unwrap_or_else(|_| Err(late()))
     }
 
     async fn tls(&self) -> Result<&TlsConnector, WebFailure> {
         let read = || async {
             let config = tokio::task::spawn_blocking(tls_config).await;
-            let config = config.map_err(|error| WebFailure::Unavailable(format!("TLS is not set up: {error}")))?;
-            let config = config.map_err(|error| WebFailure::Unavailable(format!("TLS is not set up: {error}")))?;
+            let config = config
+                .map_err(|error| WebFailure::Unavailable(format!("TLS is not set up: {error}")))?;
+            let config = config
+                .map_err(|error| WebFailure::Unavailable(format!("TLS is not set up: {error}")))?;
             Ok(TlsConnector::from(Arc::new(config)))
         };
         self.tls.get_or_try_init(read).await
@@ -147,14 +183,18 @@ async fn connect(url: &WebUrl, addresses: &[IpAddr]) -> Result<TcpStream, WebFai
             Err(_) => last = format!("{to}: no answer within {} s", CONNECT_TIMEOUT.as_secs()),
         }
     }
-    Err(WebFailure::Unreachable(format!("no connection to {}: {last}", url.host())))
+    Err(WebFailure::Unreachable(format!(
+        "no connection to {}: {last}",
+        url.host()
+    )))
 }
 
 fn server_name(host: &Host) -> Result<ServerName<'static>, WebFailure> {
     match host {
         Host::Address(address) => Ok(ServerName::IpAddress((*address).into())),
-        Host::Name(name) => ServerName::try_from(name.clone())
-            .map_err(|_| WebFailure::Malformed(format!("`{name}` cannot be the name of a secure server"))),
+        Host::Name(name) => ServerName::try_from(name.clone()).map_err(|_| {
+            WebFailure::Malformed(format!("`{name}` cannot be the name of a secure server"))
+        }),
     }
 }
 
@@ -173,11 +213,17 @@ fn finished(builder: ConfigBuilder<ClientConfig, WantsClientCert>) -> ClientConf
     config
 }
 
-/// Words why a name was not resolved. That it does not exist is known only from the resolver's words.
+/// Words why a name was not resolved. That it does not exist is known only from the resolver's
+/// words.
 fn unresolved(host: &Host, error: &io::Error) -> WebFailure {
     let text = error.to_string();
-    let is_unknown =
-        ["not known", "No address associated", "nodename nor servname"].iter().any(|words| text.contains(words));
+    let is_unknown = [
+        "not known",
+        "No address associated",
+        "nodename nor servname",
+    ]
+    .iter()
+    .any(|words| text.contains(words));
     match is_unknown {
         true => WebFailure::UnknownHost(host.clone()),
         false => WebFailure::Unreachable(format!("`{host}` was not resolved: {text}")),

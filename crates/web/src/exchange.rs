@@ -51,7 +51,10 @@ pub(crate) enum Answered {
 }
 
 /// Asks a question over a connection.
-pub(crate) async fn exchange(stream: Box<dyn Stream>, question: Question<'_>) -> Result<Answered, WebFailure> {
+pub(crate) async fn exchange(
+    stream: Box<dyn Stream>,
+    question: Question<'_>,
+) -> Result<Answered, WebFailure> {
     let handshake = http1::Builder::new()
         .max_headers(MAX_FIELDS)
         .max_header_size(MAX_FIELD_BYTES)
@@ -61,20 +64,30 @@ pub(crate) async fn exchange(stream: Box<dyn Stream>, question: Question<'_>) ->
     // The connection ends with this set, whatever has been read of it.
     let mut connections = JoinSet::new();
     connections.spawn(connection);
-    let response = sender.send_request(request(&question)?).await.map_err(|error| broken(&error))?;
+    let response = sender
+        .send_request(request(&question)?)
+        .await
+        .map_err(|error| broken(&error))?;
     let status = response.status();
     let location = text(response.headers(), &header::LOCATION);
     match location {
-        Some(location) if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) => Ok(Answered::Redirect(location)),
+        Some(location) if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) => {
+            Ok(Answered::Redirect(location))
+        }
         _ if status.as_u16() == 304 && question.marks.is_some() => Ok(Answered::NotModified),
         _ => read(response, &question).await,
     }
 }
 
 fn request(question: &Question<'_>) -> Result<Request<Full<Bytes>>, WebFailure> {
-    let invalid = |what: &str| WebFailure::Malformed(format!("the {what} cannot be part of a request"));
+    let invalid =
+        |what: &str| WebFailure::Malformed(format!("the {what} cannot be part of a request"));
     let body = question.json.map(|json| Bytes::from(json.to_string()));
-    let method = if body.is_some() { Method::POST } else { Method::GET };
+    let method = if body.is_some() {
+        Method::POST
+    } else {
+        Method::GET
+    };
     let mut request = Request::builder()
         .method(method)
         .uri(question.url.path_and_query())
@@ -92,15 +105,26 @@ fn request(question: &Question<'_>) -> Result<Request<Full<Bytes>>, WebFailure> 
         request = request.header(field, value);
     }
     if let Some(marks) = &question.marks {
-        let fields = [(header::IF_NONE_MATCH, &marks.etag), (header::IF_MODIFIED_SINCE, &marks.modified)];
-        for (field, mark) in fields.into_iter().filter_map(|(field, mark)| Some((field, mark.as_ref()?))) {
+        let fields = [
+            (header::IF_NONE_MATCH, &marks.etag),
+            (header::IF_MODIFIED_SINCE, &marks.modified),
+        ];
+        for (field, mark) in fields
+            .into_iter()
+            .filter_map(|(field, mark)| Some((field, mark.as_ref()?)))
+        {
             request = request.header(field, mark);
         }
     }
-    request.body(Full::new(body.unwrap_or_default())).map_err(|_| invalid("address"))
+    request
+        .body(Full::new(body.unwrap_or_default()))
+        .map_err(|_| invalid("address"))
 }
 
-async fn read(response: Response<Incoming>, question: &Question<'_>) -> Result<Answered, WebFailure> {
+async fn read(
+    response: Response<Incoming>,
+    question: &Question<'_>,
+) -> Result<Answered, WebFailure> {
     let (head, mut body) = response.into_parts();
     let coding = text(&head.headers, &header::CONTENT_ENCODING);
     let mut content = Content::new(coding.as_deref(), question.max_bytes)?;
@@ -129,18 +153,23 @@ async fn read(response: Response<Incoming>, question: &Question<'_>) -> Result<A
 }
 
 fn marks(headers: &HeaderMap) -> Marks {
-    let is_stored = !text(headers, &header::CACHE_CONTROL).is_some_and(|control| control.contains("no-store"));
+    let is_stored =
+        !text(headers, &header::CACHE_CONTROL).is_some_and(|control| control.contains("no-store"));
     let mark = |name: &HeaderName| text(headers, name).filter(|_| is_stored);
-    Marks { etag: mark(&header::ETAG), modified: mark(&header::LAST_MODIFIED) }
+    Marks {
+        etag: mark(&header::ETAG),
+        modified: mark(&header::LAST_MODIFIED),
+    }
 }
 
-/// Returns the seconds that a server asks to wait. A date counts from the server's own clock, or from that of this
-/// machine if the server does not say what time it is.
+/// Returns the seconds that a server asks to wait. A date counts from the server's own clock, or
+/// from that of this machine if the server does not say what time it is.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let given = text(headers, &header::RETRY_AFTER)?;
     let seconds = given.parse().ok().or_else(|| {
         let until = httpdate::parse_http_date(&given).ok()?;
-        let stated = text(headers, &header::DATE).and_then(|date| httpdate::parse_http_date(&date).ok());
+        let stated =
+            text(headers, &header::DATE).and_then(|date| httpdate::parse_http_date(&date).ok());
         let now = stated.unwrap_or_else(SystemTime::now);
         Some(until.duration_since(now).unwrap_or_default().as_secs())
     });
@@ -148,7 +177,9 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+    headers
+        .get(name)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 /// Words an error of a connection, with its causes.

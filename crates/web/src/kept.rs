@@ -34,8 +34,8 @@ impl Marks {
     }
 }
 
-/// A response that its server may confirm. It holds for the request that it was looked up for, even if another request
-/// replaces or drops it meanwhile.
+/// A response that its server may confirm. It holds for the request that it was looked up for, even
+/// if another request replaces or drops it meanwhile.
 #[derive(Clone)]
 pub(crate) struct KeptResponse {
     pub(crate) marks: Marks,
@@ -45,7 +45,10 @@ pub(crate) struct KeptResponse {
 impl KeptResponse {
     /// Returns the response after its server has confirmed it.
     pub(crate) fn confirmed(&self) -> WebResponse {
-        WebResponse { was_kept: true, ..WebResponse::clone(&self.response) }
+        WebResponse {
+            was_kept: true,
+            ..WebResponse::clone(&self.response)
+        }
     }
 }
 
@@ -78,7 +81,8 @@ impl KeptResponses {
         Some(kept)
     }
 
-    /// Keeps a response in the place of an older one, and drops what was not used for the longest time.
+    /// Keeps a response in the place of an older one, and drops what was not used for the longest
+    /// time.
     pub(crate) fn keep(&self, request: RequestKey, marks: Marks, response: &WebResponse) {
         let mut entries = self.entries();
         entries.remove(&request);
@@ -86,10 +90,15 @@ impl KeptResponses {
         if marks.are_empty() || response.is_cut || bytes > MAX_ENTRY_BYTES {
             return;
         }
-        let kept = KeptResponse { marks, response: Arc::new(response.clone()) };
+        let kept = KeptResponse {
+            marks,
+            response: Arc::new(response.clone()),
+        };
         entries.insert(request, kept, bytes);
         while entries.bytes > MAX_BYTES || entries.of.len() > MAX_ENTRIES {
-            let Some((_, oldest)) = entries.by_use.pop_first() else { return };
+            let Some((_, oldest)) = entries.by_use.pop_first() else {
+                return;
+            };
             entries.remove(&oldest);
         }
     }
@@ -104,7 +113,14 @@ impl Entries {
         self.uses += 1;
         self.bytes += bytes;
         self.by_use.insert(self.uses, request.clone());
-        self.of.insert(request, Entry { kept, bytes, used: self.uses });
+        self.of.insert(
+            request,
+            Entry {
+                kept,
+                bytes,
+                used: self.uses,
+            },
+        );
     }
 
     fn remove(&mut self, request: &RequestKey) -> Option<Entry> {
@@ -117,7 +133,10 @@ impl Entries {
 
 /// Returns how many bytes a server or an agent chooses the length of.
 fn size(request: &RequestKey, marks: &Marks, response: &WebResponse) -> usize {
-    let marks = [&marks.etag, &marks.modified, &response.content_type].into_iter().flatten().map(String::len);
+    let marks = [&marks.etag, &marks.modified, &response.content_type]
+        .into_iter()
+        .flatten()
+        .map(String::len);
     // The request's address is there twice.
     2 * request.url.len() + response.url.as_str().len() + marks.sum::<usize>() + response.body.len()
 }

@@ -47,14 +47,23 @@ impl WebClient {
     }
 
     pub(crate) fn dialling_with(dialer: Dialer) -> WebClient {
-        let inner = Arc::new(Inner { dialer, kept: KeptResponses::default() });
-        WebClient { inner, connections: ProxyConnections::default() }
+        let inner = Arc::new(Inner {
+            dialer,
+            kept: KeptResponses::default(),
+        });
+        WebClient {
+            inner,
+            connections: ProxyConnections::default(),
+        }
     }
 
     /// Serves programs with these connections.
     #[must_use]
     pub fn sharing(self, connections: ProxyConnections) -> WebClient {
-        WebClient { connections, ..self }
+        WebClient {
+            connections,
+            ..self
+        }
     }
 
     /// Returns what connects.
@@ -62,8 +71,8 @@ impl WebClient {
         &self.inner.dialer
     }
 
-    /// Makes a request, and follows up to five redirects. The key goes to the origin of the request's own address
-    /// alone.
+    /// Makes a request, and follows up to five redirects. The key goes to the origin of the
+    /// request's own address alone.
     ///
     /// # Errors
     /// [`WebFailure`] if there is no response; a response with a status of failure is one.
@@ -74,7 +83,8 @@ impl WebClient {
         destinations: &dyn Destinations,
     ) -> Result<WebResponse, WebFailure> {
         let seconds = request.timeout.as_secs().max(1);
-        let followed = tokio::time::timeout(request.timeout, self.follow(request, key, destinations)).await;
+        let followed =
+            tokio::time::timeout(request.timeout, self.follow(request, key, destinations)).await;
         followed.unwrap_or(Err(WebFailure::Timeout { seconds }))
     }
 
@@ -99,16 +109,21 @@ impl WebClient {
                     )));
                 }
                 Answered::Redirect(location) => {
-                    let lost = |error| WebFailure::Garbled(format!("{url} redirects to no page: {error}"));
+                    let lost =
+                        |error| WebFailure::Garbled(format!("{url} redirects to no page: {error}"));
                     url = url.join(&location).map_err(lost)?;
                 }
                 Answered::NotModified => {
-                    let failure = WebFailure::Malformed(format!("{url} confirms what it has not sent"));
+                    let failure =
+                        WebFailure::Malformed(format!("{url} confirms what it has not sent"));
                     return Err(of_redirect(failure, &request.url, &url));
                 }
             }
         }
-        Err(WebFailure::Malformed(format!("{} redirects more than {MAX_REDIRECTS} times", request.url)))
+        Err(WebFailure::Malformed(format!(
+            "{} redirects more than {MAX_REDIRECTS} times",
+            request.url
+        )))
     }
 
     /// Asks one server, or returns what is kept if the server confirms it.
@@ -119,9 +134,23 @@ impl WebClient {
         key: Option<&Key>,
         destinations: &dyn Destinations,
     ) -> Result<Answered, WebFailure> {
-        let WebRequest { accept, json, max_bytes, .. } = request;
-        let same = RequestKey { url: url.to_string(), accept, has_key: key.is_some(), max_bytes: *max_bytes };
-        let kept = if json.is_none() { self.inner.kept.find(&same) } else { None };
+        let WebRequest {
+            accept,
+            json,
+            max_bytes,
+            ..
+        } = request;
+        let same = RequestKey {
+            url: url.to_string(),
+            accept,
+            has_key: key.is_some(),
+            max_bytes: *max_bytes,
+        };
+        let kept = if json.is_none() {
+            self.inner.kept.find(&same)
+        } else {
+            None
+        };
         let stream = self.inner.dialer.dial(url, destinations).await?;
         let question = Question {
             url,
@@ -147,13 +176,16 @@ impl WebClient {
     }
 }
 
-/// Words a refusal so that it names the redirect that it is about, and the rule that is against it. A failure to get
-/// there names the redirect as well, whose address the server has chosen.
+/// Words a refusal so that it names the redirect that it is about, and the rule that is against it.
+/// A failure to get there names the redirect as well, whose address the server has chosen.
 fn of_redirect(failure: WebFailure, asked: &WebUrl, url: &WebUrl) -> WebFailure {
     match failure {
         WebFailure::Refused { rule, reason } if asked != url => {
             let reason = format!("{asked} redirects to {url}: {reason} (rule {rule})");
-            WebFailure::Refused { rule: REDIRECT_RULE.to_owned(), reason }
+            WebFailure::Refused {
+                rule: REDIRECT_RULE.to_owned(),
+                reason,
+            }
         }
         WebFailure::Unreachable(text) | WebFailure::Broken(text) if asked != url => {
             WebFailure::Broken(format!("{asked} redirects to {url}: {text}"))

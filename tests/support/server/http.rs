@@ -1,4 +1,5 @@
-//! The part of HTTP/1.1 that a model client uses: several requests on one connection, chunked answers.
+//! The part of HTTP/1.1 that a model client uses: several requests on one connection, chunked
+//! answers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,14 +10,18 @@ use serde_json::Value;
 
 use super::Recorded;
 
-/// Maximum size of a request body in bytes: more than any context, so that a wrong length does no harm.
+/// Maximum size of a request body in bytes: more than any context, so that a wrong length does no
+/// harm.
 const MAX_BODY: usize = 64 << 20;
 
 /// Reads a request whose length is stated, and returns when its first line arrived. Returns `None`
 /// at the end of the connection and for anything else.
 pub(super) fn read_request(reader: &mut impl BufRead) -> Option<(Instant, Recorded)> {
     let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
+    reader
+        .read_line(&mut line)
+        .ok()
+        .filter(|count| *count > 0)?;
     let began = Instant::now();
     let path = line.split_ascii_whitespace().nth(1)?.to_owned();
     let mut headers = BTreeMap::new();
@@ -28,11 +33,21 @@ pub(super) fn read_request(reader: &mut impl BufRead) -> Option<(Instant, Record
         };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let length = headers
+        .get("content-length")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
     let mut body = vec![0; usize::min(length, MAX_BODY)];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Some((began, Recorded { path, headers, body }))
+    Some((
+        began,
+        Recorded {
+            path,
+            headers,
+            body,
+        },
+    ))
 }
 
 /// Writes an answer that is one JSON value.
@@ -47,7 +62,8 @@ pub(super) fn write_whole(
     stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes())
 }
 
-/// Writes an answer that is a stream of events, one per chunk; if it is cut off, half of the events and no end.
+/// Writes an answer that is a stream of events, one per chunk; if it is cut off, half of the events
+/// and no end.
 pub(super) fn write_stream(
     mut stream: impl Write,
     headers: &[(String, String)],
@@ -56,11 +72,19 @@ pub(super) fn write_stream(
 ) -> io::Result<()> {
     let head = head(200, "text/event-stream", headers);
     stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
-    let kept = if cut_off { events.len() / 2 } else { events.len() };
+    let kept = if cut_off {
+        events.len() / 2
+    } else {
+        events.len()
+    };
     for event in &events[..kept] {
         stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())?;
     }
-    if cut_off { Ok(()) } else { stream.write_all(b"0\r\n\r\n") }
+    if cut_off {
+        Ok(())
+    } else {
+        stream.write_all(b"0\r\n\r\n")
+    }
 }
 
 fn head(status: u16, content_type: &str, headers: &[(String, String)]) -> String {

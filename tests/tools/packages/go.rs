@@ -1,22 +1,32 @@
-//! Go: a module proxy in the layout of <https://go.dev/ref/mod#goproxy-protocol>, named by the user's own `GOPROXY`.
+//! Go: a module proxy in the layout of <https://go.dev/ref/mod#goproxy-protocol>, named by the
+//! user's own `GOPROXY`.
 //!
-//! Go asks no proxy for `localhost` and for addresses of the loopback interface, so its name ends with a dot here.
+//! Go asks no proxy for `localhost` and for addresses of the loopback interface, so its name ends
+//! with a dot here.
 
 use libtest_mimic::Failed;
 
 use super::{Page, Registry, Step, full, install, output, play_with, shell, world};
 use crate::support::{Case, Need, Outcome, World, fail};
 
-const GO: Need = Need::new("go", "apt install golang-go", || Need::starts("go", &["version"]));
+const GO: Need = Need::new("go", "apt install golang-go", || {
+    Need::starts("go", &["version"])
+});
 /// The module proxy is none that the project or the tool knows, so a rule names it.
 const SETTINGS: &str = "allow = ['install_package', 'install_package(domain:localhost)']\n";
 
 pub(super) fn cases() -> Vec<Case> {
     let cases = [
-        full("a_module_of_go_is_added_and_built_without_the_network", a_module_is_added),
+        full(
+            "a_module_of_go_is_added_and_built_without_the_network",
+            a_module_is_added,
+        ),
         full("a_hostile_module_proxy_installs_nothing", a_hostile_proxy),
     ];
-    cases.into_iter().map(|case| case.needs(GO).needs(Need::PYTHON)).collect()
+    cases
+        .into_iter()
+        .map(|case| case.needs(GO).needs(Need::PYTHON))
+        .collect()
 }
 
 const ZIP: &str = r#"
@@ -31,10 +41,19 @@ with zipfile.ZipFile(path, "w") as file:
 fn put_module(registry: &Registry, name: &str, declares: &str) -> Outcome {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("made.zip");
-    output("/usr/bin/python3", &["-c", ZIP, &path.to_string_lossy(), name], folder.path())?;
-    let put = |file: &str, bytes: Vec<u8>| registry.put(&format!("/go/{name}/@v/{file}"), Page::Bytes(bytes));
+    output(
+        "/usr/bin/python3",
+        &["-c", ZIP, &path.to_string_lossy(), name],
+        folder.path(),
+    )?;
+    let put = |file: &str, bytes: Vec<u8>| {
+        registry.put(&format!("/go/{name}/@v/{file}"), Page::Bytes(bytes))
+    };
     put("list", b"v1.0.0\n".to_vec());
-    put("v1.0.0.info", b"{\"Version\": \"v1.0.0\", \"Time\": \"2026-01-01T00:00:00Z\"}".to_vec());
+    put(
+        "v1.0.0.info",
+        b"{\"Version\": \"v1.0.0\", \"Time\": \"2026-01-01T00:00:00Z\"}".to_vec(),
+    );
     put("v1.0.0.mod", format!("module {declares}\n").into_bytes());
     put("v1.0.0.zip", std::fs::read(path)?);
     Ok(())
@@ -44,15 +63,25 @@ fn address(registry: &Registry) -> String {
     format!("http://localhost.:{}/go", registry.port)
 }
 
-/// Plays with the user's settings for modules: this proxy, and, as for modules that no database of sums knows, none.
+/// Plays with the user's settings for modules: this proxy, and, as for modules that no database of
+/// sums knows, none.
 fn play(world: &World, proxy: &str, steps: &[Step]) -> Outcome {
-    play_with(world, SETTINGS, &[("GOPROXY", proxy), ("GOSUMDB", "off")], steps)
+    play_with(
+        world,
+        SETTINGS,
+        &[("GOPROXY", proxy), ("GOSUMDB", "off")],
+        steps,
+    )
 }
 
 fn world_of_go(sums: &str) -> Result<World, Failed> {
     let main = "package main\n\nimport (\n\t\"fmt\"\n\n\t\"a.example/greeting\"\n)\n\n\
         func main() { fmt.Println(greeting.Word) }\n";
-    world(&[("go.mod", "module own.example/own\n\ngo 1.19\n"), ("go.sum", sums), ("main.go", main)])
+    world(&[
+        ("go.mod", "module own.example/own\n\ngo 1.19\n"),
+        ("go.sum", sums),
+        ("main.go", main),
+    ])
 }
 
 fn a_module_is_added() -> Outcome {
@@ -60,13 +89,23 @@ fn a_module_is_added() -> Outcome {
     put_module(&registry, "a.example/greeting", "a.example/greeting")?;
     let world = world_of_go("")?;
     let steps = [
-        install("a.example/greeting", "installed: a.example/greeting v1.0.0\nchanged: go.mod, go.sum\n"),
+        install(
+            "a.example/greeting",
+            "installed: a.example/greeting v1.0.0\nchanged: go.mod, go.sum\n",
+        ),
         shell("go run .", "hello"),
-        install("a.example/greeting", "a.example/greeting is installed already"),
+        install(
+            "a.example/greeting",
+            "a.example/greeting is installed already",
+        ),
     ];
     play(&world, &address(&registry), &steps)?;
     let files = world.repository.git(&["ls-files"])?;
-    if files.contains(".package-cache") || !files.contains("go.sum") { fail(files) } else { Ok(()) }
+    if files.contains(".package-cache") || !files.contains("go.sum") {
+        fail(files)
+    } else {
+        Ok(())
+    }
 }
 
 fn a_hostile_proxy() -> Outcome {
@@ -83,8 +122,14 @@ fn a_hostile_proxy() -> Outcome {
     let world = world_of_go(&sums)?;
     let steps = [
         install("a.example/greeting", "SECURITY ERROR"),
-        install("a.example/liar", "module declares its path as: a.example/other"),
-        install("a.example/metadata", "[the network refused 169.254.169.254 "),
+        install(
+            "a.example/liar",
+            "module declares its path as: a.example/other",
+        ),
+        install(
+            "a.example/metadata",
+            "[the network refused 169.254.169.254 ",
+        ),
         install("a.example/away", "[the network refused away.example"),
         install("b.example/direct", "[the network refused b.example"),
         shell("git diff --quiet go.mod && echo unchanged", "unchanged"),

@@ -9,18 +9,27 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{
-    OLD, Page, Registry, SETTINGS, Step, full, install, npmrc, output, play_with, put_package_of_npm, shell, world,
+    OLD, Page, Registry, SETTINGS, Step, full, install, npmrc, output, play_with,
+    put_package_of_npm, shell, world,
 };
 use crate::support::{Case, Need, Outcome, fail};
 
-const PNPM: Need = Need::new("pnpm", "npm install --global pnpm", || Need::starts("pnpm", &["--version"]));
-const YARN: Need = Need::new("yarn", "npm install --global yarn", || Need::starts("yarn", &["--version"]));
+const PNPM: Need = Need::new("pnpm", "npm install --global pnpm", || {
+    Need::starts("pnpm", &["--version"])
+});
+const YARN: Need = Need::new("yarn", "npm install --global yarn", || {
+    Need::starts("yarn", &["--version"])
+});
 /// Projects bring the newer yarn themselves, so it is taken from a program of another name.
 const BERRY: &str = "yarn-berry";
-const OPENSSL: Need = Need::new("openssl", "apt install openssl", || Need::starts("openssl", &["version"]));
-const YARN_BERRY: Need = Need::new("yarn 4", "a link `yarn-berry` in PATH to bin/yarn.js of @yarnpkg/cli-dist", || {
-    Need::starts(BERRY, &["--version"])
+const OPENSSL: Need = Need::new("openssl", "apt install openssl", || {
+    Need::starts("openssl", &["version"])
 });
+const YARN_BERRY: Need = Need::new(
+    "yarn 4",
+    "a link `yarn-berry` in PATH to bin/yarn.js of @yarnpkg/cli-dist",
+    || Need::starts(BERRY, &["--version"]),
+);
 
 pub(super) fn cases() -> Vec<Case> {
     let cases = [
@@ -30,11 +39,26 @@ pub(super) fn cases() -> Vec<Case> {
         full("a_hostile_registry_gives_yarn_nothing", hostile_to_yarn).needs(YARN),
     ];
     let of_berry = [
-        full("the_newer_yarn_adds_a_package_without_its_scripts", of_berry),
-        full("a_hostile_registry_gives_the_newer_yarn_nothing", hostile_to_berry),
+        full(
+            "the_newer_yarn_adds_a_package_without_its_scripts",
+            of_berry,
+        ),
+        full(
+            "a_hostile_registry_gives_the_newer_yarn_nothing",
+            hostile_to_berry,
+        ),
     ];
-    let of_berry = of_berry.map(|case| case.needs(YARN).needs(YARN_BERRY).needs(OPENSSL).needs(Need::PYTHON));
-    cases.into_iter().chain(of_berry).map(|case| case.needs(Need::NPM)).collect()
+    let of_berry = of_berry.map(|case| {
+        case.needs(YARN)
+            .needs(YARN_BERRY)
+            .needs(OPENSSL)
+            .needs(Need::PYTHON)
+    });
+    cases
+        .into_iter()
+        .chain(of_berry)
+        .map(|case| case.needs(Need::NPM))
+        .collect()
 }
 
 /// A project of one of these managers.
@@ -97,7 +121,8 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 "#;
 
-/// A registry behind TLS: the newer yarn asks a proxy for a tunnel in any case, and only TLS may go through one.
+/// A registry behind TLS: the newer yarn asks a proxy for a tunnel in any case, and only TLS may go
+/// through one.
 struct Secure {
     registry: Registry,
     front: Child,
@@ -110,20 +135,53 @@ impl Secure {
         let (key, pem) = (folder.path().join("key"), folder.path().join("pem"));
         let (key, pem) = (key.to_string_lossy(), pem.to_string_lossy());
         let names = "subjectAltName=IP:127.0.0.1";
-        let made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-        let made = [&made[..], &["-subj", "/CN=registry", "-addext", names, "-keyout", &key, "-out", &pem]].concat();
+        let made = [
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+        ];
+        let made = [
+            &made[..],
+            &[
+                "-subj",
+                "/CN=registry",
+                "-addext",
+                names,
+                "-keyout",
+                &key,
+                "-out",
+                &pem,
+            ],
+        ]
+        .concat();
         output("openssl", &made, folder.path())?;
         let both = folder.path().join("both");
-        std::fs::write(&both, [std::fs::read(&*key)?, std::fs::read(&*pem)?].concat())?;
+        std::fs::write(
+            &both,
+            [std::fs::read(&*key)?, std::fs::read(&*pem)?].concat(),
+        )?;
         let mut command = Command::new("/usr/bin/python3");
-        command.args(["-c", FRONT, &format!("127.0.0.1:{}", registry.port)]).arg(both).stdout(Stdio::piped());
+        command
+            .args(["-c", FRONT, &format!("127.0.0.1:{}", registry.port)])
+            .arg(both)
+            .stdout(Stdio::piped());
         let mut front = command.spawn()?;
         let mut port = String::new();
         if let Some(said) = front.stdout.take() {
             BufReader::new(said).read_line(&mut port)?;
         }
         registry.base = format!("https://127.0.0.1:{}", port.trim());
-        Ok(Secure { registry, front, folder })
+        Ok(Secure {
+            registry,
+            front,
+            folder,
+        })
     }
 }
 
@@ -138,32 +196,57 @@ impl Drop for Secure {
 fn berry(secure: &Secure) -> Result<Project, Failed> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&folders);
-    let program: Option<PathBuf> = folders.find_map(|folder| folder.join(BERRY).canonicalize().ok());
+    let program: Option<PathBuf> =
+        folders.find_map(|folder| folder.join(BERRY).canonicalize().ok());
     let program = std::fs::read_to_string(program.unwrap_or_default())?;
     let settings = format!(
         "nodeLinker: node-modules\nnpmRegistryServer: \"{}\"\nunsafeHttpWhitelist:\n  - localhost\n  - 169.254.169.254\n\
          yarnPath: .yarn/releases/yarn.cjs\n",
         secure.registry.url("/npm")
     );
-    let files = vec![(".yarnrc.yml", settings), (".yarn/releases/yarn.cjs", program)];
-    let certificate = secure.folder.path().join("pem").to_string_lossy().into_owned();
+    let files = vec![
+        (".yarnrc.yml", settings),
+        (".yarn/releases/yarn.cjs", program),
+    ];
+    let certificate = secure
+        .folder
+        .path()
+        .join("pem")
+        .to_string_lossy()
+        .into_owned();
     let variables = vec![("NODE_EXTRA_CA_CERTS", certificate)];
-    Ok(Project { manager: "yarn@4.18.1", files, lock: "yarn.lock", unknown: "Package not found", variables })
+    Ok(Project {
+        manager: "yarn@4.18.1",
+        files,
+        lock: "yarn.lock",
+        unknown: "Package not found",
+        variables,
+    })
 }
 
 impl Project {
-    /// Lets an agent make calls in this project, with more files and dependencies, and returns the files that are new
-    /// in the result.
-    fn play(&self, dependencies: &serde_json::Value, more: &[(&str, &str)], steps: &[Step]) -> Result<String, Failed> {
-        let manifest =
-            json!({"name": "own", "version": "1.0.0", "packageManager": self.manager, "dependencies": dependencies});
+    /// Lets an agent make calls in this project, with more files and dependencies, and returns the
+    /// files that are new in the result.
+    fn play(
+        &self,
+        dependencies: &serde_json::Value,
+        more: &[(&str, &str)],
+        steps: &[Step],
+    ) -> Result<String, Failed> {
+        let manifest = json!({"name": "own", "version": "1.0.0", "packageManager": self.manager, "dependencies": dependencies});
         let manifest = serde_json::to_string_pretty(&manifest)?;
         let files = self.files.iter().map(|(path, text)| (*path, text.as_str()));
-        let files: Vec<(&str, &str)> =
-            files.chain(more.iter().copied()).chain([("package.json", manifest.as_str())]).collect();
+        let files: Vec<(&str, &str)> = files
+            .chain(more.iter().copied())
+            .chain([("package.json", manifest.as_str())])
+            .collect();
         let world = world(&files)?;
         let before = world.repository.git(&["ls-files"])?;
-        let variables: Vec<(&str, &str)> = self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let variables: Vec<(&str, &str)> = self
+            .variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         play_with(&world, SETTINGS, &variables, steps)?;
         let after = world.repository.git(&["ls-files"])?;
         let is_new = |file: &&str| !before.lines().any(|old| old == *file);
@@ -177,41 +260,74 @@ impl Project {
             _ => "package.json, yarn.lock",
         };
         let steps = [
-            install("greeting", format!("installed: greeting 1.0.0\nchanged: {changed}\n")),
-            shell("node -e 'console.log(require(\"greeting\"))'; ls ran.txt", "hello\n[standard error]\nls: "),
+            install(
+                "greeting",
+                format!("installed: greeting 1.0.0\nchanged: {changed}\n"),
+            ),
+            shell(
+                "node -e 'console.log(require(\"greeting\"))'; ls ran.txt",
+                "hello\n[standard error]\nls: ",
+            ),
             install("greeting", "greeting is installed already"),
             install("nowhere", self.unknown),
         ];
         let files = self.play(&json!({}), &[(self.lock, "")], &steps)?;
         // What the manager keeps for itself is no part of the work.
-        if files == "seen.txt" { Ok(()) } else { fail(files) }
+        if files == "seen.txt" {
+            Ok(())
+        } else {
+            fail(files)
+        }
     }
 
     /// Lets a registry forge a digest, lead away, and lead to the machine's own addresses.
     fn gets_nothing(&self, registry: &Registry, mismatch: Option<&str>) -> Outcome {
         let other = Registry::start()?;
-        put_package_of_npm(registry, "forged", Some(&format!("sha512-{}==", "A".repeat(86))))?;
+        put_package_of_npm(
+            registry,
+            "forged",
+            Some(&format!("sha512-{}==", "A".repeat(86))),
+        )?;
         for (name, tarball) in [
-            ("away", format!("http://localhost:{}/away-1.0.0.tgz", other.port)),
-            ("metadata", registry.url("/npm/metadata/-/metadata-1.0.0.tgz")),
+            (
+                "away",
+                format!("http://localhost:{}/away-1.0.0.tgz", other.port),
+            ),
+            (
+                "metadata",
+                registry.url("/npm/metadata/-/metadata-1.0.0.tgz"),
+            ),
         ] {
-            let dist = json!({"tarball": tarball, "integrity": format!("sha512-{}==", "A".repeat(86))});
+            let dist =
+                json!({"tarball": tarball, "integrity": format!("sha512-{}==", "A".repeat(86))});
             let versions = json!({"1.0.0": {"name": name, "version": "1.0.0", "dist": dist}});
-            let page =
-                json!({"name": name, "dist-tags": {"latest": "1.0.0"}, "time": {"1.0.0": OLD}, "versions": versions});
-            registry.put(&format!("/npm/{name}"), Page::Bytes(page.to_string().into_bytes()));
+            let page = json!({"name": name, "dist-tags": {"latest": "1.0.0"}, "time": {"1.0.0": OLD}, "versions": versions});
+            registry.put(
+                &format!("/npm/{name}"),
+                Page::Bytes(page.to_string().into_bytes()),
+            );
         }
         let redirect = Page::Redirect("http://169.254.169.254/latest/meta-data/".to_owned());
         registry.put("/npm/metadata/-/metadata-1.0.0.tgz", redirect);
         let forged = mismatch.map(|said| install("forged", said));
         let others = [
-            install("away", format!("[the network refused localhost:{} ", other.port)),
+            install(
+                "away",
+                format!("[the network refused localhost:{} ", other.port),
+            ),
             install("metadata", "[the network refused 169.254.169.254"),
-            shell("ls node_modules | grep -E 'forged|away|metadata' || echo none", "none"),
+            shell(
+                "ls node_modules | grep -E 'forged|away|metadata' || echo none",
+                "none",
+            ),
         ];
         let steps: Vec<Step> = forged.into_iter().chain(others).collect();
         self.play(&json!({}), &[(self.lock, "")], &steps)?;
-        if other.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", other.asked())) }
+        if other.asked().is_empty() {
+            Ok(())
+        } else {
+            fail(format!("{:?}", other.asked()))
+        }
     }
 
     /// Lets an agent begin with a lock file that leads to another host.
@@ -220,11 +336,18 @@ impl Project {
         put_package_of_npm(registry, "greeting", None)?;
         let lock = lock(&format!("http://localhost:{}", other.port));
         let steps = [
-            install("greeting", format!("[the network refused localhost:{} ", other.port)),
+            install(
+                "greeting",
+                format!("[the network refused localhost:{} ", other.port),
+            ),
             shell("ls node_modules | grep evil || echo none", "none"),
         ];
         self.play(&json!({"evil": "1.0.0"}), &[(self.lock, &lock)], &steps)?;
-        if other.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", other.asked())) }
+        if other.asked().is_empty() {
+            Ok(())
+        } else {
+            fail(format!("{:?}", other.asked()))
+        }
     }
 }
 

@@ -1,17 +1,27 @@
 //! uv: a project with a lock file, and a virtual environment that uv fills instead of pip.
 
-use super::{Page, Registry, SETTINGS, file_of_python, full, install, play, put_link, shell, world};
+use super::{
+    Page, Registry, SETTINGS, file_of_python, full, install, play, put_link, shell, world,
+};
 use crate::support::{Case, Need, Outcome, World, fail};
 
-const UV: Need = Need::new("uv", "pip install uv", || Need::starts("uv", &["--version"]));
+const UV: Need = Need::new("uv", "pip install uv", || {
+    Need::starts("uv", &["--version"])
+});
 
 pub(super) fn cases() -> Vec<Case> {
     let cases = [
         full("uv_adds_a_package_to_its_project", a_package_is_added),
         full("a_hostile_index_gives_uv_nothing", a_hostile_index),
-        full("a_lock_file_of_uv_that_points_elsewhere_leads_nowhere", a_lock_file_points_elsewhere),
+        full(
+            "a_lock_file_of_uv_that_points_elsewhere_leads_nowhere",
+            a_lock_file_points_elsewhere,
+        ),
     ];
-    cases.into_iter().map(|case| case.needs(UV).needs(Need::PYTHON)).collect()
+    cases
+        .into_iter()
+        .map(|case| case.needs(UV).needs(Need::PYTHON))
+        .collect()
 }
 
 /// The manifest of a project of uv whose only index is this one.
@@ -26,13 +36,18 @@ fn manifest(registry: &Registry, dependencies: &str) -> String {
 fn put_greeting(registry: &Registry) -> Result<String, libtest_mimic::Failed> {
     let (wheel, digest) = file_of_python("wheel", "greeting")?;
     registry.put("/files/greeting-1.0-py3-none-any.whl", Page::Bytes(wheel));
-    put_link(registry, "greeting", &format!("/files/greeting-1.0-py3-none-any.whl#sha256={digest}"));
+    put_link(
+        registry,
+        "greeting",
+        &format!("/files/greeting-1.0-py3-none-any.whl#sha256={digest}"),
+    );
     Ok(digest)
 }
 
 fn require_kept_out(world: &World) -> Outcome {
     let files = world.repository.git(&["ls-files"])?;
-    let is_right = files.contains("uv.lock") && !files.contains(".venv") && !files.contains(".cache");
+    let is_right =
+        files.contains("uv.lock") && !files.contains(".venv") && !files.contains(".cache");
     if is_right { Ok(()) } else { fail(files) }
 }
 
@@ -41,8 +56,14 @@ fn a_package_is_added() -> Outcome {
     put_greeting(&registry)?;
     let world = world(&[("pyproject.toml", &manifest(&registry, ""))])?;
     let steps = [
-        install("greeting", "installed: greeting 1.0\nchanged: pyproject.toml, uv.lock\n"),
-        shell(".venv/bin/python -c 'import greeting; print(greeting.WORD)'", "hello"),
+        install(
+            "greeting",
+            "installed: greeting 1.0\nchanged: pyproject.toml, uv.lock\n",
+        ),
+        shell(
+            ".venv/bin/python -c 'import greeting; print(greeting.WORD)'",
+            "hello",
+        ),
         install("greeting", "greeting is installed already"),
         install("nowhere", "nowhere was not found in the package registry"),
     ];
@@ -53,26 +74,57 @@ fn a_package_is_added() -> Outcome {
 fn a_hostile_index() -> Outcome {
     let (registry, other) = (Registry::start()?, Registry::start()?);
     let (wheel, _) = file_of_python("wheel", "other")?;
-    registry.put("/files/liar-1.0-py3-none-any.whl", Page::Bytes(wheel.clone()));
-    registry.put("/files/forged-1.0-py3-none-any.whl", Page::Bytes(file_of_python("wheel", "forged")?.0));
+    registry.put(
+        "/files/liar-1.0-py3-none-any.whl",
+        Page::Bytes(wheel.clone()),
+    );
+    registry.put(
+        "/files/forged-1.0-py3-none-any.whl",
+        Page::Bytes(file_of_python("wheel", "forged")?.0),
+    );
     other.put("/away-1.0-py3-none-any.whl", Page::Bytes(wheel));
-    put_link(&registry, "forged", &format!("/files/forged-1.0-py3-none-any.whl#sha256={}", "0".repeat(64)));
+    put_link(
+        &registry,
+        "forged",
+        &format!(
+            "/files/forged-1.0-py3-none-any.whl#sha256={}",
+            "0".repeat(64)
+        ),
+    );
     put_link(&registry, "liar", "/files/liar-1.0-py3-none-any.whl");
-    put_link(&registry, "away", &format!("http://localhost:{}/away-1.0-py3-none-any.whl", other.port));
-    put_link(&registry, "metadata", "/files/metadata-1.0-py3-none-any.whl");
+    put_link(
+        &registry,
+        "away",
+        &format!("http://localhost:{}/away-1.0-py3-none-any.whl", other.port),
+    );
+    put_link(
+        &registry,
+        "metadata",
+        "/files/metadata-1.0-py3-none-any.whl",
+    );
     let metadata = Page::Redirect("http://169.254.169.254/latest/meta-data/".to_owned());
     registry.put("/files/metadata-1.0-py3-none-any.whl", metadata);
     let world = world(&[("pyproject.toml", &manifest(&registry, ""))])?;
     let steps = [
         install("forged", "Hash mismatch"),
         install("liar", "has an invalid package format"),
-        install("away", format!("[the network refused localhost:{} ", other.port)),
+        install(
+            "away",
+            format!("[the network refused localhost:{} ", other.port),
+        ),
         install("metadata", "[the network refused 169.254.169.254 "),
-        shell("ls .venv/lib/*/site-packages | grep -E 'forged|liar|other|away' || echo none", "none"),
+        shell(
+            "ls .venv/lib/*/site-packages | grep -E 'forged|liar|other|away' || echo none",
+            "none",
+        ),
         shell("git status --porcelain", ""),
     ];
     play(&world, SETTINGS, &steps)?;
-    if other.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", other.asked())) }
+    if other.asked().is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{:?}", other.asked()))
+    }
 }
 
 fn a_lock_file_points_elsewhere() -> Outcome {
@@ -88,11 +140,24 @@ fn a_lock_file_points_elsewhere() -> Outcome {
         registry.url("/simple/"),
         "0".repeat(64)
     );
-    let world = world(&[("pyproject.toml", &manifest(&registry, "\"evil\"")), ("uv.lock", &lock)])?;
+    let world = world(&[
+        ("pyproject.toml", &manifest(&registry, "\"evil\"")),
+        ("uv.lock", &lock),
+    ])?;
     let steps = [
-        install("greeting", format!("[the network refused localhost:{} ", other.port)),
-        shell("ls .venv/lib/*/site-packages | grep -E 'evil' || echo none", "none"),
+        install(
+            "greeting",
+            format!("[the network refused localhost:{} ", other.port),
+        ),
+        shell(
+            "ls .venv/lib/*/site-packages | grep -E 'evil' || echo none",
+            "none",
+        ),
     ];
     play(&world, SETTINGS, &steps)?;
-    if other.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", other.asked())) }
+    if other.asked().is_empty() {
+        Ok(())
+    } else {
+        fail(format!("{:?}", other.asked()))
+    }
 }

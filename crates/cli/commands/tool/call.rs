@@ -9,7 +9,8 @@ use orchestrate_cache::Identity;
 use orchestrate_coordinator::Surroundings;
 use orchestrate_core::audit::command::CommandEnd;
 use orchestrate_core::cache::{
-    CacheKey, CacheMode, CachedCall, ContentHash, NonCacheable, Phase, agent_name, has_pending_tasks,
+    CacheKey, CacheMode, CachedCall, ContentHash, NonCacheable, Phase, agent_name,
+    has_pending_tasks,
 };
 use orchestrate_core::marker::{Marker, Reason};
 use orchestrate_core::{AgentId, CallId, shell_word};
@@ -62,12 +63,22 @@ impl Call {
         let (mode, is_exported) = mode(arguments, variable("CACHE_MODE"), variable("CACHE_SKIP"))?;
         let tool = arguments.name.clone().unwrap_or_else(|| name_of(arguments));
         let phase = arguments.phase.unwrap_or_default();
-        let agent = agent_name([arguments.agent.as_deref(), variable("AGENT_NAME"), variable("RUNNER")]);
-        let commit = arguments.git_sha.clone().unwrap_or_else(|| surroundings.commit());
-        let is_listed = mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
+        let agent = agent_name([
+            arguments.agent.as_deref(),
+            variable("AGENT_NAME"),
+            variable("RUNNER"),
+        ]);
+        let commit = arguments
+            .git_sha
+            .clone()
+            .unwrap_or_else(|| surroundings.commit());
+        let is_listed =
+            mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
         let reads_input = mode != CacheMode::Off && !is_listed;
         let asked = Asked::of((context, surroundings), arguments, &tool, reads_input)?;
-        let key = asked.key.unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
+        let key = asked
+            .key
+            .unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
         let is_cacheable = asked.is_known && !is_listed;
         let before = match asked.files {
             None if mode.writes() && is_cacheable => Files::of(surroundings),
@@ -76,7 +87,9 @@ impl Call {
         Ok(Call {
             given: asked.given,
             before,
-            is_pending: mode.reads() && is_cacheable && is_pending(phase, arguments.plan.as_deref())?,
+            is_pending: mode.reads()
+                && is_cacheable
+                && is_pending(phase, arguments.plan.as_deref())?,
             command: command_of(arguments),
             identity: Identity { key, commit, agent },
             iter: arguments.iter,
@@ -98,17 +111,22 @@ impl Call {
         self.mode.writes() && self.is_cacheable && self.before != Files::Unknown
     }
 
-    /// Reports whether no file was changed since before the call, and says so otherwise. Outside a repository nothing
-    /// is known of files; there, what a call that is stored depends on is up to its caller.
+    /// Reports whether no file was changed since before the call, and says so otherwise. Outside a
+    /// repository nothing is known of files; there, what a call that is stored depends on is up to
+    /// its caller.
     pub(super) fn left_files_as_they_were(&self, surroundings: &Surroundings) -> bool {
         let is_same = match (&self.before, Files::of(surroundings)) {
             (_, Files::Unknown) => return false,
             // A replay writes the output again, so that it may go to a file of the repository.
-            (Files::Known { others: before, .. }, Files::Known { others: after, .. }) => *before == after,
+            (Files::Known { others: before, .. }, Files::Known { others: after, .. }) => {
+                *before == after
+            }
             (before, after) => *before == after,
         };
         if !is_same {
-            output::note("note: files were changed while the command ran, so its result is not stored");
+            output::note(
+                "note: files were changed while the command ran, so its result is not stored",
+            );
         }
         is_same
     }
@@ -124,15 +142,19 @@ impl Call {
         })
     }
 
-    /// Returns the call as the audit log has it, with its exit code and the reason unless the code says it, how long it
-    /// ran and when it ended.
+    /// Returns the call as the audit log has it, with its exit code and the reason unless the code
+    /// says it, how long it ran and when it ended.
     pub(super) fn ended(
         &self,
         id: &str,
         (rc, reason): (u8, Option<Reason>),
         (duration_ms, ended_ms): (u64, u64),
     ) -> CommandEnd {
-        let words: Vec<String> = self.command.iter().map(|word| output::redacted(&word.to_string_lossy())).collect();
+        let words: Vec<String> = self
+            .command
+            .iter()
+            .map(|word| output::redacted(&word.to_string_lossy()))
+            .collect();
         CommandEnd {
             call: CallId::new(id),
             agent: AgentId::new(&*self.identity.agent),
@@ -145,7 +167,10 @@ impl Call {
                 Some(Reason::ExitCode) | None => None,
             },
             cached: false,
-            iter: self.iter.and_then(|iter| u32::try_from(iter).ok()).unwrap_or(0),
+            iter: self
+                .iter
+                .and_then(|iter| u32::try_from(iter).ok())
+                .unwrap_or(0),
             duration_ms,
             ended_ms,
         }
@@ -153,7 +178,12 @@ impl Call {
 
     /// Returns the marker of the guard.
     pub(super) fn guarded(&self, ts: u64) -> Marker {
-        Marker::CacheGuard { iter: self.iter, reason: PENDING.to_owned(), phase: self.phase.to_string(), ts }
+        Marker::CacheGuard {
+            iter: self.iter,
+            reason: PENDING.to_owned(),
+            phase: self.phase.to_string(),
+            ts,
+        }
     }
 }
 
@@ -170,10 +200,20 @@ enum Files {
 
 impl Files {
     fn of(surroundings: &Surroundings) -> Files {
-        let outputs = [rustix::fs::fstat(io::stdout()), rustix::fs::fstat(io::stderr())];
-        let written: Vec<(u64, u64)> = outputs.into_iter().flatten().map(|stat| (stat.st_dev, stat.st_ino)).collect();
+        let outputs = [
+            rustix::fs::fstat(io::stdout()),
+            rustix::fs::fstat(io::stderr()),
+        ];
+        let written: Vec<(u64, u64)> = outputs
+            .into_iter()
+            .flatten()
+            .map(|stat| (stat.st_dev, stat.st_ino))
+            .collect();
         match surroundings.content(&written) {
-            Ok(Some(content)) => Files::Known { all: content.all, others: content.others },
+            Ok(Some(content)) => Files::Known {
+                all: content.all,
+                others: content.others,
+            },
             Ok(None) => Files::Nowhere,
             Err(error) => {
                 output::warning(&format!("failed to {error}; the result is not stored"));
@@ -197,7 +237,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// Determines it. Without `reads_input` nothing is stored or replayed, and the input is left alone.
+    /// Determines it. Without `reads_input` nothing is stored or replayed, and the input is left
+    /// alone.
     fn of(
         (context, surroundings): (&Context, &Surroundings),
         arguments: &ToolRunArgs,
@@ -206,17 +247,33 @@ impl Asked {
     ) -> Result<Asked, CommandError> {
         if let Some(file) = &arguments.prompt_file {
             let content = ContentHash::of_file(&read(file, "the prompt")?);
-            return Ok(Asked { key: None, content, files: None, is_known: true, given: None });
+            return Ok(Asked {
+                key: None,
+                content,
+                files: None,
+                is_known: true,
+                given: None,
+            });
         }
         let of_command = |files: Option<&str>, input: &Input| {
-            let folder = surroundings.root().and_then(|root| context.directory.strip_prefix(root).ok());
+            let folder = surroundings
+                .root()
+                .and_then(|root| context.directory.strip_prefix(root).ok());
             let folder = folder.unwrap_or(&context.directory).as_os_str().as_bytes();
             let command = command_of(arguments);
             let words = command.iter().map(|word| word.as_bytes());
             let environment = environment(context);
-            let others =
-                [tool.as_bytes(), folder, files.unwrap_or_default().as_bytes(), environment.as_str().as_bytes()];
-            let input = if let Input::Bytes(hash) = input { Some(hash.as_str().as_bytes()) } else { None };
+            let others = [
+                tool.as_bytes(),
+                folder,
+                files.unwrap_or_default().as_bytes(),
+                environment.as_str().as_bytes(),
+            ];
+            let input = if let Input::Bytes(hash) = input {
+                Some(hash.as_str().as_bytes())
+            } else {
+                None
+            };
             // No command begins with an empty word, so an input is never taken for one.
             let input = input.into_iter().flat_map(|hash| [&b""[..], hash]);
             ContentHash::of_parts(others.into_iter().chain(input).chain(words))
@@ -224,20 +281,41 @@ impl Asked {
         if let Some(key) = &arguments.cache_key {
             let key = Some(CacheKey::given(key));
             let content = of_command(None, &Input::Nothing);
-            return Ok(Asked { key, content, files: None, is_known: true, given: None });
+            return Ok(Asked {
+                key,
+                content,
+                files: None,
+                is_known: true,
+                given: None,
+            });
         }
         let files = Files::of(surroundings);
-        let known = if let Files::Known { all, .. } = &files { Some(all.as_str()) } else { None };
-        let (input, given) = if reads_input && known.is_some() { input()? } else { (Input::Unknown, None) };
+        let known = if let Files::Known { all, .. } = &files {
+            Some(all.as_str())
+        } else {
+            None
+        };
+        let (input, given) = if reads_input && known.is_some() {
+            input()?
+        } else {
+            (Input::Unknown, None)
+        };
         let is_known = known.is_some() && input != Input::Unknown;
-        Ok(Asked { key: None, content: of_command(known, &input), files: Some(files), is_known, given })
+        Ok(Asked {
+            key: None,
+            content: of_command(known, &input),
+            files: Some(files),
+            is_known,
+            given,
+        })
     }
 }
 
-/// Returns the hash of the environment that the command has, without what changes with every shell, and without what
-/// says only how the cache is used.
+/// Returns the hash of the environment that the command has, without what changes with every shell,
+/// and without what says only how the cache is used.
 fn environment(context: &Context) -> ContentHash {
-    let counts = |name: &str| !["_", "SHLVL", "PWD", "OLDPWD", "CACHE_MODE", "CACHE_SKIP"].contains(&name);
+    let counts =
+        |name: &str| !["_", "SHLVL", "PWD", "OLDPWD", "CACHE_MODE", "CACHE_SKIP"].contains(&name);
     let counted = context.variables.iter().filter(|(name, _)| counts(name));
     ContentHash::of_parts(counted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]))
 }
@@ -266,10 +344,21 @@ fn mode(
 /// Returns the name of the program, or of the first program in a text for the shell.
 fn name_of(arguments: &ToolRunArgs) -> String {
     let first = match &arguments.shell {
-        Some(text) => text.to_string_lossy().split_whitespace().next().unwrap_or(SHELL).to_owned(),
-        None => arguments.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default(),
+        Some(text) => text
+            .to_string_lossy()
+            .split_whitespace()
+            .next()
+            .unwrap_or(SHELL)
+            .to_owned(),
+        None => arguments
+            .command
+            .first()
+            .map(|program| program.to_string_lossy().into_owned())
+            .unwrap_or_default(),
     };
-    let name = Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = Path::new(&first)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| !name.is_empty()).unwrap_or(first)
 }
 
@@ -295,30 +384,57 @@ fn is_listed(
         && let Some(list) = list(&root.join(OF_PROJECT).join(LIST), Links::Below(root))?
     {
         for line in lists.add_of_project(&list) {
-            output::warning(&format!("{OF_PROJECT}/{LIST}: a project's list cannot make exceptions: {line}"));
+            output::warning(&format!(
+                "{OF_PROJECT}/{LIST}: a project's list cannot make exceptions: {line}"
+            ));
         }
     }
     let command = match &arguments.shell {
         Some(text) => text.to_string_lossy().into_owned(),
-        None => arguments.command.iter().map(shell_word).collect::<Vec<_>>().join(" "),
+        None => arguments
+            .command
+            .iter()
+            .map(shell_word)
+            .collect::<Vec<_>>()
+            .join(" "),
     };
     let is_keyed = arguments.cache_key.is_some() || arguments.prompt_file.is_some();
-    Ok(lists.entry_for(CachedCall { tool, command: &command, is_keyed }).is_some())
+    Ok(lists
+        .entry_for(CachedCall {
+            tool,
+            command: &command,
+            is_keyed,
+        })
+        .is_some())
 }
 
 /// Reads a list, if it exists.
 fn list(path: &Path, links: Links<'_>) -> Result<Option<String>, CommandError> {
     match read_plain(path, links, MOST_BYTES) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(CommandError::usage(format!("failed to read {}: {error}", path.display()))),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(CommandError::usage(format!(
+            "failed to read {}: {error}",
+            path.display()
+        ))),
     }
 }
 
 /// Returns the standard input, and says if the result is not stored because of it.
 fn input() -> Result<(Input, Option<Given>), CommandError> {
-    let (input, given) = Input::look()
-        .map_err(|error| CommandError::new(ErrorKind::Failed, format!("failed to read standard input: {error}")))?;
+    let (input, given) = Input::look().map_err(|error| {
+        CommandError::new(
+            ErrorKind::Failed,
+            format!("failed to read standard input: {error}"),
+        )
+    })?;
     if input == Input::Unknown {
         output::note("note: standard input is long or does not end, so the result is not stored");
     }
@@ -336,8 +452,14 @@ fn is_pending(phase: Phase, plan: Option<&Path>) -> Result<bool, CommandError> {
 }
 
 fn read(file: &Path, what: &str) -> Result<Vec<u8>, CommandError> {
-    let failed = |reason: String| CommandError::usage(format!("failed to read {what} {}: {reason}", file.display()));
-    let bytes = read_plain(file, Links::Anywhere, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
+    let failed = |reason: String| {
+        CommandError::usage(format!(
+            "failed to read {what} {}: {reason}",
+            file.display()
+        ))
+    };
+    let bytes =
+        read_plain(file, Links::Anywhere, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(failed(format!("it is larger than {MOST_BYTES} bytes")));
     }

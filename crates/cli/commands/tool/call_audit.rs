@@ -1,4 +1,5 @@
-//! The audit log of a repository's calls: a line for each that has ended or was replayed, bound to the one before it.
+//! The audit log of a repository's calls: a line for each that has ended or was replayed, bound to
+//! the one before it.
 //!
 //! It has the format of the audit log of runs, and the user may name one file for both.
 
@@ -20,8 +21,13 @@ const LOG: &str = "audit.jsonl";
 /// How the name of the chain begins; the name of the folder of the calls follows.
 const CHAIN: &str = "tool-run-";
 /// The keys of the environment that name another file.
-const VARIABLES: [&str; 3] = ["ORCHESTRATE_AUDIT_LOG", "ORCHESTRATE_AUDIT_LOG_PATH", "RALPH_AUDIT_LOG_PATH"];
-/// The number of bytes at the end of the file in which the newest line of the chain is looked for first.
+const VARIABLES: [&str; 3] = [
+    "ORCHESTRATE_AUDIT_LOG",
+    "ORCHESTRATE_AUDIT_LOG_PATH",
+    "RALPH_AUDIT_LOG_PATH",
+];
+/// The number of bytes at the end of the file in which the newest line of the chain is looked for
+/// first.
 const TAIL_BYTES: u64 = 64 << 10;
 
 /// The audit log of a repository's calls.
@@ -31,33 +37,55 @@ pub(super) struct CallAudit {
 }
 
 impl CallAudit {
-    /// Finds the log: the file that the environment names, else one in the folder of the repository's calls.
+    /// Finds the log: the file that the environment names, else one in the folder of the
+    /// repository's calls.
     pub(super) fn of(context: &Context, folder: &Path) -> CallAudit {
-        let named = VARIABLES.iter().find_map(|name| context.variables.get(*name).filter(|path| !path.is_empty()));
+        let named = VARIABLES
+            .iter()
+            .find_map(|name| context.variables.get(*name).filter(|path| !path.is_empty()));
         let path = named.map_or_else(|| folder.join(LOG), |path| context.directory.join(path));
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        CallAudit { path, chain: RunId::new(format!("{CHAIN}{name}")) }
+        let name = folder
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        CallAudit {
+            path,
+            chain: RunId::new(format!("{CHAIN}{name}")),
+        }
     }
 
-    /// Appends the line of a call. A log that cannot be written changes nothing about the call, and is warned about.
+    /// Appends the line of a call. A log that cannot be written changes nothing about the call, and
+    /// is warned about.
     pub(super) fn note(&self, end: CommandEnd) {
         if let Err(error) = self.append(end) {
-            output::warning(&format!("failed to record the call in {}: {error}", self.path.display()));
+            output::warning(&format!(
+                "failed to record the call in {}: {error}",
+                self.path.display()
+            ));
         }
     }
 
     fn append(&self, end: CommandEnd) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).append(true).create(true).mode(orchestrate_files::PRIVATE_FILE).open(&self.path)?;
+        let mut file = options
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(orchestrate_files::PRIVATE_FILE)
+            .open(&self.path)?;
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         let last = self.newest(&mut file)?;
         let line = line_after(&last, &self.chain, end).ok_or(io::ErrorKind::InvalidData)?;
-        let begin = if ends_within_a_line(&mut file)? { "\n" } else { "" };
+        let begin = if ends_within_a_line(&mut file)? {
+            "\n"
+        } else {
+            ""
+        };
         file.write_all(format!("{begin}{line}\n").as_bytes())
     }
 
-    /// Returns the newest line of the chain, which is near the end of the file unless others share it.
+    /// Returns the newest line of the chain, which is near the end of the file unless others share
+    /// it.
     fn newest(&self, file: &mut File) -> io::Result<Chain> {
         let length = file.metadata()?.len();
         for from in [length.saturating_sub(TAIL_BYTES), 0] {
@@ -66,7 +94,11 @@ impl CallAudit {
             file.read_to_end(&mut bytes)?;
             let text = String::from_utf8_lossy(&bytes);
             // The first line of a part is not whole.
-            let text = if from == 0 { &*text } else { text.split_once('\n').map_or("", |(_, rest)| rest) };
+            let text = if from == 0 {
+                &*text
+            } else {
+                text.split_once('\n').map_or("", |(_, rest)| rest)
+            };
             let found = last_of(text, &self.chain);
             if found != Chain::default() || from == 0 {
                 return Ok(found);

@@ -1,7 +1,8 @@
 //! The log of a repository's calls, the numbers of their ids, and the calls that have not ended.
 //!
-//! Several processes share the folder. A call that has begun has a file that its process keeps locked; a file that
-//! no process locks belongs to a process that was killed, and the next call writes the end of its call.
+//! Several processes share the folder. A call that has begun has a file that its process keeps
+//! locked; a file that no process locks belongs to a process that was killed, and the next call
+//! writes the end of its call.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -43,9 +44,12 @@ pub(super) struct OpenCall {
 }
 
 impl CallLog {
-    /// Opens the log, creates it if it is missing, and ends the calls of processes that were killed.
+    /// Opens the log, creates it if it is missing, and ends the calls of processes that were
+    /// killed.
     pub(super) fn open(folder: &Path) -> Result<CallLog, CommandError> {
-        let log = CallLog { folder: folder.to_owned() };
+        let log = CallLog {
+            folder: folder.to_owned(),
+        };
         orchestrate_files::create_folder(&log.folder.join(OPEN)).map_err(unwritable(folder))?;
         log.end_orphans().map_err(unwritable(folder))?;
         Ok(log)
@@ -58,8 +62,17 @@ impl CallLog {
             let mut file = orchestrate_files::open_or_create(&self.folder.join(NUMBER))?;
             let mut text = String::new();
             file.read_to_string(&mut text)?;
-            let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, format!("{NUMBER}: not a number"));
-            let last: u64 = if text.is_empty() { 0 } else { text.trim().parse().map_err(invalid)? };
+            let invalid = |_| {
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("{NUMBER}: not a number"),
+                )
+            };
+            let last: u64 = if text.is_empty() {
+                0
+            } else {
+                text.trim().parse().map_err(invalid)?
+            };
             file.rewind()?;
             writeln!(file, "{}", last + 1)?;
             Ok(format!("tool_{:05}", last + 1))
@@ -81,14 +94,21 @@ impl CallLog {
             let mut file = orchestrate_files::create_file(&path)?;
             flock(&file, FlockOperation::NonBlockingLockExclusive)?;
             write!(file, "{start} {id}")?;
-            Ok(OpenCall { path, _locked: file })
+            Ok(OpenCall {
+                path,
+                _locked: file,
+            })
         };
         begin().map_err(unwritable(&self.folder))
     }
 
     fn write(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(orchestrate_files::PRIVATE_FILE);
+        options
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(orchestrate_files::PRIVATE_FILE);
         let mut file = options.open(self.log())?;
         // A full disk may have cut the last line.
         let is_cut = file.seek(io::SeekFrom::End(-1)).is_ok() && {
@@ -116,7 +136,9 @@ impl CallLog {
         for entry in std::fs::read_dir(self.folder.join(OPEN))? {
             let path = entry?.path();
             // A call ends without the lock.
-            let Ok(mut file) = File::open(&path) else { continue };
+            let Ok(mut file) = File::open(&path) else {
+                continue;
+            };
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK) => {
                     is_idle = false;
@@ -131,26 +153,48 @@ impl CallLog {
             }
             remove(&path)?;
         }
-        let is_full = self.log().metadata().is_ok_and(|log| log.len() > FULL_BYTES);
-        if is_idle && is_full { std::fs::rename(self.log(), self.folder.join(FULL_LOG)) } else { Ok(()) }
+        let is_full = self
+            .log()
+            .metadata()
+            .is_ok_and(|log| log.len() > FULL_BYTES);
+        if is_idle && is_full {
+            std::fs::rename(self.log(), self.folder.join(FULL_LOG))
+        } else {
+            Ok(())
+        }
     }
 
-    /// Appends the end of a call, unless its process was killed before it wrote the start, or after it wrote the end.
+    /// Appends the end of a call, unless its process was killed before it wrote the start, or after
+    /// it wrote the end.
     fn end_orphan(&self, id: &str, start: u64) -> io::Result<()> {
         let ts = now();
         let rc = EXIT_INTERRUPTED.into();
         let duration_ms = ts.saturating_sub(start);
-        let end = Marker::ToolEnd { id: id.to_owned(), rc, duration_ms, reason: Some(Reason::Interrupted), ts };
+        let end = Marker::ToolEnd {
+            id: id.to_owned(),
+            rc,
+            duration_ms,
+            reason: Some(Reason::Interrupted),
+            ts,
+        };
         let end = end.to_string();
         // The marker and the id: what both lines of a call have in common.
         let of_id = end.split(' ').nth(1).unwrap_or_default();
-        let is = |line: &str, marker: &str| line.starts_with(marker) && line.split(' ').nth(1) == Some(of_id);
+        let is = |line: &str, marker: &str| {
+            line.starts_with(marker) && line.split(' ').nth(1) == Some(of_id)
+        };
         let log = match std::fs::read_to_string(self.log()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read?,
         };
-        let last = log.lines().rfind(|line| is(line, ":::TOOL_START:::") || is(line, ":::TOOL_END:::"));
-        if last.is_some_and(|line| is(line, ":::TOOL_START:::")) { self.write(&end) } else { Ok(()) }
+        let last = log
+            .lines()
+            .rfind(|line| is(line, ":::TOOL_START:::") || is(line, ":::TOOL_END:::"));
+        if last.is_some_and(|line| is(line, ":::TOOL_START:::")) {
+            self.write(&end)
+        } else {
+            Ok(())
+        }
     }
 }
 

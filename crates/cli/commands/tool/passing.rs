@@ -33,8 +33,8 @@ pub(super) struct Passing {
 }
 
 impl Passage {
-    /// Prepares to pass output on, and to store it if there is a cache. A result that cannot be stored is passed on
-    /// all the same.
+    /// Prepares to pass output on, and to store it if there is a cache. A result that cannot be
+    /// stored is passed on all the same.
     pub(super) fn new(cache: Option<&Cache>, identity: &Identity) -> Passage {
         let recording = cache.and_then(|cache| {
             let failed = |error| output::warning(&format!("failed to store the result: {error}"));
@@ -58,7 +58,10 @@ impl Passage {
             lost: Arc::clone(&self.lost),
             is_whole: before_markers.then(|| Arc::clone(&self.is_whole)),
         };
-        (sink(Stream::Output, self.is_one), (!self.is_one).then(|| sink(Stream::Errors, true)))
+        (
+            sink(Stream::Output, self.is_one),
+            (!self.is_one).then(|| sink(Stream::Errors, true)),
+        )
     }
 
     /// Ends a line that the command has begun on standard error, so that a marker begins its own.
@@ -71,17 +74,24 @@ impl Passage {
 
     /// Returns why output was lost, if it was. A reader that has closed it wanted no more.
     pub(super) fn lost(&self) -> Option<io::Error> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// Stores the result, unless it is too large.
     pub(super) fn keep(&self) -> Result<(), CacheError> {
-        self.take().map_or(Ok(()), |recording| recording.keep().map(drop))
+        self.take()
+            .map_or(Ok(()), |recording| recording.keep().map(drop))
     }
 
     /// Reports whether there is a result to store.
     pub(super) fn is_recorded(&self) -> bool {
-        self.recording.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.recording
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     /// Removes what has been stored so far.
@@ -91,7 +101,10 @@ impl Passage {
 
     /// No thread holds the lock while it writes, so this never waits for a reader.
     fn take(&self) -> Option<Recording> {
-        self.recording.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.recording
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
@@ -102,7 +115,12 @@ impl Passing {
         {
             is_whole.store(*last == b'\n', Ordering::SeqCst);
         }
-        if let Some(recording) = self.recording.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        if let Some(recording) = self
+            .recording
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_mut()
+        {
             recording.add(self.stream, &self.escaped);
         }
         let written = match self.stream {
@@ -112,7 +130,10 @@ impl Passing {
         written.map_err(|error| {
             let kind = error.kind();
             if kind != io::ErrorKind::BrokenPipe {
-                self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                self.lost
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(error);
             }
             kind.into()
         })
@@ -137,7 +158,10 @@ impl Sink for Passing {
 /// Reports whether standard output and standard error are the same file.
 fn outputs_are_one() -> bool {
     let file = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    match (rustix::fs::fstat(io::stdout()), rustix::fs::fstat(io::stderr())) {
+    match (
+        rustix::fs::fstat(io::stdout()),
+        rustix::fs::fstat(io::stderr()),
+    ) {
         (Ok(output), Ok(errors)) => file(output) == file(errors),
         _ => false,
     }

@@ -1,7 +1,9 @@
-//! What a command is given on its standard input: its result depends on that, so it is part of the call's key.
+//! What a command is given on its standard input: its result depends on that, so it is part of the
+//! call's key.
 //!
-//! The bytes of a pipe are read before the command starts, and are then given to it by a pipe of ours. An input that is
-//! long, or does not end, is passed on as it comes, and the result is neither stored nor replayed.
+//! The bytes of a pipe are read before the command starts, and are then given to it by a pipe of
+//! ours. An input that is long, or does not end, is passed on as it comes, and the result is
+//! neither stored nor replayed.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Seek as _, Write as _};
@@ -16,7 +18,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 /// The maximum number of bytes that a key is made of.
 const MOST_BYTES: usize = 16 << 20;
-/// How long the next bytes of a pipe are waited for: a caller may leave open a pipe that it never writes to.
+/// How long the next bytes of a pipe are waited for: a caller may leave open a pipe that it never
+/// writes to.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What was read of a pipe, to be given to the command.
@@ -35,7 +38,11 @@ impl Given {
     ///
     /// Fails if there is no thread.
     pub(super) fn start(self) -> io::Result<()> {
-        let Given { bytes, rest, mut to } = self;
+        let Given {
+            bytes,
+            rest,
+            mut to,
+        } = self;
         let give = move || {
             // A command that reads no more ends this, as it would end whoever wrote.
             if to.write_all(&bytes).is_ok()
@@ -44,7 +51,10 @@ impl Given {
                 let _ = io::copy(&mut rest, &mut to);
             }
         };
-        std::thread::Builder::new().name("standard-input".to_owned()).spawn(give).map(drop)
+        std::thread::Builder::new()
+            .name("standard-input".to_owned())
+            .spawn(give)
+            .map(drop)
     }
 }
 
@@ -60,8 +70,8 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// Looks at the standard input of this process. A pipe is read, and standard input is then another pipe, which is
-    /// to be given the same.
+    /// Looks at the standard input of this process. A pipe is read, and standard input is then
+    /// another pipe, which is to be given the same.
     ///
     /// # Errors
     ///
@@ -73,10 +83,20 @@ impl Input {
         }
         let stat = rustix::fs::fstat(&input)?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok((of_file(&File::from(input.as_fd().try_clone_to_owned()?))?, None)),
+            FileType::RegularFile => Ok((
+                of_file(&File::from(input.as_fd().try_clone_to_owned()?))?,
+                None,
+            )),
             FileType::CharacterDevice => {
                 let is_null = rustix::fs::stat("/dev/null")?.st_rdev == stat.st_rdev;
-                Ok((if is_null { Input::Nothing } else { Input::Unknown }, None))
+                Ok((
+                    if is_null {
+                        Input::Nothing
+                    } else {
+                        Input::Unknown
+                    },
+                    None,
+                ))
             }
             FileType::Fifo | FileType::Socket => of_pipe(input.as_fd().try_clone_to_owned()?),
             _ => Ok((Input::Unknown, None)),
@@ -106,14 +126,25 @@ fn of_pipe(pipe: OwnedFd) -> io::Result<(Input, Option<Given>)> {
     let mut pipe = File::from(pipe);
     let mut bytes = Vec::new();
     let is_whole = read_to_end(&mut pipe, &mut bytes)?;
-    let input = if is_whole { of_bytes(&bytes) } else { Input::Unknown };
+    let input = if is_whole {
+        of_bytes(&bytes)
+    } else {
+        Input::Unknown
+    };
     if is_whole && bytes.is_empty() {
         return Ok((input, None));
     }
     let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::stdio::dup2_stdin(&from)?;
     let rest = (!is_whole).then_some(pipe);
-    Ok((input, Some(Given { bytes, rest, to: File::from(to) })))
+    Ok((
+        input,
+        Some(Given {
+            bytes,
+            rest,
+            to: File::from(to),
+        }),
+    ))
 }
 
 /// Reads until the end, and reports whether it has come soon and after few bytes.
@@ -151,5 +182,9 @@ fn has_more(pipe: &File, until: Instant) -> io::Result<bool> {
 }
 
 fn of_bytes(bytes: &[u8]) -> Input {
-    if bytes.is_empty() { Input::Nothing } else { Input::Bytes(ContentHash::of_file(bytes)) }
+    if bytes.is_empty() {
+        Input::Nothing
+    } else {
+        Input::Bytes(ContentHash::of_file(bytes))
+    }
 }

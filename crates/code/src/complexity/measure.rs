@@ -27,10 +27,24 @@ impl Complexity {
 
 /// Measures all functions of a parsed text.
 fn complexity(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
-    let mut meter = Meter { source, functions: Vec::new(), open: Vec::new(), frames: Vec::new(), errors: 0 };
+    let mut meter = Meter {
+        source,
+        functions: Vec::new(),
+        open: Vec::new(),
+        frames: Vec::new(),
+        errors: 0,
+    };
     walk(source.root(), &mut meter, stop)?;
-    let functions = meter.functions.into_iter().map(|function| function.figures).collect();
-    Ok(Complexity { language: source.language(), functions, syntax_errors: meter.errors })
+    let functions = meter
+        .functions
+        .into_iter()
+        .map(|function| function.figures)
+        .collect();
+    Ok(Complexity {
+        language: source.language(),
+        functions,
+        syntax_errors: meter.errors,
+    })
 }
 
 struct Meter<'s, 't, 'n> {
@@ -74,7 +88,9 @@ impl<'n> Visitor<'n> for Meter<'_, '_, 'n> {
         self.errors += usize::from(node.is_error() || node.is_missing());
         let role = self.role(node);
         // The condition of an `#if` is no code of the function.
-        let is_directive = |frame: &Frame<'_>| field == Some("condition") && frame.node.kind().starts_with("preproc_");
+        let is_directive = |frame: &Frame<'_>| {
+            field == Some("condition") && frame.node.kind().starts_with("preproc_")
+        };
         let is_apart = self.frames.last().is_some_and(is_directive);
         if is_apart || role == Role::Comment || role == Role::StringStatement {
             self.push(node, Role::Comment, 0);
@@ -97,7 +113,11 @@ impl<'n> Visitor<'n> for Meter<'_, '_, 'n> {
     }
 
     fn leave(&mut self, _: Node<'n>) {
-        if self.frames.pop().is_some_and(|frame| frame.role == Role::Function) {
+        if self
+            .frames
+            .pop()
+            .is_some_and(|frame| frame.role == Role::Function)
+        {
             self.open.pop();
         }
     }
@@ -107,22 +127,36 @@ impl<'n> Meter<'_, '_, 'n> {
     fn push(&mut self, node: Node<'n>, role: Role, nesting: usize) {
         let outer = self.frames.last().and_then(|frame| frame.operation);
         let operation = match role {
-            Role::Operation if is_logical_operation(node) => Some(outer.unwrap_or(self.frames.len())),
+            Role::Operation if is_logical_operation(node) => {
+                Some(outer.unwrap_or(self.frames.len()))
+            }
             Role::Other if node.kind() == "parenthesized_expression" => outer,
             _ => None,
         };
         let (last_operator, is_counted, arms) = (None, false, 0);
-        self.frames.push(Frame { node, role, nesting, operation, last_operator, is_counted, arms });
+        self.frames.push(Frame {
+            node,
+            role,
+            nesting,
+            operation,
+            last_operator,
+            is_counted,
+            arms,
+        });
     }
 
-    /// Returns what a node means. Where the grammar of C does not understand a text, such as braces on both sides of
-    /// `#else`, it takes `if (…) {…}` for a function.
+    /// Returns what a node means. Where the grammar of C does not understand a text, such as braces
+    /// on both sides of `#else`, it takes `if (…) {…}` for a function.
     fn role(&self, node: Node<'n>) -> Role {
         let role = role(self.source.language(), node);
-        if role != Role::Function || !matches!(self.source.language(), Language::C | Language::Cpp) {
+        if role != Role::Function || !matches!(self.source.language(), Language::C | Language::Cpp)
+        {
             return role;
         }
-        match function_name(node).map(|name| self.source.text_of(name)).unwrap_or_default() {
+        match function_name(node)
+            .map(|name| self.source.text_of(name))
+            .unwrap_or_default()
+        {
             "if" => Role::If,
             "for" | "while" => Role::Loop,
             "switch" => Role::Switch,
@@ -137,7 +171,11 @@ impl<'n> Meter<'_, '_, 'n> {
         let name = self.name(node);
         let begin = declaration_begin(node).unwrap_or(node).start_position().row;
         let end = node.end_position();
-        let end = if end.column == 0 && end.row > begin { end.row } else { end.row + 1 };
+        let end = if end.column == 0 && end.row > begin {
+            end.row
+        } else {
+            end.row + 1
+        };
         let figures = FunctionComplexity {
             name: cut(if name.is_empty() { "(anonymous)" } else { name }, MAX_NAME),
             line: begin + 1,
@@ -150,7 +188,12 @@ impl<'n> Meter<'_, '_, 'n> {
             nesting: 0,
         };
         self.open.push(self.functions.len());
-        self.functions.push(Function { figures, name, is_recursive: false, counted_to: begin });
+        self.functions.push(Function {
+            figures,
+            name,
+            is_recursive: false,
+            counted_to: begin,
+        });
     }
 
     /// Counts what a node means for the function around it.
@@ -158,16 +201,29 @@ impl<'n> Meter<'_, '_, 'n> {
         let is_else_if = self.is_else_if(role, field);
         let is_else = self.is_else(node, role, field);
         let is_decision = match role {
-            Role::If | Role::ElseIf | Role::Loop | Role::Case | Role::Catch | Role::Ternary | Role::Decision => true,
+            Role::If
+            | Role::ElseIf
+            | Role::Loop
+            | Role::Case
+            | Role::Catch
+            | Role::Ternary
+            | Role::Decision => true,
             Role::Arm => self.is_later_arm(),
             _ => false,
         };
         let recurses = role == Role::Call && self.recurses(node);
         let (operator, alternates) = self.operator(node);
         let is_bare = self.is_bare_decision(node);
-        let Some(function) = self.open.last().and_then(|index| self.functions.get_mut(*index)) else { return };
+        let Some(function) = self
+            .open
+            .last()
+            .and_then(|index| self.functions.get_mut(*index))
+        else {
+            return;
+        };
         let figures = &mut function.figures;
-        figures.cyclomatic += usize::from(is_decision) + usize::from(operator) + usize::from(is_bare);
+        figures.cyclomatic +=
+            usize::from(is_decision) + usize::from(operator) + usize::from(is_bare);
         figures.cognitive += usize::from(is_else) + usize::from(alternates);
         match role {
             Role::ElseIf | Role::Jump => figures.cognitive += 1,
@@ -186,7 +242,9 @@ impl<'n> Meter<'_, '_, 'n> {
     }
 
     fn nesting(&self, node: Node<'n>, role: Role, field: Option<&str>) -> usize {
-        let Some(parent) = self.frames.last() else { return 0 };
+        let Some(parent) = self.frames.last() else {
+            return 0;
+        };
         let stays = matches!(role, Role::Else | Role::ElseIf) || self.is_else_if(role, field);
         parent.nesting + usize::from(!stays && is_nested(parent.role, field, node))
     }
@@ -205,10 +263,15 @@ impl<'n> Meter<'_, '_, 'n> {
 
     /// Reports whether a node is what an `else` leads to, and no other `if`, for the first time.
     fn is_else(&mut self, node: Node<'n>, role: Role, field: Option<&str>) -> bool {
-        if self.is_else_if(role, field) || matches!(role, Role::Else | Role::ElseIf) || !node.is_named() {
+        if self.is_else_if(role, field)
+            || matches!(role, Role::Else | Role::ElseIf)
+            || !node.is_named()
+        {
             return false;
         }
-        let Some(parent) = self.frames.last_mut() else { return false };
+        let Some(parent) = self.frames.last_mut() else {
+            return false;
+        };
         match parent.role {
             Role::If => field == Some("alternative"),
             Role::Else => !std::mem::replace(&mut parent.is_counted, true),
@@ -218,30 +281,37 @@ impl<'n> Meter<'_, '_, 'n> {
 
     /// Reports whether there was a case before this one.
     fn is_later_arm(&mut self) -> bool {
-        let Some(block) = self.frames.last_mut() else { return false };
+        let Some(block) = self.frames.last_mut() else {
+            return false;
+        };
         block.arms += 1;
         block.arms > 1
     }
 
-    /// Reports whether a token is a logical operator, and whether another one stands before it in its operation, or
-    /// none.
+    /// Reports whether a token is a logical operator, and whether another one stands before it in
+    /// its operation, or none.
     fn operator(&mut self, node: Node<'n>) -> (bool, bool) {
         let token = node.kind();
         if node.is_named() || !is_logical(token) {
             return (false, false);
         }
-        let Some(whole) = self.frames.last().and_then(|frame| frame.operation) else { return (false, false) };
-        let Some(whole) = self.frames.get_mut(whole) else { return (true, false) };
+        let Some(whole) = self.frames.last().and_then(|frame| frame.operation) else {
+            return (false, false);
+        };
+        let Some(whole) = self.frames.get_mut(whole) else {
+            return (true, false);
+        };
         // The white paper ignores operators that only shorten a test for null.
         let alternates = token != "??" && whole.last_operator != Some(token);
         whole.last_operator = Some(token);
         (true, alternates)
     }
 
-    /// Reports whether a token is a decision where tokens are in no order that the grammar knows: in the arguments of a
-    /// macro, and in what is not valid.
+    /// Reports whether a token is a decision where tokens are in no order that the grammar knows:
+    /// in the arguments of a macro, and in what is not valid.
     fn is_bare_decision(&self, node: Node<'n>) -> bool {
-        let is_bare = |frame: &Frame<'_>| frame.node.is_error() || frame.node.kind() == "token_tree";
+        let is_bare =
+            |frame: &Frame<'_>| frame.node.is_error() || frame.node.kind() == "token_tree";
         node.child_count() == 0
             && self.frames.last().is_some_and(is_bare)
             && is_deciding_token(self.source.language(), node.kind())
@@ -249,22 +319,43 @@ impl<'n> Meter<'_, '_, 'n> {
 
     /// Reports whether a call is one of the function that it is in.
     fn recurses(&self, node: Node<'n>) -> bool {
-        let Some(function) = self.open.last().and_then(|index| self.functions.get(*index)) else { return false };
+        let Some(function) = self
+            .open
+            .last()
+            .and_then(|index| self.functions.get(*index))
+        else {
+            return false;
+        };
         let called = match node.child_by_field_name("function") {
             Some(called) => self.source.text_of(called),
-            None if node.child_by_field_name("object").is_some_and(|object| object.kind() != "this") => return false,
+            None if node
+                .child_by_field_name("object")
+                .is_some_and(|object| object.kind() != "this") =>
+            {
+                return false;
+            }
             None => self.field(node, "name"),
         };
         // Code of C++ that is outside of its type is named with it, and calls itself without.
         let own = function.name.rsplit("::").next().unwrap_or_default();
         let before = called.strip_suffix(own);
-        !own.is_empty() && (called == function.name || before.is_some_and(|before| SELF.contains(&before)))
+        !own.is_empty()
+            && (called == function.name || before.is_some_and(|before| SELF.contains(&before)))
     }
 
     /// Counts the first row of a function for the one around it, as lizard does.
     fn row_of(&mut self, inner: Node<'n>) {
-        let row = declaration_begin(inner).unwrap_or(inner).start_position().row;
-        let Some(function) = self.open.last().and_then(|index| self.functions.get_mut(*index)) else { return };
+        let row = declaration_begin(inner)
+            .unwrap_or(inner)
+            .start_position()
+            .row;
+        let Some(function) = self
+            .open
+            .last()
+            .and_then(|index| self.functions.get_mut(*index))
+        else {
+            return;
+        };
         if row >= function.counted_to {
             function.figures.code_lines += 1;
             function.counted_to = row + 1;
@@ -274,8 +365,18 @@ impl<'n> Meter<'_, '_, 'n> {
     /// Counts the rows of a token that no token before it is on.
     fn token(&mut self, node: Node<'n>) {
         let (begin, end) = (node.start_position(), node.end_position());
-        let last = if end.column == 0 && end.row > begin.row { end.row - 1 } else { end.row };
-        let Some(function) = self.open.last().and_then(|index| self.functions.get_mut(*index)) else { return };
+        let last = if end.column == 0 && end.row > begin.row {
+            end.row - 1
+        } else {
+            end.row
+        };
+        let Some(function) = self
+            .open
+            .last()
+            .and_then(|index| self.functions.get_mut(*index))
+        else {
+            return;
+        };
         // A directive for a preprocessor is no code of the function.
         if node.kind().starts_with('#') && !node.is_named() {
             function.counted_to = begin.row + 1;
@@ -291,16 +392,27 @@ impl<'n> Meter<'_, '_, 'n> {
 
 impl<'t> Meter<'_, 't, '_> {
     fn field(&self, node: Node<'_>, field: &str) -> &'t str {
-        node.child_by_field_name(field).map(|child| self.source.text_of(child)).unwrap_or_default()
+        node.child_by_field_name(field)
+            .map(|child| self.source.text_of(child))
+            .unwrap_or_default()
     }
 
     /// Returns the name of a function, or of what it is assigned to.
     fn name(&self, node: Node<'_>) -> &'t str {
         if matches!(self.source.language(), Language::C | Language::Cpp) {
-            return function_name(node).map(|name| self.source.text_of(name)).unwrap_or_default();
+            return function_name(node)
+                .map(|name| self.source.text_of(name))
+                .unwrap_or_default();
         }
         let own = self.field(node, "name");
-        let Some(parent) = self.frames.last().map(|frame| frame.node).filter(|_| own.is_empty()) else { return own };
+        let Some(parent) = self
+            .frames
+            .last()
+            .map(|frame| frame.node)
+            .filter(|_| own.is_empty())
+        else {
+            return own;
+        };
         match parent.kind() {
             "variable_declarator" | "public_field_definition" => self.field(parent, "name"),
             "field_definition" => self.field(parent, "property"),
@@ -321,19 +433,31 @@ impl<'t> Meter<'_, 't, '_> {
                 None => return 0,
             }
         }
-        let Some(parameters) = holder.child_by_field_name("parameters") else { return 0 };
-        named_children(parameters).into_iter().map(|parameter| self.names(parameter)).sum()
+        let Some(parameters) = holder.child_by_field_name("parameters") else {
+            return 0;
+        };
+        named_children(parameters)
+            .into_iter()
+            .map(|parameter| self.names(parameter))
+            .sum()
     }
 
     /// Returns the number of parameters that a node declares.
     fn names(&self, parameter: Node<'_>) -> usize {
         match parameter.kind() {
-            "comment" | "line_comment" | "block_comment" | "keyword_separator" | "positional_separator" => 0,
+            "comment"
+            | "line_comment"
+            | "block_comment"
+            | "keyword_separator"
+            | "positional_separator" => 0,
             "attribute_item" => 0,
             "parameter_declaration" if self.source.text_of(parameter) == "void" => 0,
             "parameter_declaration" if self.source.language() == Language::Go => {
                 let mut cursor = parameter.walk();
-                parameter.children_by_field_name("name", &mut cursor).count().max(1)
+                parameter
+                    .children_by_field_name("name", &mut cursor)
+                    .count()
+                    .max(1)
             }
             _ => 1,
         }

@@ -41,7 +41,10 @@ pub struct FunctionComplexity {
 impl Complexity {
     /// Returns about how many bytes of memory it holds.
     pub fn memory(&self) -> usize {
-        let functions = self.functions.iter().map(|function| size_of_val(function) + function.name.len());
+        let functions = self
+            .functions
+            .iter()
+            .map(|function| size_of_val(function) + function.name.len());
         size_of_val(self) + functions.sum::<usize>()
     }
 }

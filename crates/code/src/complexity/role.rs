@@ -54,7 +54,8 @@ pub(super) fn role(language: Language, node: Node<'_>) -> Role {
         "comment" | "line_comment" | "block_comment" | "html_comment" => return Role::Comment,
         "binary_expression" | "boolean_operator" | "let_chain" => return Role::Operation,
         "if_expression" | "if_statement" => return Role::If,
-        "while_expression" | "while_statement" | "for_expression" | "for_statement" | "do_statement" => {
+        "while_expression" | "while_statement" | "for_expression" | "for_statement"
+        | "do_statement" => {
             return Role::Loop;
         }
         "else_clause" => return Role::Else,
@@ -98,7 +99,11 @@ fn python(kind: &str, node: Node<'_>) -> Role {
         "except_clause" => Role::Catch,
         "conditional_expression" => Role::Ternary,
         "for_in_clause" | "if_clause" | "finally_clause" => Role::Decision,
-        "expression_statement" if node.named_child(0).is_some_and(|child| child.kind() == "string") => {
+        "expression_statement"
+            if node
+                .named_child(0)
+                .is_some_and(|child| child.kind() == "string") =>
+        {
             Role::StringStatement
         }
         _ => Role::Other,
@@ -118,7 +123,9 @@ fn ecmascript(kind: &str, node: Node<'_>) -> Role {
         "switch_case" => Role::Case,
         "catch_clause" => Role::Catch,
         "ternary_expression" => Role::Ternary,
-        "break_statement" | "continue_statement" if node.child_by_field_name("label").is_some() => Role::Jump,
+        "break_statement" | "continue_statement" if node.child_by_field_name("label").is_some() => {
+            Role::Jump
+        }
         _ => Role::Other,
     }
 }
@@ -126,7 +133,9 @@ fn ecmascript(kind: &str, node: Node<'_>) -> Role {
 fn go(kind: &str, node: Node<'_>) -> Role {
     match kind {
         "function_declaration" | "method_declaration" | "func_literal" => Role::Function,
-        "expression_switch_statement" | "type_switch_statement" | "select_statement" => Role::Switch,
+        "expression_switch_statement" | "type_switch_statement" | "select_statement" => {
+            Role::Switch
+        }
         "expression_case" | "type_case" | "communication_case" => Role::Case,
         "goto_statement" => Role::Jump,
         "break_statement" | "continue_statement" if has_child(node, "label_name") => Role::Jump,
@@ -137,7 +146,9 @@ fn go(kind: &str, node: Node<'_>) -> Role {
 fn java(kind: &str, node: Node<'_>) -> Role {
     match kind {
         "method_declaration" if node.child_by_field_name("body").is_none() => Role::Other,
-        "method_declaration" | "constructor_declaration" | "compact_constructor_declaration" => Role::Function,
+        "method_declaration" | "constructor_declaration" | "compact_constructor_declaration" => {
+            Role::Function
+        }
         "lambda_expression" => Role::Lambda,
         "enhanced_for_statement" => Role::Loop,
         "switch_expression" => Role::Switch,
@@ -180,7 +191,9 @@ fn shell(kind: &str) -> Role {
 }
 
 fn has_child(node: Node<'_>, kind: &str) -> bool {
-    (0..node.child_count()).filter_map(|index| node.child(index)).any(|child| child.kind() == kind)
+    (0..node.child_count())
+        .filter_map(|index| node.child(index))
+        .any(|child| child.kind() == kind)
 }
 
 /// Reports whether an operation is a logical one.
@@ -207,17 +220,23 @@ pub(super) fn is_logical(token: &str) -> bool {
     matches!(token, "&&" | "||" | "and" | "or" | "??")
 }
 
-/// Reports whether a child is nested in the flow that its parent controls, rather than its condition.
+/// Reports whether a child is nested in the flow that its parent controls, rather than its
+/// condition.
 pub(super) fn is_nested(parent: Role, field: Option<&str>, child: Node<'_>) -> bool {
     match (parent, field) {
-        (Role::Loop | Role::Endless | Role::Switch | Role::Catch | Role::Lambda | Role::If, Some("body")) => true,
+        (
+            Role::Loop | Role::Endless | Role::Switch | Role::Catch | Role::Lambda | Role::If,
+            Some("body"),
+        ) => true,
         (Role::If | Role::ElseIf | Role::Ternary, Some("consequence" | "alternative")) => true,
         (Role::Else, Some("body")) => true,
         (_, Some(_)) => false,
         // Some grammars have no fields here.
         (Role::Switch, None) => child.kind().ends_with("_case") || child.kind() == "case_item",
         (Role::Catch, None) => child.kind() == "block",
-        (Role::If | Role::ElseIf | Role::Else | Role::Ternary | Role::Lambda, None) => child.is_named(),
+        (Role::If | Role::ElseIf | Role::Else | Role::Ternary | Role::Lambda, None) => {
+            child.is_named()
+        }
         _ => false,
     }
 }

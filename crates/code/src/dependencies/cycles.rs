@@ -15,16 +15,20 @@ const NODES_BETWEEN_STOPS: usize = 1_024;
 pub(super) struct Component {
     /// All of them, in order.
     pub(super) members: Vec<usize>,
-    /// A shortest circle: in groups of up to `MAX_STARTS` nodes of all, in others of those through the first nodes.
+    /// A shortest circle: in groups of up to `MAX_STARTS` nodes of all, in others of those through
+    /// the first nodes.
     pub(super) shortest: Vec<usize>,
 }
 
-/// Returns the groups of nodes that reach each other, ordered by their first nodes. A node without any circle is in
-/// none.
+/// Returns the groups of nodes that reach each other, ordered by their first nodes. A node without
+/// any circle is in none.
 ///
 /// # Errors
 /// [`CodeError::Stopped`] if `stop` said so.
-pub(super) fn components(edges: &[Vec<usize>], stop: Stop<'_>) -> Result<Vec<Component>, CodeError> {
+pub(super) fn components(
+    edges: &[Vec<usize>],
+    stop: Stop<'_>,
+) -> Result<Vec<Component>, CodeError> {
     let groups = Tarjan::new(edges).groups(stop)?;
     let mut group_of = vec![usize::MAX; edges.len()];
     for (group, number) in groups.iter().zip(0..) {
@@ -47,7 +51,8 @@ pub(super) fn components(edges: &[Vec<usize>], stop: Stop<'_>) -> Result<Vec<Com
     Ok(components)
 }
 
-/// The algorithm of Tarjan ("Depth-first search and linear graph algorithms", 1972), with a stack of its own.
+/// The algorithm of Tarjan ("Depth-first search and linear graph algorithms", 1972), with a stack
+/// of its own.
 struct Tarjan<'e> {
     edges: &'e [Vec<usize>],
     /// The number in the order of discovery, from 1; 0 for a node that is not discovered.
@@ -78,12 +83,17 @@ impl<'e> Tarjan<'e> {
             if self.discovered.get(root) != Some(&0) {
                 continue;
             }
-            // Each node of the path from the root, with the number of its edges that have been followed.
+            // Each node of the path from the root, with the number of its edges that have been
+            // followed.
             let mut path = vec![(root, 0_usize)];
             self.discover(root);
             while let Some((node, followed)) = path.last_mut() {
                 let node = *node;
-                let next = self.edges.get(node).and_then(|edges| edges.get(*followed)).copied();
+                let next = self
+                    .edges
+                    .get(node)
+                    .and_then(|edges| edges.get(*followed))
+                    .copied();
                 *followed += 1;
                 match next {
                     Some(next) if self.discovered.get(next) == Some(&0) => {
@@ -155,7 +165,8 @@ struct Search<'e> {
 }
 
 impl Search<'_> {
-    /// Returns the first of the shortest circles of a group; nothing if a node alone does not lead to itself.
+    /// Returns the first of the shortest circles of a group; nothing if a node alone does not lead
+    /// to itself.
     fn shortest(&self, members: &[usize], stop: Stop<'_>) -> Result<Vec<usize>, CodeError> {
         let mut best: Vec<usize> = Vec::new();
         for start in members.iter().take(MAX_STARTS) {
@@ -276,17 +287,37 @@ mod tests {
     #[test]
     fn long_chains_and_rings_take_no_stack_and_little_time() {
         const SIZE: usize = 10_000;
-        let chain: Vec<Vec<usize>> =
-            (0..SIZE).map(|node| if node + 1 < SIZE { vec![node + 1] } else { vec![] }).collect();
+        let chain: Vec<Vec<usize>> = (0..SIZE)
+            .map(|node| {
+                if node + 1 < SIZE {
+                    vec![node + 1]
+                } else {
+                    vec![]
+                }
+            })
+            .collect();
         assert_eq!(found(&chain), []);
         let ring: Vec<Vec<usize>> = (0..SIZE).map(|node| vec![(node + 1) % SIZE]).collect();
         let components = found(&ring);
-        assert_eq!((components.len(), components[0].members.len(), components[0].shortest.len()), (1, SIZE, SIZE));
+        assert_eq!(
+            (
+                components.len(),
+                components[0].members.len(),
+                components[0].shortest.len()
+            ),
+            (1, SIZE, SIZE)
+        );
         assert_eq!(super::components(&ring, &|| true), Err(CodeError::Stopped));
     }
 
     #[test]
     fn a_node_that_leads_to_itself_is_a_circle() {
-        assert_eq!(found(&[vec![0], vec![0]]), [Component { members: vec![0], shortest: vec![0] }]);
+        assert_eq!(
+            found(&[vec![0], vec![0]]),
+            [Component {
+                members: vec![0],
+                shortest: vec![0]
+            }]
+        );
     }
 }

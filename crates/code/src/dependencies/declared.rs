@@ -37,16 +37,23 @@ const MODULES: &[(&str, &[&str])] = &[
     ("python-jose", &["jose"]),
     ("python-multipart", &["multipart", "python_multipart"]),
     ("python-pptx", &["pptx"]),
-    ("pywin32", &["win32api", "win32con", "win32gui", "pythoncom"]),
+    (
+        "pywin32",
+        &["win32api", "win32con", "win32gui", "pythoncom"],
+    ),
     ("pyyaml", &["yaml", "_yaml"]),
     ("pyzmq", &["zmq"]),
     ("scikit-image", &["skimage"]),
     ("scikit-learn", &["sklearn"]),
-    ("setuptools", &["setuptools", "pkg_resources", "_distutils_hack"]),
+    (
+        "setuptools",
+        &["setuptools", "pkg_resources", "_distutils_hack"],
+    ),
     ("websocket-client", &["websocket"]),
 ];
 
-/// Groups of artifacts of Java with the packages that they bring, where these do not begin like the group.
+/// Groups of artifacts of Java with the packages that they bring, where these do not begin like the
+/// group.
 const PACKAGES: [(&str, &str); 9] = [
     ("com.google.guava:guava", "com.google.common"),
     ("com.google.code.gson:gson", "com.google.gson"),
@@ -76,9 +83,12 @@ impl Declared {
         Declared(manifests.iter().map(keys).collect())
     }
 
-    /// Returns the dependencies of a manifest that an import is: several if it is declared for several purposes.
+    /// Returns the dependencies of a manifest that an import is: several if it is declared for
+    /// several purposes.
     pub(super) fn find(&self, manifest: usize, ecosystem: Ecosystem, path: &str) -> &[usize] {
-        let Some(by_key) = self.0.get(manifest).filter(|by_key| !by_key.is_empty()) else { return &[] };
+        let Some(by_key) = self.0.get(manifest).filter(|by_key| !by_key.is_empty()) else {
+            return &[];
+        };
         let (path, separator) = match ecosystem {
             Ecosystem::Cargo | Ecosystem::Npm => {
                 return by_key.get(path).map(Vec::as_slice).unwrap_or_default();
@@ -119,7 +129,9 @@ fn modules(name: &str) -> Vec<String> {
         return modules.iter().map(|module| (*module).to_owned()).collect();
     }
     let mut keys = vec![name.replace('-', "_")];
-    let plain = name.strip_prefix("python-").or_else(|| name.strip_suffix("-python"));
+    let plain = name
+        .strip_prefix("python-")
+        .or_else(|| name.strip_suffix("-python"));
     keys.extend(plain.map(|plain| plain.replace('-', "_")));
     if name.contains('-') {
         // Parts of a shared package, such as `google-cloud-storage`.
@@ -131,14 +143,21 @@ fn modules(name: &str) -> Vec<String> {
 
 /// Returns the packages that an artifact is likely to bring.
 fn java_packages(name: &str) -> Vec<String> {
-    let known = PACKAGES.iter().filter(|(known, _)| *known == name).map(|(_, package)| (*package).to_owned());
+    let known = PACKAGES
+        .iter()
+        .filter(|(known, _)| *known == name)
+        .map(|(_, package)| (*package).to_owned());
     let mut keys: Vec<String> = known.collect();
     if keys.is_empty() {
         let (group, artifact) = name.split_once(':').unwrap_or((name, ""));
         let outer = group.rsplit_once('.').map_or(group, |(outer, _)| outer);
         for begin in [group, outer] {
             let last = begin.rsplit('.').next().unwrap_or_default();
-            let rest = artifact.strip_prefix(last).unwrap_or(artifact).trim_start_matches('-').replace('-', ".");
+            let rest = artifact
+                .strip_prefix(last)
+                .unwrap_or(artifact)
+                .trim_start_matches('-')
+                .replace('-', ".");
             if !rest.is_empty() {
                 keys.push(format!("{begin}.{rest}"));
             }
@@ -151,7 +170,11 @@ fn java_packages(name: &str) -> Vec<String> {
 /// Returns what `find_package` is likely to call the package of a header.
 fn header_package(path: &str) -> String {
     let first = path.split('/').next().unwrap_or_default();
-    first.strip_suffix(".h").or_else(|| first.strip_suffix(".hpp")).unwrap_or(first).to_ascii_lowercase()
+    first
+        .strip_suffix(".h")
+        .or_else(|| first.strip_suffix(".hpp"))
+        .unwrap_or(first)
+        .to_ascii_lowercase()
 }
 
 /// Returns the name of a package from elsewhere, of which code imports a part.
@@ -165,7 +188,10 @@ pub(super) fn package_name(ecosystem: Ecosystem, path: &str) -> String {
         }
         Ecosystem::Gradle | Ecosystem::Maven => {
             let is_package = |part: &&str| !part.starts_with(|c: char| c.is_uppercase());
-            path.split('.').take_while(is_package).collect::<Vec<_>>().join(".")
+            path.split('.')
+                .take_while(is_package)
+                .collect::<Vec<_>>()
+                .join(".")
         }
         Ecosystem::Cargo | Ecosystem::CMake | Ecosystem::Npm => path.to_owned(),
     }

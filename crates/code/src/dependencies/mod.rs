@@ -1,8 +1,9 @@
-//! What a project depends on: what its manifests declare, what its files import, and what follows from both: circles,
-//! dependencies that nothing imports, and packages that nothing declares.
+//! What a project depends on: what its manifests declare, what its files import, and what follows
+//! from both: circles, dependencies that nothing imports, and packages that nothing declares.
 //!
-//! [`FileImports::of`] and [`Manifest::read`] are functions of one file alone; [`DependencyGraph::of`] joins them.
-//! Everything is as written: nothing is downloaded, built or run, so that a name that only a build knows leads nowhere.
+//! [`FileImports::of`] and [`Manifest::read`] are functions of one file alone;
+//! [`DependencyGraph::of`] joins them. Everything is as written: nothing is downloaded, built or
+//! run, so that a name that only a build knows leads nowhere.
 
 mod cycles;
 mod declared;
@@ -20,10 +21,12 @@ mod view;
 
 pub use imports::{FileImports, ImportKind};
 pub use manifest::{
-    Dependency, DependencyKind, DependencySource, Ecosystem, MAX_MANIFEST_BYTES, Manifest, ManifestError,
+    Dependency, DependencyKind, DependencySource, Ecosystem, MAX_MANIFEST_BYTES, Manifest,
+    ManifestError,
 };
 pub use model::{
-    Cycle, CycleStep, Declaration, DependencyGraph, ExternalPackage, ImportTarget, Importer, InvalidManifest, Module,
-    ModuleImport, Package, PackageCycle, UndeclaredPackage, UnresolvedImport, UnusedDependency,
+    Cycle, CycleStep, Declaration, DependencyGraph, ExternalPackage, ImportTarget, Importer,
+    InvalidManifest, Module, ModuleImport, Package, PackageCycle, UndeclaredPackage,
+    UnresolvedImport, UnusedDependency,
 };
 pub use project::ProjectFiles;

@@ -136,7 +136,8 @@ pub struct Declaration {
 /// Modules that import each other in a circle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    /// A shortest circle: each step begins where the one before ends, and the last ends where the first begins.
+    /// A shortest circle: each step begins where the one before ends, and the last ends where the
+    /// first begins.
     pub steps: Vec<CycleStep>,
     /// All modules of the group, each of which reaches each other one.
     pub members: Vec<String>,

@@ -7,7 +7,11 @@ pub(super) fn folder_of(path: &str) -> &str {
 
 /// Returns the folder around a folder; `None` for the root.
 pub(super) fn parent(folder: &str) -> Option<&str> {
-    if folder.is_empty() { None } else { Some(folder_of(folder)) }
+    if folder.is_empty() {
+        None
+    } else {
+        Some(folder_of(folder))
+    }
 }
 
 /// Returns a relative path seen from a folder; `None` if it leads out of the project.
@@ -25,12 +29,19 @@ pub(super) fn join(folder: &str, relative: &str) -> Option<String> {
 
 /// Reports whether a path is a folder or is in it.
 pub(super) fn is_within(path: &str, folder: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder.is_empty()
+        || path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Reports whether a pattern of a workspace's members, such as `crates/*`, names a folder; `**` stands for any depth.
+/// Reports whether a pattern of a workspace's members, such as `crates/*`, names a folder; `**`
+/// stands for any depth.
 pub(super) fn matches(pattern: &str, folder: &str) -> bool {
-    let pattern: Vec<&str> = pattern.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let pattern: Vec<&str> = pattern
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
     let folder: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     // The pattern's part after the last `**`, and where in the folder it was tried last.
     let (mut at, mut in_folder, mut retry) = (0, 0, None);
@@ -61,12 +72,16 @@ pub(super) fn matches(pattern: &str, folder: &str) -> bool {
 /// Reports whether a pattern with `*` matches a name.
 fn matches_name(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
     if !pattern.contains('*') {
         return rest.is_empty();
     }
     let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return false };
+    let Some((last, middle)) = parts.split_last() else {
+        return false;
+    };
     for part in middle {
         match rest.find(part) {
             Some(found) => rest = rest.get(found + part.len()..).unwrap_or_default(),
@@ -89,7 +104,11 @@ mod tests {
             ("", "c//d/.", Some("c/d")),
         ];
         for (folder, relative, expected) in table {
-            assert_eq!(join(folder, relative).as_deref(), expected, "{folder} {relative}");
+            assert_eq!(
+                join(folder, relative).as_deref(),
+                expected,
+                "{folder} {relative}"
+            );
         }
     }
 

@@ -34,14 +34,27 @@ impl<'p> Index<'p> {
     pub(super) fn new(project: &'p ProjectFiles) -> Index<'p> {
         let mut manifests: HashMap<(Ecosystem, String), Vec<usize>> = HashMap::new();
         for (manifest, number) in project.manifests.iter().zip(0..) {
-            manifests.entry((manifest.ecosystem, folder(manifest).to_owned())).or_default().push(number);
+            manifests
+                .entry((manifest.ecosystem, folder(manifest).to_owned()))
+                .or_default()
+                .push(number);
         }
         Index {
             project,
             paths: project.paths.iter().map(String::as_str).collect(),
-            code: project.code.iter().zip(0..).map(|((path, _), number)| (path.as_str(), number)).collect(),
+            code: project
+                .code
+                .iter()
+                .zip(0..)
+                .map(|((path, _), number)| (path.as_str(), number))
+                .collect(),
             manifests,
-            by_path: project.manifests.iter().map(|manifest| manifest.path.as_str()).zip(0..).collect(),
+            by_path: project
+                .manifests
+                .iter()
+                .map(|manifest| manifest.path.as_str())
+                .zip(0..)
+                .collect(),
         }
     }
 
@@ -57,7 +70,10 @@ impl<'p> Index<'p> {
 
     /// Returns a file of code by its number.
     pub(super) fn file(&self, number: usize) -> Option<(&'p str, &'p FileImports)> {
-        self.project.code.get(number).map(|(path, imports)| (path.as_str(), &**imports))
+        self.project
+            .code
+            .get(number)
+            .map(|(path, imports)| (path.as_str(), &**imports))
     }
 
     /// Returns a manifest by its number.
@@ -72,7 +88,10 @@ impl<'p> Index<'p> {
 
     /// Returns the manifests of a folder.
     pub(super) fn manifests_in(&self, ecosystem: Ecosystem, folder: &str) -> &[usize] {
-        self.manifests.get(&(ecosystem, folder.to_owned())).map(Vec::as_slice).unwrap_or_default()
+        self.manifests
+            .get(&(ecosystem, folder.to_owned()))
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     /// Returns the manifests of the folders around a file, the nearest first.
@@ -88,7 +107,10 @@ impl<'p> Index<'p> {
     /// Returns the package that a file is in: the nearest manifest with a name.
     pub(super) fn package_of(&self, ecosystem: Ecosystem, path: &str) -> Option<usize> {
         let above = self.manifests_above(ecosystem, path);
-        above.into_iter().find(|number| self.manifest(*number).is_some_and(|manifest| manifest.name.is_some()))
+        above.into_iter().find(|number| {
+            self.manifest(*number)
+                .is_some_and(|manifest| manifest.name.is_some())
+        })
     }
 }
 

@@ -1,14 +1,15 @@
 //! An index of a repository's code: which files declare a name, and which use it.
 //!
-//! It is the same for every task, so it is made once for a commit, and a walk over it reads only the files that it
-//! reaches. Names that no file declares are not in it.
+//! It is the same for every task, so it is made once for a commit, and a walk over it reads only
+//! the files that it reaches. Names that no file declares are not in it.
 
 use std::collections::HashMap;
 
 use super::tags::Tags;
 use super::task::is_compound;
 
-/// A name that is declared in more files than this says nothing: thousands of files may declare `new`.
+/// A name that is declared in more files than this says nothing: thousands of files may declare
+/// `new`.
 pub(super) const MAX_FILES: usize = 20;
 
 /// The index of the names of a repository.
@@ -89,20 +90,29 @@ pub struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Begins an index of files with these paths from the repository's root, as they are shown. Neither their order
-    /// matters, nor a second one of the same path.
+    /// Begins an index of files with these paths from the repository's root, as they are shown.
+    /// Neither their order matters, nor a second one of the same path.
     pub fn of(paths: &[&str]) -> IndexBuilder {
         let mut sorted = paths.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let file = |path: &str| IndexedFile { path: path.into(), ..IndexedFile::default() };
+        let file = |path: &str| IndexedFile {
+            path: path.into(),
+            ..IndexedFile::default()
+        };
         let files = sorted.into_iter().map(file).collect();
-        IndexBuilder { files, names: Vec::new(), by_text: HashMap::new() }
+        IndexBuilder {
+            files,
+            names: Vec::new(),
+            by_text: HashMap::new(),
+        }
     }
 
     /// Adds what is in a file; it does nothing if its path is not one of the index.
     pub fn add<S: AsRef<str>>(&mut self, path: &str, tags: &Tags<S>) {
-        let Ok(at) = self.files.binary_search_by(|file| (*file.path).cmp(path)) else { return };
+        let Ok(at) = self.files.binary_search_by(|file| (*file.path).cmp(path)) else {
+            return;
+        };
         let mut definitions = Vec::with_capacity(tags.definitions.len());
         for (number, definition) in tags.definitions.iter().enumerate() {
             let name = definition.name.as_ref();
@@ -119,7 +129,10 @@ impl IndexBuilder {
         }
         let mut references = Vec::with_capacity(tags.references.len());
         for (name, count) in &tags.references {
-            references.push(Reference { name: self.intern(name.as_ref()), count: *count });
+            references.push(Reference {
+                name: self.intern(name.as_ref()),
+                count: *count,
+            });
         }
         if let Some(file) = self.files.get_mut(at) {
             file.definitions = definitions;
@@ -133,24 +146,36 @@ impl IndexBuilder {
         }
         let id = NameId::at(self.names.len());
         self.by_text.insert(text.into(), id);
-        self.names.push(Name { text: text.into(), is_private: true, ..Name::default() });
+        self.names.push(Name {
+            text: text.into(),
+            is_private: true,
+            ..Name::default()
+        });
         id
     }
 
     /// Returns the index. What is said about names that no file declares, or too many, is dropped.
     pub fn finish(self) -> MapIndex {
-        let IndexBuilder { mut files, names, by_text } = self;
+        let IndexBuilder {
+            mut files,
+            names,
+            by_text,
+        } = self;
         drop(by_text);
         let all = names.len();
         let says_something = |name: &Name| (1..=MAX_FILES).contains(&name.declared.len());
-        let mut kept: Vec<(usize, Name)> =
-            names.into_iter().enumerate().filter(|(_, name)| says_something(name)).collect();
+        let mut kept: Vec<(usize, Name)> = names
+            .into_iter()
+            .enumerate()
+            .filter(|(_, name)| says_something(name))
+            .collect();
         kept.sort_unstable_by(|(_, one), (_, other)| one.text.cmp(&other.text));
         let mut new_ids: Vec<Option<NameId>> = vec![None; all];
         let mut names = Vec::with_capacity(kept.len());
         for (old, mut name) in kept {
             // Files may have been added in any order.
-            name.declared.sort_unstable_by_key(|declaration| declaration.file);
+            name.declared
+                .sort_unstable_by_key(|declaration| declaration.file);
             name.is_compound = is_compound(&name.text);
             if let Some(new) = new_ids.get_mut(old) {
                 *new = Some(NameId::at(names.len()));
@@ -217,7 +242,10 @@ impl Name {
             Some(last) if last.file == file => last.definitions.push(definition),
             // One more than says something is enough to know that it says nothing.
             _ if declaring > MAX_FILES => {}
-            _ => self.declared.push(Declaration { file, definitions: vec![definition] }),
+            _ => self.declared.push(Declaration {
+                file,
+                definitions: vec![definition],
+            }),
         }
     }
 }
@@ -230,10 +258,19 @@ mod tests {
     fn tags(declared: &[&str], used: &[&str]) -> Tags {
         let definition = |name: &&str| {
             let (name, signature) = ((*name).to_owned(), String::new());
-            Definition { name, line: 1, parent: None, private: false, signature }
+            Definition {
+                name,
+                line: 1,
+                parent: None,
+                private: false,
+                signature,
+            }
         };
         let references = used.iter().map(|name| ((*name).to_owned(), 1)).collect();
-        Tags { definitions: declared.iter().map(definition).collect(), references }
+        Tags {
+            definitions: declared.iter().map(definition).collect(),
+            references,
+        }
     }
 
     #[test]

@@ -16,26 +16,43 @@ const MAX_PATH_BYTES: usize = 200;
 /// Folders of other projects' files.
 const FOREIGN: [&str; 4] = ["node_modules", "third-party", "third_party", "vendor"];
 
-/// Returns the indices of the files that a map for a task is made of, with their sizes in bytes: those nearest to the
-/// files that the task declares first, as far as the limits allow.
+/// Returns the indices of the files that a map for a task is made of, with their sizes in bytes:
+/// those nearest to the files that the task declares first, as far as the limits allow.
 pub fn chosen(files: &[(&str, u64)], task: &MapTask<'_>) -> Vec<usize> {
     let declared: Vec<&str> = task.files.iter().map(|file| fixed_part(file)).collect();
-    let is_ours = |path: &str| path.len() <= MAX_PATH_BYTES && !path.split('/').any(|part| FOREIGN.contains(&part));
+    let is_ours = |path: &str| {
+        path.len() <= MAX_PATH_BYTES && !path.split('/').any(|part| FOREIGN.contains(&part))
+    };
     let mut order: Vec<(Reverse<usize>, Reverse<bool>, &str, usize)> = files
         .iter()
         .enumerate()
         .filter(|(_, (path, _))| is_ours(path))
         .map(|(at, (path, _))| {
-            let near = declared.iter().map(|declared| common_folders(declared, path)).max().unwrap_or_default();
-            (Reverse(near), Reverse(Language::of_path(path).is_some()), *path, at)
+            let near = declared
+                .iter()
+                .map(|declared| common_folders(declared, path))
+                .max()
+                .unwrap_or_default();
+            (
+                Reverse(near),
+                Reverse(Language::of_path(path).is_some()),
+                *path,
+                at,
+            )
         })
         .collect();
     order.sort_unstable();
     let mut bytes = 0_u64;
     let mut chosen = Vec::new();
     for (.., at) in order.into_iter().take(MAX_MAPPED_FILES) {
-        let Some((path, size)) = files.get(at) else { continue };
-        let parsed = if Language::of_path(path).is_some() && *size <= MAX_TAGGED_BYTES { *size } else { 0 };
+        let Some((path, size)) = files.get(at) else {
+            continue;
+        };
+        let parsed = if Language::of_path(path).is_some() && *size <= MAX_TAGGED_BYTES {
+            *size
+        } else {
+            0
+        };
         if bytes + parsed <= MAX_MAPPED_BYTES {
             bytes += parsed;
             chosen.push(at);
@@ -46,6 +63,9 @@ pub fn chosen(files: &[(&str, u64)], task: &MapTask<'_>) -> Vec<usize> {
 
 /// Returns the number of folders at the beginning of two paths that are the same.
 fn common_folders(one: &str, other: &str) -> usize {
-    let same = one.split('/').zip(other.split('/')).take_while(|(one, other)| one == other);
+    let same = one
+        .split('/')
+        .zip(other.split('/'))
+        .take_while(|(one, other)| one == other);
     same.count()
 }

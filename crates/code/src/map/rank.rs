@@ -1,6 +1,6 @@
-//! The rank of files: how much of what begins at the files that the task names comes to them along the edges of their
-//! graph (personalised PageRank). Only files that something comes to are looked at, so the work follows from how much
-//! the task reaches, not from the size of the repository.
+//! The rank of files: how much of what begins at the files that the task names comes to them along
+//! the edges of their graph (personalised PageRank). Only files that something comes to are looked
+//! at, so the work follows from how much the task reaches, not from the size of the repository.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -53,11 +53,16 @@ struct Amounts {
 
 impl Amounts {
     fn none(files: usize) -> Amounts {
-        Amounts { all: vec![0; files], reached: Vec::new() }
+        Amounts {
+            all: vec![0; files],
+            reached: Vec::new(),
+        }
     }
 
     fn add(&mut self, file: usize, amount: u64) {
-        let Some(of_file) = self.all.get_mut(file) else { return };
+        let Some(of_file) = self.all.get_mut(file) else {
+            return;
+        };
         if *of_file == 0 && amount > 0 {
             self.reached.push(file);
         }
@@ -68,17 +73,26 @@ impl Amounts {
     fn take(&mut self) -> Vec<(usize, u64)> {
         let mut taken = Vec::with_capacity(self.reached.len());
         for file in self.reached.drain(..) {
-            taken.extend(self.all.get_mut(file).map(|amount| (file, std::mem::take(amount))));
+            taken.extend(
+                self.all
+                    .get_mut(file)
+                    .map(|amount| (file, std::mem::take(amount))),
+            );
         }
         taken
     }
 }
 
-/// Returns the rank of each file that is reached from files with these weights, and of what they declare.
+/// Returns the rank of each file that is reached from files with these weights, and of what they
+/// declare.
 ///
 /// # Errors
 /// [`CodeError::Stopped`] if `stop` said so.
-pub(super) fn ranks(graph: &Graph<'_>, beginnings: &BTreeMap<usize, u64>, stop: Stop<'_>) -> Result<Ranks, CodeError> {
+pub(super) fn ranks(
+    graph: &Graph<'_>,
+    beginnings: &BTreeMap<usize, u64>,
+    stop: Stop<'_>,
+) -> Result<Ranks, CodeError> {
     let mut edges: HashMap<usize, Edges> = HashMap::new();
     let mut of_files: BTreeMap<usize, u64> = BTreeMap::new();
     let mut next = Amounts::none(graph.files());
@@ -102,10 +116,15 @@ pub(super) fn ranks(graph: &Graph<'_>, beginnings: &BTreeMap<usize, u64>, stop: 
             break;
         }
     }
-    let mut ranks = Ranks { of_files, of_definitions: HashMap::new() };
+    let mut ranks = Ranks {
+        of_files,
+        of_definitions: HashMap::new(),
+    };
     for (from, edges) in &edges {
         let rank = ranks.of_files.get(from).copied().unwrap_or_default();
-        graph.divide(*from, edges, rank, &mut |file, definition, part| ranks.raise(file, definition, part));
+        graph.divide(*from, edges, rank, &mut |file, definition, part| {
+            ranks.raise(file, definition, part)
+        });
     }
     Ok(ranks)
 }
@@ -115,5 +134,8 @@ fn shares(weights: &BTreeMap<usize, u64>) -> Vec<(usize, u64)> {
     let total: u64 = weights.values().sum();
     let share = |weight: u64| u128::from(ALL) * u128::from(weight) / u128::from(total.max(1));
     let share = |weight: u64| u64::try_from(share(weight)).unwrap_or(ALL);
-    weights.iter().map(|(file, weight)| (*file, share(*weight))).collect()
+    weights
+        .iter()
+        .map(|(file, weight)| (*file, share(*weight)))
+        .collect()
 }

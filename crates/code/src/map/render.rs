@@ -30,12 +30,19 @@ pub(super) fn render(mut shown: Vec<Shown<'_>>) -> String {
     for files in shown.chunk_by(|one, other| one.folder() == other.folder()) {
         match files {
             [one] => file(&mut text, one.path, one, ""),
-            [first, ..] if first.folder().is_empty() => files.iter().for_each(|one| file(&mut text, one.path, one, "")),
+            [first, ..] if first.folder().is_empty() => files
+                .iter()
+                .for_each(|one| file(&mut text, one.path, one, "")),
             [first, ..] => {
                 // Writing to a text never fails.
                 let _ = writeln!(text, "{}/", first.folder());
                 for one in files {
-                    file(&mut text, one.path.rsplit('/').next().unwrap_or(one.path), one, " ");
+                    file(
+                        &mut text,
+                        one.path.rsplit('/').next().unwrap_or(one.path),
+                        one,
+                        " ",
+                    );
                 }
             }
             [] => {}
@@ -45,17 +52,31 @@ pub(super) fn render(mut shown: Vec<Shown<'_>>) -> String {
 }
 
 fn file(text: &mut String, name: &str, shown: &Shown<'_>, indent: &str) {
-    let left_out = if shown.definitions.len() < shown.all.len() { LEFT_OUT } else { "" };
+    let left_out = if shown.definitions.len() < shown.all.len() {
+        LEFT_OUT
+    } else {
+        ""
+    };
     let _ = writeln!(text, "{indent}{name}{left_out}");
     for at in &shown.definitions {
-        let Some(definition) = shown.all.get(*at) else { continue };
+        let Some(definition) = shown.all.get(*at) else {
+            continue;
+        };
         let depth = " ".repeat(depth(shown.all, *at));
-        let _ = writeln!(text, "{indent} {}: {depth}{}", definition.line, definition.signature);
+        let _ = writeln!(
+            text,
+            "{indent} {}: {depth}{}",
+            definition.line, definition.signature
+        );
     }
 }
 
 /// Returns the number of definitions around one.
 fn depth(all: &[IndexedDefinition], at: usize) -> usize {
-    let parent = |at: &usize| all.get(*at).and_then(|inner| inner.parent).filter(|parent| parent < at);
+    let parent = |at: &usize| {
+        all.get(*at)
+            .and_then(|inner| inner.parent)
+            .filter(|parent| parent < at)
+    };
     std::iter::successors(parent(&at), parent).count()
 }

@@ -18,7 +18,8 @@ const MAX_DECLARING: usize = 5;
 /// The same for a name that is written like any other word.
 const MAX_DECLARING_WORD: usize = 2;
 
-/// A map of a repository for one task, with everything that it could show: what the task names, and what that reaches.
+/// A map of a repository for one task, with everything that it could show: what the task names, and
+/// what that reaches.
 pub struct RepositoryMap<'i> {
     index: &'i MapIndex,
     /// What is shown first comes first.
@@ -37,7 +38,11 @@ impl MapIndex {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn map(&self, task: &MapTask<'_>, stop: Stop<'_>) -> Result<Option<RepositoryMap<'_>>, CodeError> {
+    pub fn map(
+        &self,
+        task: &MapTask<'_>,
+        stop: Stop<'_>,
+    ) -> Result<Option<RepositoryMap<'_>>, CodeError> {
         let words = Words::of(task.text);
         let graph = Graph::of(self, &words);
         let paths: Vec<&str> = self.files.iter().map(|file| &*file.path).collect();
@@ -48,8 +53,14 @@ impl MapIndex {
         }
         let mut ranks = ranks(&graph, &beginnings, stop)?;
         raise(&mut ranks, &named.as_code);
-        let known = Known { files: declared_whole(&paths, task), named: &named.as_code };
-        Ok(Some(RepositoryMap { entries: entries(&ranks, &known), index: self }))
+        let known = Known {
+            files: declared_whole(&paths, task),
+            named: &named.as_code,
+        };
+        Ok(Some(RepositoryMap {
+            entries: entries(&ranks, &known),
+            index: self,
+        }))
     }
 }
 
@@ -67,7 +78,9 @@ impl Declared {
         for (name, named) in graph.named() {
             match (named, name.declared.len()) {
                 (Named::Code, 1..=MAX_DECLARING) => as_code.extend(name.declared.iter().cloned()),
-                (Named::Word, 1..=MAX_DECLARING_WORD) => as_word.extend(name.declared.iter().cloned()),
+                (Named::Word, 1..=MAX_DECLARING_WORD) => {
+                    as_word.extend(name.declared.iter().cloned())
+                }
                 _ => {}
             }
         }
@@ -77,8 +90,16 @@ impl Declared {
     /// Returns their files, with how clearly the text names what each declares.
     fn files(&self) -> BTreeMap<usize, Named> {
         let mut files: BTreeMap<usize, Named> = BTreeMap::new();
-        files.extend(self.as_word.iter().map(|declaration| (declaration.file, Named::Word)));
-        files.extend(self.as_code.iter().map(|declaration| (declaration.file, Named::Code)));
+        files.extend(
+            self.as_word
+                .iter()
+                .map(|declaration| (declaration.file, Named::Word)),
+        );
+        files.extend(
+            self.as_code
+                .iter()
+                .map(|declaration| (declaration.file, Named::Code)),
+        );
         files
     }
 }
@@ -121,8 +142,14 @@ impl RepositoryMap<'_> {
         }
         let mut files = Vec::with_capacity(shown.len());
         for (at, definitions) in shown {
-            let Some(file) = self.index.file(at) else { continue };
-            files.push(Shown { path: &file.path, all: &file.definitions, definitions });
+            let Some(file) = self.index.file(at) else {
+                continue;
+            };
+            files.push(Shown {
+                path: &file.path,
+                all: &file.definitions,
+                definitions,
+            });
         }
         render(files)
     }
@@ -136,7 +163,9 @@ impl RepositoryMap<'_> {
 fn with_parents(all: &[IndexedDefinition], definition: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(definition), |at| {
         // What is around a definition stands before it.
-        all.get(*at).and_then(|inner| inner.parent).filter(|parent| parent < at)
+        all.get(*at)
+            .and_then(|inner| inner.parent)
+            .filter(|parent| parent < at)
     })
 }
 
@@ -150,8 +179,8 @@ fn raise(ranks: &mut Ranks, named: &[Declaration]) {
     }
 }
 
-/// What an agent reads in any case, and so is shown last: the files that its task declares, except what of them its
-/// text names.
+/// What an agent reads in any case, and so is shown last: the files that its task declares, except
+/// what of them its text names.
 struct Known<'n> {
     files: BTreeSet<usize>,
     named: &'n [Declaration],
@@ -174,29 +203,45 @@ struct Candidate {
     definition: usize,
 }
 
-/// Returns what a map shows. The files of the highest rank come first, each with what is most used of it: half as much
-/// of the next definition counts as of the one before, so that many files are shown before any is shown whole. Then
-/// come files of which no definition has a rank.
+/// Returns what a map shows. The files of the highest rank come first, each with what is most used
+/// of it: half as much of the next definition counts as of the one before, so that many files are
+/// shown before any is shown whole. Then come files of which no definition has a rank.
 fn entries(ranks: &Ranks, known: &Known<'_>) -> Vec<Entry> {
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut bare: Vec<(Reverse<u64>, usize)> = Vec::new();
     for (file, rank) in &ranks.of_files {
-        let ranked = ranks.of_definitions(*file).iter().enumerate().filter(|(_, rank)| **rank > 0);
-        let mut ranked: Vec<(Reverse<u64>, usize)> = ranked.map(|(at, rank)| (Reverse(*rank), at)).collect();
+        let ranked = ranks
+            .of_definitions(*file)
+            .iter()
+            .enumerate()
+            .filter(|(_, rank)| **rank > 0);
+        let mut ranked: Vec<(Reverse<u64>, usize)> =
+            ranked.map(|(at, rank)| (Reverse(*rank), at)).collect();
         ranked.sort_unstable();
         if ranked.is_empty() {
             bare.push((Reverse(*rank), *file));
         }
         for (position, (_, definition)) in ranked.into_iter().enumerate() {
-            let left = rank.checked_shr(u32::try_from(position).unwrap_or(u32::MAX)).unwrap_or(0);
+            let left = rank
+                .checked_shr(u32::try_from(position).unwrap_or(u32::MAX))
+                .unwrap_or(0);
             let is_known = known.has(*file, definition);
-            candidates.push(Candidate { is_known, rank: Reverse(left), position, file: *file, definition });
+            candidates.push(Candidate {
+                is_known,
+                rank: Reverse(left),
+                position,
+                file: *file,
+                definition,
+            });
         }
     }
     candidates.sort_unstable();
     bare.sort_unstable();
     let mut entries = Vec::with_capacity(candidates.len() + bare.len());
-    for Candidate { file, definition, .. } in candidates {
+    for Candidate {
+        file, definition, ..
+    } in candidates
+    {
         entries.push(Entry::Definition { file, definition });
     }
     entries.extend(bare.into_iter().map(|(_, file)| Entry::File(file)));

@@ -21,10 +21,12 @@ const NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=100;
 const MAX_NAMES: usize = 5_000;
 /// Maximum number of definitions of a file; more are generated code.
 const MAX_DEFINITIONS: usize = 2_000;
-/// After so many questions whether to stop, a file is given up: some parsers recover from errors in quadratic time.
+/// After so many questions whether to stop, a file is given up: some parsers recover from errors in
+/// quadratic time.
 const MAX_ASKED: usize = 5_000;
 
-/// What one file declares, and the names that it refers to: a function of its language and its text.
+/// What one file declares, and the names that it refers to: a function of its language and its
+/// text.
 ///
 /// Its texts are of the type `S`: borrowed where they are read again and not kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +49,10 @@ impl AsRef<str> for TagText<'_> {
 
 impl<S> Default for Tags<S> {
     fn default() -> Self {
-        Self { definitions: Vec::new(), references: Vec::new() }
+        Self {
+            definitions: Vec::new(),
+            references: Vec::new(),
+        }
     }
 }
 
@@ -69,7 +74,8 @@ pub struct Definition<S = String> {
 }
 
 impl Tags {
-    /// Is raised with every change of what tags contain, also by a grammar: those of another version are not used.
+    /// Is raised with every change of what tags contain, also by a grammar: those of another
+    /// version are not used.
     pub const VERSION: u32 = 2;
 
     /// Finds the tags of a text. One whose parse does not come to an end has none.
@@ -79,7 +85,9 @@ impl Tags {
     pub fn of(language: Language, text: &str, stop: Stop<'_>) -> Result<Tags, CodeError> {
         let asked = AtomicUsize::new(0);
         let within = || asked.fetch_add(1, Ordering::Relaxed) > MAX_ASKED || stop();
-        match Source::parse(language, text, &within).and_then(|source| Tags::of_source(&source, &within)) {
+        match Source::parse(language, text, &within)
+            .and_then(|source| Tags::of_source(&source, &within))
+        {
             Err(CodeError::Stopped) if !stop() => Ok(Tags::default()),
             other => other,
         }
@@ -91,7 +99,10 @@ impl Tags {
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of_source(source: &Source<'_>, stop: Stop<'_>) -> Result<Tags, CodeError> {
         let definitions = definitions(&CodeStructure::of(source, stop)?.items);
-        let mut names = Names { source, found: BTreeMap::new() };
+        let mut names = Names {
+            source,
+            found: BTreeMap::new(),
+        };
         walk(source.root(), &mut names, stop)?;
         let mut references = names.found;
         // Each definition was counted with the uses of its name.
@@ -101,8 +112,14 @@ impl Tags {
             }
         }
         references.retain(|_, count| *count > 0);
-        let references = references.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        Ok(Tags { definitions, references })
+        let references = references
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect();
+        Ok(Tags {
+            definitions,
+            references,
+        })
     }
 }
 
@@ -131,7 +148,11 @@ fn referred_name(item: &Item) -> String {
     }
     let name = item.name.trim_end_matches('!');
     let name = name.rsplit(['.', ':']).next().unwrap_or(name);
-    if NAME_BYTES.contains(&name.len()) { name.to_owned() } else { String::new() }
+    if NAME_BYTES.contains(&name.len()) {
+        name.to_owned()
+    } else {
+        String::new()
+    }
 }
 
 /// Counts the names in a tree.

@@ -20,7 +20,8 @@ const LEAST_STEM: usize = 4;
 /// The task that a map is for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MapTask<'a> {
-    /// The files that it declares: paths, folders, or patterns, which count as the folder before their first wildcard.
+    /// The files that it declares: paths, folders, or patterns, which count as the folder before
+    /// their first wildcard.
     pub files: &'a [String],
     /// Its words.
     pub text: &'a str,
@@ -47,8 +48,17 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn of(text: &'a str) -> Words<'a> {
-        let quoted = text.split('`').skip(1).step_by(2).flat_map(subjects).collect();
-        Words { words: names(text).collect(), quoted, text }
+        let quoted = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .flat_map(subjects)
+            .collect();
+        Words {
+            words: names(text).collect(),
+            quoted,
+            text,
+        }
     }
 
     /// Returns each word once.
@@ -68,27 +78,36 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Returns the names that a quoted text is about: in one of several words those that only a program has, such as
-/// `Sender` of `Sender::word`, and if there are none, the last.
+/// Returns the names that a quoted text is about: in one of several words those that only a program
+/// has, such as `Sender` of `Sender::word`, and if there are none, the last.
 fn subjects(quoted: &str) -> Vec<&str> {
     let all: Vec<&str> = names(quoted).collect();
-    let own = all.iter().copied().filter(|name| is_compound(name) || name.starts_with(char::is_uppercase));
+    let own = all
+        .iter()
+        .copied()
+        .filter(|name| is_compound(name) || name.starts_with(char::is_uppercase));
     let own: Vec<&str> = own.collect();
-    if own.is_empty() { all.last().copied().into_iter().collect() } else { own }
+    if own.is_empty() {
+        all.last().copied().into_iter().collect()
+    } else {
+        own
+    }
 }
 
 fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
 }
 
 /// Reports whether a name consists of several words, as no word of a sentence does.
 pub(super) fn is_compound(name: &str) -> bool {
-    let has_inner_capital = name.chars().skip(1).any(char::is_uppercase) && name.chars().any(char::is_lowercase);
+    let has_inner_capital =
+        name.chars().skip(1).any(char::is_uppercase) && name.chars().any(char::is_lowercase);
     has_inner_capital || name.trim_matches('_').contains('_')
 }
 
-/// Returns how far a walk begins at which of these files, whose paths are sorted; `declaring` lists the files that
-/// declare a name which the text has.
+/// Returns how far a walk begins at which of these files, whose paths are sorted; `declaring` lists
+/// the files that declare a name which the text has.
 pub(super) fn beginnings(
     paths: &[&str],
     task: &MapTask<'_>,
@@ -110,15 +129,33 @@ pub(super) fn beginnings(
         found.for_each(|at| raise(at, NAMED));
     }
     let by_name = by_name(paths);
-    for word in words.text.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,;|*".contains(c)) {
-        let word = word.trim_start_matches("./").trim_end_matches(['.', ':', '!', '?', '/']);
+    for word in words
+        .text
+        .split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,;|*".contains(c))
+    {
+        let word = word
+            .trim_start_matches("./")
+            .trim_end_matches(['.', ':', '!', '?', '/']);
         let word = word.split(':').next().unwrap_or(word);
         let name = word.rsplit('/').next().unwrap_or(word);
-        let is_path = |at: &&usize| paths.get(**at).is_some_and(|path| ends_with_path(path, word));
+        let is_path = |at: &&usize| {
+            paths
+                .get(**at)
+                .is_some_and(|path| ends_with_path(path, word))
+        };
         if word.contains(['/', '.']) {
-            let found: Vec<usize> = by_name.get(name).into_iter().flatten().filter(is_path).copied().collect();
+            let found: Vec<usize> = by_name
+                .get(name)
+                .into_iter()
+                .flatten()
+                .filter(is_path)
+                .copied()
+                .collect();
             let few = found.len() <= MAX_NAMED;
-            found.into_iter().filter(|_| few).for_each(|at| raise(at, NAMED));
+            found
+                .into_iter()
+                .filter(|_| few)
+                .for_each(|at| raise(at, NAMED));
             if word.contains('/') {
                 at_or_below(paths, word).for_each(|at| raise(at, NAMED));
             }
@@ -131,7 +168,10 @@ pub(super) fn beginnings(
             Named::No => {}
         }
     }
-    for stems in by_stem(paths, words).into_values().filter(|found| found.len() <= MAX_NAMED) {
+    for stems in by_stem(paths, words)
+        .into_values()
+        .filter(|found| found.len() <= MAX_NAMED)
+    {
         stems.into_iter().for_each(|at| raise(at, ALIKE));
     }
     weights
@@ -139,14 +179,20 @@ pub(super) fn beginnings(
 
 /// Returns which of these files, whose paths are sorted, the task declares by their whole paths.
 pub(super) fn declared_whole(paths: &[&str], task: &MapTask<'_>) -> BTreeSet<usize> {
-    task.files.iter().filter_map(|file| paths.binary_search(&file.trim_start_matches("./")).ok()).collect()
+    task.files
+        .iter()
+        .filter_map(|file| paths.binary_search(&file.trim_start_matches("./")).ok())
+        .collect()
 }
 
 /// Returns the part of a path before its first wildcard.
 pub(super) fn fixed_part(declared: &str) -> &str {
     let declared = declared.trim_start_matches("./");
     let fixed = match declared.find(['*', '?', '[', '{']) {
-        Some(at) => declared.get(..at).and_then(|before| before.rsplit_once('/')).map_or("", |(folder, _)| folder),
+        Some(at) => declared
+            .get(..at)
+            .and_then(|before| before.rsplit_once('/'))
+            .map_or("", |(folder, _)| folder),
         None => declared,
     };
     fixed.trim_end_matches('/')
@@ -162,19 +208,27 @@ fn at_or_below(paths: &[&str], path: &str) -> std::ops::Range<usize> {
         return exact;
     }
     let (first, after) = (format!("{path}/"), format!("{path}0"));
-    paths.partition_point(|other| *other < first.as_str())..paths.partition_point(|other| *other < after.as_str())
+    paths.partition_point(|other| *other < first.as_str())
+        ..paths.partition_point(|other| *other < after.as_str())
 }
 
 /// Returns the files directly in a folder.
 fn beside(paths: &[&str], folder: &str) -> impl Iterator<Item = usize> {
     let is_in = move |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder;
-    paths.iter().enumerate().filter(move |(_, path)| is_in(path)).map(|(at, _)| at)
+    paths
+        .iter()
+        .enumerate()
+        .filter(move |(_, path)| is_in(path))
+        .map(|(at, _)| at)
 }
 
 fn by_name<'p>(paths: &[&'p str]) -> BTreeMap<&'p str, Vec<usize>> {
     let mut found: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, path) in paths.iter().enumerate() {
-        found.entry(path.rsplit('/').next().unwrap_or(path)).or_default().push(at);
+        found
+            .entry(path.rsplit('/').next().unwrap_or(path))
+            .or_default()
+            .push(at);
     }
     found
 }
@@ -195,5 +249,6 @@ fn by_stem<'p>(paths: &[&'p str], words: &Words<'_>) -> BTreeMap<&'p str, Vec<us
 
 /// Reports whether a path ends with another one.
 fn ends_with_path(path: &str, end: &str) -> bool {
-    path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    path.strip_suffix(end)
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

@@ -27,9 +27,17 @@ impl Pattern {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn find(&self, source: &Source<'_>, stop: Stop<'_>) -> Result<Vec<PatternMatch>, CodeError> {
+    pub fn find(
+        &self,
+        source: &Source<'_>,
+        stop: Stop<'_>,
+    ) -> Result<Vec<PatternMatch>, CodeError> {
         let mut found = self.search(&self.root, source, stop)?;
-        let calls = if source.language() == Language::Rust { Calls::of(source, stop)? } else { None };
+        let calls = if source.language() == Language::Rust {
+            Calls::of(source, stop)?
+        } else {
+            None
+        };
         if let Some(calls) = calls {
             found = self.with_macros(found, source, &calls, stop)?;
         }
@@ -55,7 +63,11 @@ impl Pattern {
         for range in &calls.ranges {
             let text = source.text().get(range.start_byte..range.end_byte);
             if text.is_some_and(|text| self.may_match(text)) {
-                others.extend(self.search(root, &calls.parsed(source, Some(*range), stop)?, stop)?);
+                others.extend(self.search(
+                    root,
+                    &calls.parsed(source, Some(*range), stop)?,
+                    stop,
+                )?);
             }
         }
         found.extend(others.into_iter().filter(|one| one.is_code));
@@ -65,17 +77,36 @@ impl Pattern {
         Ok(found)
     }
 
-    fn search(&self, root: &Part, source: &Source<'_>, stop: Stop<'_>) -> Result<Vec<Found>, CodeError> {
+    fn search(
+        &self,
+        root: &Part,
+        source: &Source<'_>,
+        stop: Stop<'_>,
+    ) -> Result<Vec<Found>, CodeError> {
         let (compared, is_stopped) = (Cell::new(0), Cell::new(false));
-        let mut finder = Finder { pattern: self, root, source, stop, compared, is_stopped, found: Vec::new() };
+        let mut finder = Finder {
+            pattern: self,
+            root,
+            source,
+            stop,
+            compared,
+            is_stopped,
+            found: Vec::new(),
+        };
         walk(source.root(), &mut finder, stop)?;
-        if finder.is_stopped.get() { Err(CodeError::Stopped) } else { Ok(finder.found) }
+        if finder.is_stopped.get() {
+            Err(CodeError::Stopped)
+        } else {
+            Ok(finder.found)
+        }
     }
 }
 
 /// Reports whether a range is a node without an error.
 fn is_code(source: &Source<'_>, range: &Range<usize>) -> bool {
-    let node = source.root().descendant_for_byte_range(range.start, range.end);
+    let node = source
+        .root()
+        .descendant_for_byte_range(range.start, range.end);
     node.is_some_and(|node| node.byte_range() == *range && !node.has_error())
 }
 
@@ -118,13 +149,19 @@ impl<'n> Visitor<'n> for Finder<'_, '_> {
 
 impl Finder<'_, '_> {
     fn add(&mut self, node: Node<'_>, captured: Captured) {
-        let text = |range: Range<usize>| cut(self.source.text().get(range).unwrap_or_default(), MAX_TEXT);
+        let text =
+            |range: Range<usize>| cut(self.source.text().get(range).unwrap_or_default(), MAX_TEXT);
         let captures = self
             .pattern
             .names
             .iter()
             .zip(captured)
-            .filter_map(|(name, range)| range.map(|range| Capture { name: name.clone(), text: text(range) }));
+            .filter_map(|(name, range)| {
+                range.map(|range| Capture {
+                    name: name.clone(),
+                    text: text(range),
+                })
+            });
         let (begin, end) = (node.start_position(), node.end_position());
         let shown = PatternMatch {
             line: begin.row + 1,
@@ -133,33 +170,49 @@ impl Finder<'_, '_> {
             text: text(node.byte_range()),
             captures: captures.collect(),
         };
-        self.found.push(Found { range: node.byte_range(), is_code: !node.has_error(), shown });
+        self.found.push(Found {
+            range: node.byte_range(),
+            is_code: !node.has_error(),
+            shown,
+        });
     }
 
-    /// Reports whether a node matches a part of the pattern, and notes what its names stand for. The recursion is no
-    /// deeper than the pattern.
+    /// Reports whether a node matches a part of the pattern, and notes what its names stand for.
+    /// The recursion is no deeper than the pattern.
     fn is_match(&self, part: &Part, node: Node<'_>, captured: &mut Captured) -> bool {
         self.compared.set(self.compared.get() + 1);
-        if self.compared.get().is_multiple_of(COMPARISONS_BETWEEN_STOPS) && (self.stop)() {
+        if self
+            .compared
+            .get()
+            .is_multiple_of(COMPARISONS_BETWEEN_STOPS)
+            && (self.stop)()
+        {
             self.is_stopped.set(true);
         }
         match part {
             _ if self.is_stopped.get() => false,
             Part::One(index) => {
-                node.is_named() && !self.is_macro(node) && self.capture(*index, node.byte_range(), captured)
+                node.is_named()
+                    && !self.is_macro(node)
+                    && self.capture(*index, node.byte_range(), captured)
             }
             Part::Macro(index) => {
                 let name = node.start_byte()..node.end_byte().saturating_sub(1);
                 self.is_macro(node) && self.capture(*index, name, captured)
             }
             Part::Any(_) => false,
-            Part::Token { kind, text } => node.kind_id() == *kind && self.source.text_of(node) == text,
+            Part::Token { kind, text } => {
+                node.kind_id() == *kind && self.source.text_of(node) == text
+            }
             Part::Node { kinds, children } => {
                 if !kinds.contains(&node.kind_id()) {
                     return false;
                 }
                 let mut cursor = node.walk();
-                let nodes: Vec<Node<'_>> = node.children(&mut cursor).filter(|child| is_compared(*child)).collect();
+                let nodes: Vec<Node<'_>> = node
+                    .children(&mut cursor)
+                    .filter(|child| is_compared(*child))
+                    .collect();
                 self.are_matches(children, &nodes, captured)
             }
         }
@@ -170,15 +223,21 @@ impl Finder<'_, '_> {
         node.kind().ends_with("identifier") && self.source.text_of(node).ends_with('!')
     }
 
-    /// Reports whether nodes match parts, in their order. Of several ways that differ in how many nodes a `$$$` stands
-    /// for, the last `$$$` is extended first.
+    /// Reports whether nodes match parts, in their order. Of several ways that differ in how many
+    /// nodes a `$$$` stands for, the last `$$$` is extended first.
     fn are_matches(&self, parts: &[Part], nodes: &[Node<'_>], captured: &mut Captured) -> bool {
         let (mut part, mut node) = (0, 0);
         let mut retry: Option<Retry> = None;
         loop {
             match (parts.get(part), nodes.get(node)) {
                 (Some(Part::Any(index)), _) => {
-                    retry = Some(Retry { part, from: node, to: node, index: *index, captured: captured.clone() });
+                    retry = Some(Retry {
+                        part,
+                        from: node,
+                        to: node,
+                        index: *index,
+                        captured: captured.clone(),
+                    });
                     part += 1;
                     if self.capture_all(*index, nodes, node..node, captured) {
                         continue;
@@ -196,15 +255,24 @@ impl Finder<'_, '_> {
                 (None, None) => return true,
                 _ => {}
             }
-            match retry.as_mut().and_then(|again| self.extend(again, nodes, captured)) {
+            match retry
+                .as_mut()
+                .and_then(|again| self.extend(again, nodes, captured))
+            {
                 Some(next) => (part, node) = next,
                 None => return false,
             }
         }
     }
 
-    /// Lets a `$$$` stand for more nodes, as few as its name allows; returns where the comparison goes on.
-    fn extend(&self, again: &mut Retry, nodes: &[Node<'_>], captured: &mut Captured) -> Option<(usize, usize)> {
+    /// Lets a `$$$` stand for more nodes, as few as its name allows; returns where the comparison
+    /// goes on.
+    fn extend(
+        &self,
+        again: &mut Retry,
+        nodes: &[Node<'_>],
+        captured: &mut Captured,
+    ) -> Option<(usize, usize)> {
         while again.to < nodes.len() && !self.is_stopped.get() {
             again.to += 1;
             captured.clone_from(&again.captured);
@@ -217,7 +285,9 @@ impl Finder<'_, '_> {
 
     /// Notes what a name stands for; returns `false` if it stands for something else already.
     fn capture(&self, index: Option<usize>, range: Range<usize>, captured: &mut Captured) -> bool {
-        let Some(slot) = index.and_then(|index| captured.get_mut(index)) else { return true };
+        let Some(slot) = index.and_then(|index| captured.get_mut(index)) else {
+            return true;
+        };
         match slot {
             Some(known) => self.is_same(known.clone(), range),
             None => {
@@ -248,7 +318,10 @@ impl Finder<'_, '_> {
     fn is_same(&self, left: Range<usize>, right: Range<usize>) -> bool {
         let code = |range: Range<usize>| self.source.text().get(range).unwrap_or_default();
         let visible = |c: &char| !c.is_whitespace();
-        code(left).chars().filter(visible).eq(code(right).chars().filter(visible))
+        code(left)
+            .chars()
+            .filter(visible)
+            .eq(code(right).chars().filter(visible))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reads the arguments of macros of Rust, of which the grammar knows the tokens alone.
 //!
-//! A macro is read as the call of a function in a text of the same length: `assert_eq!(a.b(), c)` as
-//! `assert_eq_(a.b(), c)`, and one with braces as a block. So each node is at its place, and shows what is written
-//! there. Each macro is parsed apart from the others as well, because what is in one may be no code.
+//! A macro is read as the call of a function in a text of the same length: `assert_eq!(a.b(), c)`
+//! as `assert_eq_(a.b(), c)`, and one with braces as a block. So each node is at its place, and
+//! shows what is written there. Each macro is parsed apart from the others as well, because what is
+//! in one may be no code.
 
 use tree_sitter::{Node, Range};
 
@@ -26,9 +27,17 @@ impl Calls {
     /// [`CodeError::Stopped`] if `stop` said so.
     pub(super) fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Option<Calls>, CodeError> {
         let text = source.text().as_bytes().to_vec();
-        let mut calls = Calls { text, ranges: Vec::new(), has_blocks: false };
+        let mut calls = Calls {
+            text,
+            ranges: Vec::new(),
+            has_blocks: false,
+        };
         walk(source.root(), &mut calls, stop)?;
-        Ok(if calls.ranges.is_empty() { None } else { Some(calls) })
+        Ok(if calls.ranges.is_empty() {
+            None
+        } else {
+            Some(calls)
+        })
     }
 
     /// Parses the text, or one range of it.
@@ -62,22 +71,36 @@ impl Calls {
         let tokens = children(tree);
         if tokens.first().is_some_and(|open| open.kind() == "{") {
             self.has_blocks = true;
-            for byte in self.text.get_mut(name.start_byte()..bang.end_byte()).into_iter().flatten() {
+            for byte in self
+                .text
+                .get_mut(name.start_byte()..bang.end_byte())
+                .into_iter()
+                .flatten()
+            {
                 *byte = if *byte == b'\n' { b'\n' } else { b' ' };
             }
             return;
         }
         self.put(bang, b'_');
         let in_brackets = self.list(&tokens);
-        let ends: Vec<Node<'_>> = tokens.into_iter().filter(|token| token.kind() == ";").collect();
+        let ends: Vec<Node<'_>> = tokens
+            .into_iter()
+            .filter(|token| token.kind() == ";")
+            .collect();
         // `vec![a; 2]` is another thing than `vec![a, 2]`.
-        let end = if in_brackets && ends.len() == 1 { b'=' } else { b',' };
+        let end = if in_brackets && ends.len() == 1 {
+            b'='
+        } else {
+            b','
+        };
         ends.into_iter().for_each(|token| self.put(token, end));
     }
 
     /// Puts tokens in parentheses; returns whether they were in brackets.
     fn list(&mut self, tokens: &[Node<'_>]) -> bool {
-        let [open, .., close] = tokens else { return false };
+        let [open, .., close] = tokens else {
+            return false;
+        };
         self.put(*open, b'(');
         self.put(*close, b')');
         open.kind() == "["

@@ -29,7 +29,10 @@ pub(super) enum Part {
     /// A node without children.
     Token { kind: u16, text: String },
     /// A node with children, of one of these kinds.
-    Node { kinds: Vec<u16>, children: Vec<Part> },
+    Node {
+        kinds: Vec<u16>,
+        children: Vec<Part>,
+    },
 }
 
 /// A word that every match contains.

@@ -1,14 +1,16 @@
 //! Writes patterns as code.
 //!
-//! Each variable becomes an identifier that no code has. An identifier alone is no member of a class in Java, though,
-//! and no arm of a `match` in Rust: a `$$$` among members, in a `case` or in parentheses is written in each form that
-//! may be code there. Whether it is shows when the whole is parsed.
+//! Each variable becomes an identifier that no code has. An identifier alone is no member of a
+//! class in Java, though, and no arm of a `match` in Rust: a `$$$` among members, in a `case` or in
+//! parentheses is written in each form that may be code there. Whether it is shows when the whole
+//! is parsed.
 
 use crate::language::Language;
 
 /// Maximum number of ways to write a pattern whose `$$$` are written differently.
 const MAX_MIXED: usize = 64;
-/// How an identifier in the place of a variable begins, and how one in the place of any number of nodes.
+/// How an identifier in the place of a variable begins, and how one in the place of any number of
+/// nodes.
 const ONE: &str = "zq1one";
 const ANY: &str = "zq1any";
 
@@ -50,7 +52,11 @@ pub(super) struct Template {
 
 impl Template {
     pub(super) fn of(pattern: &str, language: Language) -> Template {
-        let mut template = Template { language, code: Vec::new(), variables: Vec::new() };
+        let mut template = Template {
+            language,
+            code: Vec::new(),
+            variables: Vec::new(),
+        };
         let (mut code, mut around) = (String::new(), Vec::new());
         let is_arm = ARMS.iter().any(|word| pattern.starts_with(word));
         let mut rest = pattern;
@@ -59,20 +65,35 @@ impl Template {
             code.push_str(before);
             let named = from.trim_start_matches('$');
             let dollars = from.len() - named.len();
-            let length = named.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+            let length =
+                named.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
             let (name, after) = named.split_at(length.unwrap_or(named.len()));
             let is_any = dollars >= 3;
             // `$x` and `$1` are variables of shells and part of names elsewhere.
-            if !is_any && (dollars > 1 || !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')) {
+            if !is_any
+                && (dollars > 1 || !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+            {
                 code.push_str(from.get(..dollars).unwrap_or_default());
                 rest = named;
                 continue;
             }
             note_brackets(&code, &mut around);
             let bracket = around.last().copied().or(is_arm.then_some('{'));
-            let place = if is_any { place(bracket, &code) } else { Place::Other };
-            let name = if name.is_empty() || name.starts_with('_') { None } else { Some(name.to_owned()) };
-            template.variables.push(Variable { name, is_any, place });
+            let place = if is_any {
+                place(bracket, &code)
+            } else {
+                Place::Other
+            };
+            let name = if name.is_empty() || name.starts_with('_') {
+                None
+            } else {
+                Some(name.to_owned())
+            };
+            template.variables.push(Variable {
+                name,
+                is_any,
+                place,
+            });
             template.code.push(std::mem::take(&mut code));
             rest = after;
         }
@@ -86,13 +107,20 @@ impl Template {
         self.variables.len()
     }
 
-    /// Returns the ways to write it, each as the forms of all variables: first those in which every `$$$` in a place of
-    /// the same sort has the same form.
+    /// Returns the ways to write it, each as the forms of all variables: first those in which every
+    /// `$$$` in a place of the same sort has the same form.
     pub(super) fn writings(&self) -> Vec<Vec<Form>> {
-        let (members, parentheses) = (self.forms_of(Place::Members), self.forms_of(Place::Parentheses));
+        let (members, parentheses) = (
+            self.forms_of(Place::Members),
+            self.forms_of(Place::Parentheses),
+        );
         let mut writings = Vec::new();
         for member in members {
-            writings.extend(parentheses.iter().map(|parenthesis| self.alike(*member, *parenthesis)));
+            writings.extend(
+                parentheses
+                    .iter()
+                    .map(|parenthesis| self.alike(*member, *parenthesis)),
+            );
         }
         for writing in (0..MAX_MIXED).map_while(|number| self.mixed(number)) {
             if !writings.contains(&writing) {
@@ -104,8 +132,15 @@ impl Template {
 
     /// Returns the forms of the variables in a place; one if there are none.
     fn forms_of(&self, place: Place) -> &'static [Form] {
-        let has_any = self.variables.iter().any(|variable| variable.place == place);
-        if has_any { forms(self.language, place) } else { ALONE }
+        let has_any = self
+            .variables
+            .iter()
+            .any(|variable| variable.place == place);
+        if has_any {
+            forms(self.language, place)
+        } else {
+            ALONE
+        }
     }
 
     fn alike(&self, member: Form, parenthesis: Form) -> Vec<Form> {
@@ -133,7 +168,9 @@ impl Template {
         let mut code = String::new();
         for (number, before) in self.code.iter().enumerate() {
             code.push_str(before);
-            if let (Some(variable), Some((begin, end))) = (self.variables.get(number), writing.get(number)) {
+            if let (Some(variable), Some((begin, end))) =
+                (self.variables.get(number), writing.get(number))
+            {
                 let name = if variable.is_any { ANY } else { ONE };
                 code.push_str(&format!("{begin}{name}{number}{end}"));
             }
@@ -141,17 +178,25 @@ impl Template {
         code
     }
 
-    /// Returns the variable that is written as this text, with its form. A statement or an element may be longer by
-    /// what ends it.
+    /// Returns the variable that is written as this text, with its form. A statement or an element
+    /// may be longer by what ends it.
     pub(super) fn variable(&self, text: &str, writing: &[Form]) -> Option<(&Variable, Form)> {
-        let (before, after) = [ONE, ANY].into_iter().find_map(|name| text.split_once(name))?;
-        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (before, after) = [ONE, ANY]
+            .into_iter()
+            .find_map(|name| text.split_once(name))?;
+        let digits = after
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(after.len());
         let (number, after) = after.split_at(digits);
         let number: usize = number.parse().ok()?;
         let form = *writing.get(number)?;
         let is_whole = before.trim() == form.0.trim() && without_end(after) == without_end(form.1);
         let variable = self.variables.get(number)?;
-        if is_whole { Some((variable, form)) } else { None }
+        if is_whole {
+            Some((variable, form))
+        } else {
+            None
+        }
     }
 }
 
@@ -159,7 +204,8 @@ fn without_end(text: &str) -> &str {
     text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ';' | ','))
 }
 
-/// Notes the brackets that code leaves open. Those in strings may be wrong, and then only fewer forms are code.
+/// Notes the brackets that code leaves open. Those in strings may be wrong, and then only fewer
+/// forms are code.
 fn note_brackets(code: &str, open: &mut Vec<char>) {
     for c in code.chars() {
         match c {
@@ -175,8 +221,8 @@ fn note_brackets(code: &str, open: &mut Vec<char>) {
 /// Returns the place of a `$$$` within a bracket, behind some code.
 fn place(bracket: Option<char>, before: &str) -> Place {
     let code = before.trim_end();
-    let is_begin =
-        code.ends_with(['{', '}', ';', ',', ':']) || before.get(code.len()..).unwrap_or_default().contains('\n');
+    let is_begin = code.ends_with(['{', '}', ';', ',', ':'])
+        || before.get(code.len()..).unwrap_or_default().contains('\n');
     match bracket {
         Some('{') if is_begin => Place::Members,
         Some('(') => Place::Parentheses,
@@ -187,18 +233,29 @@ fn place(bracket: Option<char>, before: &str) -> Place {
 /// Returns the forms of a `$$$` in a place, the likeliest first.
 fn forms(language: Language, place: Place) -> &'static [Form] {
     match (place, language) {
-        (Place::Members, Language::Rust) => &[PLAIN, ("mod ", ";"), ("", ": u8"), ("", " => 0"), ("(", ") => {}")],
+        (Place::Members, Language::Rust) => &[
+            PLAIN,
+            ("mod ", ";"),
+            ("", ": u8"),
+            ("", " => 0"),
+            ("(", ") => {}"),
+        ],
         (Place::Members, Language::Java) => &[PLAIN, ("int ", ";"), ("case ", ":")],
         (Place::Members, Language::C | Language::Cpp) => &[PLAIN, ("int ", ";")],
-        (Place::Members, Language::Go | Language::JavaScript | Language::Tsx | Language::TypeScript) => {
-            &[PLAIN, ("case ", ":")]
-        }
+        (
+            Place::Members,
+            Language::Go | Language::JavaScript | Language::Tsx | Language::TypeScript,
+        ) => &[PLAIN, ("case ", ":")],
         // Of imports, constants, types and variables.
         (Place::Parentheses, Language::Go) => &[PLAIN, ("\"", "\""), ("", ";"), ("", " int;")],
         (Place::Parentheses, Language::Java) => &[PLAIN, ("int ", ""), HEAD_OF_LOOP],
         (
             Place::Parentheses,
-            Language::C | Language::Cpp | Language::JavaScript | Language::Tsx | Language::TypeScript,
+            Language::C
+            | Language::Cpp
+            | Language::JavaScript
+            | Language::Tsx
+            | Language::TypeScript,
         ) => &[PLAIN, HEAD_OF_LOOP],
         (Place::Other, _)
         | (Place::Members, Language::Python | Language::Shell)

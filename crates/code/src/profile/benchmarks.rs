@@ -1,4 +1,5 @@
-//! What criterion measured: its files `estimates.json` and `sample.json`, and the messages of cargo-criterion.
+//! What criterion measured: its files `estimates.json` and `sample.json`, and the messages of
+//! cargo-criterion.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +12,12 @@ use super::model::{Function, Measure, PerformanceAnalysis, sum, whole};
 use crate::source::Stop;
 
 /// What stands in the files and messages of criterion, and in no other JSON.
-const SIGNS: [&str; 4] = ["\"point_estimate\"", "\"benchmark-complete\"", "\"full_id\"", "\"sampling_mode\""];
+const SIGNS: [&str; 4] = [
+    "\"point_estimate\"",
+    "\"benchmark-complete\"",
+    "\"full_id\"",
+    "\"sampling_mode\"",
+];
 /// Fractions of a nanosecond matter for the shortest benchmarks.
 const MEASURE: Measure<'_> = Measure("time of one iteration", "picoseconds");
 const PICOSECONDS: f64 = 1e3;
@@ -54,7 +60,9 @@ pub(super) fn read(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Da
         let measured = measured?;
         has_name |= measured.full_id.is_some();
         match measured.picoseconds() {
-            Some(time) => benchmarks.push((measured.id.unwrap_or_else(|| "benchmark".to_owned()), time)),
+            Some(time) => {
+                benchmarks.push((measured.id.unwrap_or_else(|| "benchmark".to_owned()), time))
+            }
             None => unread += usize::from(measured.typical.is_some()),
         }
     }
@@ -65,9 +73,12 @@ pub(super) fn read(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Da
     analysis(benchmarks, unread)
 }
 
-/// Reads the files of a folder of criterion, by their paths. One that is damaged, as a killed benchmark leaves it, is
-/// counted, unless no other one has a time.
-pub(super) fn of_files(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
+/// Reads the files of a folder of criterion, by their paths. One that is damaged, as a killed
+/// benchmark leaves it, is counted, unless no other one has a time.
+pub(super) fn of_files(
+    files: &[(String, Vec<u8>)],
+    stop: Stop<'_>,
+) -> Result<PerformanceAnalysis, Damage> {
     let mut benchmarks: BTreeMap<&str, (Option<String>, Option<u64>)> = BTreeMap::new();
     let (mut damaged, mut first_damage) = (0, None);
     for (path, bytes) in files {
@@ -88,7 +99,10 @@ pub(super) fn of_files(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<Pe
             *time = measured.picoseconds().or(*time);
         }
     }
-    let unread = benchmarks.values().filter(|(_, time)| time.is_none()).count();
+    let unread = benchmarks
+        .values()
+        .filter(|(_, time)| time.is_none())
+        .count();
     let named = benchmarks.into_iter().filter_map(|(folder, (name, time))| {
         let name = name.unwrap_or_else(|| name_of(folder).to_owned());
         Some((name, time?))
@@ -100,10 +114,16 @@ pub(super) fn of_files(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<Pe
     }
 }
 
-/// Returns the name of a benchmark whose files are in a folder such as `target/criterion/parse/small/new`.
+/// Returns the name of a benchmark whose files are in a folder such as
+/// `target/criterion/parse/small/new`.
 fn name_of(folder: &str) -> &str {
-    let below = folder.rsplit_once("criterion/").map_or(folder, |(_, below)| below);
-    let name = below.strip_suffix("/new").or(below.strip_suffix("/base")).unwrap_or(below);
+    let below = folder
+        .rsplit_once("criterion/")
+        .map_or(folder, |(_, below)| below);
+    let name = below
+        .strip_suffix("/new")
+        .or(below.strip_suffix("/base"))
+        .unwrap_or(below);
     if name.is_empty() { "benchmark" } else { name }
 }
 
@@ -113,24 +133,34 @@ fn analysis(benchmarks: Vec<(String, u64)>, unread: usize) -> Result<Performance
     }
     let functions: Vec<Function<'_>> = benchmarks
         .into_iter()
-        .map(|(name, time)| Function { name: Cow::Owned(name), own: time, total: time, calls: None })
+        .map(|(name, time)| Function {
+            name: Cow::Owned(name),
+            own: time,
+            total: time,
+            calls: None,
+        })
         .collect();
     let total = sum(functions.iter().map(|function| function.own))?;
-    let mut analysis = PerformanceAnalysis::of_functions(ProfileFormat::Criterion, MEASURE, &functions, total);
+    let mut analysis =
+        PerformanceAnalysis::of_functions(ProfileFormat::Criterion, MEASURE, &functions, total);
     analysis.left_out.unread = unread;
     Ok(analysis)
 }
 
 impl Measured {
-    /// Returns the time of one iteration, which criterion measures in nanoseconds: by preference what it calls typical,
-    /// as it does itself.
+    /// Returns the time of one iteration, which criterion measures in nanoseconds: by preference
+    /// what it calls typical, as it does itself.
     fn picoseconds(&self) -> Option<u64> {
         let nanoseconds = match &self.typical {
-            Some(typical) if typical.unit.as_ref().is_none_or(|unit| unit == "ns") => typical.estimate,
+            Some(typical) if typical.unit.as_ref().is_none_or(|unit| unit == "ns") => {
+                typical.estimate
+            }
             Some(_) => return None,
             None => {
                 let estimates = [&self.slope, &self.mean].into_iter().flatten();
-                let estimate = estimates.filter_map(|estimate| estimate.point_estimate).next();
+                let estimate = estimates
+                    .filter_map(|estimate| estimate.point_estimate)
+                    .next();
                 estimate.or_else(|| self.mean_of_samples())?
             }
         };
@@ -138,7 +168,10 @@ impl Measured {
     }
 
     fn mean_of_samples(&self) -> Option<f64> {
-        let (iterations, times) = (self.iters.as_ref()?.iter().sum::<f64>(), self.times.as_ref()?.iter().sum::<f64>());
+        let (iterations, times) = (
+            self.iters.as_ref()?.iter().sum::<f64>(),
+            self.times.as_ref()?.iter().sum::<f64>(),
+        );
         (iterations > 0.0).then(|| times / iterations)
     }
 }

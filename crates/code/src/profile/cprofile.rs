@@ -1,4 +1,5 @@
-//! What Python's cProfile and pstats write: statistics as `marshal` writes them, and the table that they print.
+//! What Python's cProfile and pstats write: statistics as `marshal` writes them, and the table that
+//! they print.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -31,9 +32,14 @@ pub(super) fn table(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, D
         if let Some((_, seconds)) = line
             .trim_end_matches(" seconds")
             .rsplit_once(") in ")
-            .or(line.trim_end_matches(" seconds").rsplit_once(" function calls in "))
+            .or(line
+                .trim_end_matches(" seconds")
+                .rsplit_once(" function calls in "))
         {
-            stated = seconds.trim().parse().map_or(stated, |seconds: f64| whole(seconds * NANOSECONDS));
+            stated = seconds
+                .trim()
+                .parse()
+                .map_or(stated, |seconds: f64| whole(seconds * NANOSECONDS));
         }
     }
     for (number, row) in lines.enumerate().filter(|(_, row)| !row.trim().is_empty()) {
@@ -46,12 +52,14 @@ pub(super) fn table(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, D
         }
     }
     let total = whole_of(&functions)?.max(stated);
-    let mut analysis = PerformanceAnalysis::of_functions(ProfileFormat::Cprofile, MEASURE, &functions, total);
+    let mut analysis =
+        PerformanceAnalysis::of_functions(ProfileFormat::Cprofile, MEASURE, &functions, total);
     analysis.left_out.unread = unread;
     Ok(analysis)
 }
 
-/// Reads a row of number of calls, own time, own time per call, whole time, whole time per call, and name.
+/// Reads a row of number of calls, own time, own time per call, whole time, whole time per call,
+/// and name.
 fn table_row(row: &str) -> Option<Function<'_>> {
     let mut rest = row.trim();
     let mut column = || {
@@ -60,14 +68,26 @@ fn table_row(row: &str) -> Option<Function<'_>> {
         Some(word)
     };
     let (calls, own, _, total, _) = (column()?, column()?, column()?, column()?, column()?);
-    let seconds = |word: &str| word.parse().ok().map(|seconds: f64| whole(seconds * NANOSECONDS));
+    let seconds = |word: &str| {
+        word.parse()
+            .ok()
+            .map(|seconds: f64| whole(seconds * NANOSECONDS))
+    };
     // Of `20/1`, the first are all calls.
-    let calls = calls.split('/').next().and_then(|calls| calls.parse().ok())?;
-    Some(Function { name: Cow::Borrowed(rest), own: seconds(own)?, total: seconds(total)?, calls: Some(calls) })
+    let calls = calls
+        .split('/')
+        .next()
+        .and_then(|calls| calls.parse().ok())?;
+    Some(Function {
+        name: Cow::Borrowed(rest),
+        own: seconds(own)?,
+        total: seconds(total)?,
+        calls: Some(calls),
+    })
 }
 
-/// Reads statistics: a table from each function to its calls without and with recursion, its own and its whole time,
-/// and its callers.
+/// Reads statistics: a table from each function to its calls without and with recursion, its own
+/// and its whole time, and its callers.
 pub(super) fn statistics(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
     let value = marshal::read(bytes, stop)?;
     let Value::Table(entries) = &value else {
@@ -79,13 +99,31 @@ pub(super) fn statistics(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnal
             check(stop)?;
         }
         let strange = || Damage::At(format!("entry {} is not as cProfile writes it", number + 1));
-        let Value::Tuple(entry) = entry else { return Err(strange()) };
-        let [_, calls, own, total, callers] = &entry[..] else { return Err(strange()) };
+        let Value::Tuple(entry) = entry else {
+            return Err(strange());
+        };
+        let [_, calls, own, total, callers] = &entry[..] else {
+            return Err(strange());
+        };
         let name = label(key).ok_or_else(strange)?;
-        let (own, total) = (time(own).ok_or_else(strange)?, time(total).ok_or_else(strange)?);
-        let calls = if let Value::Int(calls) = calls { u64::try_from(*calls).ok() } else { None };
-        functions.push(Function { name: Cow::Owned(name), own, total, calls });
-        let Value::Table(callers) = callers else { return Err(strange()) };
+        let (own, total) = (
+            time(own).ok_or_else(strange)?,
+            time(total).ok_or_else(strange)?,
+        );
+        let calls = if let Value::Int(calls) = calls {
+            u64::try_from(*calls).ok()
+        } else {
+            None
+        };
+        functions.push(Function {
+            name: Cow::Owned(name),
+            own,
+            total,
+            calls,
+        });
+        let Value::Table(callers) = callers else {
+            return Err(strange());
+        };
         for (caller, figures) in callers.iter() {
             // The module `profile` counts the calls of a caller only.
             if let Value::Tuple(figures) = figures
@@ -96,21 +134,31 @@ pub(super) fn statistics(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnal
         }
     }
     let total = whole_of(&functions)?;
-    let mut analysis = PerformanceAnalysis::of_functions(ProfileFormat::Cprofile, MEASURE, &functions, total);
+    let mut analysis =
+        PerformanceAnalysis::of_functions(ProfileFormat::Cprofile, MEASURE, &functions, total);
     edges.retain(|(own, ..)| *own > 0);
     edges.sort_by_key(|(own, ..)| Reverse(*own));
     for (own, caller, key) in edges.into_iter().take(MAX_HOTTEST) {
         let strange = || Damage::At("a caller is no function of cProfile".to_owned());
-        let frames = [label(caller).ok_or_else(strange)?, label(key).ok_or_else(strange)?];
-        analysis.paths.push(HotPath::new(frames.iter().map(String::as_str), own, total));
+        let frames = [
+            label(caller).ok_or_else(strange)?,
+            label(key).ok_or_else(strange)?,
+        ];
+        analysis
+            .paths
+            .push(HotPath::new(frames.iter().map(String::as_str), own, total));
     }
     Ok(analysis)
 }
 
-/// Returns what shares relate to: the sum of the functions' own times, or a longer total of one of them, since cProfile
-/// measures the two apart.
+/// Returns what shares relate to: the sum of the functions' own times, or a longer total of one of
+/// them, since cProfile measures the two apart.
 fn whole_of(functions: &[Function<'_>]) -> Result<u64, Damage> {
-    let longest = functions.iter().map(|function| function.total).max().unwrap_or_default();
+    let longest = functions
+        .iter()
+        .map(|function| function.total)
+        .max()
+        .unwrap_or_default();
     Ok(sum(functions.iter().map(|function| function.own))?.max(longest))
 }
 
@@ -124,11 +172,17 @@ fn time(value: &Value) -> Option<u64> {
 
 /// Returns the name of a function, worded as pstats does.
 fn label(key: &Value) -> Option<String> {
-    let Value::Tuple(parts) = key else { return None };
-    let [Value::Text(file), Value::Int(line), Value::Text(name)] = &parts[..] else { return None };
+    let Value::Tuple(parts) = key else {
+        return None;
+    };
+    let [Value::Text(file), Value::Int(line), Value::Text(name)] = &parts[..] else {
+        return None;
+    };
     if &**file != "~" {
         return Some(format!("{file}:{line}({name})"));
     }
-    let built_in = name.strip_prefix('<').and_then(|name| name.strip_suffix('>'));
+    let built_in = name
+        .strip_prefix('<')
+        .and_then(|name| name.strip_suffix('>'));
     Some(built_in.map_or_else(|| name.to_string(), |name| format!("{{{name}}}")))
 }

@@ -29,7 +29,10 @@ impl Damage {
     pub(super) fn of(self, format: ProfileFormat) -> CodeError {
         match self {
             Damage::Stopped => CodeError::Stopped,
-            Damage::At(reason) => CodeError::Profile { format: format.name(), reason },
+            Damage::At(reason) => CodeError::Profile {
+                format: format.name(),
+                reason,
+            },
         }
     }
 }
@@ -44,10 +47,15 @@ pub(super) fn json<'t, T: DeserializeOwned + 't>(
     text: &'t str,
     stop: Stop<'t>,
 ) -> impl Iterator<Item = Result<T, Damage>> + 't {
-    let values = serde_json::Deserializer::from_reader(watched(text.as_bytes(), stop)).into_iter::<T>();
+    let values =
+        serde_json::Deserializer::from_reader(watched(text.as_bytes(), stop)).into_iter::<T>();
     values.map(|value| value.map_err(|error| damage_of(&error)))
 }
 
 fn damage_of(error: &serde_json::Error) -> Damage {
-    if error.is_io() { Damage::Stopped } else { Damage::At(error.to_string()) }
+    if error.is_io() {
+        Damage::Stopped
+    } else {
+        Damage::At(error.to_string())
+    }
 }

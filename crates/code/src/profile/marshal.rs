@@ -1,4 +1,5 @@
-//! Reads the values that Python's `marshal` writes, as far as statistics of cProfile consist of them.
+//! Reads the values that Python's `marshal` writes, as far as statistics of cProfile consist of
+//! them.
 
 use std::rc::Rc;
 
@@ -25,8 +26,8 @@ pub(super) enum Value {
     Table(Rc<[(Value, Value)]>),
 }
 
-/// A value, with the number of values that are within each other in it. A tuple may refer to an earlier value, so that
-/// its own is deeper than what stands in the file.
+/// A value, with the number of values that are within each other in it. A tuple may refer to an
+/// earlier value, so that its own is deeper than what stands in the file.
 #[derive(Clone, Debug)]
 struct Measured {
     value: Value,
@@ -41,9 +42,17 @@ impl Measured {
 
 /// Reads one value.
 pub(super) fn read(bytes: &[u8], stop: Stop<'_>) -> Result<Value, Damage> {
-    let mut reader = Reader { bytes, at: 0, known: Vec::new(), values: 0, stop };
+    let mut reader = Reader {
+        bytes,
+        at: 0,
+        known: Vec::new(),
+        values: 0,
+        stop,
+    };
     let whole = reader.value(0)?;
-    whole.map(|whole| whole.value).ok_or_else(|| reader.damage("it ends before its first value"))
+    whole
+        .map(|whole| whole.value)
+        .ok_or_else(|| reader.damage("it ends before its first value"))
 }
 
 struct Reader<'b, 's> {
@@ -110,7 +119,10 @@ impl Reader<'_, '_> {
             b'f' => {
                 let length = usize::from(self.byte()?);
                 let text = self.text(length)?;
-                Value::Float(text.parse().map_err(|_| self.damage("a number that is none"))?)
+                Value::Float(
+                    text.parse()
+                        .map_err(|_| self.damage("a number that is none"))?,
+                )
             }
             b'z' | b'Z' => {
                 let length = usize::from(self.byte()?);
@@ -122,51 +134,73 @@ impl Reader<'_, '_> {
             }
             other => {
                 let name = char::from(other).escape_default();
-                return Err(self.damage(&format!("a value of the type `{name}`, which statistics do not have")));
+                return Err(self.damage(&format!(
+                    "a value of the type `{name}`, which statistics do not have"
+                )));
             }
         })
     }
 
     fn tuple(&mut self, length: usize, depth: usize) -> Result<Measured, Damage> {
         if length > self.bytes.len().saturating_sub(self.at) {
-            return Err(self.damage(&format!("a tuple states {length} values, which is more than there are bytes")));
+            return Err(self.damage(&format!(
+                "a tuple states {length} values, which is more than there are bytes"
+            )));
         }
         let (mut values, mut height) = (Vec::new(), 0);
         for _ in 0..length {
-            let within = self.value(depth + 1)?.ok_or_else(|| self.damage("a tuple ends early"))?;
+            let within = self
+                .value(depth + 1)?
+                .ok_or_else(|| self.damage("a tuple ends early"))?;
             height = height.max(within.height + 1);
             values.push(within.value);
         }
-        Ok(Measured { value: Value::Tuple(values.into()), height })
+        Ok(Measured {
+            value: Value::Tuple(values.into()),
+            height,
+        })
     }
 
     fn table(&mut self, depth: usize) -> Result<Measured, Damage> {
         let (mut entries, mut height) = (Vec::new(), 0);
         while let Some(key) = self.value(depth + 1)? {
-            let value = self.value(depth + 1)?.ok_or_else(|| self.damage("a key without a value"))?;
+            let value = self
+                .value(depth + 1)?
+                .ok_or_else(|| self.damage("a key without a value"))?;
             height = height.max(key.height.max(value.height) + 1);
             entries.push((key.value, value.value));
         }
-        Ok(Measured { value: Value::Table(entries.into()), height })
+        Ok(Measured {
+            value: Value::Table(entries.into()),
+            height,
+        })
     }
 
     fn known(&mut self, depth: usize) -> Result<Measured, Damage> {
         let number = u32::from_le_bytes(self.array()?);
-        let known = usize::try_from(number).ok().and_then(|number| self.known.get(number));
+        let known = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.known.get(number));
         match known {
             Some(Some(known)) => {
                 let known = known.clone();
                 self.require_depth(depth + known.height)?;
                 Ok(known)
             }
-            Some(None) => Err(self.damage(&format!("value {number} is a table, or refers to itself"))),
+            Some(None) => {
+                Err(self.damage(&format!("value {number} is a table, or refers to itself")))
+            }
             None => Err(self.damage(&format!("value {number} is referred to, but there is none"))),
         }
     }
 
     fn require_depth(&self, depth: usize) -> Result<(), Damage> {
         let reason = "values within values, deeper than statistics are";
-        if depth > MAX_DEPTH { Err(self.damage(reason)) } else { Ok(()) }
+        if depth > MAX_DEPTH {
+            Err(self.damage(reason))
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads a number of digits of 15 bits each; the sign is that of their number.
@@ -181,7 +215,9 @@ impl Reader<'_, '_> {
             value |= digit << (15 * place);
         }
         let value = if digits < 0 { -value } else { value };
-        i64::try_from(value).map(Value::Int).map_err(|_| self.damage("a whole number that is too large"))
+        i64::try_from(value)
+            .map(Value::Int)
+            .map_err(|_| self.damage("a whole number that is too large"))
     }
 
     fn byte(&mut self) -> Result<u8, Damage> {
@@ -194,8 +230,13 @@ impl Reader<'_, '_> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
-        let found = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
-        let found = found.copied().ok_or_else(|| self.damage("it ends within a value"))?;
+        let found = self
+            .bytes
+            .get(self.at..)
+            .and_then(|rest| rest.first_chunk::<N>());
+        let found = found
+            .copied()
+            .ok_or_else(|| self.damage("it ends within a value"))?;
         self.at += N;
         Ok(found)
     }
@@ -204,7 +245,9 @@ impl Reader<'_, '_> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(text) = rest.get(..length) else {
             let left = rest.len();
-            return Err(self.damage(&format!("a text states {length} bytes, but {left} are left")));
+            return Err(self.damage(&format!(
+                "a text states {length} bytes, but {left} are left"
+            )));
         };
         self.at += length;
         Ok(String::from_utf8_lossy(text).into())

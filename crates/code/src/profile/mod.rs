@@ -1,7 +1,7 @@
 //! Profiles: which functions and which paths take how much, in the formats of common profilers.
 //!
-//! Functions are counted exactly, whatever the size of a profile. The paths are those of a call tree that has a largest
-//! size; what has no place in it is counted as left out.
+//! Functions are counted exactly, whatever the size of a profile. The paths are those of a call
+//! tree that has a largest size; what has no place in it is counted as left out.
 
 mod benchmarks;
 mod cprofile;

@@ -28,7 +28,8 @@ pub struct PerformanceAnalysis {
     pub unit: String,
     /// The sum of all values.
     pub total: u64,
-    /// The functions with the largest values of their own, and those with the largest totals; by their own values.
+    /// The functions with the largest values of their own, and those with the largest totals; by
+    /// their own values.
     pub functions: Vec<HotFunction>,
     /// The paths with the largest values.
     pub paths: Vec<HotPath>,
@@ -59,7 +60,8 @@ pub struct HotFunction {
 /// A path with what was spent at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HotPath {
-    /// The functions, each called by the one before it; `…` stands for those in the middle of a long path.
+    /// The functions, each called by the one before it; `…` stands for those in the middle of a
+    /// long path.
     pub frames: Vec<String>,
     /// What was spent in the last function on this path, without what it calls.
     pub value: u64,
@@ -74,7 +76,8 @@ pub struct LeftOut {
     pub unread: usize,
     /// The number of samples of other events than the one that is measured.
     pub other_events: usize,
-    /// The number of samples whose paths are not among those that were compared, since there were too many.
+    /// The number of samples whose paths are not among those that were compared, since there were
+    /// too many.
     pub paths: usize,
 }
 
@@ -107,7 +110,8 @@ pub(super) fn sum(values: impl Iterator<Item = u64>) -> Result<u64, Damage> {
 /// # Errors
 /// If it does not fit.
 pub(super) fn add(sum: u64, value: u64) -> Result<u64, Damage> {
-    sum.checked_add(value).ok_or_else(|| Damage::At(format!("the values add up to more than {}", u64::MAX)))
+    sum.checked_add(value)
+        .ok_or_else(|| Damage::At(format!("the values add up to more than {}", u64::MAX)))
 }
 
 impl PerformanceAnalysis {
@@ -124,7 +128,9 @@ impl PerformanceAnalysis {
             measure: cut(measure, MAX_NAME),
             unit: cut(unit, MAX_NAME),
             total,
-            functions: hottest(functions).map(|function| hot(function, total)).collect(),
+            functions: hottest(functions)
+                .map(|function| hot(function, total))
+                .collect(),
             paths: Vec::new(),
             left_out: LeftOut::default(),
         }
@@ -132,20 +138,39 @@ impl PerformanceAnalysis {
 }
 
 impl HotPath {
-    pub(super) fn new<'n>(frames: impl Iterator<Item = &'n str>, value: u64, total: u64) -> HotPath {
-        HotPath { frames: frames.map(|name| cut(name, MAX_NAME)).collect(), value, share: share(value, total) }
+    pub(super) fn new<'n>(
+        frames: impl Iterator<Item = &'n str>,
+        value: u64,
+        total: u64,
+    ) -> HotPath {
+        HotPath {
+            frames: frames.map(|name| cut(name, MAX_NAME)).collect(),
+            value,
+            share: share(value, total),
+        }
     }
 }
 
-/// Returns the functions with the largest values of their own and with the largest totals, by their own values.
+/// Returns the functions with the largest values of their own and with the largest totals, by their
+/// own values.
 fn hottest<'f, 't>(functions: &'f [Function<'t>]) -> impl Iterator<Item = &'f Function<'t>> {
     let mut order: Vec<usize> = (0..functions.len()).collect();
     let at = |number: &usize| functions.get(*number);
     order.sort_by_cached_key(|number| Reverse(at(number).map(|one| (one.total, one.own))));
     let callers: Vec<usize> = order.iter().copied().take(MAX_CALLERS).collect();
-    order.sort_by_key(|number| at(number).map(|one| (Reverse((one.own, one.total)), one.name.as_ref())));
-    let chosen: HashSet<usize> = order.iter().take(MAX_HOTTEST).chain(&callers).copied().collect();
-    order.into_iter().filter(move |number| chosen.contains(number)).filter_map(|number| functions.get(number))
+    order.sort_by_key(|number| {
+        at(number).map(|one| (Reverse((one.own, one.total)), one.name.as_ref()))
+    });
+    let chosen: HashSet<usize> = order
+        .iter()
+        .take(MAX_HOTTEST)
+        .chain(&callers)
+        .copied()
+        .collect();
+    order
+        .into_iter()
+        .filter(move |number| chosen.contains(number))
+        .filter_map(|number| functions.get(number))
 }
 
 fn hot(function: &Function<'_>, total: u64) -> HotFunction {
@@ -166,7 +191,8 @@ fn share(part: u64, whole: u64) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// Returns a measured number as a whole one; one that is negative or no number is 0, and one too large the largest.
+/// Returns a measured number as a whole one; one that is negative or no number is 0, and one too
+/// large the largest.
 pub(super) fn whole(number: f64) -> u64 {
     number.round() as u64
 }

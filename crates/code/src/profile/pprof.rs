@@ -1,4 +1,5 @@
-//! Profiles of pprof: the message `perftools.profiles.Profile` of protocol buffers, usually compressed.
+//! Profiles of pprof: the message `perftools.profiles.Profile` of protocol buffers, usually
+//! compressed.
 //!
 //! The numbers of fields are those of `proto/profile.proto` in github.com/google/pprof.
 
@@ -12,8 +13,8 @@ use super::protobuf::{Field, Message};
 use super::stacks::{FunctionNumber, Stacks};
 use crate::source::Stop;
 
-/// Maximum number of functions, locations and strings together, which then have about forty megabytes; programs that
-/// are profiled have fewer.
+/// Maximum number of functions, locations and strings together, which then have about forty
+/// megabytes; programs that are profiled have fewer.
 const MAX_RECORDS: usize = 300_000;
 /// Maximum number of functions that are inlined into each other at one location.
 const MAX_INLINED: usize = 100_000;
@@ -40,8 +41,9 @@ struct Location {
     functions: Vec<u64>,
 }
 
-/// Reports whether binary data begins as a profile does: with fields that one has, in whatever order. Go writes the
-/// time first in profiles of the processor, and the type of the period in all others.
+/// Reports whether binary data begins as a profile does: with fields that one has, in whatever
+/// order. Go writes the time first in profiles of the processor, and the type of the period in all
+/// others.
 pub(super) fn is_begin(bytes: &[u8]) -> bool {
     let mut message = Message::new(bytes);
     match bytes.first() {
@@ -66,18 +68,35 @@ pub(super) fn read(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, 
         return Err(Damage::At("it has no table of strings".to_owned()));
     }
     let value = profile.measured();
-    let mut reader = Samples { profile: &profile, value, stacks: Stacks::new(stop), known: HashMap::new(), unread: 0 };
+    let mut reader = Samples {
+        profile: &profile,
+        value,
+        stacks: Stacks::new(stop),
+        known: HashMap::new(),
+        unread: 0,
+    };
     let mut message = Message::new(bytes);
     while let Some((field, value)) = message.next()? {
         if let (2, Field::Bytes(sample)) = (field, value) {
             reader.add(sample)?;
         }
     }
-    let (measure, unit) = profile.types.get(value).map_or((0, 0), |(measure, unit)| (*measure, *unit));
+    let (measure, unit) = profile
+        .types
+        .get(value)
+        .map_or((0, 0), |(measure, unit)| (*measure, *unit));
     let (measure, unit) = (profile.string(measure), profile.string(unit));
-    let or_samples = |text: Cow<'_, str>| if text.is_empty() { "samples".to_owned() } else { text.into_owned() };
+    let or_samples = |text: Cow<'_, str>| {
+        if text.is_empty() {
+            "samples".to_owned()
+        } else {
+            text.into_owned()
+        }
+    };
     let (measure, unit) = (or_samples(measure), or_samples(unit));
-    let mut analysis = reader.stacks.analysis(ProfileFormat::Pprof, Measure(&measure, &unit));
+    let mut analysis = reader
+        .stacks
+        .analysis(ProfileFormat::Pprof, Measure(&measure, &unit));
     analysis.left_out.unread = reader.unread;
     Ok(analysis)
 }
@@ -98,8 +117,12 @@ impl<'b> Profile<'b> {
                 (14, Field::Number(number)) => profile.default_type = number,
                 _ => {}
             }
-            if profile.locations.len() + profile.functions.len() + profile.strings.len() > MAX_RECORDS {
-                return Err(Damage::At(format!("it has more than {MAX_RECORDS} functions, locations and strings")));
+            if profile.locations.len() + profile.functions.len() + profile.strings.len()
+                > MAX_RECORDS
+            {
+                return Err(Damage::At(format!(
+                    "it has more than {MAX_RECORDS} functions, locations and strings"
+                )));
             }
         }
         Ok(profile)
@@ -112,7 +135,9 @@ impl<'b> Profile<'b> {
                 (1, Field::Number(number)) => id = number,
                 (3, Field::Number(number)) => location.address = number,
                 (4, Field::Bytes(_)) if location.functions.len() >= MAX_INLINED => {
-                    return Err(Damage::At(format!("a location has more than {MAX_INLINED} functions")));
+                    return Err(Damage::At(format!(
+                        "a location has more than {MAX_INLINED} functions"
+                    )));
                 }
                 (4, Field::Bytes(line)) => location.functions.push(pair(line)?.0),
                 _ => {}
@@ -130,18 +155,25 @@ impl<'b> Profile<'b> {
             3 => system_name = number,
             _ => {}
         })?;
-        self.functions.insert(id, if name == 0 { system_name } else { name });
+        self.functions
+            .insert(id, if name == 0 { system_name } else { name });
         Ok(())
     }
 
-    /// Returns which of the values of a sample is added up: the one that the profile names, or the last, as pprof does.
+    /// Returns which of the values of a sample is added up: the one that the profile names, or the
+    /// last, as pprof does.
     fn measured(&self) -> usize {
-        let named = self.types.iter().position(|(kind, _)| *kind == self.default_type && *kind != 0);
+        let named = self
+            .types
+            .iter()
+            .position(|(kind, _)| *kind == self.default_type && *kind != 0);
         named.unwrap_or(self.types.len().saturating_sub(1))
     }
 
     fn string(&self, number: u64) -> Cow<'b, str> {
-        let string = usize::try_from(number).ok().and_then(|number| self.strings.get(number));
+        let string = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.strings.get(number));
         String::from_utf8_lossy(string.copied().unwrap_or_default())
     }
 }
@@ -180,13 +212,21 @@ impl Samples<'_, '_, '_> {
                     }
                 }
                 (2, Field::Number(value)) => {
-                    number = if values == self.value { Some(value) } else { number };
+                    number = if values == self.value {
+                        Some(value)
+                    } else {
+                        number
+                    };
                     values += 1;
                 }
                 (2, Field::Bytes(mut packed)) => {
                     while !packed.is_empty() {
                         let value = packed.varint()?;
-                        number = if values == self.value { Some(value) } else { number };
+                        number = if values == self.value {
+                            Some(value)
+                        } else {
+                            number
+                        };
                         values += 1;
                     }
                 }
@@ -227,13 +267,18 @@ impl Samples<'_, '_, '_> {
                 .map(|id| {
                     let name = profile.functions.get(id).map(|name| profile.string(*name));
                     let name = name.filter(|name| !name.is_empty());
-                    self.stacks.function(name.unwrap_or_else(|| Cow::Owned(format!("function {id}"))))
+                    self.stacks
+                        .function(name.unwrap_or_else(|| Cow::Owned(format!("function {id}"))))
                 })
                 .collect(),
-            Some(found) if found.address != 0 => {
-                Ok(vec![self.stacks.function(Cow::Owned(format!("{:#x}", found.address)))?])
-            }
-            _ => Ok(vec![self.stacks.function(Cow::Owned(format!("location {location}")))?]),
+            Some(found) if found.address != 0 => Ok(vec![
+                self.stacks
+                    .function(Cow::Owned(format!("{:#x}", found.address)))?,
+            ]),
+            _ => Ok(vec![
+                self.stacks
+                    .function(Cow::Owned(format!("location {location}")))?,
+            ]),
         }
     }
 }

@@ -44,19 +44,33 @@ impl<'b> Message<'b> {
                 Field::Bytes(self.take(length, number)?)
             }
             5 => self.take(4, number).map(|_| Field::Fixed)?,
-            other => return Err(Damage::At(format!("byte {at}: a field of the type {other}, which none has"))),
+            other => {
+                return Err(Damage::At(format!(
+                    "byte {at}: a field of the type {other}, which none has"
+                )));
+            }
         };
         Ok(Some((number, field)))
     }
 
     fn take(&mut self, length: u64, field: u64) -> Result<Message<'b>, Damage> {
-        let split = usize::try_from(length).ok().and_then(|length| self.bytes.split_at_checked(length));
+        let split = usize::try_from(length)
+            .ok()
+            .and_then(|length| self.bytes.split_at_checked(length));
         let Some((taken, rest)) = split else {
             let (at, left) = (self.at, self.bytes.len());
-            return Err(Damage::At(format!("byte {at}: field {field} states {length} bytes, but {left} are left")));
+            return Err(Damage::At(format!(
+                "byte {at}: field {field} states {length} bytes, but {left} are left"
+            )));
         };
-        let message = Message { bytes: taken, at: self.at };
-        *self = Message { bytes: rest, at: self.at + taken.len() };
+        let message = Message {
+            bytes: taken,
+            at: self.at,
+        };
+        *self = Message {
+            bytes: rest,
+            at: self.at + taken.len(),
+        };
         Ok(message)
     }
 
@@ -65,15 +79,24 @@ impl<'b> Message<'b> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let Some((byte, rest)) = self.bytes.split_first() else {
-                return Err(Damage::At(format!("byte {}: it ends within a number", self.at)));
+                return Err(Damage::At(format!(
+                    "byte {}: it ends within a number",
+                    self.at
+                )));
             };
-            *self = Message { bytes: rest, at: self.at + 1 };
+            *self = Message {
+                bytes: rest,
+                at: self.at + 1,
+            };
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 return Ok(value);
             }
         }
-        Err(Damage::At(format!("byte {}: a number of more than ten bytes", self.at)))
+        Err(Damage::At(format!(
+            "byte {}: a number of more than ten bytes",
+            self.at
+        )))
     }
 
     /// Calls a function with each field that is a number.

@@ -12,7 +12,8 @@ use super::{benchmarks, cprofile, pprof, text, timings};
 use crate::error::CodeError;
 use crate::source::Stop;
 
-/// Maximum size of a profile in bytes, compressed or not. What is made of one of this size has little memory left.
+/// Maximum size of a profile in bytes, compressed or not. What is made of one of this size has
+/// little memory left.
 pub const MAX_PROFILE_BYTES: usize = 32 << 20;
 /// Maximum size of a text that is no UTF-8, of which three times as much is made.
 const MAX_LOSSY_BYTES: usize = 12 << 20;
@@ -29,15 +30,16 @@ impl PerformanceAnalysis {
     /// Reads a profile in whatever format it is.
     ///
     /// # Errors
-    /// [`CodeError::UnknownProfile`] if it is in none that is known, [`CodeError::Profile`] if it is damaged, and
-    /// [`CodeError::Stopped`] if `stop` said so.
+    /// [`CodeError::UnknownProfile`] if it is in none that is known, [`CodeError::Profile`] if it
+    /// is damaged, and [`CodeError::Stopped`] if `stop` said so.
     pub fn of(profile: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
         if profile.len() > MAX_PROFILE_BYTES {
             return Err(CodeError::LargeProfile(MAX_PROFILE_BYTES >> 20));
         }
         if profile.starts_with(&GZIP) {
             // Only profiles of pprof are usually compressed.
-            let content = decompressed(profile, stop).map_err(|damage| damage.of(ProfileFormat::Pprof))?;
+            let content =
+                decompressed(profile, stop).map_err(|damage| damage.of(ProfileFormat::Pprof))?;
             return of_content(&content, stop);
         }
         of_content(profile, stop)
@@ -47,7 +49,10 @@ impl PerformanceAnalysis {
     ///
     /// # Errors
     /// As [`PerformanceAnalysis::of`].
-    pub fn of_benchmarks(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+    pub fn of_benchmarks(
+        files: &[(String, Vec<u8>)],
+        stop: Stop<'_>,
+    ) -> Result<PerformanceAnalysis, CodeError> {
         benchmarks::of_files(files, stop).map_err(|damage| damage.of(ProfileFormat::Criterion))
     }
 }
@@ -58,13 +63,23 @@ fn decompressed(bytes: &[u8], stop: Stop<'_>) -> Result<Vec<u8>, Damage> {
     loop {
         check(stop)?;
         let before = content.len();
-        let piece = decoder.by_ref().take(PIECE as u64).read_to_end(&mut content);
-        piece.map_err(|error| Damage::At(format!("what gzip compressed, after {before} bytes: {error}")))?;
+        let piece = decoder
+            .by_ref()
+            .take(PIECE as u64)
+            .read_to_end(&mut content);
+        piece.map_err(|error| {
+            Damage::At(format!(
+                "what gzip compressed, after {before} bytes: {error}"
+            ))
+        })?;
         if content.len() == before {
             return Ok(content);
         }
         if content.len() > MAX_PROFILE_BYTES {
-            return Err(Damage::At(format!("it decompresses to more than {} MB", MAX_PROFILE_BYTES >> 20)));
+            return Err(Damage::At(format!(
+                "it decompresses to more than {} MB",
+                MAX_PROFILE_BYTES >> 20
+            )));
         }
     }
 }
@@ -75,7 +90,9 @@ fn of_content(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeE
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) if bytes.len() > MAX_LOSSY_BYTES => return Err(CodeError::LargeProfile(MAX_LOSSY_BYTES >> 20)),
+        Err(_) if bytes.len() > MAX_LOSSY_BYTES => {
+            return Err(CodeError::LargeProfile(MAX_LOSSY_BYTES >> 20));
+        }
         Err(_) => String::from_utf8_lossy(bytes),
     };
     of_text(text.trim_start_matches('\u{feff}'), stop)
@@ -83,15 +100,20 @@ fn of_content(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeE
 
 /// Reports whether bytes that no text has are among the first.
 fn is_binary(bytes: &[u8]) -> bool {
-    let is_strange = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    let is_strange =
+        |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
     bytes.iter().take(LOOKED_AT).any(is_strange)
 }
 
 fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
     match bytes.first() {
         // A table as `marshal` writes it, which may be one that is referred to.
-        Some(b'{' | 0xfb) => cprofile::statistics(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Cprofile)),
-        _ if pprof::is_begin(bytes) => pprof::read(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Pprof)),
+        Some(b'{' | 0xfb) => {
+            cprofile::statistics(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Cprofile))
+        }
+        _ if pprof::is_begin(bytes) => {
+            pprof::read(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Pprof))
+        }
         _ => Err(CodeError::UnknownProfile),
     }
 }

@@ -11,9 +11,11 @@ use crate::source::Stop;
 
 /// Maximum number of frames of one stack; a program's own stack ends far earlier.
 const MAX_STACK: usize = 1_000_000;
-/// Maximum number of functions, which then have about thirty megabytes; programs that are profiled have fewer.
+/// Maximum number of functions, which then have about thirty megabytes; programs that are profiled
+/// have fewer.
 const MAX_FUNCTIONS: usize = 200_000;
-/// Maximum number of nodes of the call tree, which then has about fifteen megabytes: the functions need room beside it.
+/// Maximum number of nodes of the call tree, which then has about fifteen megabytes: the functions
+/// need room beside it.
 const MAX_NODES: usize = 300_000;
 /// The number of frames of a path at its two ends.
 const OUTER_FRAMES: usize = 32;
@@ -58,7 +60,11 @@ struct Node {
 
 impl<'t, 's> Stacks<'t, 's> {
     pub(super) fn new(stop: Stop<'s>) -> Stacks<'t, 's> {
-        let root = Node { above: 0, function: MIDDLE, value: 0 };
+        let root = Node {
+            above: 0,
+            function: MIDDLE,
+            value: 0,
+        };
         Stacks {
             stop,
             frames: 0,
@@ -80,7 +86,11 @@ impl<'t, 's> Stacks<'t, 's> {
         }
         let number = match FunctionNumber::try_from(self.sums.len()) {
             Ok(number) if self.sums.len() < MAX_FUNCTIONS => number,
-            _ => return Err(Damage::At(format!("it has more than {MAX_FUNCTIONS} functions"))),
+            _ => {
+                return Err(Damage::At(format!(
+                    "it has more than {MAX_FUNCTIONS} functions"
+                )));
+            }
         };
         self.numbers.insert(name, number);
         self.sums.push(Sums::default());
@@ -88,9 +98,14 @@ impl<'t, 's> Stacks<'t, 's> {
     }
 
     /// Adds a frame to a stack.
-    pub(super) fn push(frames: &mut Vec<FunctionNumber>, number: FunctionNumber) -> Result<(), Damage> {
+    pub(super) fn push(
+        frames: &mut Vec<FunctionNumber>,
+        number: FunctionNumber,
+    ) -> Result<(), Damage> {
         if frames.len() >= MAX_STACK {
-            return Err(Damage::At(format!("a stack has more than {MAX_STACK} frames")));
+            return Err(Damage::At(format!(
+                "a stack has more than {MAX_STACK} frames"
+            )));
         }
         frames.push(number);
         Ok(())
@@ -99,13 +114,19 @@ impl<'t, 's> Stacks<'t, 's> {
     /// Adds a stack, the outermost function first. A stack of nothing says nothing.
     pub(super) fn add(&mut self, frames: &[FunctionNumber], value: u64) -> Result<(), Damage> {
         self.step(frames.len())?;
-        let Some(last) = frames.last() else { return Ok(()) };
+        let Some(last) = frames.last() else {
+            return Ok(());
+        };
         self.total = add(self.total, value)?;
         self.stacks += 1;
         let index = |number: FunctionNumber| usize::try_from(number).unwrap_or(usize::MAX);
         for number in frames {
             // One that calls itself is counted once.
-            if let Some(sums) = self.sums.get_mut(index(*number)).filter(|sums| sums.stack != self.stacks) {
+            if let Some(sums) = self
+                .sums
+                .get_mut(index(*number))
+                .filter(|sums| sums.stack != self.stacks)
+            {
                 sums.stack = self.stacks;
                 sums.total += value;
             }
@@ -129,8 +150,15 @@ impl<'t, 's> Stacks<'t, 's> {
     fn add_path(&mut self, frames: &[FunctionNumber], value: u64) {
         let is_long = frames.len() > OUTER_FRAMES + INNER_FRAMES;
         let outer = if is_long { OUTER_FRAMES } else { frames.len() };
-        let inner = if is_long { frames.len() - INNER_FRAMES } else { frames.len() };
-        let (outer, inner) = (frames.get(..outer).unwrap_or_default(), frames.get(inner..).unwrap_or_default());
+        let inner = if is_long {
+            frames.len() - INNER_FRAMES
+        } else {
+            frames.len()
+        };
+        let (outer, inner) = (
+            frames.get(..outer).unwrap_or_default(),
+            frames.get(inner..).unwrap_or_default(),
+        );
         let middle: &[FunctionNumber] = if is_long { &[MIDDLE] } else { &[] };
         let mut node = 0;
         for function in outer.iter().chain(middle).chain(inner) {
@@ -140,7 +168,9 @@ impl<'t, 's> Stacks<'t, 's> {
             };
             node = below;
         }
-        let node = usize::try_from(node).ok().and_then(|node| self.nodes.get_mut(node));
+        let node = usize::try_from(node)
+            .ok()
+            .and_then(|node| self.nodes.get_mut(node));
         if let Some(node) = node {
             node.value += value;
         }
@@ -151,8 +181,14 @@ impl<'t, 's> Stacks<'t, 's> {
         if let Some(node) = self.children.get(&(above, function)) {
             return Some(*node);
         }
-        let number = NodeNumber::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MAX_NODES)?;
-        self.nodes.push(Node { above, function, value: 0 });
+        let number = NodeNumber::try_from(self.nodes.len())
+            .ok()
+            .filter(|_| self.nodes.len() < MAX_NODES)?;
+        self.nodes.push(Node {
+            above,
+            function,
+            value: 0,
+        });
         self.children.insert((above, function), number);
         Some(number)
     }
@@ -163,17 +199,30 @@ impl<'t, 's> Stacks<'t, 's> {
     }
 
     /// Returns what most was spent on.
-    pub(super) fn analysis(self, format: ProfileFormat, measure: Measure<'_>) -> PerformanceAnalysis {
+    pub(super) fn analysis(
+        self,
+        format: ProfileFormat,
+        measure: Measure<'_>,
+    ) -> PerformanceAnalysis {
         let mut names: Vec<(Cow<'t, str>, FunctionNumber)> = self.numbers.into_iter().collect();
         names.sort_unstable_by_key(|(_, number)| *number);
         let functions: Vec<Function<'_>> = names
             .into_iter()
             .zip(&self.sums)
-            .map(|((name, _), sums)| Function { name, own: sums.own, total: sums.total, calls: None })
+            .map(|((name, _), sums)| Function {
+                name,
+                own: sums.own,
+                total: sums.total,
+                calls: None,
+            })
             .collect();
-        let mut analysis = PerformanceAnalysis::of_functions(format, measure, &functions, self.total);
+        let mut analysis =
+            PerformanceAnalysis::of_functions(format, measure, &functions, self.total);
         analysis.paths = hottest_paths(&self.nodes, &functions, self.total);
-        analysis.left_out = LeftOut { paths: self.left_out, ..LeftOut::default() };
+        analysis.left_out = LeftOut {
+            paths: self.left_out,
+            ..LeftOut::default()
+        };
         analysis
     }
 }
@@ -182,13 +231,20 @@ impl<'t, 's> Stacks<'t, 's> {
 fn hottest_paths(nodes: &[Node], functions: &[Function<'_>], total: u64) -> Vec<HotPath> {
     let mut order: Vec<&Node> = nodes.iter().filter(|node| node.value > 0).collect();
     order.sort_by_key(|node| Reverse(node.value));
-    let name = |number: FunctionNumber| match usize::try_from(number).ok().and_then(|at| functions.get(at)) {
+    let name = |number: FunctionNumber| match usize::try_from(number)
+        .ok()
+        .and_then(|at| functions.get(at))
+    {
         Some(function) => function.name.as_ref(),
         None => "…",
     };
     let path = |node: &Node| {
         let (mut frames, mut at) = (vec![name(node.function)], node.above);
-        while let Some(node) = usize::try_from(at).ok().filter(|at| *at > 0).and_then(|at| nodes.get(at)) {
+        while let Some(node) = usize::try_from(at)
+            .ok()
+            .filter(|at| *at > 0)
+            .and_then(|at| nodes.get(at))
+        {
             frames.push(name(node.function));
             at = node.above;
         }

@@ -13,10 +13,15 @@ use crate::source::Stop;
 const LINES_BETWEEN_STOPS: usize = 4_096;
 
 fn check_line(line: usize, stop: Stop<'_>) -> Result<(), Damage> {
-    if line.is_multiple_of(LINES_BETWEEN_STOPS) { check(stop) } else { Ok(()) }
+    if line.is_multiple_of(LINES_BETWEEN_STOPS) {
+        check(stop)
+    } else {
+        Ok(())
+    }
 }
 
-/// Reads folded stacks; `None` if most lines are none. Of the counts before and after a change, the latter count.
+/// Reads folded stacks; `None` if most lines are none. Of the counts before and after a change, the
+/// latter count.
 pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAnalysis>, Damage> {
     let is_difference = has_two_counts(text);
     let (mut stacks, mut lines, mut unread) = (Stacks::new(stop), 0_usize, 0_usize);
@@ -29,8 +34,11 @@ pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAna
         lines += 1;
         match line.rsplit_once(char::is_whitespace) {
             Some((stack, count)) if is_number(count) => {
-                let stack = without_count(stack).filter(|_| is_difference).unwrap_or(stack);
-                folded_line(&mut stacks, &mut frames, stack, count).map_err(|damage| damage.in_line(number))?;
+                let stack = without_count(stack)
+                    .filter(|_| is_difference)
+                    .unwrap_or(stack);
+                folded_line(&mut stacks, &mut frames, stack, count)
+                    .map_err(|damage| damage.in_line(number))?;
             }
             _ => unread += 1,
         }
@@ -39,20 +47,32 @@ pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAna
     if stacks.is_empty() || unread * 2 > lines {
         return Ok(None);
     }
-    let measure = if is_difference { "samples after the change" } else { "samples" };
+    let measure = if is_difference {
+        "samples after the change"
+    } else {
+        "samples"
+    };
     let mut analysis = stacks.analysis(ProfileFormat::Folded, Measure(measure, "samples"));
     analysis.left_out.unread = unread;
     Ok(Some(analysis))
 }
 
-/// Reports whether folded stacks have two counts each, as those of two profiles that are compared. The name of a
-/// function may end with a number as well. What compares profiles writes both counts alike, and each stack once.
+/// Reports whether folded stacks have two counts each, as those of two profiles that are compared.
+/// The name of a function may end with a number as well. What compares profiles writes both counts
+/// alike, and each stack once.
 fn has_two_counts(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     let (mut stacks, mut have_names_numbers) = (HashSet::new(), None);
     for line in lines.take(LINES_BETWEEN_STOPS) {
-        let Some((first, separator)) = counted(line) else { return false };
-        let Some((stack, other)) = counted(first) else { return false };
+        let Some((first, separator)) = counted(line) else {
+            return false;
+        };
+        let Some((stack, other)) = counted(first) else {
+            return false;
+        };
         if separator != other || !stacks.insert(stack) {
             return false;
         }
@@ -66,7 +86,8 @@ fn has_two_counts(text: &str) -> bool {
     !stacks.is_empty() && have_names_numbers != Some(true)
 }
 
-/// Splits a number from the end of a line; returns what is before it, and what separates it. `None` if there is none.
+/// Splits a number from the end of a line; returns what is before it, and what separates it. `None`
+/// if there is none.
 fn counted(line: &str) -> Option<(&str, &str)> {
     let before = line.trim_end_matches(|c: char| c.is_ascii_digit());
     let name = before.trim_end();
@@ -91,16 +112,23 @@ fn folded_line<'t>(
     stack: &'t str,
     count: &str,
 ) -> Result<(), Damage> {
-    let count = count.parse().map_err(|_| Damage::At(format!("the count {count:.40} is larger than {}", u64::MAX)))?;
+    let count = count
+        .parse()
+        .map_err(|_| Damage::At(format!("the count {count:.40} is larger than {}", u64::MAX)))?;
     frames.clear();
-    for name in stack.split(';').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in stack
+        .split(';')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
         let number = stacks.function(Cow::Borrowed(name))?;
         Stacks::push(frames, number)?;
     }
     stacks.add(frames, count)
 }
 
-/// The heading of a sample: `program 123/124 [000] 5678.901: 250000 cpu-clock:u: 55d0 work+0x1f (/usr/bin/program)`.
+/// The heading of a sample: `program 123/124 [000] 5678.901: 250000 cpu-clock:u: 55d0 work+0x1f
+/// (/usr/bin/program)`.
 struct Heading<'t> {
     program: &'t str,
     period: u64,
@@ -112,7 +140,9 @@ struct Heading<'t> {
 impl<'t> Heading<'t> {
     fn of(line: &'t str) -> Option<Heading<'t>> {
         let is_time = |word: &str| {
-            let time = word.strip_suffix(':').filter(|time| time.starts_with(|c: char| c.is_ascii_digit()));
+            let time = word
+                .strip_suffix(':')
+                .filter(|time| time.starts_with(|c: char| c.is_ascii_digit()));
             time.is_some_and(|time| time.parse::<f64>().is_ok())
         };
         let (before, after) = at_word(line, is_time)?;
@@ -120,15 +150,27 @@ impl<'t> Heading<'t> {
             Some((word, rest)) if is_number(word) => (word.parse().ok()?, rest.trim_start()),
             _ => (1, after),
         };
-        // `probe:a: ` has a colon in its name, and so has `cpu-clock:uhH: ` before what it is limited to.
-        let (event, frame) = after.split_once(": ").or_else(|| Some((after.trim_end().strip_suffix(':')?, "")))?;
+        // `probe:a: ` has a colon in its name, and so has `cpu-clock:uhH: ` before what it is
+        // limited to.
+        let (event, frame) = after
+            .split_once(": ")
+            .or_else(|| Some((after.trim_end().strip_suffix(':')?, "")))?;
         let event = event.trim_end_matches(':');
         let is_event = !event.is_empty() && !event.contains(char::is_whitespace);
         // Behind a tracepoint stand its arguments.
-        let has_address =
-            |frame: &&str| frame.bytes().take_while(|byte| *byte != b' ').all(|byte| byte.is_ascii_hexdigit());
+        let has_address = |frame: &&str| {
+            frame
+                .bytes()
+                .take_while(|byte| *byte != b' ')
+                .all(|byte| byte.is_ascii_hexdigit())
+        };
         let frame = Some(frame.trim()).filter(has_address).unwrap_or_default();
-        is_event.then(|| Heading { program: program(before), period, event, frame })
+        is_event.then(|| Heading {
+            program: program(before),
+            period,
+            event,
+            frame,
+        })
     }
 }
 
@@ -151,10 +193,16 @@ fn at_word(line: &str, fits: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
 fn program(before: &str) -> &str {
     let is_id = |word: &str| {
         let is_processor = word.starts_with('[') && word.ends_with(']');
-        is_processor || word.split('/').all(|part| is_number(part.trim_start_matches('-')))
+        is_processor
+            || word
+                .split('/')
+                .all(|part| is_number(part.trim_start_matches('-')))
     };
     let mut name = before;
-    while let Some((left, _)) = name.rsplit_once(char::is_whitespace).filter(|(_, word)| is_id(word)) {
+    while let Some((left, _)) = name
+        .rsplit_once(char::is_whitespace)
+        .filter(|(_, word)| is_id(word))
+    {
         name = left.trim_end();
     }
     name
@@ -162,7 +210,9 @@ fn program(before: &str) -> &str {
 
 /// Reports whether a text begins as `perf script` begins.
 pub(super) fn is_perf_script(text: &str) -> bool {
-    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     first.is_some_and(|line| Heading::of(line).is_some())
 }
 
@@ -192,11 +242,23 @@ pub(super) fn perf_script(text: &str, stop: Stop<'_>) -> Result<PerformanceAnaly
         }
     }
     reader.sample()?;
-    let PerfScript { stacks, event, left_out, .. } = reader;
+    let PerfScript {
+        stacks,
+        event,
+        left_out,
+        ..
+    } = reader;
     let event = event.unwrap_or_default();
-    let unit = if event.starts_with("cpu-clock") || event.starts_with("task-clock") { "nanoseconds" } else { "events" };
+    let unit = if event.starts_with("cpu-clock") || event.starts_with("task-clock") {
+        "nanoseconds"
+    } else {
+        "events"
+    };
     let mut analysis = stacks.analysis(ProfileFormat::PerfScript, Measure(event, unit));
-    analysis.left_out = LeftOut { paths: analysis.left_out.paths, ..left_out };
+    analysis.left_out = LeftOut {
+        paths: analysis.left_out.paths,
+        ..left_out
+    };
     Ok(analysis)
 }
 
@@ -215,7 +277,11 @@ impl<'t> PerfScript<'t, '_> {
             Some(heading) => {
                 let single = heading.frame;
                 self.heading = Some(heading);
-                if single.is_empty() { Ok(()) } else { self.frame(frame(single)) }
+                if single.is_empty() {
+                    Ok(())
+                } else {
+                    self.frame(frame(single))
+                }
             }
             None => {
                 self.left_out.unread += 1;
@@ -231,7 +297,9 @@ impl<'t> PerfScript<'t, '_> {
 
     /// Ends a sample. Events count different things, so only those of the first one are added up.
     fn sample(&mut self) -> Result<(), Damage> {
-        let Some(heading) = self.heading.take() else { return Ok(()) };
+        let Some(heading) = self.heading.take() else {
+            return Ok(());
+        };
         if *self.event.get_or_insert(heading.event) != heading.event {
             self.left_out.other_events += 1;
             self.frames.clear();

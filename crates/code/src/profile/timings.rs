@@ -69,7 +69,8 @@ pub(super) fn has_messages(text: &str) -> bool {
 /// Reads the page.
 pub(super) fn page(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
     let (before, data) = text.split_once(HEADING).unwrap_or_default();
-    let mut units = serde_json::Deserializer::from_reader(watched(data.as_bytes(), stop)).into_iter::<Vec<Unit>>();
+    let mut units = serde_json::Deserializer::from_reader(watched(data.as_bytes(), stop))
+        .into_iter::<Vec<Unit>>();
     let units = match units.next() {
         Some(Ok(units)) => units,
         Some(Err(error)) if error.is_io() => return Err(Damage::Stopped),
@@ -79,7 +80,10 @@ pub(super) fn page(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Da
         }
         None => return Err(Damage::At("it ends before its units".to_owned())),
     };
-    let functions: Vec<Function<'_>> = units.iter().map(|unit| built(unit.name(), unit.duration)).collect();
+    let functions: Vec<Function<'_>> = units
+        .iter()
+        .map(|unit| built(unit.name(), unit.duration))
+        .collect();
     let mut analysis = analysis(&functions)?;
     analysis.paths.extend(critical_path(&units, analysis.total));
     Ok(analysis)
@@ -88,29 +92,49 @@ pub(super) fn page(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Da
 impl Unit {
     fn name(&self) -> String {
         let target = self.target.trim();
-        let target = if target.is_empty() { String::new() } else { format!(" {target}") };
+        let target = if target.is_empty() {
+            String::new()
+        } else {
+            format!(" {target}")
+        };
         format!("{} {}{target}", self.name, self.version)
     }
 }
 
-/// Returns the path that decides how long the whole build takes: to the unit that ends last, each from the unit that it
-/// waited for. Its value is the time of its units.
+/// Returns the path that decides how long the whole build takes: to the unit that ends last, each
+/// from the unit that it waited for. Its value is the time of its units.
 fn critical_path(units: &[Unit], total: u64) -> Option<HotPath> {
     let mut waited_for: HashMap<u64, &Unit> = HashMap::new();
     for unit in units {
-        for waiting in unit.unblocked_units.iter().chain(&unit.unblocked_rmeta_units) {
+        for waiting in unit
+            .unblocked_units
+            .iter()
+            .chain(&unit.unblocked_rmeta_units)
+        {
             waited_for.insert(*waiting, unit);
         }
     }
-    let mut unit = units.iter().max_by(|left, right| left.end().total_cmp(&right.end()))?;
+    let mut unit = units
+        .iter()
+        .max_by(|left, right| left.end().total_cmp(&right.end()))?;
     let (mut path, mut seen) = (vec![unit], HashSet::from([unit.i]));
-    while let Some(before) = waited_for.get(&unit.i).filter(|before| seen.insert(before.i)) {
+    while let Some(before) = waited_for
+        .get(&unit.i)
+        .filter(|before| seen.insert(before.i))
+    {
         unit = before;
         path.push(unit);
     }
     // The last units of the path are those that the build ended with.
-    let names: Vec<String> = path.iter().take(MAX_PATH).rev().map(|unit| unit.name()).collect();
-    let value = path.iter().fold(0_u64, |sum, unit| sum.saturating_add(whole(unit.duration * NANOSECONDS)));
+    let names: Vec<String> = path
+        .iter()
+        .take(MAX_PATH)
+        .rev()
+        .map(|unit| unit.name())
+        .collect();
+    let value = path.iter().fold(0_u64, |sum, unit| {
+        sum.saturating_add(whole(unit.duration * NANOSECONDS))
+    });
     Some(HotPath::new(names.iter().map(String::as_str), value, total))
 }
 
@@ -128,11 +152,20 @@ pub(super) fn messages(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis
         if message.reason != "timing-info" {
             continue;
         }
-        let Message { package_id, target, duration, .. } = message;
+        let Message {
+            package_id,
+            target,
+            duration,
+            ..
+        } = message;
         match (package_id, target, duration) {
             (Some(package), Some(target), Some(duration)) => {
                 let kind = target.kind.join(", ");
-                let kind = if kind == "lib" { String::new() } else { format!(" {} ({kind})", target.name) };
+                let kind = if kind == "lib" {
+                    String::new()
+                } else {
+                    format!(" {} ({kind})", target.name)
+                };
                 functions.push(built(format!("{}{kind}", package_name(&package)), duration));
             }
             _ => unread += 1,
@@ -147,17 +180,30 @@ pub(super) fn messages(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis
 fn package_name(id: &str) -> String {
     match id.rsplit_once('#') {
         Some((_, named)) if named.contains('@') => named.replace('@', " "),
-        Some((source, version)) => format!("{} {version}", source.rsplit('/').next().unwrap_or_default()),
+        Some((source, version)) => format!(
+            "{} {version}",
+            source.rsplit('/').next().unwrap_or_default()
+        ),
         None => id.to_owned(),
     }
 }
 
 fn built(name: String, seconds: f64) -> Function<'static> {
     let time = whole(seconds * NANOSECONDS);
-    Function { name: Cow::Owned(name), own: time, total: time, calls: None }
+    Function {
+        name: Cow::Owned(name),
+        own: time,
+        total: time,
+        calls: None,
+    }
 }
 
 fn analysis(functions: &[Function<'_>]) -> Result<PerformanceAnalysis, Damage> {
     let total = sum(functions.iter().map(|function| function.own))?;
-    Ok(PerformanceAnalysis::of_functions(ProfileFormat::CargoTimings, MEASURE, functions, total))
+    Ok(PerformanceAnalysis::of_functions(
+        ProfileFormat::CargoTimings,
+        MEASURE,
+        functions,
+        total,
+    ))
 }

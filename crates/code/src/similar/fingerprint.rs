@@ -44,8 +44,15 @@ impl Token<'_> {
     /// Returns the token in a text that begins after so many bytes of this one.
     pub(super) fn moved_to(self, text: &str, before: usize) -> Token<'_> {
         let begin = self.at.saturating_sub(before);
-        let name = self.name.and_then(|name| text.get(begin..begin + name.len()));
-        Token { kind: self.kind, name, at: begin, rows: self.rows }
+        let name = self
+            .name
+            .and_then(|name| text.get(begin..begin + name.len()));
+        Token {
+            kind: self.kind,
+            name,
+            at: begin,
+            rows: self.rows,
+        }
     }
 }
 
@@ -55,7 +62,11 @@ pub(super) fn tokens<'t>(
     range: Range<usize>,
     stop: Stop<'_>,
 ) -> Result<Vec<Token<'t>>, CodeError> {
-    let mut reader = Reader { source, range, tokens: Vec::new() };
+    let mut reader = Reader {
+        source,
+        range,
+        tokens: Vec::new(),
+    };
     walk(source.root(), &mut reader, stop)?;
     Ok(reader.tokens)
 }
@@ -97,19 +108,34 @@ impl Reader<'_, '_> {
     fn push(&mut self, node: Node<'_>, kind: u64) {
         let inside = node.start_byte() >= self.range.start && node.end_byte() <= self.range.end;
         if inside && node.end_byte() > node.start_byte() {
-            let name = if kind == NAME { Some(self.source.text_of(node)) } else { None };
+            let name = if kind == NAME {
+                Some(self.source.text_of(node))
+            } else {
+                None
+            };
             let rows = (node.start_position().row, node.end_position().row);
-            self.tokens.push(Token { kind, name, at: node.start_byte(), rows });
+            self.tokens.push(Token {
+                kind,
+                name,
+                at: node.start_byte(),
+                rows,
+            });
         }
     }
 }
 
 fn is_name(kind: &str) -> bool {
-    kind.contains("identifier") || kind.ends_with("_type") || matches!(kind, "word" | "variable_name" | "label_name")
+    kind.contains("identifier")
+        || kind.ends_with("_type")
+        || matches!(kind, "word" | "variable_name" | "label_name")
 }
 
 fn is_literal(kind: &str) -> bool {
-    kind.contains("literal") || matches!(kind, "integer" | "float" | "number" | "true" | "false" | "regex")
+    kind.contains("literal")
+        || matches!(
+            kind,
+            "integer" | "float" | "number" | "true" | "false" | "regex"
+        )
 }
 
 fn hash_of(kind: &str) -> u64 {
@@ -127,7 +153,13 @@ pub(super) struct Fingerprint {
 
 /// Returns the fingerprints of tokens, in their order.
 pub(super) fn fingerprints(tokens: &[Token<'_>]) -> Vec<Fingerprint> {
-    let runs = tokens.windows(RUN).enumerate().map(|(at, run)| Fingerprint { hash: hash_of_run(run), at });
+    let runs = tokens
+        .windows(RUN)
+        .enumerate()
+        .map(|(at, run)| Fingerprint {
+            hash: hash_of_run(run),
+            at,
+        });
     let mut kept: Vec<Fingerprint> = Vec::new();
     // The runs of the window whose hashes increase, of which the first is the least.
     let mut least: VecDeque<Fingerprint> = VecDeque::new();
@@ -136,7 +168,10 @@ pub(super) fn fingerprints(tokens: &[Token<'_>]) -> Vec<Fingerprint> {
             least.pop_back();
         }
         least.push_back(run);
-        while least.front().is_some_and(|first| first.at + WINDOW <= run.at) {
+        while least
+            .front()
+            .is_some_and(|first| first.at + WINDOW <= run.at)
+        {
             least.pop_front();
         }
         if let Some(first) = least.front()
@@ -150,6 +185,8 @@ pub(super) fn fingerprints(tokens: &[Token<'_>]) -> Vec<Fingerprint> {
 }
 
 fn hash_of_run(run: &[Token<'_>]) -> u64 {
-    let hash = run.iter().fold(0_u64, |hash, token| hash.wrapping_mul(BASE).wrapping_add(token.kind));
+    let hash = run.iter().fold(0_u64, |hash, token| {
+        hash.wrapping_mul(BASE).wrapping_add(token.kind)
+    });
     (hash ^ (hash >> 29)).wrapping_mul(BASE)
 }

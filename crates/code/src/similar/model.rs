@@ -21,7 +21,8 @@ pub struct Snippet {
 pub(super) struct Fingerprinted {
     pub(super) fingerprints: BTreeSet<u64>,
     pub(super) tokens: usize,
-    /// The first fingerprint, with the number of tokens before it, and the last with that of tokens after it.
+    /// The first fingerprint, with the number of tokens before it, and the last with that of tokens
+    /// after it.
     pub(super) ends: [End; 2],
     /// The words in it that are names.
     pub(super) names: BTreeSet<String>,

@@ -11,12 +11,20 @@ const MAX_REGIONS: usize = 20;
 const MAX_LENGTH: usize = 2;
 
 /// Returns the regions that resemble a snippet, the likest first.
-pub(super) fn regions(snippet: &Fingerprinted, tokens: &[Token<'_>], percent: usize) -> Vec<SimilarCode> {
-    let found = fingerprints(tokens).into_iter().filter(|found| snippet.fingerprints.contains(&found.hash));
+pub(super) fn regions(
+    snippet: &Fingerprinted,
+    tokens: &[Token<'_>],
+    percent: usize,
+) -> Vec<SimilarCode> {
+    let found = fingerprints(tokens)
+        .into_iter()
+        .filter(|found| snippet.fingerprints.contains(&found.hash));
     let mut found: Vec<Fingerprint> = found.collect();
     let mut regions = Vec::new();
     while regions.len() < MAX_REGIONS {
-        let Some(best) = densest(&found, snippet.tokens * MAX_LENGTH) else { break };
+        let Some(best) = densest(&found, snippet.tokens * MAX_LENGTH) else {
+            break;
+        };
         let similarity = share(best.distinct, snippet.fingerprints.len());
         if similarity < percent {
             break;
@@ -48,7 +56,8 @@ fn densest(found: &[Fingerprint], length: usize) -> Option<Stretch> {
         *counts.entry(fingerprint.hash).or_default() += 1;
         // What is too far away goes, and what stands again further on.
         while let Some(oldest) = found.get(first)
-            && (oldest.at + length < fingerprint.at + RUN || counts.get(&oldest.hash).is_some_and(|count| *count > 1))
+            && (oldest.at + length < fingerprint.at + RUN
+                || counts.get(&oldest.hash).is_some_and(|count| *count > 1))
         {
             match counts.get_mut(&oldest.hash) {
                 Some(count) if *count > 1 => *count -= 1,
@@ -59,7 +68,11 @@ fn densest(found: &[Fingerprint], length: usize) -> Option<Stretch> {
             first += 1;
         }
         if best.is_none_or(|best| best.distinct < counts.len()) {
-            best = Some(Stretch { first, last: index + 1, distinct: counts.len() });
+            best = Some(Stretch {
+                first,
+                last: index + 1,
+                distinct: counts.len(),
+            });
         }
     }
     best
@@ -73,13 +86,23 @@ fn describe(
 ) -> Option<SimilarCode> {
     let (first, last) = (inside.first()?, inside.last()?);
     // Tokens at the ends of the snippet may be in no fingerprint.
-    let beyond = |end: &End, found: &Fingerprint| if end.hash == found.hash { end.beyond } else { 0 };
+    let beyond = |end: &End, found: &Fingerprint| {
+        if end.hash == found.hash {
+            end.beyond
+        } else {
+            0
+        }
+    };
     let [before, after] = &snippet.ends;
     let begin = first.at.saturating_sub(beyond(before, first));
     let end = (last.at + RUN + beyond(after, last)).min(tokens.len());
     let region = tokens.get(begin..end)?;
     let names: BTreeSet<&str> = region.iter().filter_map(|token| token.name).collect();
-    let shared = snippet.names.iter().filter(|name| names.contains(name.as_str())).count();
+    let shared = snippet
+        .names
+        .iter()
+        .filter(|name| names.contains(name.as_str()))
+        .count();
     Some(SimilarCode {
         line: region.first()?.rows.0 + 1,
         end_line: region.last()?.rows.1 + 1,

@@ -19,7 +19,8 @@ impl Snippet {
     /// Reads code in each of these languages.
     ///
     /// # Errors
-    /// [`CodeError::Snippet`] if it is too short or too long; [`CodeError::NotBuilt`] and [`CodeError::Stopped`].
+    /// [`CodeError::Snippet`] if it is too short or too long; [`CodeError::NotBuilt`] and
+    /// [`CodeError::Stopped`].
     pub fn parse(code: &str, languages: &[Language], stop: Stop<'_>) -> Result<Snippet, CodeError> {
         if code.len() > MAX_SNIPPET_BYTES {
             return Err(CodeError::Snippet("it is longer than 256 KiB".to_owned()));
@@ -34,26 +35,40 @@ impl Snippet {
             }
         }
         if read.is_empty() {
-            let reason = format!("it has {most} tokens, and fewer than {MIN_TOKENS} resemble everything");
+            let reason =
+                format!("it has {most} tokens, and fewer than {MIN_TOKENS} resemble everything");
             return Err(CodeError::Snippet(reason));
         }
         Ok(Snippet { languages: read })
     }
 
-    /// Reports whether a file with these fingerprints may have a region with at least this share of the snippet's
-    /// structure, in percent. If not, [`Snippet::find`] finds none.
+    /// Reports whether a file with these fingerprints may have a region with at least this share of
+    /// the snippet's structure, in percent. If not, [`Snippet::find`] finds none.
     pub fn may_be_in(&self, file: &CodeFingerprints, percent: usize) -> bool {
-        let Some(snippet) = self.languages.get(&file.language) else { return false };
-        let shared = snippet.fingerprints.iter().filter(|hash| file.hashes.binary_search(&end_of(**hash)).is_ok());
+        let Some(snippet) = self.languages.get(&file.language) else {
+            return false;
+        };
+        let shared = snippet
+            .fingerprints
+            .iter()
+            .filter(|hash| file.hashes.binary_search(&end_of(**hash)).is_ok());
         share(shared.count(), snippet.fingerprints.len()) >= percent
     }
 
-    /// Finds regions that have at least this share of the snippet's structure, in percent, the likest first.
+    /// Finds regions that have at least this share of the snippet's structure, in percent, the
+    /// likest first.
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn find(&self, source: &Source<'_>, percent: usize, stop: Stop<'_>) -> Result<Vec<SimilarCode>, CodeError> {
-        let Some(snippet) = self.languages.get(&source.language()) else { return Ok(Vec::new()) };
+    pub fn find(
+        &self,
+        source: &Source<'_>,
+        percent: usize,
+        stop: Stop<'_>,
+    ) -> Result<Vec<SimilarCode>, CodeError> {
+        let Some(snippet) = self.languages.get(&source.language()) else {
+            return Ok(Vec::new());
+        };
         let tokens = tokens(source, 0..source.text().len(), stop)?;
         Ok(regions(snippet, &tokens, percent))
     }
@@ -66,10 +81,16 @@ impl CodeFingerprints {
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
         let tokens = tokens(source, 0..source.text().len(), stop)?;
-        let mut hashes: Vec<u32> = fingerprints(&tokens).into_iter().map(|found| end_of(found.hash)).collect();
+        let mut hashes: Vec<u32> = fingerprints(&tokens)
+            .into_iter()
+            .map(|found| end_of(found.hash))
+            .collect();
         hashes.sort_unstable();
         hashes.dedup();
-        Ok(CodeFingerprints { language: source.language(), hashes: hashes.into_boxed_slice() })
+        Ok(CodeFingerprints {
+            language: source.language(),
+            hashes: hashes.into_boxed_slice(),
+        })
     }
 
     /// Returns about how many bytes of memory it holds.
@@ -78,7 +99,8 @@ impl CodeFingerprints {
     }
 }
 
-/// Returns the last bits of a hash: two that differ only before them cost a file being parsed, and nothing else.
+/// Returns the last bits of a hash: two that differ only before them cost a file being parsed, and
+/// nothing else.
 #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
 fn end_of(hash: u64) -> u32 {
     hash as u32
@@ -87,24 +109,49 @@ fn end_of(hash: u64) -> u32 {
 impl Fingerprinted {
     fn of(tokens: &[Token<'_>]) -> Fingerprinted {
         let found = fingerprints(tokens);
-        let first = found.first().map(|first| End { hash: first.hash, beyond: first.at });
-        let last = found.last().map(|last| End { hash: last.hash, beyond: tokens.len() - (last.at + RUN) });
+        let first = found.first().map(|first| End {
+            hash: first.hash,
+            beyond: first.at,
+        });
+        let last = found.last().map(|last| End {
+            hash: last.hash,
+            beyond: tokens.len() - (last.at + RUN),
+        });
         let ends = [first.unwrap_or_default(), last.unwrap_or_default()];
-        let fingerprints = found.into_iter().map(|fingerprint| fingerprint.hash).collect();
-        let names = tokens.iter().filter_map(|token| token.name).map(str::to_owned).collect();
-        Fingerprinted { fingerprints, tokens: tokens.len(), ends, names }
+        let fingerprints = found
+            .into_iter()
+            .map(|fingerprint| fingerprint.hash)
+            .collect();
+        let names = tokens
+            .iter()
+            .filter_map(|token| token.name)
+            .map(str::to_owned)
+            .collect();
+        Fingerprinted {
+            fingerprints,
+            tokens: tokens.len(),
+            ends,
+            names,
+        }
     }
 }
 
 /// Returns the tokens of a snippet, which may be a statement, a member or a declaration.
-fn tokens_of<'t>(code: &'t str, language: Language, stop: Stop<'_>) -> Result<Vec<Token<'t>>, CodeError> {
+fn tokens_of<'t>(
+    code: &'t str,
+    language: Language,
+    stop: Stop<'_>,
+) -> Result<Vec<Token<'t>>, CodeError> {
     let mut best = Vec::new();
     for (before, after) in attempts(language) {
         let text = format!("{before}{code}{after}");
         let source = Source::parse(language, &text, stop)?;
         let range = before.len()..before.len() + code.len();
         let found = tokens(&source, range, stop)?;
-        best = found.into_iter().map(|token| token.moved_to(code, before.len())).collect();
+        best = found
+            .into_iter()
+            .map(|token| token.moved_to(code, before.len()))
+            .collect();
         if !source.has_error() {
             return Ok(best);
         }

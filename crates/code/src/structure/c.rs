@@ -25,8 +25,12 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         | "ERROR" => Found::Inside,
         "template_declaration" => Found::Wrapper,
         "comment" => Found::Comment,
-        "attribute_declaration" | "template_parameter_list" | "requires_clause" => Found::Annotation,
-        "namespace_definition" => Draft::new(ItemKind::Module, place.field(node, "name"), PUBLIC).with_items().into(),
+        "attribute_declaration" | "template_parameter_list" | "requires_clause" => {
+            Found::Annotation
+        }
+        "namespace_definition" => Draft::new(ItemKind::Module, place.field(node, "name"), PUBLIC)
+            .with_items()
+            .into(),
         "function_definition" => match declared_function(node, place) {
             Some(name) => function(node, name, place),
             None => Found::Nothing,
@@ -43,17 +47,27 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         "type_definition" => {
             let name = node.child_by_field_name("declarator").and_then(name_in);
             match name {
-                Some(name) => Draft::new(ItemKind::Type, place.source.text_of(name), visibility(node, place)).into(),
+                Some(name) => Draft::new(
+                    ItemKind::Type,
+                    place.source.text_of(name),
+                    visibility(node, place),
+                )
+                .into(),
                 None => Found::Nothing,
             }
         }
-        "alias_declaration" | "concept_definition" => {
-            Draft::new(ItemKind::Type, place.field(node, "name"), visibility(node, place)).into()
-        }
+        "alias_declaration" | "concept_definition" => Draft::new(
+            ItemKind::Type,
+            place.field(node, "name"),
+            visibility(node, place),
+        )
+        .into(),
         "preproc_def" if node.child_by_field_name("value").is_some() => {
             Draft::new(ItemKind::Constant, place.field(node, "name"), PUBLIC).into()
         }
-        "preproc_function_def" => Draft::new(ItemKind::Macro, place.field(node, "name"), PUBLIC).into(),
+        "preproc_function_def" => {
+            Draft::new(ItemKind::Macro, place.field(node, "name"), PUBLIC).into()
+        }
         _ => Found::Nothing,
     }
 }
@@ -63,7 +77,9 @@ fn declared_type<'n>(kind: ItemKind, node: Node<'n>, place: &Place<'_, '_>) -> F
         return Found::Nothing;
     }
     let name = place.field(node, "name");
-    Draft::new(kind, name, visibility(node, place)).with_items().into()
+    Draft::new(kind, name, visibility(node, place))
+        .with_items()
+        .into()
 }
 
 fn function<'n>(node: Node<'n>, name: &str, place: &Place<'_, '_>) -> Found<'n> {
@@ -72,8 +88,15 @@ fn function<'n>(node: Node<'n>, name: &str, place: &Place<'_, '_>) -> Found<'n> 
         Some((owner, name)) => (Some(owner.replace("::", ".")), name),
         None => (None, name),
     };
-    let kind = if owner.is_some() { ItemKind::Method } else { place.function() };
-    Found::Item(Draft { owner, ..Draft::new(kind, name, visibility(node, place)) })
+    let kind = if owner.is_some() {
+        ItemKind::Method
+    } else {
+        place.function()
+    };
+    Found::Item(Draft {
+        owner,
+        ..Draft::new(kind, name, visibility(node, place))
+    })
 }
 
 /// Returns the name of the function that a node declares.
@@ -111,8 +134,15 @@ fn inner(declarator: Node<'_>) -> Option<Node<'_>> {
         return Some(declarator);
     }
     declarator.child_by_field_name("declarator").or_else(|| {
-        let unnamed = matches!(declarator.kind(), "reference_declarator" | "parenthesized_declarator");
-        if unnamed { declarator.named_child(0) } else { None }
+        let unnamed = matches!(
+            declarator.kind(),
+            "reference_declarator" | "parenthesized_declarator"
+        );
+        if unnamed {
+            declarator.named_child(0)
+        } else {
+            None
+        }
     })
 }
 
@@ -131,13 +161,21 @@ fn is_name(node: Node<'_>) -> bool {
 }
 
 fn visibility(node: Node<'_>, place: &Place<'_, '_>) -> Visibility {
-    if let Some(around) = place.around.filter(|around| around.kind != ItemKind::Module) {
+    if let Some(around) = place
+        .around
+        .filter(|around| around.kind != ItemKind::Module)
+    {
         return member(around);
     }
     let mut words = (0..SPECIFIERS).filter_map(|index| node.child(index));
-    let is_static =
-        |child: Node<'_>| child.kind() == "storage_class_specifier" && place.source.text_of(child) == "static";
-    if words.any(is_static) { PRIVATE } else { PUBLIC }
+    let is_static = |child: Node<'_>| {
+        child.kind() == "storage_class_specifier" && place.source.text_of(child) == "static"
+    };
+    if words.any(is_static) {
+        PRIVATE
+    } else {
+        PUBLIC
+    }
 }
 
 fn member(around: Around<'_>) -> Visibility {

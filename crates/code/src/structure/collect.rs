@@ -48,7 +48,9 @@ fn items(source: &Source<'_>, stop: Stop<'_>) -> Result<Vec<Item>, CodeError> {
         exports: HashSet::new(),
     };
     walk(source.root(), &mut collector, stop)?;
-    let Collector { mut items, exports, .. } = collector;
+    let Collector {
+        mut items, exports, ..
+    } = collector;
     for item in &mut items {
         if item.within.is_none() && exports.contains(item.name.as_str()) {
             item.visibility = PUBLIC;
@@ -112,7 +114,11 @@ impl<'n> Visitor<'n> for Collector<'_, '_> {
     }
 
     fn leave(&mut self, node: Node<'n>) {
-        if self.scopes.last().is_some_and(|scope| scope.node == node.id()) {
+        if self
+            .scopes
+            .last()
+            .is_some_and(|scope| scope.node == node.id())
+        {
             self.scopes.pop();
             self.comments.clear();
             self.code_to = Some(node.end_position().row);
@@ -124,13 +130,19 @@ impl<'t> Collector<'_, 't> {
     fn describe<'n>(&mut self, node: Node<'n>) -> Found<'n> {
         self.note(node);
         let exported = node.start_byte() < self.exported_to;
-        let place = Place { source: self.source, around: self.around(), exported };
+        let place = Place {
+            source: self.source,
+            around: self.around(),
+            exported,
+        };
         match self.source.language() {
             Language::C => c::describe(node, &place),
             Language::Cpp => c::describe(node, &place),
             Language::Go => go::describe(node, &place),
             Language::Java => java::describe(node, &place),
-            Language::JavaScript | Language::Tsx | Language::TypeScript => ecmascript::describe(node, &place),
+            Language::JavaScript | Language::Tsx | Language::TypeScript => {
+                ecmascript::describe(node, &place)
+            }
             Language::Python => python::describe(node, &place),
             Language::Rust => rust::describe(node, &place),
             Language::Shell => shell::describe(node, &place),
@@ -152,7 +164,10 @@ impl<'t> Collector<'_, 't> {
                 self.export(node.child_by_field_name("value"));
             }
             "assignment_expression" => {
-                let target = node.child_by_field_name("left").map(|left| self.source.text_of(left)).unwrap_or_default();
+                let target = node
+                    .child_by_field_name("left")
+                    .map(|left| self.source.text_of(left))
+                    .unwrap_or_default();
                 if ecmascript::is_export(target) {
                     self.export(node.child_by_field_name("right"));
                 }
@@ -174,7 +189,11 @@ impl<'t> Collector<'_, 't> {
             value = assignment.child_by_field_name("right");
         }
         let Some(value) = value else { return };
-        let all = if value.kind() == "object" { named_children(value) } else { vec![value] };
+        let all = if value.kind() == "object" {
+            named_children(value)
+        } else {
+            vec![value]
+        };
         for named in all {
             let named = named.child_by_field_name("value").unwrap_or(named);
             if matches!(named.kind(), "identifier" | "shorthand_property_identifier") {
@@ -186,7 +205,11 @@ impl<'t> Collector<'_, 't> {
     fn around(&self) -> Option<Around<'_>> {
         let scope = self.scopes.last()?;
         let item = self.items.get(scope.item)?;
-        Some(Around { kind: item.kind, visibility: &item.visibility, access: scope.access.as_deref() })
+        Some(Around {
+            kind: item.kind,
+            visibility: &item.visibility,
+            access: scope.access.as_deref(),
+        })
     }
 
     fn comment(&mut self, node: Node<'_>) {
@@ -216,8 +239,17 @@ impl<'t> Collector<'_, 't> {
         let begin = draft.begin.unwrap_or(node);
         let adjacent = self.documents_to >= begin.start_position().row;
         let comments = std::mem::take(&mut self.comments);
-        let doc = draft.doc.or_else(|| if adjacent { docs::of_comments(&comments) } else { None });
-        let around = self.scopes.last().and_then(|scope| self.items.get(scope.item));
+        let doc = draft.doc.or_else(|| {
+            if adjacent {
+                docs::of_comments(&comments)
+            } else {
+                None
+            }
+        });
+        let around = self
+            .scopes
+            .last()
+            .and_then(|scope| self.items.get(scope.item));
         let within = around.map(|item| match &item.within {
             Some(outer) => format!("{outer}.{}", item.name),
             None => item.name.clone(),
@@ -227,7 +259,9 @@ impl<'t> Collector<'_, 't> {
         let item = Item {
             kind: draft.kind,
             name: cut(&draft.name, MAX_SIGNATURE),
-            within: within.or(draft.owner).map(|within| cut(&within, MAX_SIGNATURE)),
+            within: within
+                .or(draft.owner)
+                .map(|within| cut(&within, MAX_SIGNATURE)),
             depth,
             line: begin.start_position().row + 1,
             end_line: last_row(node) + 1,
@@ -236,7 +270,11 @@ impl<'t> Collector<'_, 't> {
             doc,
         };
         let step = if draft.has_items {
-            self.scopes.push(Scope { node: node.id(), item: self.items.len(), access: None });
+            self.scopes.push(Scope {
+                node: node.id(),
+                item: self.items.len(),
+                access: None,
+            });
             Step::Into
         } else {
             self.code_to = Some(last_row(node));
@@ -249,30 +287,53 @@ impl<'t> Collector<'_, 't> {
     /// Returns a declaration without its body, on one line.
     fn signature(&self, node: Node<'_>, begin: Node<'_>) -> String {
         let end = signature_end(node).map_or(node.end_byte(), |end| end.start_byte());
-        let all = self.source.text().get(begin.start_byte()..end).unwrap_or_default();
-        let first = all.get(..all.floor_char_boundary(MAX_SIGNATURE_BYTES)).unwrap_or(all);
+        let all = self
+            .source
+            .text()
+            .get(begin.start_byte()..end)
+            .unwrap_or_default();
+        let first = all
+            .get(..all.floor_char_boundary(MAX_SIGNATURE_BYTES))
+            .unwrap_or(all);
         let first = match self.source.language() {
             _ if node.kind() == "macro_definition" => first.split('{').next().unwrap_or_default(),
-            Language::C | Language::Cpp | Language::Go => first.split('{').next().unwrap_or_default(),
+            Language::C | Language::Cpp | Language::Go => {
+                first.split('{').next().unwrap_or_default()
+            }
             _ => first,
         };
-        let words = first.split_whitespace().chain(self.names_behind(node).split_whitespace());
+        let words = first
+            .split_whitespace()
+            .chain(self.names_behind(node).split_whitespace());
         let line = words.collect::<Vec<_>>().join(" ");
-        cut(line.trim_end_matches(['{', '=', ':', ';', ' ']).trim_end_matches("=>").trim_end(), MAX_SIGNATURE)
+        cut(
+            line.trim_end_matches(['{', '=', ':', ';', ' '])
+                .trim_end_matches("=>")
+                .trim_end(),
+            MAX_SIGNATURE,
+        )
     }
 
-    /// Returns the names of a type of C that stand behind its body, as in `typedef struct { … } name`.
+    /// Returns the names of a type of C that stand behind its body, as in `typedef struct { … }
+    /// name`.
     fn names_behind(&self, node: Node<'_>) -> &'t str {
-        let whole = node.child_by_field_name("type").filter(|_| node.kind() == "type_definition");
+        let whole = node
+            .child_by_field_name("type")
+            .filter(|_| node.kind() == "type_definition");
         let whole = whole.filter(|whole| whole.child_by_field_name("body").is_some());
-        whole.and_then(|whole| self.source.text().get(whole.end_byte()..node.end_byte())).unwrap_or_default()
+        whole
+            .and_then(|whole| self.source.text().get(whole.end_byte()..node.end_byte()))
+            .unwrap_or_default()
     }
 }
 
-/// Returns what follows the signature: the body, or the value of a variable unless it is a function, whose signature is
-/// that of the variable.
+/// Returns what follows the signature: the body, or the value of a variable unless it is a
+/// function, whose signature is that of the variable.
 fn signature_end(node: Node<'_>) -> Option<Node<'_>> {
-    let value = || node.child_by_field_name("value").or_else(|| node.child_by_field_name("right"));
+    let value = || {
+        node.child_by_field_name("value")
+            .or_else(|| node.child_by_field_name("right"))
+    };
     let body = node.child_by_field_name("body");
     body.or_else(|| value().map(|value| value.child_by_field_name("body").unwrap_or(value)))
 }
@@ -280,5 +341,9 @@ fn signature_end(node: Node<'_>) -> Option<Node<'_>> {
 /// Returns the last row of a node, some of which end with the end of a line.
 fn last_row(node: Node<'_>) -> usize {
     let end = node.end_position();
-    if end.column == 0 && end.row > node.start_position().row { end.row - 1 } else { end.row }
+    if end.column == 0 && end.row > node.start_position().row {
+        end.row - 1
+    } else {
+        end.row
+    }
 }

@@ -12,8 +12,8 @@ const MODIFIERS: u32 = 4;
 pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let kind = match node.kind() {
         // Only an object that is exported is visited.
-        "program" | "class_body" | "interface_body" | "object_type" | "statement_block" | "export_clause"
-        | "object" | "ERROR" => return Found::Inside,
+        "program" | "class_body" | "interface_body" | "object_type" | "statement_block"
+        | "export_clause" | "object" | "ERROR" => return Found::Inside,
         "export_statement"
         | "ambient_declaration"
         | "lexical_declaration"
@@ -24,10 +24,16 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         "variable_declarator" => return variable(node, place),
         "assignment_expression" => return assigned(node, place),
         "pair" => return pair(node, place),
-        "function_expression" | "generator_function" | "arrow_function" | "class" => return nameless(node, place),
-        "method_definition" | "method_signature" | "abstract_method_signature" => return member(node, place),
+        "function_expression" | "generator_function" | "arrow_function" | "class" => {
+            return nameless(node, place);
+        }
+        "method_definition" | "method_signature" | "abstract_method_signature" => {
+            return member(node, place);
+        }
         "field_definition" | "public_field_definition" => return field(node, place),
-        "function_declaration" | "generator_function_declaration" | "function_signature" => ItemKind::Function,
+        "function_declaration" | "generator_function_declaration" | "function_signature" => {
+            ItemKind::Function
+        }
         "class_declaration" | "abstract_class_declaration" => ItemKind::Class,
         "interface_declaration" => ItemKind::Interface,
         "enum_declaration" => ItemKind::Enum,
@@ -48,12 +54,19 @@ fn visibility(place: &Place<'_, '_>) -> Visibility {
 }
 
 fn is_function(node: Node<'_>) -> bool {
-    matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function")
+    matches!(
+        node.kind(),
+        "arrow_function" | "function_expression" | "generator_function"
+    )
 }
 
 fn variable<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
-    let is_named = node.child_by_field_name("name").is_some_and(|name| name.kind() == "identifier");
-    let Some(value) = node.child_by_field_name("value").filter(|_| is_named) else { return Found::Nothing };
+    let is_named = node
+        .child_by_field_name("name")
+        .is_some_and(|name| name.kind() == "identifier");
+    let Some(value) = node.child_by_field_name("value").filter(|_| is_named) else {
+        return Found::Nothing;
+    };
     let name = place.field(node, "name");
     if is_function(value) {
         Draft::new(ItemKind::Function, name, visibility(place)).into()
@@ -64,8 +77,8 @@ fn variable<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     }
 }
 
-/// Returns the function or class that `export default` exports without a declaration. A class that is assigned has its
-/// item already, in which its members are.
+/// Returns the function or class that `export default` exports without a declaration. A class that
+/// is assigned has its item already, in which its members are.
 fn nameless<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     match node.parent().map(|parent| parent.kind()) {
         Some("export_statement") => {}
@@ -76,8 +89,15 @@ fn nameless<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         "" => "default",
         name => name,
     };
-    let draft = |kind| Draft { prefix: "export default ", ..Draft::new(kind, name, PUBLIC) };
-    if is_function(node) { draft(ItemKind::Function).into() } else { draft(ItemKind::Class).with_items().into() }
+    let draft = |kind| Draft {
+        prefix: "export default ",
+        ..Draft::new(kind, name, PUBLIC)
+    };
+    if is_function(node) {
+        draft(ItemKind::Function).into()
+    } else {
+        draft(ItemKind::Class).with_items().into()
+    }
 }
 
 /// Returns a function in an object that is exported.
@@ -89,23 +109,38 @@ fn pair<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     }
 }
 
-/// Returns a function that is assigned, such as to `module.exports.name` or `Name.prototype.method`, or a class that is
-/// exported so. An object that is exported may have functions in it.
+/// Returns a function that is assigned, such as to `module.exports.name` or
+/// `Name.prototype.method`, or a class that is exported so. An object that is exported may have
+/// functions in it.
 fn assigned<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let target = place.field(node, "left");
-    let class = node.child_by_field_name("right").filter(|value| value.kind() == "class" && is_export(target));
+    let class = node
+        .child_by_field_name("right")
+        .filter(|value| value.kind() == "class" && is_export(target));
     if let Some(class) = class {
-        let name = Some(place.field(class, "name")).filter(|name| !name.is_empty()).unwrap_or(target);
-        return Draft::new(ItemKind::Class, name, PUBLIC).with_items().into();
+        let name = Some(place.field(class, "name"))
+            .filter(|name| !name.is_empty())
+            .unwrap_or(target);
+        return Draft::new(ItemKind::Class, name, PUBLIC)
+            .with_items()
+            .into();
     }
-    let has_functions = |value: Node<'_>| matches!(value.kind(), "object" | "assignment_expression");
+    let has_functions =
+        |value: Node<'_>| matches!(value.kind(), "object" | "assignment_expression");
     if is_export(target) && node.child_by_field_name("right").is_some_and(has_functions) {
         return Found::Wrapper;
     }
-    if !node.child_by_field_name("right").is_some_and(is_function) || target.contains(char::is_whitespace) {
+    if !node.child_by_field_name("right").is_some_and(is_function)
+        || target.contains(char::is_whitespace)
+    {
         return Found::Nothing;
     }
-    Draft::new(ItemKind::Function, target, if is_export(target) { PUBLIC } else { PRIVATE }).into()
+    Draft::new(
+        ItemKind::Function,
+        target,
+        if is_export(target) { PUBLIC } else { PRIVATE },
+    )
+    .into()
 }
 
 /// Reports whether what is assigned to a target is exported, as modules of CommonJS do.
@@ -116,13 +151,20 @@ pub(super) fn is_export(target: &str) -> bool {
 
 fn member<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let name = place.field(node, "name");
-    let kind = if name == "constructor" { ItemKind::Constructor } else { place.function() };
+    let kind = if name == "constructor" {
+        ItemKind::Constructor
+    } else {
+        place.function()
+    };
     Draft::new(kind, name, access(node, name, place)).into()
 }
 
 /// Returns a field that holds a function.
 fn field<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
-    let name = ["name", "property"].into_iter().map(|field| place.field(node, field)).find(|name| !name.is_empty());
+    let name = ["name", "property"]
+        .into_iter()
+        .map(|field| place.field(node, field))
+        .find(|name| !name.is_empty());
     match (node.child_by_field_name("value"), name) {
         (Some(value), Some(name)) if is_function(value) => {
             Draft::new(ItemKind::Method, name, access(node, name, place)).into()

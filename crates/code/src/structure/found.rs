@@ -43,14 +43,30 @@ pub(super) struct Draft<'n> {
 
 impl<'n> Draft<'n> {
     /// Creates an item without anything in it.
-    pub(super) fn new(kind: ItemKind, name: impl Into<String>, visibility: Visibility) -> Draft<'n> {
+    pub(super) fn new(
+        kind: ItemKind,
+        name: impl Into<String>,
+        visibility: Visibility,
+    ) -> Draft<'n> {
         let (name, owner, begin, doc) = (name.into(), None, None, None);
-        Draft { kind, name, owner, visibility, begin, prefix: "", doc, has_items: false }
+        Draft {
+            kind,
+            name,
+            owner,
+            visibility,
+            begin,
+            prefix: "",
+            doc,
+            has_items: false,
+        }
     }
 
     /// The same, with items in it.
     pub(super) fn with_items(self) -> Draft<'n> {
-        Draft { has_items: true, ..self }
+        Draft {
+            has_items: true,
+            ..self
+        }
     }
 }
 
@@ -81,16 +97,23 @@ pub(super) struct Around<'a> {
 impl Place<'_, '_> {
     /// Returns the text of a field of a node; empty without one.
     pub(super) fn field(&self, node: Node<'_>, field: &str) -> &str {
-        node.child_by_field_name(field).map(|child| self.source.text_of(child)).unwrap_or_default()
+        node.child_by_field_name(field)
+            .map(|child| self.source.text_of(child))
+            .unwrap_or_default()
     }
 
     /// Reports whether it is a member of a type.
     pub(super) fn in_type(&self) -> bool {
-        self.around.is_some_and(|around| around.kind != ItemKind::Module)
+        self.around
+            .is_some_and(|around| around.kind != ItemKind::Module)
     }
 
     /// Returns what a function is here.
     pub(super) fn function(&self) -> ItemKind {
-        if self.in_type() { ItemKind::Method } else { ItemKind::Function }
+        if self.in_type() {
+            ItemKind::Method
+        } else {
+            ItemKind::Function
+        }
     }
 }

@@ -12,19 +12,34 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         "type_declaration" | "const_declaration" | "var_declaration" => Found::Wrapper,
         "comment" => Found::Comment,
         "package_clause" => {
-            let name = node.named_child(0).map(|name| place.source.text_of(name)).unwrap_or_default();
+            let name = node
+                .named_child(0)
+                .map(|name| place.source.text_of(name))
+                .unwrap_or_default();
             Draft::new(ItemKind::Module, name, PUBLIC).into()
         }
         "function_declaration" => named(ItemKind::Function, node, place).into(),
         "method_elem" => named(ItemKind::Method, node, place).into(),
         "method_declaration" => {
             let owner = receiver(place.field(node, "receiver"));
-            Found::Item(Draft { owner, ..named(ItemKind::Method, node, place) })
+            Found::Item(Draft {
+                owner,
+                ..named(ItemKind::Method, node, place)
+            })
         }
         "type_spec" => declared(node, place),
-        "type_alias" => Found::Item(Draft { prefix: "type ", ..named(ItemKind::Type, node, place) }),
-        "const_spec" => Found::Item(Draft { prefix: "const ", ..named(ItemKind::Constant, node, place) }),
-        "var_spec" => Found::Item(Draft { prefix: "var ", ..named(ItemKind::Variable, node, place) }),
+        "type_alias" => Found::Item(Draft {
+            prefix: "type ",
+            ..named(ItemKind::Type, node, place)
+        }),
+        "const_spec" => Found::Item(Draft {
+            prefix: "const ",
+            ..named(ItemKind::Constant, node, place)
+        }),
+        "var_spec" => Found::Item(Draft {
+            prefix: "var ",
+            ..named(ItemKind::Variable, node, place)
+        }),
         _ => Found::Nothing,
     }
 }
@@ -40,12 +55,23 @@ fn declared<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         Some("interface_type") => ItemKind::Interface,
         _ => ItemKind::Type,
     };
-    let draft = Draft { prefix: "type ", ..named(kind, node, place) };
-    if kind == ItemKind::Interface { draft.with_items().into() } else { draft.into() }
+    let draft = Draft {
+        prefix: "type ",
+        ..named(kind, node, place)
+    };
+    if kind == ItemKind::Interface {
+        draft.with_items().into()
+    } else {
+        draft.into()
+    }
 }
 
 fn visibility(name: &str) -> Visibility {
-    if name.starts_with(char::is_uppercase) { PUBLIC } else { PRIVATE }
+    if name.starts_with(char::is_uppercase) {
+        PUBLIC
+    } else {
+        PRIVATE
+    }
 }
 
 /// Returns the type of a receiver such as `(p *Point[T])`.

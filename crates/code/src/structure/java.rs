@@ -31,7 +31,10 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         _ => return Found::Nothing,
     };
     let begin = declaration_begin(node);
-    let draft = Draft { begin, ..Draft::new(kind, place.field(node, "name"), visibility(node, place)) };
+    let draft = Draft {
+        begin,
+        ..Draft::new(kind, place.field(node, "name"), visibility(node, place))
+    };
     match kind {
         ItemKind::Method | ItemKind::Constructor => draft.into(),
         _ => draft.with_items().into(),
@@ -39,20 +42,35 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
 }
 
 fn package<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
-    let name = named_children(node).into_iter().rfind(|child| child.kind().ends_with("identifier"));
-    Draft::new(ItemKind::Module, name.map(|name| place.source.text_of(name)).unwrap_or_default(), PUBLIC).into()
+    let name = named_children(node)
+        .into_iter()
+        .rfind(|child| child.kind().ends_with("identifier"));
+    Draft::new(
+        ItemKind::Module,
+        name.map(|name| place.source.text_of(name))
+            .unwrap_or_default(),
+        PUBLIC,
+    )
+    .into()
 }
 
 fn constant<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
-    let modifiers = modifiers(node).map(|modifiers| place.source.text_of(modifiers)).unwrap_or_default();
+    let modifiers = modifiers(node)
+        .map(|modifiers| place.source.text_of(modifiers))
+        .unwrap_or_default();
     let has = |word: &str| modifiers.split_whitespace().any(|other| other == word);
-    let Some(declarator) = node.child_by_field_name("declarator") else { return Found::Nothing };
+    let Some(declarator) = node.child_by_field_name("declarator") else {
+        return Found::Nothing;
+    };
     if node.kind() == "field_declaration" && !(has("static") && has("final")) {
         return Found::Nothing;
     }
     let begin = declaration_begin(node);
     let name = place.field(declarator, "name");
-    Found::Item(Draft { begin, ..Draft::new(ItemKind::Constant, name, visibility(node, place)) })
+    Found::Item(Draft {
+        begin,
+        ..Draft::new(ItemKind::Constant, name, visibility(node, place))
+    })
 }
 
 fn modifiers(node: Node<'_>) -> Option<Node<'_>> {
@@ -63,13 +81,19 @@ fn modifiers(node: Node<'_>) -> Option<Node<'_>> {
 pub(crate) fn declaration_begin(node: Node<'_>) -> Option<Node<'_>> {
     let modifiers = modifiers(node)?;
     let mut cursor = modifiers.walk();
-    let own = modifiers.children(&mut cursor).find(|child| !child.kind().ends_with("annotation"));
+    let own = modifiers
+        .children(&mut cursor)
+        .find(|child| !child.kind().ends_with("annotation"));
     own.or_else(|| node.child(1))
 }
 
 fn visibility(node: Node<'_>, place: &Place<'_, '_>) -> Visibility {
-    let words = modifiers(node).map(|modifiers| place.source.text_of(modifiers)).unwrap_or_default();
-    let in_interface = place.around.is_some_and(|around| around.kind == ItemKind::Interface);
+    let words = modifiers(node)
+        .map(|modifiers| place.source.text_of(modifiers))
+        .unwrap_or_default();
+    let in_interface = place
+        .around
+        .is_some_and(|around| around.kind == ItemKind::Interface);
     for word in words.split_whitespace() {
         match word {
             "public" => return PUBLIC,

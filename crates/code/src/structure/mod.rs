@@ -1,4 +1,5 @@
-//! The structure of a file: its modules, types and functions, with their lines, visibility and docs.
+//! The structure of a file: its modules, types and functions, with their lines, visibility and
+//! docs.
 //!
 //! What stands inside functions is no part of it.
 

@@ -83,8 +83,8 @@ pub enum ItemKind {
     Macro,
 }
 
-/// Who may use an item, in words of its language: `public`, `private`, `protected`, `package`, `pub(crate)`, or
-/// `inherited` from the trait that it belongs to.
+/// Who may use an item, in words of its language: `public`, `private`, `protected`, `package`,
+/// `pub(crate)`, or `inherited` from the trait that it belongs to.
 pub type Visibility = Cow<'static, str>;
 
 /// A structure with its first items alone.
@@ -100,19 +100,37 @@ impl CodeStructure {
     /// Returns it as JSON, with at most so many of its items.
     #[must_use]
     pub fn to_json(&self, most_items: usize) -> Value {
-        let CodeStructure { language, lines, items, syntax_errors } = self;
+        let CodeStructure {
+            language,
+            lines,
+            items,
+            syntax_errors,
+        } = self;
         let items = items.get(..most_items).unwrap_or(items);
-        json!(Outline { language: *language, lines: *lines, items, syntax_errors })
+        json!(Outline {
+            language: *language,
+            lines: *lines,
+            items,
+            syntax_errors
+        })
     }
 
     /// Returns about how many bytes of memory it holds.
     pub fn memory(&self) -> usize {
         let texts = |item: &Item| {
-            let [within, doc] = [&item.within, &item.doc].map(|text| text.as_ref().map_or(0, String::len));
+            let [within, doc] =
+                [&item.within, &item.doc].map(|text| text.as_ref().map_or(0, String::len));
             item.name.len() + item.signature.len() + item.visibility.len() + within + doc
         };
-        let errors = self.syntax_errors.first.iter().map(|error| size_of_val(error) + error.message.len());
-        let items = self.items.iter().map(|item| size_of_val(item) + texts(item));
+        let errors = self
+            .syntax_errors
+            .first
+            .iter()
+            .map(|error| size_of_val(error) + error.message.len());
+        let items = self
+            .items
+            .iter()
+            .map(|item| size_of_val(item) + texts(item));
         size_of_val(self) + items.sum::<usize>() + errors.sum::<usize>()
     }
 }

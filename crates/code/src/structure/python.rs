@@ -9,19 +9,29 @@ use super::{ItemKind, Visibility};
 /// Returns what a node is.
 pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     match node.kind() {
-        "module" | "block" | "if_statement" | "elif_clause" | "else_clause" | "try_statement" | "except_clause"
-        | "finally_clause" | "with_statement" | "ERROR" => Found::Inside,
+        "module" | "block" | "if_statement" | "elif_clause" | "else_clause" | "try_statement"
+        | "except_clause" | "finally_clause" | "with_statement" | "ERROR" => Found::Inside,
         "decorated_definition" | "expression_statement" => Found::Wrapper,
         "decorator" => Found::Annotation,
         "comment" => Found::Comment,
         "class_definition" => {
             let draft = named(ItemKind::Class, place.field(node, "name")).with_items();
-            Found::Item(Draft { doc: docstring(node, place), ..draft })
+            Found::Item(Draft {
+                doc: docstring(node, place),
+                ..draft
+            })
         }
         "function_definition" => {
             let name = place.field(node, "name");
-            let kind = if name == "__init__" && place.in_type() { ItemKind::Constructor } else { place.function() };
-            Found::Item(Draft { doc: docstring(node, place), ..named(kind, name) })
+            let kind = if name == "__init__" && place.in_type() {
+                ItemKind::Constructor
+            } else {
+                place.function()
+            };
+            Found::Item(Draft {
+                doc: docstring(node, place),
+                ..named(kind, name)
+            })
         }
         "type_alias_statement" => named(ItemKind::Type, place.field(node, "left")).into(),
         "assignment" => constant(place.field(node, "left")),
@@ -45,11 +55,23 @@ fn constant<'n>(name: &str) -> Found<'n> {
 
 fn visibility(name: &str) -> Visibility {
     let is_special = name.starts_with("__") && name.ends_with("__");
-    if name.starts_with('_') && !is_special { PRIVATE } else { PUBLIC }
+    if name.starts_with('_') && !is_special {
+        PRIVATE
+    } else {
+        PUBLIC
+    }
 }
 
 fn docstring(node: Node<'_>, place: &Place<'_, '_>) -> Option<String> {
     let first = node.child_by_field_name("body")?.named_child(0)?;
-    let string = if first.kind() == "expression_statement" { first.named_child(0)? } else { first };
-    if string.kind() == "string" { docs::of_string(place.source.text_of(string)) } else { None }
+    let string = if first.kind() == "expression_statement" {
+        first.named_child(0)?
+    } else {
+        first
+    };
+    if string.kind() == "string" {
+        docs::of_string(place.source.text_of(string))
+    } else {
+        None
+    }
 }

@@ -31,7 +31,10 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let draft = Draft::new(kind, place.field(node, "name"), visibility(node, place));
     match kind {
         ItemKind::Trait | ItemKind::Module => draft.with_items().into(),
-        ItemKind::Macro => Found::Item(Draft { name: format!("{}!", draft.name), ..draft }),
+        ItemKind::Macro => Found::Item(Draft {
+            name: format!("{}!", draft.name),
+            ..draft
+        }),
         _ => draft.into(),
     }
 }
@@ -42,20 +45,33 @@ fn implementation<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         "" => of.to_owned(),
         named => format!("{named} for {of}"),
     };
-    let visibility = if node.child_by_field_name("trait").is_some() { INHERITED } else { PRIVATE };
-    Draft::new(ItemKind::Impl, name, visibility).with_items().into()
+    let visibility = if node.child_by_field_name("trait").is_some() {
+        INHERITED
+    } else {
+        PRIVATE
+    };
+    Draft::new(ItemKind::Impl, name, visibility)
+        .with_items()
+        .into()
 }
 
 fn visibility(node: Node<'_>, place: &Place<'_, '_>) -> Visibility {
-    let own = (0..MODIFIERS).filter_map(|index| node.child(index)).find(|child| child.kind() == "visibility_modifier");
+    let own = (0..MODIFIERS)
+        .filter_map(|index| node.child(index))
+        .find(|child| child.kind() == "visibility_modifier");
     match own.map(|own| place.source.text_of(own)) {
         Some("pub") => PUBLIC,
         Some(restricted) => Visibility::Owned(restricted.to_owned()),
         None => {
             let inherits = |around: &super::found::Around<'_>| {
-                around.kind == ItemKind::Trait || around.kind == ItemKind::Impl && around.visibility == INHERITED
+                around.kind == ItemKind::Trait
+                    || around.kind == ItemKind::Impl && around.visibility == INHERITED
             };
-            if place.around.as_ref().is_some_and(inherits) { INHERITED } else { PRIVATE }
+            if place.around.as_ref().is_some_and(inherits) {
+                INHERITED
+            } else {
+                PRIVATE
+            }
         }
     }
 }

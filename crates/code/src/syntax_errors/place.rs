@@ -1,7 +1,8 @@
 //! Where a change broke a text, which is rarely where the parser gave up.
 //!
-//! A parser takes back what it has understood until the text makes sense again, so that its error may begin in the
-//! first line of a file. A bracket or a quote that has no counterpart says where the mistake is.
+//! A parser takes back what it has understood until the text makes sense again, so that its error
+//! may begin in the first line of a file. A bracket or a quote that has no counterpart says where
+//! the mistake is.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -41,13 +42,19 @@ impl ChangedRows {
             gap if gap.is_empty() => gap.start.saturating_sub(1)..gap.start + 1,
             rows => rows,
         };
-        ChangedRows { before: rows(old.len()), after: rows(new.len()) }
+        ChangedRows {
+            before: rows(old.len()),
+            after: rows(new.len()),
+        }
     }
 
     /// Returns how many rows a row of the new text is away from the change.
     pub(super) fn distance(&self, row: usize) -> usize {
         let last = self.after.end.saturating_sub(1);
-        self.after.start.saturating_sub(row).max(row.saturating_sub(last))
+        self.after
+            .start
+            .saturating_sub(row)
+            .max(row.saturating_sub(last))
     }
 }
 
@@ -97,9 +104,10 @@ struct LongString {
     last_row: Option<usize>,
 }
 
-/// Returns the brackets and quotes without counterparts that a change is to blame for, in their order; in the changed
-/// rows if there are such, otherwise the one nearest to them. If the parser has found no new error (`is_broken` is
-/// false), since the text had one around it before, only a bracket counts with which there are more than before.
+/// Returns the brackets and quotes without counterparts that a change is to blame for, in their
+/// order; in the changed rows if there are such, otherwise the one nearest to them. If the parser
+/// has found no new error (`is_broken` is false), since the text had one around it before, only a
+/// bracket counts with which there are more than before.
 ///
 /// # Errors
 /// [`CodeError::Stopped`] if `stop` said so.
@@ -111,28 +119,52 @@ pub(super) fn blamed(
     stop: Stop<'_>,
 ) -> Result<Vec<Mark>, CodeError> {
     let now = Marks::of(after, stop)?;
-    let was = before.map(|before| Marks::of(before, stop).map(|marks| (marks, before.text()))).transpose()?;
+    let was = before
+        .map(|before| Marks::of(before, stop).map(|marks| (marks, before.text())))
+        .transpose()?;
     let strings = now.strings_out_of(&rows.after);
     // A string without an end takes the brackets after it for its content.
-    if is_broken && strings.len() > was.as_ref().map_or(0, |(marks, _)| marks.strings_out_of(&rows.before).len()) {
+    if is_broken
+        && strings.len()
+            > was
+                .as_ref()
+                .map_or(0, |(marks, _)| marks.strings_out_of(&rows.before).len())
+    {
         return Ok(strings.into_iter().take(1).collect());
     }
-    let mut found = new_marks(&now, after.text(), was.as_ref().map(|(marks, text)| (marks, *text)));
+    let mut found = new_marks(
+        &now,
+        after.text(),
+        was.as_ref().map(|(marks, text)| (marks, *text)),
+    );
     let count = |marks: &[Mark], sign: char| marks.iter().filter(|mark| mark.sign == sign).count();
     if !is_broken {
-        let (all, all_before) = (unmatched(now.all()), was.as_ref().map(|(marks, _)| unmatched(marks.all())));
+        let (all, all_before) = (
+            unmatched(now.all()),
+            was.as_ref().map(|(marks, _)| unmatched(marks.all())),
+        );
         let before = |sign: char| all_before.as_ref().map_or(0, |marks| count(marks, sign));
-        let more: Vec<char> = BRACKETS.chars().filter(|sign| count(&all, *sign) > before(*sign)).collect();
+        let more: Vec<char> = BRACKETS
+            .chars()
+            .filter(|sign| count(&all, *sign) > before(*sign))
+            .collect();
         found.retain(|mark| more.contains(&mark.sign));
     }
-    let (inside, outside): (Vec<Mark>, Vec<Mark>) = found.into_iter().partition(|mark| rows.after.contains(&mark.row));
+    let (inside, outside): (Vec<Mark>, Vec<Mark>) = found
+        .into_iter()
+        .partition(|mark| rows.after.contains(&mark.row));
     if !inside.is_empty() {
         return Ok(inside.into_iter().take(MAX_BLAMED).collect());
     }
     // Another bracket may have taken the counterpart of one that was added.
     let local = unmatched(now.within(&rows.after));
-    let local_before = was.as_ref().map(|(marks, _)| unmatched(marks.within(&rows.before))).unwrap_or_default();
-    let is_more = |sign: &char| count(&outside, *sign) > 0 && count(&local, *sign) > count(&local_before, *sign);
+    let local_before = was
+        .as_ref()
+        .map(|(marks, _)| unmatched(marks.within(&rows.before)))
+        .unwrap_or_default();
+    let is_more = |sign: &char| {
+        count(&outside, *sign) > 0 && count(&local, *sign) > count(&local_before, *sign)
+    };
     let signs: Vec<char> = BRACKETS.chars().filter(is_more).collect();
     let added = local.iter().find(|mark| signs.contains(&mark.sign));
     let nearest = || outside.iter().min_by_key(|mark| rows.distance(mark.row));
@@ -144,7 +176,9 @@ fn new_marks(now: &Marks, text: &str, was: Option<(&Marks, &str)>) -> Vec<Mark> 
     let mut known: HashMap<(char, String), usize> = HashMap::new();
     for mark in was.iter().flat_map(|(marks, _)| unmatched(marks.all())) {
         let (_, text) = was.unwrap_or((now, text));
-        *known.entry((mark.sign, line_around(text, mark.byte))).or_default() += 1;
+        *known
+            .entry((mark.sign, line_around(text, mark.byte)))
+            .or_default() += 1;
     }
     let is_new = |mark: &Mark| match known.get_mut(&(mark.sign, line_around(text, mark.byte))) {
         Some(count) if *count > 0 => {
@@ -154,8 +188,8 @@ fn new_marks(now: &Marks, text: &str, was: Option<(&Marks, &str)>) -> Vec<Mark> 
         _ => true,
     };
     let mut found = unmatched(now.all());
-    // A `)` ends a pattern of `case` in shells, where the grammar does not say so in a text that it does not
-    // understand.
+    // A `)` ends a pattern of `case` in shells, where the grammar does not say so in a text that it
+    // does not understand.
     found.retain(|mark| now.language != Language::Shell || mark.sign != ')');
     found.into_iter().filter(is_new).collect()
 }
@@ -202,8 +236,16 @@ fn counterpart(sign: char) -> Option<char> {
 
 impl Marks {
     fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Marks, CodeError> {
-        let marks = Marks { language: source.language(), brackets: Vec::new(), strings: Vec::new() };
-        let mut finder = Finder { text: source.text(), marks, around: Vec::new() };
+        let marks = Marks {
+            language: source.language(),
+            brackets: Vec::new(),
+            strings: Vec::new(),
+        };
+        let mut finder = Finder {
+            text: source.text(),
+            marks,
+            around: Vec::new(),
+        };
         walk(source.root(), &mut finder, stop)?;
         Ok(finder.marks)
     }
@@ -215,9 +257,14 @@ impl Marks {
     /// Returns the strings that begin in some rows and do not end in them.
     fn strings_out_of(&self, rows: &Range<usize>) -> Vec<Mark> {
         let goes_out = |string: &&LongString| {
-            rows.contains(&string.begin.row) && string.last_row.is_none_or(|last| !rows.contains(&last))
+            rows.contains(&string.begin.row)
+                && string.last_row.is_none_or(|last| !rows.contains(&last))
         };
-        self.strings.iter().filter(goes_out).map(|string| string.begin).collect()
+        self.strings
+            .iter()
+            .filter(goes_out)
+            .map(|string| string.begin)
+            .collect()
     }
 
     fn within(&self, rows: &Range<usize>) -> impl Iterator<Item = Mark> {
@@ -255,14 +302,26 @@ impl<'n> Visitor<'n> for Finder<'_, 'n> {
 impl Finder<'_, '_> {
     fn string(&mut self, node: Node<'_>, parent: &str) {
         let text = self.text.get(node.byte_range()).unwrap_or_default();
-        let Some(at) = text.find(['"', '\'', '`']) else { return };
+        let Some(at) = text.find(['"', '\'', '`']) else {
+            return;
+        };
         let quotes = text.get(at..).unwrap_or_default();
-        let Some(sign) = quotes.chars().next() else { return };
+        let Some(sign) = quotes.chars().next() else {
+            return;
+        };
         let (row, last) = (node.start_position().row, node.end_position().row);
-        let is_alone = parent == "ERROR" && matches!(quotes.len(), 1 | 3) && quotes.chars().all(|c| c == sign);
+        let is_alone =
+            parent == "ERROR" && matches!(quotes.len(), 1 | 3) && quotes.chars().all(|c| c == sign);
         if is_alone || last > row {
-            let begin = Mark { byte: node.start_byte() + at, row, sign };
-            self.marks.strings.push(LongString { begin, last_row: (!is_alone).then_some(last) });
+            let begin = Mark {
+                byte: node.start_byte() + at,
+                row,
+                sign,
+            };
+            self.marks.strings.push(LongString {
+                begin,
+                last_row: (!is_alone).then_some(last),
+            });
         }
     }
 
@@ -273,8 +332,15 @@ impl Finder<'_, '_> {
         if !brackets.chars().all(|sign| BRACKETS.contains(sign)) {
             return;
         }
-        let (row, begin) = (node.start_position().row, node.start_byte() + token.len() - brackets.len());
-        let marks = brackets.char_indices().map(|(at, sign)| Mark { byte: begin + at, row, sign });
+        let (row, begin) = (
+            node.start_position().row,
+            node.start_byte() + token.len() - brackets.len(),
+        );
+        let marks = brackets.char_indices().map(|(at, sign)| Mark {
+            byte: begin + at,
+            row,
+            sign,
+        });
         self.marks.brackets.extend(marks);
     }
 }
@@ -291,8 +357,12 @@ fn is_string(node: Node<'_>) -> bool {
 
 /// Returns the text of the line around a byte.
 pub(super) fn line_around(text: &str, at: usize) -> String {
-    let before = text.get(text.floor_char_boundary(at.saturating_sub(LINE_BYTES))..at).unwrap_or_default();
-    let after = text.get(at..text.floor_char_boundary(at.saturating_add(LINE_BYTES))).unwrap_or_default();
+    let before = text
+        .get(text.floor_char_boundary(at.saturating_sub(LINE_BYTES))..at)
+        .unwrap_or_default();
+    let after = text
+        .get(at..text.floor_char_boundary(at.saturating_add(LINE_BYTES)))
+        .unwrap_or_default();
     let before = before.rsplit('\n').next().unwrap_or_default();
     let after = after.lines().next().unwrap_or_default();
     format!("{before}{after}").trim().to_owned()

@@ -13,17 +13,33 @@ use crate::project::{NEVER, graph};
 fn an_invalid_manifest_is_named_with_its_line() {
     let table = [
         ("Cargo.toml", "[package]\nname = \"a\"\nversion = \n", 3),
-        ("pyproject.toml", "[project]\nname = \"a\"\nname = \"b\"\n", 3),
-        ("package.json", "{\n  \"name\": \"a\",\n  \"dependencies\": {\n    \"b\" 1\n  }\n}\n", 4),
+        (
+            "pyproject.toml",
+            "[project]\nname = \"a\"\nname = \"b\"\n",
+            3,
+        ),
+        (
+            "package.json",
+            "{\n  \"name\": \"a\",\n  \"dependencies\": {\n    \"b\" 1\n  }\n}\n",
+            4,
+        ),
         ("package.json", "[]", 1),
         ("package.json", "", 1),
-        ("tsconfig.json", "{\n// a comment\n/* and\nanother */ nonsense\n}", 4),
+        (
+            "tsconfig.json",
+            "{\n// a comment\n/* and\nanother */ nonsense\n}",
+            4,
+        ),
         ("pom.xml", "<project>\n  <name>\n</project>\n", 3),
         ("go.mod", "module a\n\nrequire (\n  b v1\n", 3),
         ("go.mod", "go 1.22\n", 1),
         ("go.mod", "module a\nrequire b\n", 2),
         ("go.work", "go 1.22\nuse (\n./a\n", 2),
-        ("pnpm-workspace.yaml", "packages:\n  - a\ncatalog: {a: 1\n", 3),
+        (
+            "pnpm-workspace.yaml",
+            "packages:\n  - a\ncatalog: {a: 1\n",
+            3,
+        ),
         ("gradle/libs.versions.toml", "[versions]\na =\n", 2),
     ];
     for (path, text, line) in table {
@@ -34,9 +50,18 @@ fn an_invalid_manifest_is_named_with_its_line() {
     let large = Manifest::read("package.json", &" ".repeat(MAX_MANIFEST_BYTES + 1)).unwrap_err();
     assert_eq!(large.to_string(), "line 1: larger than 512 kB");
     // The others are read.
-    let graph = graph("=== a/Cargo.toml\n[\n=== b/Cargo.toml\n[package]\nname = \"b\"\nversion = \"1\"\n", NEVER);
+    let graph = graph(
+        "=== a/Cargo.toml\n[\n=== b/Cargo.toml\n[package]\nname = \"b\"\nversion = \"1\"\n",
+        NEVER,
+    );
     let graph = graph.unwrap();
-    assert_eq!((graph.invalid[0].path.as_str(), graph.packages[0].manifest.as_str()), ("a/Cargo.toml", "b/Cargo.toml"));
+    assert_eq!(
+        (
+            graph.invalid[0].path.as_str(),
+            graph.packages[0].manifest.as_str()
+        ),
+        ("a/Cargo.toml", "b/Cargo.toml")
+    );
 }
 
 #[test]
@@ -55,35 +80,64 @@ fn deep_manifests_overflow_no_stack() {
         ("build.gradle", "api('".repeat(DEPTH)),
         ("CMakeLists.txt", "(".repeat(DEPTH)),
         ("CMakeLists.txt", "find_package(".repeat(DEPTH)),
-        ("CMakeLists.txt", format!("{}find_package(a)", "project(b) ".repeat(DEPTH))),
+        (
+            "CMakeLists.txt",
+            format!("{}find_package(a)", "project(b) ".repeat(DEPTH)),
+        ),
         ("requirements.txt", "[".repeat(DEPTH)),
         ("setup.cfg", "[".repeat(DEPTH)),
-        ("setup.py", format!("setup(install_requires={})", nested("[", "]"))),
+        (
+            "setup.py",
+            format!("setup(install_requires={})", nested("[", "]")),
+        ),
         ("setup.py", "setup(".repeat(DEPTH / 4)),
         ("go.work", "use (\n".repeat(DEPTH)),
-        ("pnpm-workspace.yaml", (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect()),
-        ("pnpm-workspace.yaml", format!("catalog: {}", nested("[", "]"))),
+        (
+            "pnpm-workspace.yaml",
+            (0..2_000)
+                .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+                .collect(),
+        ),
+        (
+            "pnpm-workspace.yaml",
+            format!("catalog: {}", nested("[", "]")),
+        ),
         ("pnpm-workspace.yaml", "- ".repeat(DEPTH)),
-        ("libs.versions.toml", format!("[libraries]\na = {}", nested("{b=", "}"))),
+        (
+            "libs.versions.toml",
+            format!("[libraries]\na = {}", nested("{b=", "}")),
+        ),
     ] {
         // Whether it is read or refused, the process goes on.
         let _ = Manifest::read(path, &text).map(|manifest| manifest.dependencies.len());
     }
 }
 
-/// The place of each is found without another look at all that is before it, and each is compared with no other one.
+/// The place of each is found without another look at all that is before it, and each is compared
+/// with no other one.
 #[test]
 fn many_declarations_take_little_time() {
     const COUNT: usize = 6_000;
     let all = |one: &dyn Fn(usize) -> String| (0..COUNT).map(one).collect::<String>();
-    let maven =
-        |number: usize| format!("<dependency><groupId>g</groupId><artifactId>a{number}</artifactId></dependency>");
-    let pom = format!("<project>\n<dependencies>{}</dependencies>\n</project>", all(&maven));
-    let cmake = format!("project(p)\n{}", all(&|number| format!("find_package(A{number} 1 REQUIRED) ")));
+    let maven = |number: usize| {
+        format!("<dependency><groupId>g</groupId><artifactId>a{number}</artifactId></dependency>")
+    };
+    let pom = format!(
+        "<project>\n<dependencies>{}</dependencies>\n</project>",
+        all(&maven)
+    );
+    let cmake = format!(
+        "project(p)\n{}",
+        all(&|number| format!("find_package(A{number} 1 REQUIRED) "))
+    );
     let wanted = all(&|number| format!("\"a{number}\","));
     let sources = all(&|number| format!("a{number}.path = \"a\"\n"));
     let python = format!("[project]\ndependencies = [{wanted}]\n[tool.uv.sources]\n{sources}");
-    for (path, text) in [("pom.xml", pom), ("CMakeLists.txt", cmake), ("pyproject.toml", python)] {
+    for (path, text) in [
+        ("pom.xml", pom),
+        ("CMakeLists.txt", cmake),
+        ("pyproject.toml", python),
+    ] {
         let found = Manifest::read(path, &text).unwrap().dependencies;
         assert_eq!(found.len(), COUNT, "{path}");
         assert!(found.iter().all(|one| one.line == 2), "{path}");
@@ -100,7 +154,14 @@ fn comments_and_variables_of_cmake_declare_nothing() {
     let found: Vec<(&str, usize, Option<&str>, bool)> = manifest
         .dependencies
         .iter()
-        .map(|one| (one.name.as_str(), one.line, one.requirement.as_deref(), one.optional))
+        .map(|one| {
+            (
+                one.name.as_str(),
+                one.line,
+                one.requirement.as_deref(),
+                one.optional,
+            )
+        })
         .collect();
     assert_eq!(found, [("D", 3, Some("2.1"), false), ("E", 6, None, true)]);
 }
@@ -126,8 +187,24 @@ fn what_leads_to_itself_ends() {
 /// Names of any kind lead nowhere, but to no panic.
 #[test]
 fn noise_is_no_error() {
-    let noise: String = (0..3_000_u32).map(|number| char::from(b' ' + (number * number % 93) as u8)).collect();
-    for text in ["", "\n", "\u{feff}", "é漢\u{202e}", "'", "=", "::", "@", "-r", "-e .", "#", "${", &noise] {
+    let noise: String = (0..3_000_u32)
+        .map(|number| char::from(b' ' + (number * number % 93) as u8))
+        .collect();
+    for text in [
+        "",
+        "\n",
+        "\u{feff}",
+        "é漢\u{202e}",
+        "'",
+        "=",
+        "::",
+        "@",
+        "-r",
+        "-e .",
+        "#",
+        "${",
+        &noise,
+    ] {
         for path in [
             "Cargo.toml",
             "package.json",
@@ -156,29 +233,52 @@ fn noise_is_no_error() {
     }
 }
 
-/// Nothing grows by referring to itself: aliases stand for nothing, and each script names the same bundle.
+/// Nothing grows by referring to itself: aliases stand for nothing, and each script names the same
+/// bundle.
 #[test]
 fn what_refers_to_more_than_it_has_stays_small() {
-    let alias = |level: usize| format!("  x{level}: &x{level} [{}]\n", vec![format!("*x{}", level + 1); 9].join(", "));
+    let alias = |level: usize| {
+        format!(
+            "  x{level}: &x{level} [{}]\n",
+            vec![format!("*x{}", level + 1); 9].join(", ")
+        )
+    };
     let bomb: String = (0..9).map(alias).collect();
     let text = format!(
         "=== pnpm-workspace.yaml\npackages: [a]\ncatalog:\n{bomb}  react: 1\n=== a/package.json\n\
         {{\"name\": \"a\", \"dependencies\": {{\"x0\": \"catalog:\", \"react\": \"catalog:\"}}}}\n"
     );
     let found = graph(&text, NEVER).unwrap();
-    let requirements: Vec<_> = found.packages[0].dependencies.iter().map(|one| one.requirement.as_deref()).collect();
+    let requirements: Vec<_> = found.packages[0]
+        .dependencies
+        .iter()
+        .map(|one| one.requirement.as_deref())
+        .collect();
     assert_eq!(requirements, [Some("catalog:"), Some("1")]);
 
     const MEMBERS: usize = 2_000;
-    let libraries: String = (0..MEMBERS).map(|number| format!("l{number} = \"g:a{number}:1\"\n")).collect();
-    let members: Vec<String> = (0..MEMBERS).map(|number| format!("\"l{number}\"")).collect();
-    let mut text =
-        format!("=== gradle/libs.versions.toml\n[libraries]\n{libraries}[bundles]\nall = [{}]\n", members.join(","));
+    let libraries: String = (0..MEMBERS)
+        .map(|number| format!("l{number} = \"g:a{number}:1\"\n"))
+        .collect();
+    let members: Vec<String> = (0..MEMBERS)
+        .map(|number| format!("\"l{number}\""))
+        .collect();
+    let mut text = format!(
+        "=== gradle/libs.versions.toml\n[libraries]\n{libraries}[bundles]\nall = [{}]\n",
+        members.join(",")
+    );
     for number in 0..100 {
-        text.push_str(&format!("=== p{number}/build.gradle\n{}", "api(libs.bundles.all)\n".repeat(10)));
+        text.push_str(&format!(
+            "=== p{number}/build.gradle\n{}",
+            "api(libs.bundles.all)\n".repeat(10)
+        ));
     }
     let found = graph(&text, NEVER).unwrap();
-    let all: usize = found.packages.iter().map(|package| package.dependencies.len()).sum();
+    let all: usize = found
+        .packages
+        .iter()
+        .map(|package| package.dependencies.len())
+        .sum();
     assert_eq!((found.packages.len(), all), (100, 100_000));
 }
 
@@ -188,21 +288,39 @@ fn what_refers_to_more_than_it_has_stays_small() {
 fn long_chains_of_imports_take_no_stack_and_little_time() {
     const LENGTH: usize = 10_000;
     for (ends, expected) in [(false, 0), (true, 1)] {
-        let next = |number: usize| if number + 1 < LENGTH || ends { (number + 1) % LENGTH } else { number };
-        let files: Vec<(String, String)> =
-            (0..LENGTH).map(|number| (format!("m{number}.py"), format!("import m{}\n", next(number)))).collect();
+        let next = |number: usize| {
+            if number + 1 < LENGTH || ends {
+                (number + 1) % LENGTH
+            } else {
+                number
+            }
+        };
+        let files: Vec<(String, String)> = (0..LENGTH)
+            .map(|number| {
+                (
+                    format!("m{number}.py"),
+                    format!("import m{}\n", next(number)),
+                )
+            })
+            .collect();
         let graph = graph_of(&files, NEVER).unwrap();
-        assert_eq!((graph.modules.len(), graph.cycles.len()), (LENGTH, expected));
+        assert_eq!(
+            (graph.modules.len(), graph.cycles.len()),
+            (LENGTH, expected)
+        );
     }
 }
 
-/// Each name that is not found could be in any of them, each of which could import it from any other.
+/// Each name that is not found could be in any of them, each of which could import it from any
+/// other.
 #[cfg(feature = "grammars")]
 #[test]
 fn names_among_many_globs_take_little_time() {
     const GLOBS: usize = 12_000;
     let same = "use crate::*;\n".repeat(GLOBS);
-    let others: String = (0..GLOBS).map(|number| format!("use crate::m{number}::*;\n")).collect();
+    let others: String = (0..GLOBS)
+        .map(|number| format!("use crate::m{number}::*;\n"))
+        .collect();
     for globs in [same, others] {
         let text = format!(
             "=== Cargo.toml\n[package]\nname = \"a\"\nversion = \"1\"\n=== src/lib.rs\n{globs}\
@@ -211,7 +329,10 @@ fn names_among_many_globs_take_little_time() {
         // It is asked at each step: a few for each of them, not for each two of them.
         let steps = AtomicUsize::new(0);
         let graph = graph(&text, &|| steps.fetch_add(1, Relaxed) > 10 * GLOBS).unwrap();
-        assert_eq!((graph.modules.len(), graph.modules[0].imports.len()), (1, 0));
+        assert_eq!(
+            (graph.modules.len(), graph.modules[0].imports.len()),
+            (1, 0)
+        );
     }
 }
 
@@ -230,11 +351,20 @@ fn minified_code_is_read() {
 #[test]
 fn whatever_takes_long_can_be_stopped() {
     let files = vec![("a.py".to_owned(), "import b\n".repeat(10_000))];
-    assert_eq!(graph_of(&files, &|| true).unwrap_err(), orchestrate_code::CodeError::Stopped);
+    assert_eq!(
+        graph_of(&files, &|| true).unwrap_err(),
+        orchestrate_code::CodeError::Stopped
+    );
     // So can what one file alone takes.
-    let code = format!("{}fn f() {{ crate::one::a(); }}\n", "use crate::*;\n".repeat(1_000));
+    let code = format!(
+        "{}fn f() {{ crate::one::a(); }}\n",
+        "use crate::*;\n".repeat(1_000)
+    );
     let manifest = "[package]\nname = \"a\"\nversion = \"1\"\n".to_owned();
-    let files = vec![("Cargo.toml".to_owned(), manifest), ("src/lib.rs".to_owned(), code)];
+    let files = vec![
+        ("Cargo.toml".to_owned(), manifest),
+        ("src/lib.rs".to_owned(), code),
+    ];
     let asked = AtomicUsize::new(0);
     let count = |most: usize| {
         asked.store(0, Relaxed);
@@ -244,7 +374,11 @@ fn whatever_takes_long_can_be_stopped() {
     let all = asked.load(Relaxed);
     assert!(all > 1_000, "asked {all} times");
     for most in [all / 4, all / 2, all - 1] {
-        assert_eq!(count(most).unwrap_err(), orchestrate_code::CodeError::Stopped, "{most} of {all}");
+        assert_eq!(
+            count(most).unwrap_err(),
+            orchestrate_code::CodeError::Stopped,
+            "{most} of {all}"
+        );
     }
 }
 
@@ -253,9 +387,17 @@ fn whatever_takes_long_can_be_stopped() {
 #[test]
 fn many_dependencies_take_little_time_and_can_be_stopped() {
     const COUNT: usize = 6_000;
-    let dependencies: Vec<String> = (0..COUNT).map(|number| format!("\"d{number}\": \"1\"")).collect();
-    let manifest = format!("{{\"name\": \"a\", \"dependencies\": {{{}}}}}", dependencies.join(", "));
-    let files = vec![("package.json".to_owned(), manifest), ("a.js".to_owned(), "import 'd7';\n".to_owned())];
+    let dependencies: Vec<String> = (0..COUNT)
+        .map(|number| format!("\"d{number}\": \"1\""))
+        .collect();
+    let manifest = format!(
+        "{{\"name\": \"a\", \"dependencies\": {{{}}}}}",
+        dependencies.join(", ")
+    );
+    let files = vec![
+        ("package.json".to_owned(), manifest),
+        ("a.js".to_owned(), "import 'd7';\n".to_owned()),
+    ];
     let asked = AtomicUsize::new(0);
     let count = |most: usize| {
         asked.store(0, Relaxed);
@@ -265,7 +407,11 @@ fn many_dependencies_take_little_time_and_can_be_stopped() {
     let all = asked.load(Relaxed);
     assert!(all > 2 * COUNT, "asked {all} times");
     for most in [all / 4, all / 2, all - COUNT / 2] {
-        assert_eq!(count(most).unwrap_err(), orchestrate_code::CodeError::Stopped, "{most} of {all}");
+        assert_eq!(
+            count(most).unwrap_err(),
+            orchestrate_code::CodeError::Stopped,
+            "{most} of {all}"
+        );
     }
 }
 
@@ -275,5 +421,12 @@ fn many_dependencies_take_little_time_and_can_be_stopped() {
 fn manifests_need_no_grammar() {
     let text = include_str!("samples/node.project");
     let graph = graph(text, NEVER).unwrap();
-    assert_eq!((graph.packages.len(), graph.modules.len(), graph.unused.len()), (3, 0, 0));
+    assert_eq!(
+        (
+            graph.packages.len(),
+            graph.modules.len(),
+            graph.unused.len()
+        ),
+        (3, 0, 0)
+    );
 }

@@ -18,41 +18,89 @@ macro_rules! samples {
 }
 
 /// Returns a graph as text.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn drawn(graph: &DependencyGraph) -> String {
     let mut text = String::new();
     for package in &graph.packages {
         let name = package.name.as_deref().unwrap_or("-");
         let version = package.version.as_deref().unwrap_or("-");
         let workspace = package.workspace.as_deref().unwrap_or("-");
-        writeln!(text, "package {} {name} {version} of {workspace}", package.manifest).unwrap();
+        writeln!(
+            text,
+            "package {} {name} {version} of {workspace}",
+            package.manifest
+        )
+        .unwrap();
         for one in &package.dependencies {
-            let extra = [&one.alias, &one.requirement, &one.group, &one.target, &one.own];
-            let extra = extra.map(|extra| extra.as_deref().unwrap_or("-").to_owned()).join(" | ");
+            let extra = [
+                &one.alias,
+                &one.requirement,
+                &one.group,
+                &one.target,
+                &one.own,
+            ];
+            let extra = extra
+                .map(|extra| extra.as_deref().unwrap_or("-").to_owned())
+                .join(" | ");
             let optional = if one.optional { " optional" } else { "" };
             let (kind, used) = (one.kind.name(), one.imported_by);
-            writeln!(text, "  {} {} {kind}{optional} {:?} | {extra} | {used}", one.line, one.name, one.source).unwrap();
+            writeln!(
+                text,
+                "  {} {} {kind}{optional} {:?} | {extra} | {used}",
+                one.line, one.name, one.source
+            )
+            .unwrap();
         }
     }
     for module in &graph.modules {
         let package = module.package.as_deref().unwrap_or("-");
-        writeln!(text, "module {} in {package}, imported by {}", module.path, module.imported_by).unwrap();
+        writeln!(
+            text,
+            "module {} in {package}, imported by {}",
+            module.path, module.imported_by
+        )
+        .unwrap();
         for import in &module.imports {
             let (mark, to) = match &import.to {
                 ImportTarget::Module(path) => ("", path),
                 ImportTarget::Package(name) => ("package ", name),
                 ImportTarget::Standard(name) => ("standard ", name),
             };
-            let file = import.file.as_deref().map(|file| format!("{file}:")).unwrap_or_default();
-            writeln!(text, "  {file}{} {} {mark}{to}", import.line, import.kind.name()).unwrap();
+            let file = import
+                .file
+                .as_deref()
+                .map(|file| format!("{file}:"))
+                .unwrap_or_default();
+            writeln!(
+                text,
+                "  {file}{} {} {mark}{to}",
+                import.line,
+                import.kind.name()
+            )
+            .unwrap();
         }
     }
     for one in &graph.external {
-        let declared: Vec<String> = one.declared.iter().map(|one| format!("{}:{}", one.manifest, one.line)).collect();
+        let declared: Vec<String> = one
+            .declared
+            .iter()
+            .map(|one| format!("{}:{}", one.manifest, one.line))
+            .collect();
         let (ecosystem, used) = (one.ecosystem.name(), one.imported_by);
-        writeln!(text, "external {ecosystem} {} {used} [{}]", one.name, declared.join(", ")).unwrap();
+        writeln!(
+            text,
+            "external {ecosystem} {} {used} [{}]",
+            one.name,
+            declared.join(", ")
+        )
+        .unwrap();
     }
     for one in &graph.cycles {
-        let steps: Vec<String> = one.steps.iter().map(|step| format!("{}:{}", step.from, step.line)).collect();
+        let steps: Vec<String> = one
+            .steps
+            .iter()
+            .map(|step| format!("{}:{}", step.from, step.line))
+            .collect();
         writeln!(text, "cycle {} of {}", steps.join(" > "), one.members.len()).unwrap();
     }
     for one in &graph.package_cycles {
@@ -60,11 +108,27 @@ fn drawn(graph: &DependencyGraph) -> String {
     }
     for one in &graph.unused {
         let perhaps = one.perhaps.as_deref().unwrap_or("-");
-        writeln!(text, "unused {}:{} {} {}: {perhaps}", one.manifest, one.line, one.name, one.kind.name()).unwrap();
+        writeln!(
+            text,
+            "unused {}:{} {} {}: {perhaps}",
+            one.manifest,
+            one.line,
+            one.name,
+            one.kind.name()
+        )
+        .unwrap();
     }
     for one in &graph.undeclared {
-        writeln!(text, "undeclared {} {} {}:{} {}", one.ecosystem.name(), one.name, one.file, one.line, one.files)
-            .unwrap();
+        writeln!(
+            text,
+            "undeclared {} {} {}:{} {}",
+            one.ecosystem.name(),
+            one.name,
+            one.file,
+            one.line,
+            one.files
+        )
+        .unwrap();
     }
     for one in &graph.unresolved {
         writeln!(text, "nowhere {}:{} {}", one.file, one.line, one.target).unwrap();
@@ -91,10 +155,20 @@ fn the_graph_of_each_ecosystem_is_as_drawn() {
 fn a_part_has_what_imports_it_from_outside() {
     let text = include_str!("samples/python.project");
     let part = graph(text, NEVER).unwrap().within("src/my_app/models");
-    let modules: Vec<&str> = part.modules.iter().map(|module| module.path.as_str()).collect();
-    assert_eq!(modules, ["src/my_app/models/__init__.py", "src/my_app/models/user.py"]);
-    let importers: Vec<String> =
-        part.importers.iter().map(|one| format!("{}:{} {}", one.from, one.line, one.to)).collect();
+    let modules: Vec<&str> = part
+        .modules
+        .iter()
+        .map(|module| module.path.as_str())
+        .collect();
+    assert_eq!(
+        modules,
+        ["src/my_app/models/__init__.py", "src/my_app/models/user.py"]
+    );
+    let importers: Vec<String> = part
+        .importers
+        .iter()
+        .map(|one| format!("{}:{} {}", one.from, one.line, one.to))
+        .collect();
     let core = "src/my_app/core.py";
     let expected = [
         format!("{core}:4 src/my_app/models/__init__.py"),
@@ -106,7 +180,9 @@ fn a_part_has_what_imports_it_from_outside() {
     assert_eq!(part.cycles.len(), 1);
     // A file of Go belongs to the module that its folder is.
     let text = include_str!("samples/go.project");
-    let part = graph(text, NEVER).unwrap().within("internal/model/model.go");
+    let part = graph(text, NEVER)
+        .unwrap()
+        .within("internal/model/model.go");
     assert_eq!(part.modules.len(), 1);
     assert_eq!(part.modules[0].path, "internal/model");
     assert_eq!(part.importers[0].from, "internal/store/store.go");
@@ -119,7 +195,10 @@ fn a_part_has_what_imports_it_from_outside() {
 fn what_follows_code_for_tests_is_not_for_tests() {
     let table = [
         ("#[cfg(test)]\nmod tests { use super::x; }", 1),
-        ("#[cfg(test)]\nmod tests { mod inner { use std::fs; } }\n#[cfg(test)]\nmod others {}", 1),
+        (
+            "#[cfg(test)]\nmod tests { mod inner { use std::fs; } }\n#[cfg(test)]\nmod others {}",
+            1,
+        ),
         ("#[cfg(feature = \"latest\")]", 1),
         ("#[cfg(feature = \"test\")]", 1),
         ("#[cfg(latest)]", 1),
@@ -135,7 +214,11 @@ fn what_follows_code_for_tests_is_not_for_tests() {
             "=== Cargo.toml\n[package]\nname = \"a\"\nversion = \"1\"\n=== src/lib.rs\nmod a;\nmod b;\n\
              === src/a.rs\n{before}\nuse crate::b::x;\n=== src/b.rs\nuse crate::a::y;\n"
         );
-        assert_eq!(graph(&text, NEVER).unwrap().cycles.len(), cycles, "{before}");
+        assert_eq!(
+            graph(&text, NEVER).unwrap().cycles.len(),
+            cycles,
+            "{before}"
+        );
     }
 }
 
@@ -145,7 +228,11 @@ fn a_package_of_java_may_have_any_name() {
     let text = "=== a/A.java\n@Deprecated package com.acme . packages.core;\npublic class A { }\n\
         === b/B.java\npackage com.acme;\nimport com.acme.packages.core.A;\nclass B { A a; }\n";
     let graph = graph(text, NEVER).unwrap();
-    let imports: Vec<&ImportTarget> = graph.modules[1].imports.iter().map(|import| &import.to).collect();
+    let imports: Vec<&ImportTarget> = graph.modules[1]
+        .imports
+        .iter()
+        .map(|import| &import.to)
+        .collect();
     assert_eq!(imports, [&ImportTarget::Module("a/A.java".to_owned())]);
 }
 
@@ -155,10 +242,22 @@ fn a_declared_package_comes_before_a_module_of_node() {
     let text = "=== package.json\n{\"name\": \"a\", \"dependencies\": {\"buffer\": \"6\", \"events\": \"3\"}}\n\
         === a.js\nimport 'buffer/';\nimport E from 'events';\nimport 'util';\nimport 'node:events';\n";
     let graph = graph(text, NEVER).unwrap();
-    let imports: Vec<&ImportTarget> = graph.modules[0].imports.iter().map(|import| &import.to).collect();
+    let imports: Vec<&ImportTarget> = graph.modules[0]
+        .imports
+        .iter()
+        .map(|import| &import.to)
+        .collect();
     let package = |name: &str| ImportTarget::Package(name.to_owned());
     let standard = |name: &str| ImportTarget::Standard(name.to_owned());
-    assert_eq!(imports, [&package("buffer"), &package("events"), &standard("util"), &standard("events")]);
+    assert_eq!(
+        imports,
+        [
+            &package("buffer"),
+            &package("events"),
+            &standard("util"),
+            &standard("events")
+        ]
+    );
     assert_eq!(graph.unused, []);
 }
 
@@ -167,21 +266,36 @@ fn a_declared_package_comes_before_a_module_of_node() {
 fn what_a_component_may_import_is_only_perhaps_unused() {
     let package = "package.json\n{\"name\": \"a\", \"dependencies\": {\"axios\": \"1\"}}\n";
     let component = "<script>\nimport axios from 'axios';\n</script>\n";
-    let of_components = Some("imported by a component (Astro, MDX, Svelte, Vue), whose script is not read");
-    for (path, expected) in [("web/src/App.vue", of_components), ("web/src/App.txt", None), ("App.vue", None)] {
-        let text = format!("=== web/{package}=== web/src/main.js\nimport './App.vue';\n=== {path}\n{component}");
+    let of_components =
+        Some("imported by a component (Astro, MDX, Svelte, Vue), whose script is not read");
+    for (path, expected) in [
+        ("web/src/App.vue", of_components),
+        ("web/src/App.txt", None),
+        ("App.vue", None),
+    ] {
+        let text = format!(
+            "=== web/{package}=== web/src/main.js\nimport './App.vue';\n=== {path}\n{component}"
+        );
         let graph = graph(&text, NEVER).unwrap();
-        let unused: Vec<_> = graph.unused.iter().map(|one| (one.name.as_str(), one.perhaps.as_deref())).collect();
+        let unused: Vec<_> = graph
+            .unused
+            .iter()
+            .map(|one| (one.name.as_str(), one.perhaps.as_deref()))
+            .collect();
         assert_eq!(unused, [("axios", expected)], "{path}");
     }
 }
 
-/// Several builds in one repository have projects of the same paths; each is one of the build that names it.
+/// Several builds in one repository have projects of the same paths; each is one of the build that
+/// names it.
 #[test]
 fn a_project_of_gradle_is_one_of_the_same_build() {
     let builds = ["", "a/", "b/", "c/d/", "c/e/"];
-    let build =
-        |folder: &str| format!("=== {folder}core/build.gradle\n=== {folder}app/build.gradle\napi project(':core')\n");
+    let build = |folder: &str| {
+        format!(
+            "=== {folder}core/build.gradle\n=== {folder}app/build.gradle\napi project(':core')\n"
+        )
+    };
     let graph = graph(&builds.map(build).concat(), NEVER).unwrap();
     let own = graph.packages.iter().filter_map(|package| {
         let own = package.dependencies.first()?.own.as_deref()?;
@@ -198,7 +312,8 @@ fn a_project_of_gradle_is_one_of_the_same_build() {
     assert_eq!(own, expected);
 }
 
-/// A project may have a `queue.py` or a package `test`, which Python finds first; a folder of files alone it does not.
+/// A project may have a `queue.py` or a package `test`, which Python finds first; a folder of files
+/// alone it does not.
 #[test]
 fn a_module_of_python_may_have_the_name_of_a_standard_one() {
     let text = "=== app.py\nimport queue\nfrom test.helpers import x\nimport json\nimport logging.handlers\n\
@@ -206,26 +321,45 @@ fn a_module_of_python_may_have_the_name_of_a_standard_one() {
         === json/x.py\nimport json\n";
     let graph = graph(text, NEVER).unwrap();
     let imports = |path: &str| {
-        let module = graph.modules.iter().find(|module| module.path == path).unwrap();
-        module.imports.iter().map(|import| import.to.clone()).collect::<Vec<_>>()
+        let module = graph
+            .modules
+            .iter()
+            .find(|module| module.path == path)
+            .unwrap();
+        module
+            .imports
+            .iter()
+            .map(|import| import.to.clone())
+            .collect::<Vec<_>>()
     };
     let module = |path: &str| ImportTarget::Module(path.to_owned());
     let standard = |name: &str| ImportTarget::Standard(name.to_owned());
-    let of_app = [module("queue.py"), module("test/helpers.py"), standard("json"), standard("logging")];
+    let of_app = [
+        module("queue.py"),
+        module("test/helpers.py"),
+        standard("json"),
+        standard("logging"),
+    ];
     assert_eq!(imports("app.py"), of_app);
     // Beside the package `test`, not in it.
-    assert_eq!(imports("test/helpers.py"), [module("queue.py"), standard("select")]);
+    assert_eq!(
+        imports("test/helpers.py"),
+        [module("queue.py"), standard("select")]
+    );
     assert_eq!(imports("json/x.py"), [standard("json")]);
 }
 
 /// The root of a library may have any name, whichever other targets there are.
 #[test]
 fn a_library_of_cargo_is_where_its_manifest_says() {
-    let package = |name: &str, more: &str| format!("[package]\nname = \"{name}\"\nversion = \"1\"\n{more}");
+    let package =
+        |name: &str, more: &str| format!("[package]\nname = \"{name}\"\nversion = \"1\"\n{more}");
     for root in ["source/store.rs", "src/libstore.rs", "src/lib.rs"] {
         let user = package("user", "[dependencies]\nstore = { path = \"../store\" }\n");
-        let store =
-            package("store", &format!("[lib]\npath = \"{root}\"\n[[bin]]\nname = \"b\"\npath = \"bin/lib.rs\"\n"));
+        let store = package(
+            "store",
+            &format!("[lib]\npath = \"{root}\"\n[[bin]]\nname = \"b\"\npath = \"bin/lib.rs\"\n"),
+        );
         let text = format!(
             "=== user/Cargo.toml\n{user}=== user/src/lib.rs\nuse store::open;\n=== store/Cargo.toml\n{store}\
              === store/{root}\npub fn open() {{}}\n=== store/bin/lib.rs\nfn main() {{ store::open(); }}\n"
@@ -233,8 +367,13 @@ fn a_library_of_cargo_is_where_its_manifest_says() {
         let graph = graph(&text, NEVER).unwrap();
         let library = ImportTarget::Module(format!("store/{root}"));
         for path in ["user/src/lib.rs", "store/bin/lib.rs"] {
-            let module = graph.modules.iter().find(|module| module.path == path).unwrap();
-            let imports: Vec<&ImportTarget> = module.imports.iter().map(|import| &import.to).collect();
+            let module = graph
+                .modules
+                .iter()
+                .find(|module| module.path == path)
+                .unwrap();
+            let imports: Vec<&ImportTarget> =
+                module.imports.iter().map(|import| &import.to).collect();
             assert_eq!(imports, [&library], "{path} of {root}");
         }
     }
@@ -246,7 +385,12 @@ fn unused_of_cargo(dependencies: &str, code: &str) -> Vec<(String, Option<String
         "=== Cargo.toml\n[package]\nname = \"a\"\nversion = \"1\"\nedition = \"2021\"\n{dependencies}\n\
          === src/lib.rs\n{code}\n"
     );
-    graph(&text, NEVER).unwrap().unused.into_iter().map(|one| (one.name, one.perhaps)).collect()
+    graph(&text, NEVER)
+        .unwrap()
+        .unused
+        .into_iter()
+        .map(|one| (one.name, one.perhaps))
+        .collect()
 }
 
 /// Wherever a path stands, and whichever begin it has.
@@ -265,7 +409,10 @@ fn a_crate_is_used_by_any_path_to_it() {
         ("#[::my_dep::main] fn f() {}", 0),
         ("#[my_dep::main] fn f() {}", 0),
         ("#[derive(my_dep::A)] struct B;", 0),
-        ("#[cfg_attr(feature = \"x\", derive(::my_dep::A))] struct B;", 0),
+        (
+            "#[cfg_attr(feature = \"x\", derive(::my_dep::A))] struct B;",
+            0,
+        ),
         ("struct A { #[serde(with = \"my_dep\")] b: B }", 0),
         ("#[serde(crate = \"::my_dep\")] struct A;", 0),
         ("extern crate my_dep as other;", 0),
@@ -278,7 +425,11 @@ fn a_crate_is_used_by_any_path_to_it() {
         ("#[doc = \"my_dep\"] struct A;", 1),
     ];
     for (code, count) in table {
-        assert_eq!(unused_of_cargo("[dependencies]\nmy-dep = \"1\"", code).len(), count, "{code}");
+        assert_eq!(
+            unused_of_cargo("[dependencies]\nmy-dep = \"1\"", code).len(),
+            count,
+            "{code}"
+        );
     }
 }
 
@@ -289,27 +440,54 @@ fn a_module_of_rust_that_is_nowhere_is_named() {
     let table = [
         ("mod gone;", "src/lib.rs:1 mod gone"),
         ("#[cfg(test)]\nmod gone;", "src/lib.rs:2 mod gone"),
-        ("#[path = \"elsewhere.rs\"]\nmod gone;", "src/lib.rs:2 #[path = \"elsewhere.rs\"] mod gone"),
+        (
+            "#[path = \"elsewhere.rs\"]\nmod gone;",
+            "src/lib.rs:2 #[path = \"elsewhere.rs\"] mod gone",
+        ),
         ("mod a { mod gone; }", "src/lib.rs:1 mod gone"),
-        ("mod a;\n=== src/a.rs\nmod gone;\n=== src/gone.rs\n", "src/a.rs:1 mod gone"),
+        (
+            "mod a;\n=== src/a.rs\nmod gone;\n=== src/gone.rs\n",
+            "src/a.rs:1 mod gone",
+        ),
         (used, "src/a.rs:1 crate::gone::X"),
-        ("mod a;\n=== src/a.rs\nuse crate::gone::*;", "src/a.rs:1 crate::gone"),
-        ("#[derive(Debug, thiserror::Error)]\nstruct S;\nmod a { use crate::gone::X; }", "src/lib.rs:3 crate::gone::X"),
+        (
+            "mod a;\n=== src/a.rs\nuse crate::gone::*;",
+            "src/a.rs:1 crate::gone",
+        ),
+        (
+            "#[derive(Debug, thiserror::Error)]\nstruct S;\nmod a { use crate::gone::X; }",
+            "src/lib.rs:3 crate::gone::X",
+        ),
         ("mod gone;\nuse crate::gone::X;", "src/lib.rs:1 mod gone"),
         ("#[cfg(windows)]\nmod gone;", ""),
         ("#[cfg_attr(windows, path = \"windows.rs\")]\nmod gone;", ""),
-        ("#[path = concat!(env!(\"OUT_DIR\"), \"/gone.rs\")]\nmod gone;", ""),
+        (
+            "#[path = concat!(env!(\"OUT_DIR\"), \"/gone.rs\")]\nmod gone;",
+            "",
+        ),
         ("#[path = \"../../gone.rs\"]\nmod gone;", ""),
         ("#[cfg(windows)]\nmod a { mod gone; }", ""),
         ("mod a;\n=== src/a/mod.rs\nmod b;\n=== src/a/b.rs\n", ""),
-        ("mod a;\n=== src/a.rs\nmod b { mod c; }\n=== src/a/b/c.rs\n", ""),
+        (
+            "mod a;\n=== src/a.rs\nmod b { mod c; }\n=== src/a/b/c.rs\n",
+            "",
+        ),
         ("mod a { #[path = \"d.rs\"] mod c; }\n=== src/a/d.rs\n", ""),
-        ("#[path = \"x/a.rs\"]\nmod a;\n=== src/x/a.rs\nmod b;\n=== src/x/b.rs\n", ""),
+        (
+            "#[path = \"x/a.rs\"]\nmod a;\n=== src/x/a.rs\nmod b;\n=== src/x/b.rs\n",
+            "",
+        ),
         ("mod a;\n=== src/main.rs\nmod a;\n=== src/a.rs\n", ""),
-        ("use crate::Gone::X;\nuse crate::gone;\nuse crate::std::fs;", ""),
+        (
+            "use crate::Gone::X;\nuse crate::gone;\nuse crate::std::fs;",
+            "",
+        ),
         ("use crate::gone::X;\nmake!(gone);", ""),
         ("use crate::gone::X;\nmake! { gone }", ""),
-        ("use crate::gone::X;\ninclude!(concat!(env!(\"OUT_DIR\"), \"/x.rs\"));", ""),
+        (
+            "use crate::gone::X;\ninclude!(concat!(env!(\"OUT_DIR\"), \"/x.rs\"));",
+            "",
+        ),
         ("use crate::gone::X;\nuse other::*;", ""),
         ("use crate::gone::X;\nuse other::there as gone;", ""),
         ("use crate::gone::X;\nextern crate gone;", ""),
@@ -329,8 +507,11 @@ fn a_module_of_rust_that_is_nowhere_is_named() {
 /// Returns the imports of a project that lead nowhere, one a line.
 fn nowhere(text: &str) -> String {
     let graph = graph(text, NEVER).unwrap();
-    let lines: Vec<String> =
-        graph.unresolved.iter().map(|one| format!("{}:{} {}", one.file, one.line, one.target)).collect();
+    let lines: Vec<String> = graph
+        .unresolved
+        .iter()
+        .map(|one| format!("{}:{} {}", one.file, one.line, one.target))
+        .collect();
     lines.join("\n")
 }
 
@@ -340,7 +521,10 @@ fn a_module_of_python_that_is_nowhere_is_named() {
     let table = [
         ("import app.missing", "x.py:1 app.missing"),
         ("from app.missing import thing", "x.py:1 app.missing"),
-        ("import app.part.missing.deep", "x.py:1 app.part.missing.deep"),
+        (
+            "import app.part.missing.deep",
+            "x.py:1 app.part.missing.deep",
+        ),
         ("import app.there", ""),
         ("from app import missing", ""),
         ("import app.there.attribute", ""),
@@ -358,18 +542,26 @@ fn a_module_of_python_that_is_nowhere_is_named() {
         assert_eq!(graph(&text, NEVER).unwrap().undeclared, [], "{code}");
     }
     // Beside the file is only a part of the package.
-    let text =
-        "=== src/app/__init__.py\n=== src/app/there.py\n=== tests/app/__init__.py\n=== tests/x.py\nimport app.there\n";
+    let text = "=== src/app/__init__.py\n=== src/app/there.py\n=== tests/app/__init__.py\n=== tests/x.py\nimport app.there\n";
     assert_eq!(nowhere(text), "");
 }
 
-/// A package of the project has the types that it has files for, unless others may bring or make them.
+/// A package of the project has the types that it has files for, unless others may bring or make
+/// them.
 #[test]
 fn a_type_of_java_that_is_nowhere_is_named() {
     let table = [
         ("org.acme.model.Gone", "", "A.java:2 org.acme.model.Gone"),
-        ("org.acme.model.Gone.Inner", "", "A.java:2 org.acme.model.Gone.Inner"),
-        ("static org.acme.model.Gone.f", "", "A.java:2 org.acme.model.Gone"),
+        (
+            "org.acme.model.Gone.Inner",
+            "",
+            "A.java:2 org.acme.model.Gone.Inner",
+        ),
+        (
+            "static org.acme.model.Gone.f",
+            "",
+            "A.java:2 org.acme.model.Gone",
+        ),
         ("org.acme.model.User", "", ""),
         ("org.acme.model.User.Inner", "", ""),
         ("org.acme.model.*", "", ""),
@@ -382,7 +574,11 @@ fn a_type_of_java_that_is_nowhere_is_named() {
         ("org.acme.model.BR", "", ""),
         ("org.acme.model.Gone", "=== b/Gone.kt\n", ""),
         ("org.acme.model.Gone", "=== b/Gone.jj\n", ""),
-        ("org.acme.model.Gone", "=== b/build.gradle\ndependencies {\n    api 'org.acme.other:thing:1'\n}\n", ""),
+        (
+            "org.acme.model.Gone",
+            "=== b/build.gradle\ndependencies {\n    api 'org.acme.other:thing:1'\n}\n",
+            "",
+        ),
         (
             "org.acme.model.Gone",
             "=== b/build.gradle\ndependencies {\n    api 'org.other:thing:1'\n}\n",
@@ -398,30 +594,68 @@ fn a_type_of_java_that_is_nowhere_is_named() {
     }
 }
 
-/// Code knows a crate by the name of its library, and what no code names may be needed for its features.
+/// Code knows a crate by the name of its library, and what no code names may be needed for its
+/// features.
 #[test]
 fn a_crate_is_used_by_any_name_that_it_has() {
-    let (features, named) =
-        (Some("it may only select features of a package that others use"), Some("its library may have another name"));
+    let (features, named) = (
+        Some("it may only select features of a package that others use"),
+        Some("its library may have another name"),
+    );
     let own = "use lib_name::X;\n=== other/Cargo.toml\n[package]\nname = \"my-dep\"\nversion = \"1\"\n[lib]\n\
         name = \"lib_name\"\n=== other/src/lib.rs\npub struct X;";
     let optional = "[dependencies]\nmy-dep = { version = \"1\", optional = true }\n[features]\n";
     let table = [
-        ("[dependencies]\nx = { package = \"my-dep\", version = \"1\" }", "fn f() { x::g(); }", None),
-        ("[target.'cfg(unix)'.dependencies]\nmy-dep = \"1\"", "fn f() { my_dep::g(); }", None),
-        ("[build-dependencies]\nmy-dep = \"1\"", "\n=== build.rs\nfn main() { my_dep::g(); }", None),
-        ("[dependencies]\nrustls-webpki = \"1\"", "fn f() { webpki::g(); }", None),
+        (
+            "[dependencies]\nx = { package = \"my-dep\", version = \"1\" }",
+            "fn f() { x::g(); }",
+            None,
+        ),
+        (
+            "[target.'cfg(unix)'.dependencies]\nmy-dep = \"1\"",
+            "fn f() { my_dep::g(); }",
+            None,
+        ),
+        (
+            "[build-dependencies]\nmy-dep = \"1\"",
+            "\n=== build.rs\nfn main() { my_dep::g(); }",
+            None,
+        ),
+        (
+            "[dependencies]\nrustls-webpki = \"1\"",
+            "fn f() { webpki::g(); }",
+            None,
+        ),
         ("[dependencies]\nmy-dep = { path = \"other\" }", own, None),
-        (&format!("{optional}x = [\"dep:my-dep\", \"my-dep?/std\"]"), "", Some(features)),
-        (&format!("{optional}x = [\"my-dep/std\"]"), "", Some(features)),
+        (
+            &format!("{optional}x = [\"dep:my-dep\", \"my-dep?/std\"]"),
+            "",
+            Some(features),
+        ),
+        (
+            &format!("{optional}x = [\"my-dep/std\"]"),
+            "",
+            Some(features),
+        ),
         (&format!("{optional}x = [\"dep:my-dep\"]"), "", Some(None)),
-        ("[dependencies]\nmy-dep = \"1\"", "use other_name::X;", Some(named)),
+        (
+            "[dependencies]\nmy-dep = \"1\"",
+            "use other_name::X;",
+            Some(named),
+        ),
         ("[dependencies]\nmy-dep = \"1\"", "", Some(None)),
     ];
     for (dependencies, code, expected) in table {
         let found = unused_of_cargo(dependencies, code);
-        let found: Vec<Option<&str>> = found.iter().map(|(_, perhaps)| perhaps.as_deref()).collect();
-        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{dependencies} {code}");
+        let found: Vec<Option<&str>> = found
+            .iter()
+            .map(|(_, perhaps)| perhaps.as_deref())
+            .collect();
+        assert_eq!(
+            found,
+            expected.into_iter().collect::<Vec<_>>(),
+            "{dependencies} {code}"
+        );
     }
 }
 
@@ -433,7 +667,14 @@ fn a_crate_may_be_renamed_in_code() {
         === src/a.rs\nuse other::X;\nuse me::b::Y;\n=== src/b.rs\npub struct Y;\n";
     let graph = graph(text, NEVER).unwrap();
     assert_eq!((graph.undeclared, graph.unused), (Vec::new(), Vec::new()));
-    let imports: Vec<&ImportTarget> = graph.modules[0].imports.iter().map(|import| &import.to).collect();
-    let (package, module) = (ImportTarget::Package("my-dep".to_owned()), ImportTarget::Module("src/b.rs".to_owned()));
+    let imports: Vec<&ImportTarget> = graph.modules[0]
+        .imports
+        .iter()
+        .map(|import| &import.to)
+        .collect();
+    let (package, module) = (
+        ImportTarget::Package("my-dep".to_owned()),
+        ImportTarget::Module("src/b.rs".to_owned()),
+    );
     assert_eq!(imports, [&package, &module]);
 }

@@ -1,6 +1,10 @@
 //! Tests of what projects depend on.
 
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read the workspace and ask cargo about it")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests read the workspace and ask cargo about it"
+)]
 
 mod bad_input;
 #[cfg(feature = "grammars")]

@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 
-use orchestrate_code::{CodeError, DependencyGraph, FileImports, Language, Manifest, ProjectFiles, Source, Stop};
+use orchestrate_code::{
+    CodeError, DependencyGraph, FileImports, Language, Manifest, ProjectFiles, Source, Stop,
+};
 
 pub(crate) const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
 /// Returns the paths and texts of a project.
 pub(crate) fn files(text: &str) -> Vec<(String, String)> {
-    let parts = text.split("=== ").skip(1).filter_map(|part| part.split_once('\n'));
-    parts.map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
+    let parts = text
+        .split("=== ")
+        .skip(1)
+        .filter_map(|part| part.split_once('\n'));
+    parts
+        .map(|(path, text)| (path.to_owned(), text.to_owned()))
+        .collect()
 }
 
 /// Returns the graph of a project.
@@ -18,7 +25,10 @@ pub(crate) fn graph(text: &str, stop: Stop<'_>) -> Result<DependencyGraph, CodeE
 }
 
 /// Returns the graph of files.
-pub(crate) fn graph_of(files: &[(String, String)], stop: Stop<'_>) -> Result<DependencyGraph, CodeError> {
+pub(crate) fn graph_of(
+    files: &[(String, String)],
+    stop: Stop<'_>,
+) -> Result<DependencyGraph, CodeError> {
     let mut project = ProjectFiles::default();
     for (path, text) in files {
         project.paths.push(path.clone());
@@ -30,7 +40,9 @@ pub(crate) fn graph_of(files: &[(String, String)], stop: Stop<'_>) -> Result<Dep
         }
         if let Some(language) = Language::of_file(path, text) {
             match Source::parse(language, text, stop) {
-                Ok(source) => project.code.push((path.clone(), Arc::new(FileImports::of(&source, stop)?))),
+                Ok(source) => project
+                    .code
+                    .push((path.clone(), Arc::new(FileImports::of(&source, stop)?))),
                 // A program without grammars knows no imports.
                 Err(CodeError::NotBuilt(_)) => {}
                 Err(error) => return Err(error),

@@ -1,4 +1,5 @@
-//! Small projects, each with the files that a task declares, its words, and the size in bytes that its map may have.
+//! Small projects, each with the files that a task declares, its words, and the size in bytes that
+//! its map may have.
 
 pub(crate) struct Project {
     pub(crate) name: &'static str,
@@ -13,7 +14,10 @@ pub(crate) const PROJECTS: &[Project] = &[
         name: "rust: what a declared file reaches comes first",
         files: &[
             ("Cargo.toml", "[package]\nname = \"shop\"\n"),
-            ("src/lib.rs", "pub mod cart;\npub mod price;\npub mod unused;\n"),
+            (
+                "src/lib.rs",
+                "pub mod cart;\npub mod price;\npub mod unused;\n",
+            ),
             (
                 "src/cart.rs",
                 "use crate::price::{Currency, total_price};\n\n/// A cart.\npub struct Cart {\n    items: Vec<Item>,\n}\n\n\
@@ -27,7 +31,10 @@ pub(crate) const PROJECTS: &[Project] = &[
                  pub fn total_price(items: usize, currency: Currency) -> u64 {\n    items as u64 * SMALLEST_PRICE\n}\n\n\
                  pub fn rounded(price: u64) -> u64 {\n    price\n}\n",
             ),
-            ("src/unused.rs", "pub fn unrelated_helper() {}\n\npub fn another_unrelated_helper() {}\n"),
+            (
+                "src/unused.rs",
+                "pub fn unrelated_helper() {}\n\npub fn another_unrelated_helper() {}\n",
+            ),
         ],
         declared: &["src/cart.rs"],
         task: "Give `Cart` a discount",
@@ -48,7 +55,10 @@ pub(crate) const PROJECTS: &[Project] = &[
                 "from app.models import User\nfrom app.templates import render_template\n\ndef show_user(request):\n    \
                  return render_template(User(request).display_name())\n",
             ),
-            ("app/templates.py", "def render_template(text):\n    return text\n\ndef render_nothing():\n    pass\n"),
+            (
+                "app/templates.py",
+                "def render_template(text):\n    return text\n\ndef render_nothing():\n    pass\n",
+            ),
             ("README.md", "# App\n"),
         ],
         declared: &[],
@@ -68,7 +78,10 @@ pub(crate) const PROJECTS: &[Project] = &[
                 "export type Order = { id: string };\n\nexport function parseOrder(text: string): Order {\n  return { id: \
                  text };\n}\n",
             ),
-            ("web/ui/button.tsx", "export const Button = (props: { text: string }) => <b>{props.text}</b>;\n"),
+            (
+                "web/ui/button.tsx",
+                "export const Button = (props: { text: string }) => <b>{props.text}</b>;\n",
+            ),
             (
                 "web/tools/build.js",
                 "function buildEverything() {}\nmodule.exports.buildEverything = buildEverything;\n",
@@ -109,9 +122,17 @@ pub(crate) const PROJECTS: &[Project] = &[
                 "#include \"ring.h\"\n\nint ring_push(struct ring_buffer *ring, int value) {\n    return value;\n}\n\nstatic int \
                  ring_internal(void) {\n    return 0;\n}\n",
             ),
-            ("tools/check.sh", "run_checks() {\n    go vet ./...\n}\nrun_checks\n"),
+            (
+                "tools/check.sh",
+                "run_checks() {\n    go vet ./...\n}\nrun_checks\n",
+            ),
         ],
-        declared: &["cmd/main.go", "java/Main.java", "native/ring.h", "tools/check.sh"],
+        declared: &[
+            "cmd/main.go",
+            "java/Main.java",
+            "native/ring.h",
+            "tools/check.sh",
+        ],
         task: "",
         bytes: 2_000,
     },

@@ -1,8 +1,10 @@
-//! A person's own work on a task's branch and in its worktree: found for a review, and made a commit of the person's.
+//! A person's own work on a task's branch and in its worktree: found for a review, and made a
+//! commit of the person's.
 //!
-//! Only what no agent works on is touched: a task that has ended, or has handed over its work. The commit and the
-//! branch come first, then the request to the run. If the request is refused, or the process is killed in between, the
-//! work is a commit of the person's on the branch, which the next review shows.
+//! Only what no agent works on is touched: a task that has ended, or has handed over its work. The
+//! commit and the branch come first, then the request to the run. If the request is refused, or the
+//! process is killed in between, the work is a commit of the person's on the branch, which the next
+//! review shows.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,7 +13,9 @@ use orchestrate_core::git_path::text;
 use orchestrate_core::request::{Adoption, Part};
 use orchestrate_core::review::OwnChanges;
 use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec};
+use orchestrate_git::{
+    CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,
+};
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
@@ -31,18 +35,28 @@ struct OwnBranch {
 }
 
 impl Archive {
-    /// Returns what a person has changed on a task's branch and in its worktree; `None` if it cannot become part of the
-    /// work now.
+    /// Returns what a person has changed on a task's branch and in its worktree; `None` if it
+    /// cannot become part of the work now.
     ///
     /// # Errors
     ///
     /// Fails if the repository cannot be read.
-    pub fn own_changes(&self, state: &RunState, record: &TaskRecord) -> Result<Option<OwnChanges>, CoordinatorError> {
+    pub fn own_changes(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+    ) -> Result<Option<OwnChanges>, CoordinatorError> {
         if state.require_adoptable(&record.task.id).is_err() {
             return Ok(None);
         }
-        let Some(branch) = self.own_branch(state, record)? else { return Ok(None) };
-        let commits = self.repo.store().first_parents(&branch.tip, &branch.found)?.len();
+        let Some(branch) = self.own_branch(state, record)? else {
+            return Ok(None);
+        };
+        let commits = self
+            .repo
+            .store()
+            .first_parents(&branch.tip, &branch.found)?
+            .len();
         let files = match self.worktree_of(state, record) {
             Ok(Some(worktree)) => self.own_files(state, record, &branch, &worktree)?,
             // A review shows the work all the same; taking the files says what is wrong.
@@ -52,27 +66,47 @@ impl Archive {
         Ok(Some(OwnChanges { commits, files }))
     }
 
-    /// Makes what a person has changed on a task's branch and in its worktree a commit of the person's at the branch's
-    /// tip, and returns the request that makes it the task's work.
+    /// Makes what a person has changed on a task's branch and in its worktree a commit of the
+    /// person's at the branch's tip, and returns the request that makes it the task's work.
     ///
     /// # Errors
     ///
     /// Fails if there is nothing, if conflicts are not resolved, or if git cannot store a file.
-    pub fn adopt(&self, run: &RunId, task: &TaskId, message: Option<&str>) -> Result<Adoption, CoordinatorError> {
+    pub fn adopt(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        message: Option<&str>,
+    ) -> Result<Adoption, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let nothing = || CoordinatorError::NothingToAdopt { run: run.clone(), task: task.clone() };
+        let nothing = || CoordinatorError::NothingToAdopt {
+            run: run.clone(),
+            task: task.clone(),
+        };
         let branch = self.own_branch(&state, record)?.ok_or_else(nothing)?;
         let mut commit = branch.found.clone();
         if let Some(worktree) = self.worktree_of(&state, record)? {
             self.repo.worktrees().require_finished(&worktree)?;
             self.require_resolved(&state, record, &worktree)?;
-            let rules = SnapshotRules { unrecorded: Loss::Most, ..SnapshotRules::default() };
-            let tree = self.committing(&state).store().snapshot(&worktree, &rules)?.tree;
+            let rules = SnapshotRules {
+                unrecorded: Loss::Most,
+                ..SnapshotRules::default()
+            };
+            let tree = self
+                .committing(&state)
+                .store()
+                .snapshot(&worktree, &rules)?
+                .tree;
             let merged = record.onto().filter(|_| record.repair().is_some());
             if tree != self.repo.tree_of(&commit)? || merged.is_some() {
-                let parents = std::iter::once(commit.clone()).chain(merged.cloned()).collect();
-                let subject = message.map_or_else(|| format!("Change {} by hand", record.task.label()), str::to_owned);
+                let parents = std::iter::once(commit.clone())
+                    .chain(merged.cloned())
+                    .collect();
+                let subject = message.map_or_else(
+                    || format!("Change {} by hand", record.task.label()),
+                    str::to_owned,
+                );
                 commit = self.commit_on(&state, record, &branch, (tree, parents, subject))?;
             }
         }
@@ -80,16 +114,24 @@ impl Archive {
             return Err(nothing());
         }
         let tree = self.repo.tree_of(&commit)?;
-        Ok(Adoption { task: task.clone(), tip: branch.tip, commit, tree, part: None })
+        Ok(Adoption {
+            task: task.clone(),
+            tip: branch.tip,
+            commit,
+            tree,
+            part: None,
+        })
     }
 
-    /// Makes a commit of a part of a task's work, which its worktree contains then, and returns the request that
-    /// approves it; `None` if the named files and folders are all that the work changes. Files that look like secrets
-    /// are taken if they are named; if nothing else is, all of the work is taken with them.
+    /// Makes a commit of a part of a task's work, which its worktree contains then, and returns the
+    /// request that approves it; `None` if the named files and folders are all that the work
+    /// changes. Files that look like secrets are taken if they are named; if nothing else is, all
+    /// of the work is taken with them.
     ///
     /// # Errors
     ///
-    /// Fails if the work does not change one of them, or if there are changes of a person's that are not in it.
+    /// Fails if the work does not change one of them, or if there are changes of a person's that
+    /// are not in it.
     pub fn take_part(
         &self,
         run: &RunId,
@@ -98,17 +140,38 @@ impl Archive {
     ) -> Result<Option<Adoption>, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let nothing = || CoordinatorError::NothingToAdopt { run: run.clone(), task: task.clone() };
+        let nothing = || CoordinatorError::NothingToAdopt {
+            run: run.clone(),
+            task: task.clone(),
+        };
         let branch = self.own_branch(&state, record)?.ok_or_else(nothing)?;
         if let Some(own) = self.own_changes(&state, record)?.filter(OwnChanges::is_any) {
-            return Err(CoordinatorError::OwnChanges { run: run.clone(), task: task.clone(), own: own.to_string() });
+            return Err(CoordinatorError::OwnChanges {
+                run: run.clone(),
+                task: task.clone(),
+                own: own.to_string(),
+            });
         }
         let base = base_of(&self.repo, &WorkSpan::of(&state, record), &branch.tip)?;
         let changed = self.repo.store().changed_paths(&base, &branch.tip)?;
-        let is_withheld = |name: &&String| record.aside().withheld.iter().any(|file| file.path == **name);
+        let is_withheld = |name: &&String| {
+            record
+                .aside()
+                .withheld
+                .iter()
+                .any(|file| file.path == **name)
+        };
         let admitted: Vec<String> = named.iter().filter(is_withheld).cloned().collect();
-        let named: Vec<String> = named.iter().filter(|name| !is_withheld(name)).cloned().collect();
-        let not_changed = |unknown| CoordinatorError::NotChanged { run: run.clone(), task: task.clone(), unknown };
+        let named: Vec<String> = named
+            .iter()
+            .filter(|name| !is_withheld(name))
+            .cloned()
+            .collect();
+        let not_changed = |unknown| CoordinatorError::NotChanged {
+            run: run.clone(),
+            task: task.clone(),
+            unknown,
+        };
         let (taken, left) = match named.is_empty() {
             true => (changed, Vec::new()),
             false => divided(changed, &named).map_err(not_changed)?,
@@ -121,26 +184,52 @@ impl Archive {
         let mut tree = repo.store().overlay(&base, &branch.tip, &taken)?;
         if let Some(worktree) = &worktree {
             // Its index has to list its files, which are stored.
-            let taken = TakenFiles { admitted: admitted.iter().map(PathBuf::from).collect(), ..TakenFiles::default() };
-            let rules = SnapshotRules { unrecorded: Loss::Everything, taken, ..SnapshotRules::default() };
+            let taken = TakenFiles {
+                admitted: admitted.iter().map(PathBuf::from).collect(),
+                ..TakenFiles::default()
+            };
+            let rules = SnapshotRules {
+                unrecorded: Loss::Everything,
+                taken,
+                ..SnapshotRules::default()
+            };
             let whole = repo.store().snapshot(worktree, &rules)?.tree;
             let paths: Vec<PathBuf> = admitted.iter().map(PathBuf::from).collect();
             tree = repo.store().overlay(&tree, &whole, &paths)?;
             repo.worktrees().require_nothing_lost(worktree, &tree)?;
         }
         let subject = format!("Take a part of {}", record.task.label());
-        let commit = self.commit_on(&state, record, &branch, (tree.clone(), vec![branch.found.clone()], subject))?;
+        let commit = self.commit_on(
+            &state,
+            record,
+            &branch,
+            (tree.clone(), vec![branch.found.clone()], subject),
+        )?;
         if let Some(worktree) = &worktree {
             repo.worktrees().exchange(worktree, &tree)?;
         }
-        let [taken, left] = [taken, left].map(|paths| paths.iter().map(|path| text(path)).collect());
-        let part = Some(Part { taken, left, admitted, message: message.map(str::to_owned) });
-        Ok(Some(Adoption { task: task.clone(), tip: branch.tip, commit, tree, part }))
+        let [taken, left] =
+            [taken, left].map(|paths| paths.iter().map(|path| text(path)).collect());
+        let part = Some(Part {
+            taken,
+            left,
+            admitted,
+            message: message.map(str::to_owned),
+        });
+        Ok(Some(Adoption {
+            task: task.clone(),
+            tip: branch.tip,
+            commit,
+            tree,
+            part,
+        }))
     }
 
     /// Returns the repository with the rules of a run about what enters commits.
     fn committing(&self, state: &RunState) -> Repo {
-        self.repo.clone().committing_by(CommitRules::new(&state.settings.commit))
+        self.repo
+            .clone()
+            .committing_by(CommitRules::new(&state.settings.commit))
     }
 
     /// Returns the folder of a task's worktree, which is made again from the branch if it is gone.
@@ -151,7 +240,10 @@ impl Archive {
     pub fn open_worktree(&self, run: &RunId, task: &TaskId) -> Result<PathBuf, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let nothing = || CoordinatorError::NothingToAdopt { run: run.clone(), task: task.clone() };
+        let nothing = || CoordinatorError::NothingToAdopt {
+            run: run.clone(),
+            task: task.clone(),
+        };
         let path = self.layout.worktree(run, task);
         if path.is_dir() {
             return Ok(path);
@@ -166,14 +258,28 @@ impl Archive {
         Ok(self.repo.worktrees().add(&spec)?.path().to_owned())
     }
 
-    /// Finds a task's branch; `None` if it has none, or if it does not contain the recorded work any more.
-    fn own_branch(&self, state: &RunState, record: &TaskRecord) -> Result<Option<OwnBranch>, CoordinatorError> {
+    /// Finds a task's branch; `None` if it has none, or if it does not contain the recorded work
+    /// any more.
+    fn own_branch(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+    ) -> Result<Option<OwnBranch>, CoordinatorError> {
         let name = format!("refs/heads/{}", state.run_id.task_branch(&record.task.id));
-        let (Some(tip), Some(found)) = (record.tip().cloned(), self.repo.read_ref(&name)?) else { return Ok(None) };
-        Ok(self.repo.contains(&found, &tip)?.then_some(OwnBranch { name, tip, found }))
+        let (Some(tip), Some(found)) = (record.tip().cloned(), self.repo.read_ref(&name)?) else {
+            return Ok(None);
+        };
+        Ok(self
+            .repo
+            .contains(&found, &tip)?
+            .then_some(OwnBranch { name, tip, found }))
     }
 
-    fn worktree_of(&self, state: &RunState, record: &TaskRecord) -> Result<Option<Worktree>, CoordinatorError> {
+    fn worktree_of(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+    ) -> Result<Option<Worktree>, CoordinatorError> {
         let path = self.layout.worktree(&state.run_id, &record.task.id);
         match self.repo.worktrees().open(&path) {
             Err(GitError::NoWorktree { .. }) => Ok(None),
@@ -181,8 +287,8 @@ impl Archive {
         }
     }
 
-    /// Lists the files of a worktree that differ from what was stored last: the person's commit, if there is one, or
-    /// what the agent left.
+    /// Lists the files of a worktree that differ from what was stored last: the person's commit, if
+    /// there is one, or what the agent left.
     fn own_files(
         &self,
         state: &RunState,
@@ -199,8 +305,12 @@ impl Archive {
             Ok(current) => {
                 let mut changed = self.repo.store().changed_paths(&stored, &current)?;
                 if let Some(merge) = self.written_merge(state, record)? {
-                    let beside: BTreeSet<PathBuf> =
-                        self.repo.store().changed_paths(&merge, &current)?.into_iter().collect();
+                    let beside: BTreeSet<PathBuf> = self
+                        .repo
+                        .store()
+                        .changed_paths(&merge, &current)?
+                        .into_iter()
+                        .collect();
                     changed.retain(|path| beside.contains(path));
                 }
                 Ok(changed.iter().map(|path| text(path)).collect())
@@ -218,12 +328,19 @@ impl Archive {
         }
     }
 
-    /// Returns the tree of the merge, with its conflicts, that was written into a task's worktree for its agent.
-    fn written_merge(&self, state: &RunState, record: &TaskRecord) -> Result<Option<Oid>, CoordinatorError> {
+    /// Returns the tree of the merge, with its conflicts, that was written into a task's worktree
+    /// for its agent.
+    fn written_merge(
+        &self,
+        state: &RunState,
+        record: &TaskRecord,
+    ) -> Result<Option<Oid>, CoordinatorError> {
         if record.repair().is_none() {
             return Ok(None);
         }
-        Ok(self.repo.read_ref(&conflict_anchor(&state.run_id, &record.task.id))?)
+        Ok(self
+            .repo
+            .read_ref(&conflict_anchor(&state.run_id, &record.task.id))?)
     }
 
     /// Requires that no conflict of a merge that was written into the worktree is left.
@@ -233,19 +350,32 @@ impl Archive {
         record: &TaskRecord,
         worktree: &Worktree,
     ) -> Result<(), CoordinatorError> {
-        let Some(repair) = record.repair() else { return Ok(()) };
+        let Some(repair) = record.repair() else {
+            return Ok(());
+        };
         let merging = self.repo.merging();
-        let orchestrate_git::Merge::Conflict { files, .. } = merging.merge(&repair.onto, &repair.tip)? else {
+        let orchestrate_git::Merge::Conflict { files, .. } =
+            merging.merge(&repair.onto, &repair.tip)?
+        else {
             return Ok(());
         };
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         let current = self.committing(state).store().current_tree(worktree)?;
         let marked = merging.remaining_markers(&current, &paths, [&repair.onto, &repair.tip])?;
-        let marked = marked.iter().map(|(path, line)| format!("{}:{line}", text(path)));
-        let untouched = merging.untouched(worktree, &files)?.into_iter().map(|file| text(&file.path));
+        let marked = marked
+            .iter()
+            .map(|(path, line)| format!("{}:{line}", text(path)));
+        let untouched = merging
+            .untouched(worktree, &files)?
+            .into_iter()
+            .map(|file| text(&file.path));
         let files: Vec<String> = marked.chain(untouched).collect();
         let task = record.task.id.clone();
-        if files.is_empty() { Ok(()) } else { Err(CoordinatorError::InConflict { task, files }) }
+        if files.is_empty() {
+            Ok(())
+        } else {
+            Err(CoordinatorError::InConflict { task, files })
+        }
     }
 
     /// Makes a commit of the person's the tip of a task's branch.
@@ -256,27 +386,61 @@ impl Archive {
         branch: &OwnBranch,
         (tree, parents, message): (Oid, Vec<Oid>, String),
     ) -> Result<Oid, CoordinatorError> {
-        let by = self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)?;
+        let by = self
+            .repo
+            .identities(&self.settings.environment)
+            .ok_or(CoordinatorError::NoIdentity)?;
         let (run, task) = (&state.run_id, &record.task.id);
-        let trailers = [("Orchestrate-Run", run.to_string()), ("Orchestrate-Task", task.to_string())];
-        let trailers = trailers.map(|(key, value)| (key.to_owned(), value)).to_vec();
-        let spec = CommitSpec { tree, parents, message, trailers, by, time_unix: unix_seconds() };
+        let trailers = [
+            ("Orchestrate-Run", run.to_string()),
+            ("Orchestrate-Task", task.to_string()),
+        ];
+        let trailers = trailers
+            .map(|(key, value)| (key.to_owned(), value))
+            .to_vec();
+        let spec = CommitSpec {
+            tree,
+            parents,
+            message,
+            trailers,
+            by,
+            time_unix: unix_seconds(),
+        };
         let commit = self.repo.commit(&spec)?;
         let short: String = commit.as_str().chars().take(SHORT).collect();
-        self.repo.keep(&format!("{}{}/own-{short}", run.keep_prefix(), task.branch_component()), &commit)?;
-        self.repo.advance(&branch.name, Some(&branch.found), &commit)?;
+        self.repo.keep(
+            &format!(
+                "{}{}/own-{short}",
+                run.keep_prefix(),
+                task.branch_component()
+            ),
+            &commit,
+        )?;
+        self.repo
+            .advance(&branch.name, Some(&branch.found), &commit)?;
         Ok(commit)
     }
 }
 
-/// Divides changed files into those that are named, themselves or by their folder, and the others; fails with a name
-/// that fits none.
-fn divided(changed: Vec<PathBuf>, named: &[String]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
+/// Divides changed files into those that are named, themselves or by their folder, and the others;
+/// fails with a name that fits none.
+fn divided(
+    changed: Vec<PathBuf>,
+    named: &[String],
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
     let mut used = BTreeSet::new();
     let (mut taken, mut left) = (Vec::new(), Vec::new());
     for path in changed {
-        let fits: Vec<&String> = named.iter().filter(|name| path.starts_with(name.trim_end_matches('/'))).collect();
-        if fits.is_empty() { &mut left } else { &mut taken }.push(path);
+        let fits: Vec<&String> = named
+            .iter()
+            .filter(|name| path.starts_with(name.trim_end_matches('/')))
+            .collect();
+        if fits.is_empty() {
+            &mut left
+        } else {
+            &mut taken
+        }
+        .push(path);
         used.extend(fits);
     }
     match named.iter().find(|name| !used.contains(name)) {
@@ -286,7 +450,10 @@ fn divided(changed: Vec<PathBuf>, named: &[String]) -> Result<(Vec<PathBuf>, Vec
 }
 
 fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
-    let unknown = || CoordinatorError::UnknownTask { run: state.run_id.clone(), task: task.clone() };
+    let unknown = || CoordinatorError::UnknownTask {
+        run: state.run_id.clone(),
+        task: task.clone(),
+    };
     state.task(task).ok_or_else(unknown)
 }
 
@@ -298,9 +465,20 @@ mod tests {
     fn changed_files_are_divided_by_what_is_named() {
         let changed = || ["a", "src/b", "src/c", "srcs"].map(PathBuf::from).to_vec();
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let named = |names: &[&str]| divided(changed(), &names.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(named(&["src"]), Ok((paths(&["src/b", "src/c"]), paths(&["a", "srcs"]))));
-        assert_eq!(named(&["src/", "a"]), Ok((paths(&["a", "src/b", "src/c"]), paths(&["srcs"]))));
+        let named = |names: &[&str]| {
+            divided(
+                changed(),
+                &names.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            named(&["src"]),
+            Ok((paths(&["src/b", "src/c"]), paths(&["a", "srcs"])))
+        );
+        assert_eq!(
+            named(&["src/", "a"]),
+            Ok((paths(&["a", "src/b", "src/c"]), paths(&["srcs"])))
+        );
         assert_eq!(named(&["a", "d"]), Err("d".to_owned()));
         assert_eq!(named(&["a", "src", "srcs"]), Ok((changed(), Vec::new())));
     }

@@ -1,8 +1,9 @@
 //! The runs of a repository, for reviewing, landing, cleaning and recovering them.
 //!
-//! Everything here works without an agent or a model. Operations that record events take the run's lease first, so they
-//! never run beside a live coordinator; reading takes no lease. Those that change something are async, and their work
-//! is done on a blocking thread: it is carried out to its end even if the future is dropped. Reading blocks.
+//! Everything here works without an agent or a model. Operations that record events take the run's
+//! lease first, so they never run beside a live coordinator; reading takes no lease. Those that
+//! change something are async, and their work is done on a blocking thread: it is carried out to
+//! its end even if the future is dropped. Reading blocks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +46,14 @@ impl Archive {
         let layout = Layout::new(&settings.state_dir, &repo.id());
         let store = Store::open_existing(&layout.journal())?;
         let store = store.ok_or_else(|| JournalError::NoSuchRun("latest".to_owned()))?;
-        Ok(Self { repo, layout, store, settings, progress: |_| (), running: RunningChecks::default() })
+        Ok(Self {
+            repo,
+            layout,
+            store,
+            settings,
+            progress: |_| (),
+            running: RunningChecks::default(),
+        })
     }
 
     /// Sets the function that receives progress messages.
@@ -69,14 +77,18 @@ impl Archive {
         self.running.clone()
     }
 
-    /// Returns what the process of this id, which works on a run, runs now besides its agents' commands.
+    /// Returns what the process of this id, which works on a run, runs now besides its agents'
+    /// commands.
     pub fn running_in(&self, pid: u32, run: &RunId) -> Vec<RunningCheck> {
         running_checks::noted_by(pid, &self.layout.running(run))
     }
 
     /// Returns the file of a run's audit log.
     pub fn audit_log(&self, run: &RunId) -> PathBuf {
-        self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(run))
+        self.settings
+            .audit_log
+            .clone()
+            .unwrap_or_else(|| self.layout.audit_log(run))
     }
 
     /// Reports whether the audit logs of all runs go to one file.

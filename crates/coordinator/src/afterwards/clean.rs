@@ -1,12 +1,13 @@
 //! Cleaning and recovering: removes only what is provably stored elsewhere, and restores snapshots.
 //!
-//! Commits and snapshots are always kept: the branch of a failed task goes with its worktree, and a ref of ours holds
-//! its last attempt from then on, as it holds earlier ones. All other branches stay. What an agent's git tools have
-//! named, selected or dropped goes with its worktree, except for work that is held by nothing else, such as its files
-//! before the last command. A worktree is removed only if the tree of its files is held by its branch or by one of our
-//! refs, and if it contains no ignored files; those are usually a build's output, but may be the only copy of a file,
-//! so removing them takes the user's consent. A worktree that an unfinished task needs is kept too. The verifier's
-//! worktree contains no work and is removed entirely.
+//! Commits and snapshots are always kept: the branch of a failed task goes with its worktree, and a
+//! ref of ours holds its last attempt from then on, as it holds earlier ones. All other branches
+//! stay. What an agent's git tools have named, selected or dropped goes with its worktree, except
+//! for work that is held by nothing else, such as its files before the last command. A worktree is
+//! removed only if the tree of its files is held by its branch or by one of our refs, and if it
+//! contains no ignored files; those are usually a build's output, but may be the only copy of a
+//! file, so removing them takes the user's consent. A worktree that an unfinished task needs is
+//! kept too. The verifier's worktree contains no work and is removed entirely.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -24,7 +25,8 @@ use crate::error::CoordinatorError;
 use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::release::hold_files;
 
-/// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the background.
+/// How long a cleaning may keep the user waiting with what it deletes; the rest is deleted in the
+/// background.
 const EMPTYING: Duration = Duration::from_secs(1);
 /// What is deleted in the meantime even if the cleaning has taken longer already.
 const LEAST_EMPTYING: Duration = Duration::from_millis(100);
@@ -51,7 +53,8 @@ pub struct Cleaned {
     pub branches: Vec<CleanedBranch>,
     /// Why files are still in the trash: each with its path and the error.
     pub undeleted: Vec<String>,
-    /// Whether the files of removed worktrees are still being deleted, by a process that outlives this one.
+    /// Whether the files of removed worktrees are still being deleted, by a process that outlives
+    /// this one.
     pub goes_on: bool,
 }
 
@@ -62,7 +65,8 @@ pub struct CleanedBranch {
     pub task: TaskId,
     /// Its short name.
     pub branch: String,
-    /// The name below the run's refs that holds its commits from now on; `None` if the run's result contains them.
+    /// The name below the run's refs that holds its commits from now on; `None` if the run's result
+    /// contains them.
     pub kept_as: Option<String>,
 }
 
@@ -75,8 +79,8 @@ pub struct KeptWorktree {
     pub path: PathBuf,
     /// Why it is kept.
     pub reason: String,
-    /// Ignored files in it, relative to it; [`CleanOptions::ignored`] removes them, and nothing else prevents the
-    /// removal. Empty if it is kept for another reason.
+    /// Ignored files in it, relative to it; [`CleanOptions::ignored`] removes them, and nothing
+    /// else prevents the removal. Empty if it is kept for another reason.
     pub ignored: Vec<PathBuf>,
     /// Whether its task is unfinished, so that the run needs these files when it continues.
     pub is_unfinished: bool,
@@ -108,15 +112,28 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if another process works on the run, or on an I/O error.
-    pub async fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+    pub async fn clean(
+        &self,
+        run: &RunId,
+        options: CleanOptions,
+    ) -> Result<Cleaned, CoordinatorError> {
         let run = run.clone();
-        self.beside("cleaning", move |runs| runs.clean_now(&run, options)).await
+        self.beside("cleaning", move |runs| runs.clean_now(&run, options))
+            .await
     }
 
-    pub(super) fn clean_now(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+    pub(super) fn clean_now(
+        &self,
+        run: &RunId,
+        options: CleanOptions,
+    ) -> Result<Cleaned, CoordinatorError> {
         if options.dry_run {
             if let Some(holder) = self.store.lease(run)? {
-                return Err(JournalError::Held { run: run.clone(), holder }.into());
+                return Err(JournalError::Held {
+                    run: run.clone(),
+                    holder,
+                }
+                .into());
             }
             let mut cleaned = Cleaned::default();
             self.survey(run, options, &mut cleaned)?;
@@ -126,7 +143,11 @@ impl Archive {
         let (mut cleaned, begun) = (Cleaned::default(), Instant::now());
         // Worktrees removed before an error must still be recorded.
         let surveyed = self.survey(run, options, &mut cleaned);
-        let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
+        let tasks: Vec<TaskId> = cleaned
+            .removed
+            .iter()
+            .filter_map(|(task, _)| task.clone())
+            .collect();
         self.drop_own_refs(run)?;
         if !tasks.is_empty() {
             // Nothing depends on this event, so it may follow the act that it records.
@@ -135,7 +156,9 @@ impl Archive {
         let emptied = empty(&self.layout.trash(), begun);
         (cleaned.undeleted, cleaned.goes_on) = (emptied.undeleted, emptied.goes_on);
         surveyed?;
-        self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
+        self.repo
+            .worktrees()
+            .drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         // A folder that is not empty is kept.
         self.layout.remove_empty_run(run);
         Ok(cleaned)
@@ -144,7 +167,10 @@ impl Archive {
     /// Deletes the refs of agents' git tools that are not needed without their worktrees.
     fn drop_own_refs(&self, run: &RunId) -> Result<(), CoordinatorError> {
         let state = self.store.state(run)?;
-        for record in state.tasks().filter(|record| !self.layout.worktree(run, &record.task.id).exists()) {
+        for record in state
+            .tasks()
+            .filter(|record| !self.layout.worktree(run, &record.task.id).exists())
+        {
             for entry in OwnRefs::of(run, &record.task.id).disposable(&self.repo, record.tip())? {
                 self.repo.delete(&entry)?;
             }
@@ -152,13 +178,25 @@ impl Archive {
         Ok(())
     }
 
-    fn survey(&self, run: &RunId, options: CleanOptions, cleaned: &mut Cleaned) -> Result<(), CoordinatorError> {
+    fn survey(
+        &self,
+        run: &RunId,
+        options: CleanOptions,
+        cleaned: &mut Cleaned,
+    ) -> Result<(), CoordinatorError> {
         let (state, remove) = (self.store.state(run)?, !options.dry_run);
-        let repo = self.repo.clone().committing_by(CommitRules::new(&state.settings.commit));
+        let repo = self
+            .repo
+            .clone()
+            .committing_by(CommitRules::new(&state.settings.commit));
         for record in state.tasks() {
-            let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
+            let (task, path) = (
+                record.task.id.clone(),
+                self.layout.worktree(run, &record.task.id),
+            );
             if !path.exists() {
-                // A folder deleted by hand leaves git's entry, which a working task needs to restore its files.
+                // A folder deleted by hand leaves git's entry, which a working task needs to
+                // restore its files.
                 if !record.needs_worktree() && self.repo.worktrees().forget(&path, remove)? {
                     cleaned.removed.push((Some(task), path));
                 }
@@ -166,15 +204,29 @@ impl Archive {
             }
             match self.obstacle(&repo, (run, record), &path, options)? {
                 None => cleaned.removed.push((Some(task), path)),
-                Some(Obstacle { reason, ignored, is_unfinished }) => {
-                    cleaned.kept.push(KeptWorktree { task, path, reason, ignored, is_unfinished });
+                Some(Obstacle {
+                    reason,
+                    ignored,
+                    is_unfinished,
+                }) => {
+                    cleaned.kept.push(KeptWorktree {
+                        task,
+                        path,
+                        reason,
+                        ignored,
+                        is_unfinished,
+                    });
                 }
             }
         }
         for record in state.tasks().filter(|record| record.has_failed()) {
             self.clean_branch(&state, record, remove, cleaned)?;
         }
-        let own = [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)];
+        let own = [
+            self.layout.verifier(run),
+            self.layout.setup(run),
+            self.layout.packages(run),
+        ];
         for path in own.into_iter().chain(self.layout.earlier_own(run)) {
             if path.exists() && state.tasks().all(|record| !record.needs_worktree()) {
                 if remove {
@@ -186,11 +238,18 @@ impl Archive {
             }
         }
         if remove && state.tasks().all(|record| !record.needs_worktree()) {
-            drop(self.repo.worktrees().discard(&self.layout.caches(run), &self.layout.trash())?);
+            drop(
+                self.repo
+                    .worktrees()
+                    .discard(&self.layout.caches(run), &self.layout.trash())?,
+            );
         }
         if remove && cleaned.kept.is_empty() {
             // New worktrees of the run can only be made for a landing, which builds anew.
-            for path in [self.layout.source_times(run), self.layout.adopted_outputs(run)] {
+            for path in [
+                self.layout.source_times(run),
+                self.layout.adopted_outputs(run),
+            ] {
                 match std::fs::remove_file(&path) {
                     Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
                         return Err(CoordinatorError::Io { path, source });
@@ -202,7 +261,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Removes the branch of a failed task whose worktree is gone, if requested; its commits are held first.
+    /// Removes the branch of a failed task whose worktree is gone, if requested; its commits are
+    /// held first.
     fn clean_branch(
         &self,
         state: &RunState,
@@ -213,32 +273,52 @@ impl Archive {
         let (run, task) = (&state.run_id, record.task.id.clone());
         let place = self.layout.worktree(run, &task);
         let stays = place.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == place);
-        let Some(branch) = record.branch().filter(|_| !stays).map(str::to_owned) else { return Ok(()) };
+        let Some(branch) = record.branch().filter(|_| !stays).map(str::to_owned) else {
+            return Ok(());
+        };
         let name = format!("refs/heads/{branch}");
-        let Some(target) = self.repo.read_ref(&name)? else { return Ok(()) };
+        let Some(target) = self.repo.read_ref(&name)? else {
+            return Ok(());
+        };
         if self.stays_checked_out(&name, cleaned)? {
             return Ok(());
         }
-        let is_in_result =
-            self.repo.has_object(&state.integration)? && self.repo.contains(&state.integration, &target)?;
+        let is_in_result = self.repo.has_object(&state.integration)?
+            && self.repo.contains(&state.integration, &target)?;
         let attempt = format!("{}/{}", task.branch_component(), record.attempt());
         if remove && !is_in_result {
-            self.repo.keep(&format!("{}{attempt}", run.attempts_prefix()), &target)?;
+            self.repo
+                .keep(&format!("{}{attempt}", run.attempts_prefix()), &target)?;
         }
         if !remove || self.repo.delete(&RefEntry { name, target })? {
             let kept_as = (!is_in_result).then(|| format!("attempts/{attempt}"));
-            cleaned.branches.push(CleanedBranch { task, branch, kept_as });
+            cleaned.branches.push(CleanedBranch {
+                task,
+                branch,
+                kept_as,
+            });
         }
         Ok(())
     }
 
     /// Reports whether a branch is checked out, except in a worktree that a dry run would remove.
-    pub(super) fn stays_checked_out(&self, name: &str, cleaned: &Cleaned) -> Result<bool, GitError> {
-        let Some(branch) = name.strip_prefix("refs/heads/") else { return Ok(false) };
-        let Some(place) = self.repo.landing().checkout_of(branch)? else { return Ok(false) };
+    pub(super) fn stays_checked_out(
+        &self,
+        name: &str,
+        cleaned: &Cleaned,
+    ) -> Result<bool, GitError> {
+        let Some(branch) = name.strip_prefix("refs/heads/") else {
+            return Ok(false);
+        };
+        let Some(place) = self.repo.landing().checkout_of(branch)? else {
+            return Ok(false);
+        };
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let place = real(&place);
-        Ok(cleaned.removed.iter().all(|(_, removed)| real(removed) != place))
+        Ok(cleaned
+            .removed
+            .iter()
+            .all(|(_, removed)| real(removed) != place))
     }
 
     /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.
@@ -249,10 +329,20 @@ impl Archive {
         path: &Path,
         options: CleanOptions,
     ) -> Result<Option<Obstacle>, CoordinatorError> {
-        let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored, is_unfinished: false }));
+        let because = |reason: String, ignored| {
+            Ok(Some(Obstacle {
+                reason,
+                ignored,
+                is_unfinished: false,
+            }))
+        };
         if record.needs_worktree() {
             let reason = "the task is unfinished and continues with these files".to_owned();
-            return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
+            return Ok(Some(Obstacle {
+                reason,
+                ignored: Vec::new(),
+                is_unfinished: true,
+            }));
         }
         // Files are not provably stored if their worktree cannot be trusted or opened.
         let worktrees = repo.worktrees();
@@ -266,9 +356,13 @@ impl Archive {
         });
         match looked_at {
             Err(error) => because(format!("failed to {error}"), Vec::new()),
-            Ok((.., ignored)) if !ignored.is_empty() => {
-                because(format!("no commit has {}, which may be the only copy", named(&ignored)), ignored)
-            }
+            Ok((.., ignored)) if !ignored.is_empty() => because(
+                format!(
+                    "no commit has {}, which may be the only copy",
+                    named(&ignored)
+                ),
+                ignored,
+            ),
             Ok(_) if options.dry_run => Ok(None),
             Ok((worktree, kept, _)) => {
                 hold_files(repo, run, record, kept.tree())?;
@@ -279,7 +373,8 @@ impl Archive {
         }
     }
 
-    /// Lists the commits of a run that our refs hold, ordered by name, and reports those that cannot be read.
+    /// Lists the commits of a run that our refs hold, ordered by name, and reports those that
+    /// cannot be read.
     ///
     /// # Errors
     ///
@@ -294,14 +389,26 @@ impl Archive {
                 None => entry.name.strip_prefix(&prefix)?.to_owned(),
             };
             // A damaged commit must not prevent the others from being restored.
-            let found = self.repo.store().find_commit(&entry.target).unwrap_or_else(|error| {
-                (self.progress)(&format!("{} cannot be restored: failed to {error}", entry.name));
-                None
-            });
+            let found = self
+                .repo
+                .store()
+                .find_commit(&entry.target)
+                .unwrap_or_else(|error| {
+                    (self.progress)(&format!(
+                        "{} cannot be restored: failed to {error}",
+                        entry.name
+                    ));
+                    None
+                });
             // Trees of conflicts are held too, but they are not anyone's work.
             let info = found?;
             let (subject, time_unix) = (info.subject().to_owned(), info.time_unix);
-            Some(KeptCommit { name, commit: entry.target, subject, time_unix })
+            Some(KeptCommit {
+                name,
+                commit: entry.target,
+                subject,
+                time_unix,
+            })
         });
         Ok(held.collect())
     }
@@ -311,15 +418,32 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if nothing is kept under that name, or if the branch exists and points elsewhere.
-    pub fn recover(&self, run: &RunId, name: &str, branch: Option<&str>) -> Result<String, CoordinatorError> {
-        let none = || ResultRefusal::NoSnapshot { run: run.clone(), name: name.to_owned() };
-        let found = self.kept(run)?.into_iter().find(|kept| kept.name == name || kept.commit.as_str() == name);
+    pub fn recover(
+        &self,
+        run: &RunId,
+        name: &str,
+        branch: Option<&str>,
+    ) -> Result<String, CoordinatorError> {
+        let none = || ResultRefusal::NoSnapshot {
+            run: run.clone(),
+            name: name.to_owned(),
+        };
+        let found = self
+            .kept(run)?
+            .into_iter()
+            .find(|kept| kept.name == name || kept.commit.as_str() == name);
         let found = found.ok_or_else(none)?;
-        let branch =
-            branch.map_or_else(|| format!("orchestrate/recovered/{run}/{}", found.name), |branch| branch.to_owned());
+        let branch = branch.map_or_else(
+            || format!("orchestrate/recovered/{run}/{}", found.name),
+            |branch| branch.to_owned(),
+        );
         let there = self.repo.read_ref(&format!("refs/heads/{branch}"))?;
         if there.is_some_and(|there| there != found.commit) {
-            return Err(ResultRefusal::BranchTaken { name: found.name, branch }.into());
+            return Err(ResultRefusal::BranchTaken {
+                name: found.name,
+                branch,
+            }
+            .into());
         }
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)
@@ -335,15 +459,18 @@ pub(super) struct Emptied {
     pub(super) goes_on: bool,
 }
 
-/// Empties the trash for a cleaning that began then, including leftovers of a killed one; everything in it is stored
-/// elsewhere. What takes long is left to a process that outlives this one.
+/// Empties the trash for a cleaning that began then, including leftovers of a killed one;
+/// everything in it is stored elsewhere. What takes long is left to a process that outlives this
+/// one.
 pub(super) fn empty(trash: &Path, begun: Instant) -> Emptied {
     let mut emptied = Emptied::default();
     let places = match std::fs::read_dir(trash) {
         Ok(places) => places,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return emptied,
         Err(error) => {
-            emptied.undeleted.push(format!("list {}: {error}", trash.display()));
+            emptied
+                .undeleted
+                .push(format!("list {}: {error}", trash.display()));
             return emptied;
         }
     };
@@ -359,14 +486,23 @@ pub(super) fn empty(trash: &Path, begun: Instant) -> Emptied {
             Ok(true) => {}
             Ok(false) => left.push(place),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => emptied.undeleted.push(format!("delete {}: {error}", place.display())),
+            Err(error) => emptied
+                .undeleted
+                .push(format!("delete {}: {error}", place.display())),
         }
     }
     if !left.is_empty() {
         emptied.goes_on = orchestrate_sandbox::remove_in_background(&left).is_ok();
         if !emptied.goes_on {
-            let deleted = left.into_iter().map(|place| Removed { trashed: Some(place) }.delete());
-            emptied.undeleted.extend(deleted.filter_map(|deleted| Some(deleted.err()?.to_string())));
+            let deleted = left.into_iter().map(|place| {
+                Removed {
+                    trashed: Some(place),
+                }
+                .delete()
+            });
+            emptied
+                .undeleted
+                .extend(deleted.filter_map(|deleted| Some(deleted.err()?.to_string())));
         }
     }
     emptied
@@ -374,7 +510,11 @@ pub(super) fn empty(trash: &Path, begun: Instant) -> Emptied {
 
 /// Names the first of some paths and counts the rest.
 fn named(paths: &[PathBuf]) -> String {
-    let mut names: Vec<String> = paths.iter().take(NAMED_PATHS).map(|path| shown_path(path)).collect();
+    let mut names: Vec<String> = paths
+        .iter()
+        .take(NAMED_PATHS)
+        .map(|path| shown_path(path))
+        .collect();
     if paths.len() > NAMED_PATHS {
         names.push(format!("and {} more", paths.len() - NAMED_PATHS));
     }

@@ -1,8 +1,9 @@
 //! Discarding: removes all of a run, its work included, after it was said what would be lost.
 //!
-//! What is removed is found by the run's id alone: its folder, its refs, its rows of the journal. So a run whose facts
-//! cannot be read can be discarded, too. The rows go last: a discard that was interrupted is repeated. Branches that
-//! are checked out by the user stay, and so does everything that has landed.
+//! What is removed is found by the run's id alone: its folder, its refs, its rows of the journal.
+//! So a run whose facts cannot be read can be discarded, too. The rows go last: a discard that was
+//! interrupted is repeated. Branches that are checked out by the user stay, and so does everything
+//! that has landed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,14 +60,22 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, if a process works on it, or if a landing of it has begun and is not complete.
+    /// Fails if there is no such run, if a process works on it, or if a landing of it has begun and
+    /// is not complete.
     pub fn would_discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
         if let Some(holder) = self.store.lease(run)? {
-            return Err(JournalError::Held { run: run.clone(), holder }.into());
+            return Err(JournalError::Held {
+                run: run.clone(),
+                holder,
+            }
+            .into());
         }
         self.require_no_open_landing(run)?;
         let refs = self.all_refs_of(run)?;
-        let mut found = Discarded { events: self.store.count_events(run)?, ..Discarded::default() };
+        let mut found = Discarded {
+            events: self.store.count_events(run)?,
+            ..Discarded::default()
+        };
         for path in self.folders_of(run)? {
             if self.is_edited(&path) {
                 found.edited.push(path.clone());
@@ -88,7 +97,8 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// See [`Archive::would_discard`]; also fails if something cannot be removed. Discarding again continues.
+    /// See [`Archive::would_discard`]; also fails if something cannot be removed. Discarding again
+    /// continues.
     pub fn discard(&self, run: &RunId) -> Result<Discarded, CoordinatorError> {
         let begun = Instant::now();
         let found = self.would_discard(run)?;
@@ -96,17 +106,30 @@ impl Archive {
         for path in &found.worktrees {
             drop(self.repo.worktrees().discard(path, &self.layout.trash())?);
         }
-        let mut discarded = Discarded { refs: Vec::new(), kept_refs: Vec::new(), ..found };
+        let mut discarded = Discarded {
+            refs: Vec::new(),
+            kept_refs: Vec::new(),
+            ..found
+        };
         for entry in self.all_refs_of(run)? {
             let is_gone = self.repo.delete(&entry)?;
-            let list = if is_gone { &mut discarded.refs } else { &mut discarded.kept_refs };
+            let list = if is_gone {
+                &mut discarded.refs
+            } else {
+                &mut discarded.kept_refs
+            };
             list.push(entry.name);
         }
-        self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
+        self.repo
+            .worktrees()
+            .drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         for folder in self.layout.all_of(run) {
             match orchestrate_files::remove_folder(&folder) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(CoordinatorError::Io { path: folder, source: error });
+                    return Err(CoordinatorError::Io {
+                        path: folder,
+                        source: error,
+                    });
                 }
                 _ => {}
             }
@@ -122,7 +145,9 @@ impl Archive {
     /// Refuses a run whose landing was interrupted: only its facts say how to complete it.
     fn require_no_open_landing(&self, run: &RunId) -> Result<(), CoordinatorError> {
         match self.store.state(run) {
-            Ok(state) if state.landing_begun().is_some() => Err(ResultRefusal::LandingOpen { run: run.clone() }.into()),
+            Ok(state) if state.landing_begun().is_some() => {
+                Err(ResultRefusal::LandingOpen { run: run.clone() }.into())
+            }
             Err(missing @ JournalError::NoSuchRun(_)) => Err(missing.into()),
             // What cannot be read can be discarded.
             Ok(_) | Err(_) => Ok(()),
@@ -132,7 +157,10 @@ impl Archive {
     /// Returns the worktrees of a run: what is in its folder.
     fn folders_of(&self, run: &RunId) -> Result<Vec<PathBuf>, CoordinatorError> {
         let folder = self.layout.run(run);
-        let failed = |source| CoordinatorError::Io { path: folder.clone(), source };
+        let failed = |source| CoordinatorError::Io {
+            path: folder.clone(),
+            source,
+        };
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,
@@ -145,12 +173,18 @@ impl Archive {
         Ok(folders)
     }
 
-    /// Reports whether a worktree has files that are in no commit; one that cannot be looked at may have some. Those of
-    /// no task hold no work: their names begin as no task's does.
+    /// Reports whether a worktree has files that are in no commit; one that cannot be looked at may
+    /// have some. Those of no task hold no work: their names begin as no task's does.
     fn is_edited(&self, path: &Path) -> bool {
-        let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '+']));
+        let is_ours = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(['.', '+']));
         let worktrees = self.repo.worktrees();
-        let kept = || worktrees.open(path).and_then(|worktree| worktrees.require_kept(&worktree).map(drop));
+        let kept = || {
+            worktrees
+                .open(path)
+                .and_then(|worktree| worktrees.require_kept(&worktree).map(drop))
+        };
         !is_ours && kept().is_err()
     }
 
@@ -159,7 +193,9 @@ impl Archive {
         let mut refs = Vec::new();
         for prefix in REFS {
             let of_runs = self.repo.refs_below(prefix)?.into_iter();
-            refs.extend(of_runs.filter(|entry| entry.name.split('/').any(|part| part == run.as_str())));
+            refs.extend(
+                of_runs.filter(|entry| entry.name.split('/').any(|part| part == run.as_str())),
+            );
         }
         Ok(refs)
     }
@@ -170,16 +206,26 @@ impl Archive {
         let mut others = BTreeSet::new();
         for prefix in OTHERS {
             let entries = self.repo.refs_below(prefix)?.into_iter();
-            others.extend(entries.filter(|entry| !own.contains(entry.name.as_str())).map(|entry| entry.target));
+            others.extend(
+                entries
+                    .filter(|entry| !own.contains(entry.name.as_str()))
+                    .map(|entry| entry.target),
+            );
         }
         let mut lost: Vec<LostCommit> = Vec::new();
         for entry in refs {
             // The tree of a conflict is no work.
-            let Some(info) = self.repo.store().find_commit(&entry.target)? else { continue };
+            let Some(info) = self.repo.store().find_commit(&entry.target)? else {
+                continue;
+            };
             let is_known = lost.iter().any(|known| known.commit == entry.target);
             if !is_known && !self.is_held(&entry.target, &others)? {
                 let subject = info.subject().to_owned();
-                lost.push(LostCommit { name: entry.name.clone(), commit: entry.target.clone(), subject });
+                lost.push(LostCommit {
+                    name: entry.name.clone(),
+                    commit: entry.target.clone(),
+                    subject,
+                });
             }
         }
         Ok(lost)
@@ -187,7 +233,9 @@ impl Archive {
 
     fn is_held(&self, commit: &Oid, others: &BTreeSet<Oid>) -> Result<bool, GitError> {
         for other in others {
-            if self.repo.store().find_commit(other)?.is_some() && self.repo.contains(other, commit)? {
+            if self.repo.store().find_commit(other)?.is_some()
+                && self.repo.contains(other, commit)?
+            {
                 return Ok(true);
             }
         }
@@ -195,9 +243,17 @@ impl Archive {
     }
 
     /// Reports whether a branch is checked out, other than in a worktree of the run.
-    fn is_checked_out_elsewhere(&self, name: &str, worktrees: &[PathBuf]) -> Result<bool, GitError> {
-        let Some(branch) = name.strip_prefix("refs/heads/") else { return Ok(false) };
-        let Some(place) = self.repo.landing().checkout_of(branch)? else { return Ok(false) };
+    fn is_checked_out_elsewhere(
+        &self,
+        name: &str,
+        worktrees: &[PathBuf],
+    ) -> Result<bool, GitError> {
+        let Some(branch) = name.strip_prefix("refs/heads/") else {
+            return Ok(false);
+        };
+        let Some(place) = self.repo.landing().checkout_of(branch)? else {
+            return Ok(false);
+        };
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let place = real(&place);
         Ok(worktrees.iter().all(|worktree| real(worktree) != place))

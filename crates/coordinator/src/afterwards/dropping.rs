@@ -1,9 +1,9 @@
 //! Dropping tasks: rebuilds a run's result without their work.
 //!
-//! The merges before the first dropped one stay as they are. Each later one is made again: what it changed is applied
-//! to the new result. So nothing of a dropped task is left in the files or in the history. The new result passes the
-//! run's check before the event is recorded; the integration branch moves after that, and the old result stays held by
-//! a ref of ours.
+//! The merges before the first dropped one stay as they are. Each later one is made again: what it
+//! changed is applied to the new result. So nothing of a dropped task is left in the files or in
+//! the history. The new result passes the run's check before the event is recorded; the integration
+//! branch moves after that, and the old result stays held by a ref of ours.
 
 use std::collections::BTreeMap;
 
@@ -53,8 +53,8 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails if the request is refused, if the remaining work conflicts or fails the run's check, or if another process
-    /// works on the run. Nothing has changed then.
+    /// Fails if the request is refused, if the remaining work conflicts or fails the run's check,
+    /// or if another process works on the run. Nothing has changed then.
     pub async fn drop_task(
         &self,
         run: &RunId,
@@ -63,7 +63,10 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<Dropped, CoordinatorError> {
         let (run, task, cancel) = (run.clone(), task.clone(), cancel.clone());
-        self.beside("dropping", move |runs| runs.drop_now(&run, &task, with_dependents, &cancel)).await
+        self.beside("dropping", move |runs| {
+            runs.drop_now(&run, &task, with_dependents, &cancel)
+        })
+        .await
     }
 
     fn drop_now(
@@ -81,26 +84,58 @@ impl Archive {
         // A killed drop may have recorded its decision alone.
         self.conclude(&journal)?;
         let state = journal.state();
-        let refused = |why| ResultRefusal::NotDropped { run: run.clone(), why };
+        let refused = |why| ResultRefusal::NotDropped {
+            run: run.clone(),
+            why,
+        };
         let tasks = state.decide_drop(task, with_dependents).map_err(refused)?;
         let Rebuilt { tip, merges, .. } = self.rebuild(&state, task, &tasks)?;
         let target = state.integration.clone();
         if tip != target {
             self.require_green_without(&state, task, &tip, cancel)?;
         }
-        let (commit, is_rebuilt, unreviewed) = (tip.clone(), tip != target, state.unreviewed_without(&tasks));
-        journal.append_blocking(Event::TasksDropped(DroppedTasks { tasks: tasks.clone(), target, commit, merges }))?;
+        let (commit, is_rebuilt, unreviewed) =
+            (tip.clone(), tip != target, state.unreviewed_without(&tasks));
+        journal.append_blocking(Event::TasksDropped(DroppedTasks {
+            tasks: tasks.clone(),
+            target,
+            commit,
+            merges,
+        }))?;
         self.conclude(&journal)?;
         let goes_on = outcome(&journal.state()).is_none();
-        Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt, unreviewed, goes_on })
+        Ok(Dropped {
+            run: run.clone(),
+            tasks,
+            result: tip,
+            is_rebuilt,
+            unreviewed,
+            goes_on,
+        })
     }
 
     /// Makes the result again from the merges of all other tasks.
-    fn rebuild(&self, state: &RunState, task: &TaskId, dropped: &[TaskId]) -> Result<Rebuilt, CoordinatorError> {
-        let mut rebuilt = Rebuilt { tip: state.base.clone(), merges: BTreeMap::new(), unwanted: Vec::new() };
+    fn rebuild(
+        &self,
+        state: &RunState,
+        task: &TaskId,
+        dropped: &[TaskId],
+    ) -> Result<Rebuilt, CoordinatorError> {
+        let mut rebuilt = Rebuilt {
+            tip: state.base.clone(),
+            merges: BTreeMap::new(),
+            unwanted: Vec::new(),
+        };
         let gone = dropped.iter().filter_map(|task| state.task(task));
-        let gone: Vec<&Oid> = gone.flat_map(|record| record.merged()).map(|attempt| &attempt.commit).collect();
-        for merge in self.repo.store().first_parents(&state.base, &state.integration)? {
+        let gone: Vec<&Oid> = gone
+            .flat_map(|record| record.merged())
+            .map(|attempt| &attempt.commit)
+            .collect();
+        for merge in self
+            .repo
+            .store()
+            .first_parents(&state.base, &state.integration)?
+        {
             let before = merge.parents.first().unwrap_or(&state.base);
             if gone.contains(&&merge.id) {
                 rebuilt.unwanted.push(merge.id.clone());
@@ -135,11 +170,28 @@ impl Archive {
                 parents.push(work.clone());
             }
         }
-        let by = self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)?;
-        let by = Identities { author: merge.author.clone(), ..by };
+        let by = self
+            .repo
+            .identities(&self.settings.environment)
+            .ok_or(CoordinatorError::NoIdentity)?;
+        let by = Identities {
+            author: merge.author.clone(),
+            ..by
+        };
         let (message, trailers, time_unix) = (merge.message.clone(), Vec::new(), merge.time_unix);
-        let made = self.repo.commit(&CommitSpec { tree, parents, message, trailers, by, time_unix })?;
-        let name = format!("{}{}/rebuilt-{made}", state.run_id.keep_prefix(), TaskId::INTEGRATION);
+        let made = self.repo.commit(&CommitSpec {
+            tree,
+            parents,
+            message,
+            trailers,
+            by,
+            time_unix,
+        })?;
+        let name = format!(
+            "{}{}/rebuilt-{made}",
+            state.run_id.keep_prefix(),
+            TaskId::INTEGRATION
+        );
         self.repo.keep(&name, &made)?;
         rebuilt.merges.insert(merge.id.clone(), made.clone());
         rebuilt.tip = made;
@@ -169,19 +221,46 @@ impl Archive {
         if let Some(command) = &state.settings.verify {
             (self.progress)(&format!("checking the result without {task}: `{command}`"));
         }
-        let Some(RedTree { command, exit, output }) = self.check(state, commit, cancel)? else { return Ok(()) };
-        let (run, task, command, exit) = (state.run_id.clone(), task.clone(), command.into(), exit.into());
-        Err(ResultRefusal::RedWithout { run, task, command, exit, output }.into())
+        let Some(RedTree {
+            command,
+            exit,
+            output,
+        }) = self.check(state, commit, cancel)?
+        else {
+            return Ok(());
+        };
+        let (run, task, command, exit) = (
+            state.run_id.clone(),
+            task.clone(),
+            command.into(),
+            exit.into(),
+        );
+        Err(ResultRefusal::RedWithout {
+            run,
+            task,
+            command,
+            exit,
+            output,
+        }
+        .into())
     }
 
-    /// Moves the integration branch, which has no stranger's commits, and records how the run ends now. Nothing is left
-    /// to do the second time.
+    /// Moves the integration branch, which has no stranger's commits, and records how the run ends
+    /// now. Nothing is left to do the second time.
     fn conclude(&self, journal: &Journal) -> Result<(), CoordinatorError> {
         let state = journal.state();
         if let Some(old) = state.replaced.last() {
-            self.repo.keep(&format!("{}{}/replaced-{old}", state.run_id.keep_prefix(), TaskId::INTEGRATION), old)?;
+            self.repo.keep(
+                &format!(
+                    "{}{}/replaced-{old}",
+                    state.run_id.keep_prefix(),
+                    TaskId::INTEGRATION
+                ),
+                old,
+            )?;
         }
-        // A branch that stays behind because it is checked out, or was moved from outside, follows at the landing.
+        // A branch that stays behind because it is checked out, or was moved from outside, follows
+        // at the landing.
         integration_branch::follow(&self.repo, &state)?;
         for fact in state.due_facts() {
             journal.append_blocking(fact)?;

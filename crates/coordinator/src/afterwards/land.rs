@@ -1,9 +1,10 @@
 //! Landing: merges a run's result into the branch that it started from, and undoes that.
 //!
-//! This is the only step that moves a user's branch: by fast-forward if possible, otherwise to a commit of its own
-//! (`landing_commit.rs`). The beginning is recorded before the branch moves, the
-//! completion after, so the next landing detects one that was killed in between, and completes it. Undoing moves the
-//! branch back only if it has not moved since; it is recorded last, so a killed one is repeated.
+//! This is the only step that moves a user's branch: by fast-forward if possible, otherwise to a
+//! commit of its own (`landing_commit.rs`). The beginning is recorded before the branch moves, the
+//! completion after, so the next landing detects one that was killed in between, and completes it.
+//! Undoing moves the branch back only if it has not moved since; it is recorded last, so a killed
+//! one is repeated.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,8 +83,8 @@ pub struct Landed {
     pub boxes: Boxes,
     /// Whether nothing of the run was merged, so that there was nothing to land.
     pub is_empty: bool,
-    /// Whether every new commit is signed; `None` if the user signs no commits, or there is none. Agents'
-    /// own commits never are.
+    /// Whether every new commit is signed; `None` if the user signs no commits, or there is none.
+    /// Agents' own commits never are.
     pub is_signed: Option<bool>,
     /// The hooks that are present, that git would have run, and that were not run.
     pub skipped_hooks: Vec<&'static str>,
@@ -96,12 +97,17 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails with the reason if the user has to decide something first ([`CoordinatorError::needs_person`]), or if
-    /// another process works on the run. Nothing of the user's has changed then. If the journal fails, it may have:
-    /// the next landing completes it.
-    pub async fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+    /// Fails with the reason if the user has to decide something first
+    /// ([`CoordinatorError::needs_person`]), or if another process works on the run. Nothing of the
+    /// user's has changed then. If the journal fails, it may have: the next landing completes it.
+    pub async fn land(
+        &self,
+        run: &RunId,
+        options: &LandOptions,
+    ) -> Result<Landed, CoordinatorError> {
         let (run, options) = (run.clone(), options.clone());
-        self.beside("landing", move |runs| runs.land_now(&run, &options)).await
+        self.beside("landing", move |runs| runs.land_now(&run, &options))
+            .await
     }
 
     fn land_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
@@ -114,8 +120,13 @@ impl Archive {
         }
         // A killed landing may have left git's locks on the verifier's worktree.
         let ours = format!("orchestrate {run}");
-        self.repo.worktrees().reconcile(&|reason| reason.starts_with(&ours))?;
-        let detached = || ResultRefusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
+        self.repo
+            .worktrees()
+            .reconcile(&|reason| reason.starts_with(&ours))?;
+        let detached = || ResultRefusal::DetachedHead {
+            run: run.clone(),
+            result: state.integration.to_string(),
+        };
         let strange = self.catch_up(&state)?;
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.settle(&journal, &branch)?;
@@ -125,7 +136,15 @@ impl Archive {
         }
         let (style, message) = (options.style, options.message.as_ref());
         let (hooks, cancel) = (options.hooks, &options.cancel);
-        let course = Course { runs: self, state: &state, branch: &branch, style, message, hooks, cancel };
+        let course = Course {
+            runs: self,
+            state: &state,
+            branch: &branch,
+            style,
+            message,
+            hooks,
+            cancel,
+        };
         let (step, brought) = course.choose()?;
         if options.cancel.is_cancelled() {
             return Err(ResultRefusal::Interrupted { run: run.clone() }.into());
@@ -133,8 +152,11 @@ impl Archive {
         let checkout = self.carry_out(&journal, &state, &step)?;
         let taken_back = self.taken_back(&state, &step)?;
         // Then the boxes may have been taken back, too.
-        let boxes =
-            if taken_back.is_some() { Boxes::Nothing } else { self.boxes(&state, options, &branch, Target::Ticked)? };
+        let boxes = if taken_back.is_some() {
+            Boxes::Nothing
+        } else {
+            self.boxes(&state, options, &branch, Target::Ticked)?
+        };
         let Move { from, to, .. } = step;
         if from != to {
             let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
@@ -142,7 +164,11 @@ impl Archive {
         }
         let is_empty = state.integration == state.base;
         let is_signed = (from != to && self.repo.landing().signs()).then_some(brought.is_all_new());
-        let mut warnings: Vec<String> = warnings(&state).into_iter().chain(strange).chain(taken_back).collect();
+        let mut warnings: Vec<String> = warnings(&state)
+            .into_iter()
+            .chain(strange)
+            .chain(taken_back)
+            .collect();
         warnings.extend(self.unused_signing());
         let mut landed = Landed {
             run: run.clone(),
@@ -159,19 +185,29 @@ impl Archive {
         };
         // The result has landed, whatever becomes of a hook.
         if let Err(error) = self.finish_hooks(&mut landed, options.hooks) {
-            landed.warnings.push(format!("the result has landed, but orchestrate failed to {error}"));
+            landed.warnings.push(format!(
+                "the result has landed, but orchestrate failed to {error}"
+            ));
         }
         Ok(landed)
     }
 
-    /// Undoes a landing: the branch returns to its previous tip; local changes and later runs are kept.
+    /// Undoes a landing: the branch returns to its previous tip; local changes and later runs are
+    /// kept.
     ///
     /// # Errors
     ///
     /// See [`Archive::land`]; also fails if the branch has moved since.
-    pub async fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+    pub async fn unland(
+        &self,
+        run: &RunId,
+        options: &LandOptions,
+    ) -> Result<Landed, CoordinatorError> {
         let (run, options) = (run.clone(), options.clone());
-        self.beside("undoing a landing", move |runs| runs.unland_now(&run, &options)).await
+        self.beside("undoing a landing", move |runs| {
+            runs.unland_now(&run, &options)
+        })
+        .await
     }
 
     fn unland_now(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
@@ -180,7 +216,11 @@ impl Archive {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let Some(landing) = state.landings.last().cloned() else {
-            return Err(ResultRefusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
+            return Err(ResultRefusal::NotLanded {
+                run: run.clone(),
+                other: self.newest_landed()?,
+            }
+            .into());
         };
         let step = step_of(&landing);
         self.keep_landing(run, &landing)?;
@@ -188,23 +228,50 @@ impl Archive {
         let found = self.repo.branch_tip(&branch)?;
         if found != from && found != to {
             let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
-            return Err(ResultRefusal::MovedSince { run, branch, landed, found }.into());
+            return Err(ResultRefusal::MovedSince {
+                run,
+                branch,
+                landed,
+                found,
+            }
+            .into());
         }
-        // Both acts can be repeated, so the event may follow them; once it is recorded, they would not be repeated.
+        // Both acts can be repeated, so the event may follow them; once it is recorded, they would
+        // not be repeated.
         self.repo.landing().unland(&step)?;
         let before = Target::Before(self.still_landed(&state)?);
         let boxes = self.boxes(&state, options, &branch, before)?;
-        journal.append_blocking(Event::RunUnlanded(UndoneLanding { branch: branch.clone(), to: to.clone() }))?;
+        journal.append_blocking(Event::RunUnlanded(UndoneLanding {
+            branch: branch.clone(),
+            to: to.clone(),
+        }))?;
         let (run, brought, warnings) = (run.clone(), Brought::Nothing, Vec::new());
         let (checkout, is_empty, is_signed) = (None, false, None);
         let skipped_hooks = Vec::new();
-        Ok(Landed { run, branch, from, to, brought, checkout, boxes, is_empty, is_signed, skipped_hooks, warnings })
+        Ok(Landed {
+            run,
+            branch,
+            from,
+            to,
+            brought,
+            checkout,
+            boxes,
+            is_empty,
+            is_signed,
+            skipped_hooks,
+            warnings,
+        })
     }
 
-    /// Holds a landing that is about to be undone: the run's own branches may have been pruned since.
+    /// Holds a landing that is about to be undone: the run's own branches may have been pruned
+    /// since.
     fn keep_landing(&self, run: &RunId, landing: &Landing) -> Result<(), CoordinatorError> {
         for commit in [&landing.to, &landing.result] {
-            let name = format!("{}{}/landed-{commit}", run.keep_prefix(), TaskId::INTEGRATION);
+            let name = format!(
+                "{}{}/landed-{commit}",
+                run.keep_prefix(),
+                TaskId::INTEGRATION
+            );
             self.repo.keep(&name, commit)?;
         }
         Ok(())
@@ -212,8 +279,8 @@ impl Archive {
 
     /// Runs the hook for an updated checkout if it is wanted, and lists those that were not run.
     ///
-    /// The hooks before a commit are never run: they would find the merged files neither in the checkout nor in its
-    /// index.
+    /// The hooks before a commit are never run: they would find the merged files neither in the
+    /// checkout nor in its index.
     fn finish_hooks(&self, landed: &mut Landed, is_wanted: bool) -> Result<(), CoordinatorError> {
         let landing = self.repo.landing();
         let mut skipped = landing.hooks_present(landed.brought.hooks());
@@ -227,7 +294,9 @@ impl Archive {
                 && skipped.contains(&POST_MERGE)
                 && is_safe
             {
-                landed.warnings.extend(landing.run_post_merge(checkout, landed.brought == Brought::Squash)?);
+                landed
+                    .warnings
+                    .extend(landing.run_post_merge(checkout, landed.brought == Brought::Squash)?);
             }
             skipped.retain(|name| !has_run(name));
         }
@@ -247,21 +316,33 @@ impl Archive {
     fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
         for run in self.store.runs()? {
             // One that cannot be read has no landing to undo.
-            if self.store.state(&run.run_id).is_ok_and(|state| state.landed().is_some()) {
+            if self
+                .store
+                .state(&run.run_id)
+                .is_ok_and(|state| state.landed().is_some())
+            {
                 return Ok(Some(run.run_id));
             }
         }
         Ok(None)
     }
 
-    /// Records the move, then moves the branch; or records why git refuses. Where the branch has the result already, it
-    /// records that it has landed.
-    fn carry_out(&self, journal: &Journal, state: &RunState, step: &Move) -> Result<Option<PathBuf>, CoordinatorError> {
+    /// Records the move, then moves the branch; or records why git refuses. Where the branch has
+    /// the result already, it records that it has landed.
+    fn carry_out(
+        &self,
+        journal: &Journal,
+        state: &RunState,
+        step: &Move,
+    ) -> Result<Option<PathBuf>, CoordinatorError> {
         let Move { branch, from, to } = step.clone();
         if from == to {
             // The branch has moved; its files may not have, if undoing was killed.
             let landed = state.landed().filter(|landed| landed.to == to);
-            let checkout = landed.map(|landed| self.repo.landing().land(&step_of(landed))).transpose()?.flatten();
+            let checkout = landed
+                .map(|landed| self.repo.landing().land(&step_of(landed)))
+                .transpose()?
+                .flatten();
             if !state.is_landed() && state.integration != state.base {
                 // The user has merged it by hand, or a server has, maybe in other commits.
                 journal.append_blocking(Event::LandingStarted {
@@ -282,17 +363,29 @@ impl Archive {
             // The files are in place, and the next landing completes the move.
             Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
             Err(refused) => {
-                journal
-                    .append_blocking(Event::LandingFailed(FailedLanding { branch, message: refused.to_string() }))?;
+                journal.append_blocking(Event::LandingFailed(FailedLanding {
+                    branch,
+                    message: refused.to_string(),
+                }))?;
                 Err(refused.into())
             }
         }
     }
 
-    /// Returns a warning if the result has landed before, and the user has taken its files back by hand.
-    fn taken_back(&self, state: &RunState, step: &Move) -> Result<Option<String>, CoordinatorError> {
+    /// Returns a warning if the result has landed before, and the user has taken its files back by
+    /// hand.
+    fn taken_back(
+        &self,
+        state: &RunState,
+        step: &Move,
+    ) -> Result<Option<String>, CoordinatorError> {
         let Move { from, to, .. } = step;
-        let Some(landed) = state.landed().filter(|landed| from == to && landed.to == *to) else { return Ok(None) };
+        let Some(landed) = state
+            .landed()
+            .filter(|landed| from == to && landed.to == *to)
+        else {
+            return Ok(None);
+        };
         let place = self.repo.landing().taken_back_in(&step_of(landed))?;
         Ok(place.map(|place| {
             let (place, branch) = (place.display(), &landed.branch);
@@ -303,12 +396,19 @@ impl Archive {
         }))
     }
 
-    /// Returns the tasks whose work stays in the branch when the newest landing is undone: those of the previous
-    /// landing, if the newest one started above it.
+    /// Returns the tasks whose work stays in the branch when the newest landing is undone: those of
+    /// the previous landing, if the newest one started above it.
     fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
-        let [.., before, newest] = state.landings.as_slice() else { return Ok(Vec::new()) };
-        let stays = before.branch == newest.branch && self.repo.contains(&newest.from, &before.to)?;
-        Ok(if stays { before.tasks.clone() } else { Vec::new() })
+        let [.., before, newest] = state.landings.as_slice() else {
+            return Ok(Vec::new());
+        };
+        let stays =
+            before.branch == newest.branch && self.repo.contains(&newest.from, &before.to)?;
+        Ok(if stays {
+            before.tasks.clone()
+        } else {
+            Vec::new()
+        })
     }
 
     /// Records the outcome of the newest landings, until one is found that the branch contains.
@@ -317,12 +417,15 @@ impl Archive {
         Ok(())
     }
 
-    /// Records the outcome of the newest landing: a killed one may be complete, or the branch may have moved on
-    /// without it, in which case its files are restored; and the user may have undone it by hand. Returns whether the
-    /// branch lacks it, so that an earlier landing is now the newest.
+    /// Records the outcome of the newest landing: a killed one may be complete, or the branch may
+    /// have moved on without it, in which case its files are restored; and the user may have undone
+    /// it by hand. Returns whether the branch lacks it, so that an earlier landing is now the
+    /// newest.
     fn settle_newest(&self, journal: &Journal, branch: &str) -> Result<bool, CoordinatorError> {
         let state = journal.state();
-        let Some(landing) = state.landings.last() else { return Ok(false) };
+        let Some(landing) = state.landings.last() else {
+            return Ok(false);
+        };
         let Landing { from, to, .. } = landing;
         let tip = self.repo.branch_tip(branch)?;
         let branch = branch.to_owned();
@@ -330,7 +433,11 @@ impl Archive {
         let fact = match landing.outcome(&tip, is_contained, &state.integration) {
             LandingOutcome::AsRecorded => return Ok(false),
             LandingOutcome::Undone => Event::RunUnlanded(UndoneLanding { branch, to: tip }),
-            LandingOutcome::Completed => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
+            LandingOutcome::Completed => Event::RunLanded {
+                branch,
+                from: from.clone(),
+                to: to.clone(),
+            },
             LandingOutcome::Overtaken => {
                 self.repo.landing().take_back_files(&step_of(landing))?;
                 let message = format!("it was interrupted, and {branch} is at {tip} without it");
@@ -341,18 +448,25 @@ impl Archive {
         Ok(!is_contained)
     }
 
-    /// Moves the integration branch to the result, if it stayed behind because it was checked out; one that is gone,
-    /// or was moved from outside, stays as it is, since landing does not need it. Returns a warning about commits
-    /// that are not landed.
+    /// Moves the integration branch to the result, if it stayed behind because it was checked out;
+    /// one that is gone, or was moved from outside, stays as it is, since landing does not need it.
+    /// Returns a warning about commits that are not landed.
     pub(crate) fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
-        if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
+        if self
+            .repo
+            .read_ref(&state.run_id.integration_ref())?
+            .is_none()
+        {
             return Ok(None);
         }
-        let Position::Elsewhere { found, .. } = integration_branch::follow(&self.repo, state)? else {
+        let Position::Elsewhere { found, .. } = integration_branch::follow(&self.repo, state)?
+        else {
             return Ok(None);
         };
         let branch = state.run_id.integration_branch();
-        Ok(Some(format!("another process moved {branch} to {found}; its additions are not included")))
+        Ok(Some(format!(
+            "another process moved {branch} to {found}; its additions are not included"
+        )))
     }
 
     fn boxes(
@@ -367,7 +481,8 @@ impl Archive {
         }
         let folders = [options.directory.as_path(), self.repo.workdir()];
         // Boxes must not be ticked in the files of another branch, which lacks the work.
-        let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
+        let is_elsewhere =
+            target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         plan_boxes::write(&self.store, state, (&folders, foreign), target)
     }
@@ -383,25 +498,37 @@ pub(crate) fn require_landable(state: &RunState) -> Result<(), ResultRefusal> {
     if tasks.is_empty() {
         return Ok(());
     }
-    let mut drops: Vec<TaskId> = tasks.iter().map(|task| state.to_be_dropped(task).clone()).collect();
+    let mut drops: Vec<TaskId> = tasks
+        .iter()
+        .map(|task| state.to_be_dropped(task).clone())
+        .collect();
     drops.dedup();
     Err(ResultRefusal::Rejected { run, tasks, drops })
 }
 
 fn step_of(landing: &Landing) -> Move {
-    Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
+    Move {
+        branch: landing.branch.clone(),
+        from: landing.from.clone(),
+        to: landing.to.clone(),
+    }
 }
 
-/// Returns warnings about rejected work that is part of the result, work that was built on it, work that is not part of
-/// the result, high risks, and claims that the facts do not bear out.
+/// Returns warnings about rejected work that is part of the result, work that was built on it, work
+/// that is not part of the result, high risks, and claims that the facts do not bear out.
 pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
     // No process works on the run while it is landed.
-    let standing = Standing { state: Arc::clone(state), is_live: false };
+    let standing = Standing {
+        state: Arc::clone(state),
+        is_live: false,
+    };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
         Some(match state.landing_concern(record)? {
             LandingConcern::RejectedInResult => {
-                format!("{task} was rejected after it was merged, and nothing has replaced it: it is included")
+                format!(
+                    "{task} was rejected after it was merged, and nothing has replaced it: it is included"
+                )
             }
             LandingConcern::BuiltOnRejected => {
                 format!("{task} was built on work that was rejected after it was merged")
@@ -411,10 +538,16 @@ pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
                 format!("{task} is {state}: it is not included")
             }
             LandingConcern::HeldBy(agent) => {
-                format!("{task} is part of the work of {agent}, which has ended without success: it is not included")
+                format!(
+                    "{task} is part of the work of {agent}, which has ended without success: it is not included"
+                )
             }
         })
     };
     let cautions = state.cautions();
-    state.tasks().filter_map(of_task).chain(cautions.iter().map(ToString::to_string)).collect()
+    state
+        .tasks()
+        .filter_map(of_task)
+        .chain(cautions.iter().map(ToString::to_string))
+        .collect()
 }

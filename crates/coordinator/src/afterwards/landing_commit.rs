@@ -1,7 +1,8 @@
-//! The commit that a landing moves the user's branch to: the run's result, or a commit of its own made from it.
+//! The commit that a landing moves the user's branch to: the run's result, or a commit of its own
+//! made from it.
 //!
-//! A commit of its own is made as the user's `git commit` would make it. Its exact tree passes the run's check before
-//! the branch moves, unless it is the result's tree, which has passed.
+//! A commit of its own is made as the user's `git commit` would make it. Its exact tree passes the
+//! run's check before the branch moves, unless it is the result's tree, which has passed.
 
 use orchestrate_core::invisible::shown;
 use orchestrate_core::message_template::MessageTemplate;
@@ -25,8 +26,8 @@ pub enum LandStyle {
     Merge,
     /// As one commit.
     Squash,
-    /// As one commit for each task that was merged into the result, in the order of their merges; it contains the work
-    /// of the agents that the task has spawned, and names them.
+    /// As one commit for each task that was merged into the result, in the order of their merges;
+    /// it contains the work of the agents that the task has spawned, and names them.
     Rebase,
 }
 
@@ -73,13 +74,24 @@ impl Brought {
         }
     }
 
-    /// Returns the hooks that git would run for it, in their order. A rebased commit counts as one of `git commit`.
+    /// Returns the hooks that git would run for it, in their order. A rebased commit counts as one
+    /// of `git commit`.
     pub(crate) fn hooks(self) -> &'static [&'static str] {
         match self {
             Self::Nothing => &[],
             Self::FastForward => &["post-merge"],
-            Self::Merge => &["pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
-            Self::Squash | Self::Rebase => &["pre-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
+            Self::Merge => &[
+                "pre-merge-commit",
+                "prepare-commit-msg",
+                "commit-msg",
+                "post-merge",
+            ],
+            Self::Squash | Self::Rebase => &[
+                "pre-commit",
+                "prepare-commit-msg",
+                "commit-msg",
+                "post-merge",
+            ],
         }
     }
 
@@ -96,9 +108,18 @@ impl Course<'_> {
         let from = repo.branch_tip(self.branch)?;
         if !repo.contains(&from, &self.state.base)? {
             let (branch, base) = (self.branch.to_owned(), self.state.base.to_string());
-            return Err(ResultRefusal::BaseLost { branch, result: result.to_string(), base }.into());
+            return Err(ResultRefusal::BaseLost {
+                branch,
+                result: result.to_string(),
+                base,
+            }
+            .into());
         }
-        let to = |to: &Oid| Move { branch: self.branch.to_owned(), from: from.clone(), to: to.clone() };
+        let to = |to: &Oid| Move {
+            branch: self.branch.to_owned(),
+            from: from.clone(),
+            to: to.clone(),
+        };
         if self.state.is_landed() || repo.contains(&from, result)? {
             return Ok((to(&from), Brought::Nothing));
         }
@@ -145,10 +166,17 @@ impl Course<'_> {
         Ok((commit, brought))
     }
 
-    /// Returns the tip itself if the branch has this work already, in other commits: a merge would change nothing.
+    /// Returns the tip itself if the branch has this work already, in other commits: a merge would
+    /// change nothing.
     fn merge(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
-        let wording = Wording { state: self.state, since: None };
-        let (tree, parents) = (self.merged_tree(from)?, vec![from.clone(), self.state.integration.clone()]);
+        let wording = Wording {
+            state: self.state,
+            since: None,
+        };
+        let (tree, parents) = (
+            self.merged_tree(from)?,
+            vec![from.clone(), self.state.integration.clone()],
+        );
         if tree == self.runs.repo.tree_of(from)? {
             return Ok(from.clone());
         }
@@ -163,17 +191,28 @@ impl Course<'_> {
             return Ok(from.clone());
         }
         let earlier = since.map(|since| self.tasks_in(&since)).transpose()?;
-        let wording = Wording { state: self.state, since: earlier };
-        self.commit(tree, vec![from.clone()], (wording.of_squash(self.message), wording.trailers()))
+        let wording = Wording {
+            state: self.state,
+            since: earlier,
+        };
+        self.commit(
+            tree,
+            vec![from.clone()],
+            (wording.of_squash(self.message), wording.trailers()),
+        )
     }
 
     /// Repeats each merge of the run as one commit of the merged task, on top of the branch's tip.
     fn rebase(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
         let (repo, result) = (&self.runs.repo, &self.state.integration);
-        let base = self.landed_before(from)?.unwrap_or_else(|| self.state.base.clone());
+        let base = self
+            .landed_before(from)?
+            .unwrap_or_else(|| self.state.base.clone());
         let mut tip = from.clone();
         for merge in repo.store().first_parents(&base, result)? {
-            let Some(before) = merge.parents.first() else { continue };
+            let Some(before) = merge.parents.first() else {
+                continue;
+            };
             if repo.contains(from, &merge.id)? {
                 continue;
             }
@@ -188,20 +227,54 @@ impl Course<'_> {
 
     fn repeat(&self, merge: &CommitInfo, tree: Oid, parent: Oid) -> Result<Oid, CoordinatorError> {
         let repo = &self.runs.repo;
-        let work = merge.parents.get(1).map(|work| repo.store().commit_info(work)).transpose()?;
-        let CommitInfo { author, message, time_unix, .. } = work.as_ref().unwrap_or(merge).clone();
+        let work = merge
+            .parents
+            .get(1)
+            .map(|work| repo.store().commit_info(work))
+            .transpose()?;
+        let CommitInfo {
+            author,
+            message,
+            time_unix,
+            ..
+        } = work.as_ref().unwrap_or(merge).clone();
         let (message, trailers) = self.of_task(merge)?.unwrap_or((message, Vec::new()));
-        let by = Identities { author, ..self.identities()? };
-        let spec = CommitSpec { tree, parents: vec![parent], message, trailers, by, time_unix };
-        Ok(repo.landing().commit(&spec, Origin::Repeated(time_unix), self.hooks.then_some("message"))?)
+        let by = Identities {
+            author,
+            ..self.identities()?
+        };
+        let spec = CommitSpec {
+            tree,
+            parents: vec![parent],
+            message,
+            trailers,
+            by,
+            time_unix,
+        };
+        Ok(repo.landing().commit(
+            &spec,
+            Origin::Repeated(time_unix),
+            self.hooks.then_some("message"),
+        )?)
     }
 
-    /// Returns the message and the trailers for all work of a task that a merge brought, if the newest commit of that
-    /// work does not say it: it may be that of an agent that the task has spawned.
+    /// Returns the message and the trailers for all work of a task that a merge brought, if the
+    /// newest commit of that work does not say it: it may be that of an agent that the task has
+    /// spawned.
     fn of_task(&self, merge: &CommitInfo) -> Result<Option<Worded>, CoordinatorError> {
-        let is_merged = |record: &&TaskRecord| record.merged().iter().any(|merged| merged.commit == merge.id);
-        let Some(record) = self.state.tasks().find(is_merged) else { return Ok(None) };
-        let has_children = self.state.tasks().any(|other| other.parent.as_ref() == Some(&record.task.id));
+        let is_merged = |record: &&TaskRecord| {
+            record
+                .merged()
+                .iter()
+                .any(|merged| merged.commit == merge.id)
+        };
+        let Some(record) = self.state.tasks().find(is_merged) else {
+            return Ok(None);
+        };
+        let has_children = self
+            .state
+            .tasks()
+            .any(|other| other.parent.as_ref() == Some(&record.task.id));
         if !has_children && merge.parents.len() > 1 {
             return Ok(None);
         }
@@ -209,18 +282,32 @@ impl Course<'_> {
         for child in self.state.tasks().filter(|other| other.parent.is_some()) {
             if self.is_brought(child, merge)? {
                 let more = commit::trailers(&self.state.run_id, child);
-                let more: Vec<_> = more.into_iter().filter(|trailer| !trailers.contains(trailer)).collect();
+                let more: Vec<_> = more
+                    .into_iter()
+                    .filter(|trailer| !trailers.contains(trailer))
+                    .collect();
                 trailers.extend(more);
             }
         }
-        Ok(Some((format!("{}\n\n{}", record.task.subject(), record.summary().trim()), trailers)))
+        Ok(Some((
+            format!("{}\n\n{}", record.task.subject(), record.summary().trim()),
+            trailers,
+        )))
     }
 
     /// Reports whether a merge brought work that was merged into another agent's before.
     fn is_brought(&self, child: &TaskRecord, merge: &CommitInfo) -> Result<bool, CoordinatorError> {
         let repo = &self.runs.repo;
-        for merged in child.merged().iter().filter(|merged| !merged.into.is_integration()) {
-            let was_there = merge.parents.first().map(|before| repo.contains(before, &merged.commit)).transpose()?;
+        for merged in child
+            .merged()
+            .iter()
+            .filter(|merged| !merged.into.is_integration())
+        {
+            let was_there = merge
+                .parents
+                .first()
+                .map(|before| repo.contains(before, &merged.commit))
+                .transpose()?;
             if was_there != Some(true) && repo.contains(&merge.id, &merged.commit)? {
                 return Ok(true);
             }
@@ -228,11 +315,31 @@ impl Course<'_> {
         Ok(false)
     }
 
-    fn commit(&self, tree: Oid, parents: Vec<Oid>, (message, trailers): Worded) -> Result<Oid, CoordinatorError> {
+    fn commit(
+        &self,
+        tree: Oid,
+        parents: Vec<Oid>,
+        (message, trailers): Worded,
+    ) -> Result<Oid, CoordinatorError> {
         let (by, time_unix) = (self.identities()?, unix_seconds());
-        let spec = CommitSpec { tree, parents, message, trailers, by, time_unix };
-        let kind = if self.style == LandStyle::Squash { "squash" } else { "merge" };
-        Ok(self.runs.repo.landing().commit(&spec, Origin::New, self.hooks.then_some(kind))?)
+        let spec = CommitSpec {
+            tree,
+            parents,
+            message,
+            trailers,
+            by,
+            time_unix,
+        };
+        let kind = if self.style == LandStyle::Squash {
+            "squash"
+        } else {
+            "merge"
+        };
+        Ok(self
+            .runs
+            .repo
+            .landing()
+            .commit(&spec, Origin::New, self.hooks.then_some(kind))?)
     }
 
     fn identities(&self) -> Result<Identities, CoordinatorError> {
@@ -250,10 +357,12 @@ impl Course<'_> {
         self.clean(merged)
     }
 
-    /// Returns the result of the landing that the branch's tip contains in other commits, so that git would not find
-    /// it in the history.
+    /// Returns the result of the landing that the branch's tip contains in other commits, so that
+    /// git would not find it in the history.
     fn landed_before(&self, from: &Oid) -> Result<Option<Oid>, CoordinatorError> {
-        let Some(landed) = self.state.landed() else { return Ok(None) };
+        let Some(landed) = self.state.landed() else {
+            return Ok(None);
+        };
         if !self.runs.repo.contains(from, &landed.to)? {
             return Ok(None);
         }
@@ -280,7 +389,12 @@ impl Course<'_> {
             Merge::Conflict { files, .. } => {
                 let files = files.iter().map(|file| shown(&file.to_string())).collect();
                 let (branch, result) = (self.branch.to_owned(), self.state.integration.to_string());
-                Err(ResultRefusal::Conflict { branch, result, files }.into())
+                Err(ResultRefusal::Conflict {
+                    branch,
+                    result,
+                    files,
+                }
+                .into())
             }
         }
     }
@@ -288,10 +402,26 @@ impl Course<'_> {
     fn require_green(&self, commit: &Oid) -> Result<(), CoordinatorError> {
         let (runs, state, branch) = (self.runs, self.state, self.branch);
         if let Some(command) = &state.settings.verify {
-            (runs.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
+            (runs.progress)(&format!(
+                "{branch} has new commits: checking their merge with the result: `{command}`"
+            ));
         }
-        let Some(RedTree { command, exit, output }) = runs.check(state, commit, self.cancel)? else { return Ok(()) };
+        let Some(RedTree {
+            command,
+            exit,
+            output,
+        }) = runs.check(state, commit, self.cancel)?
+        else {
+            return Ok(());
+        };
         let (branch, result) = (branch.to_owned(), state.integration.to_string());
-        Err(ResultRefusal::RedCheck { branch, result, command, exit, output }.into())
+        Err(ResultRefusal::RedCheck {
+            branch,
+            result,
+            command,
+            exit,
+            output,
+        }
+        .into())
     }
 }

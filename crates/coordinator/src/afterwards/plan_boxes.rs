@@ -1,7 +1,9 @@
-//! Marks landed tasks as done in the user's plan file, by their boxes or, in JSON, their statuses, and restores them.
+//! Marks landed tasks as done in the user's plan file, by their boxes or, in JSON, their statuses,
+//! and restores them.
 //!
-//! The file is written only if it is the plan that the run read, apart from the marks of these tasks; everything else
-//! in it stays byte for byte, and it is replaced atomically. The edit stays uncommitted.
+//! The file is written only if it is the plan that the run read, apart from the marks of these
+//! tasks; everything else in it stays byte for byte, and it is replaced atomically. The edit stays
+//! uncommitted.
 
 use std::path::{Path, PathBuf};
 
@@ -44,11 +46,18 @@ pub(crate) fn write(
     (folders, foreign): (&[&Path], Option<&Path>),
     target: Target,
 ) -> Result<Boxes, CoordinatorError> {
-    let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else { return Ok(Boxes::Nothing) };
-    let Ok(source) = String::from_utf8(store.blob(source)?) else { return Ok(Boxes::Nothing) };
+    let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else {
+        return Ok(Boxes::Nothing);
+    };
+    let Ok(source) = String::from_utf8(store.blob(source)?) else {
+        return Ok(Boxes::Nothing);
+    };
     let merged = state.newly_merged();
     // Landed work that was returned later has a ticked box, too.
-    let landed = state.landings.iter().flat_map(|landing| landing.tasks.clone());
+    let landed = state
+        .landings
+        .iter()
+        .flat_map(|landing| landing.tasks.clone());
     let ours: Vec<TaskId> = merged.iter().cloned().chain(landed).collect();
     let ours_apart = write_boxes(&source, &ours);
     let is_landing = target == Target::Ticked;
@@ -56,16 +65,29 @@ pub(crate) fn write(
         Target::Ticked => write_boxes(&source, &merged),
         Target::Before(landed) => write_boxes(&source, &landed),
     };
-    let left = |reason: &str| Boxes::Left { plan: plan.clone(), reason: reason.to_owned() };
+    let left = |reason: &str| Boxes::Left {
+        plan: plan.clone(),
+        reason: reason.to_owned(),
+    };
     let mut found = None;
     for folder in folders {
         // A link stays a link: its target is replaced.
-        let Ok(path) = folder.join(plan).canonicalize() else { continue };
-        let Ok(bytes) = read_plain(&path, Links::Anywhere, MAX_PLAN_BYTES as u64) else { continue };
-        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let Ok(path) = folder.join(plan).canonicalize() else {
+            continue;
+        };
+        let Ok(bytes) = read_plain(&path, Links::Anywhere, MAX_PLAN_BYTES as u64) else {
+            continue;
+        };
+        let Ok(text) = String::from_utf8(bytes) else {
+            continue;
+        };
         if text == wanted {
             let has_no_mark = is_landing && wanted == source && !merged.is_empty();
-            return Ok(if has_no_mark { left("no landed task has a box or a status in it") } else { Boxes::Nothing });
+            return Ok(if has_no_mark {
+                left("no landed task has a box or a status in it")
+            } else {
+                Boxes::Nothing
+            });
         }
         if write_boxes(&text, &ours) == ours_apart {
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
@@ -89,8 +111,8 @@ pub(crate) fn write(
     }))
 }
 
-/// Replaces the plan file.
-/// The temporary file is named after the run, whose lease is held: if a killed process left one, it is overwritten.
+/// Replaces the plan file. The temporary file is named after the run, whose lease is held: if a
+/// killed process left one, it is overwritten.
 fn replace(path: &Path, text: &str, run: &RunId) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     replace_by_way_of(&format!(".{name}.{run}"), path, text.as_bytes())

@@ -1,4 +1,5 @@
-//! Proposing a run's result: pushes it, and opens a pull request for it, instead of landing it here.
+//! Proposing a run's result: pushes it, and opens a pull request for it, instead of landing it
+//! here.
 
 use std::path::Path;
 
@@ -30,57 +31,106 @@ pub struct Proposed {
     pub base: String,
     /// The pull request. `None` if it is not open.
     pub opened: Option<OpenRequest>,
-    /// Why the program for pull requests has not opened it. `None` also if no such program is installed.
+    /// Why the program for pull requests has not opened it. `None` also if no such program is
+    /// installed.
     pub failure: Option<String>,
     /// The commands that open the pull request by hand, unless it is open.
     pub commands: Vec<String>,
     /// The hooks that are present, that `git push` would have run, and that were not run.
     pub skipped_hooks: Vec<&'static str>,
-    /// What a landing would warn of: work that is not part of the result, and rejected work that is.
+    /// What a landing would warn of: work that is not part of the result, and rejected work that
+    /// is.
     pub warnings: Vec<String>,
 }
 
 impl Archive {
-    /// Pushes a run's result to the remote of the branch that the run started from, and opens a pull request.
+    /// Pushes a run's result to the remote of the branch that the run started from, and opens a
+    /// pull request.
     ///
     /// # Errors
     ///
     /// Fails if the result must not land, if there is no remote, or if the push fails.
-    pub async fn propose(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
+    pub async fn propose(
+        &self,
+        run: &RunId,
+        message: Option<&MessageTemplate>,
+    ) -> Result<Proposed, CoordinatorError> {
         let (run, message) = (run.clone(), message.cloned());
-        self.beside("proposing", move |runs| runs.propose_now(&run, message.as_ref())).await
+        self.beside("proposing", move |runs| {
+            runs.propose_now(&run, message.as_ref())
+        })
+        .await
     }
 
-    fn propose_now(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
+    fn propose_now(
+        &self,
+        run: &RunId,
+        message: Option<&MessageTemplate>,
+    ) -> Result<Proposed, CoordinatorError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let result = state.integration.to_string();
-        let detached = || ResultRefusal::DetachedHead { run: run.clone(), result };
+        let detached = || ResultRefusal::DetachedHead {
+            run: run.clone(),
+            result,
+        };
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         require_landable(&state)?;
         if state.integration == state.base {
             return Err(ResultRefusal::NothingToPropose { run: run.clone() }.into());
         }
-        let warnings = warnings(&state).into_iter().chain(self.catch_up(&state)?).collect();
+        let warnings = warnings(&state)
+            .into_iter()
+            .chain(self.catch_up(&state)?)
+            .collect();
         let (landing, head) = (self.repo.landing(), run.integration_branch());
         let (remote, base) = (landing.push_remote(&branch)?, landing.request_base(&branch));
-        let (title, body) = Wording { state: &state, since: None }.of_request(message);
+        let (title, body) = Wording {
+            state: &state,
+            since: None,
+        }
+        .of_request(message);
         let body_file = self.layout.request_body(run);
-        write(&body_file, &body).map_err(|source| CoordinatorError::Io { path: body_file.clone(), source })?;
-        (self.progress)(&format!("pushing {head} to {} ({})", remote.name, remote.address));
+        write(&body_file, &body).map_err(|source| CoordinatorError::Io {
+            path: body_file.clone(),
+            source,
+        })?;
+        (self.progress)(&format!(
+            "pushing {head} to {} ({})",
+            remote.name, remote.address
+        ));
         // Dropping tasks has made the result anew, without what was pushed before.
         landing.push(&remote, &state.integration, &head, &state.replaced)?;
-        let request = PullRequest { head, base, title, body };
+        let request = PullRequest {
+            head,
+            base,
+            title,
+            body,
+        };
         let (opened, failure) = match landing.open_request(&remote, &request) {
             Ok(opened) => (opened, None),
             // The branch is pushed, and the rest can be done by hand.
             Err(error) => (None, Some(error.to_string())),
         };
         let by_hand = || landing.request_commands(&remote, &request, &body_file);
-        let commands = if opened.is_none() { by_hand() } else { Vec::new() };
+        let commands = if opened.is_none() {
+            by_hand()
+        } else {
+            Vec::new()
+        };
         let (PullRequest { head, base, .. }, run, remote) = (request, run.clone(), remote.name);
         let skipped_hooks = landing.hooks_present(&[PRE_PUSH]);
-        Ok(Proposed { run, remote, head, base, opened, failure, commands, skipped_hooks, warnings })
+        Ok(Proposed {
+            run,
+            remote,
+            head,
+            base,
+            opened,
+            failure,
+            commands,
+            skipped_hooks,
+            warnings,
+        })
     }
 }
 

@@ -1,11 +1,12 @@
 //! Pruning: removes the worktrees, branches and snapshots of runs that have landed long ago.
 //!
-//! A run has landed if its whole result has, and if the user's branch still contains that landing; or if the branch
-//! contains the result because the user, or a server, has merged it. A ref is deleted only if the result that landed
-//! contains its commit, so work that was rejected, dropped or never merged stays.
+//! A run has landed if its whole result has, and if the user's branch still contains that landing;
+//! or if the branch contains the result because the user, or a server, has merged it. A ref is
+//! deleted only if the result that landed contains its commit, so work that was rejected, dropped
+//! or never merged stays.
 //!
-//! After a squash or a rebase the branch has the work in other commits. One ref of ours then holds the result with the
-//! agents' own commits, since undoing the landing, and landing again, need it.
+//! After a squash or a rebase the branch has the work in other commits. One ref of ours then holds
+//! the result with the agents' own commits, since undoing the landing, and landing again, need it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -40,7 +41,8 @@ pub struct PrunedRun {
     pub cleaned: Cleaned,
     /// The names of the refs that are gone.
     pub refs: Vec<String>,
-    /// The names of the refs that stay, because they hold work that has not landed, or are checked out.
+    /// The names of the refs that stay, because they hold work that has not landed, or are checked
+    /// out.
     pub kept_refs: Vec<String>,
 }
 
@@ -53,38 +55,55 @@ struct LandedAs {
 }
 
 impl Archive {
-    /// Reports whether a branch of a landed run can be pruned. What only holds a landing after it was undone is no
-    /// reason to prune again.
+    /// Reports whether a branch of a landed run can be pruned. What only holds a landing after it
+    /// was undone is no reason to prune again.
     ///
     /// # Errors
     ///
     /// Fails if a journal, the refs or a worktree cannot be read.
     pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, CoordinatorError> {
-        let options = CleanOptions { dry_run: true, ignored: false };
+        let options = CleanOptions {
+            dry_run: true,
+            ignored: false,
+        };
         for run in self.older(keep_runs)? {
             if self.repo.refs_below(&branches_of(&run))?.is_empty() {
                 continue;
             }
             match self.prune_run(&run, options) {
-                Ok(Some(of_run)) if of_run.refs.iter().any(|name| name.starts_with(BRANCHES)) => return Ok(true),
+                Ok(Some(of_run)) if of_run.refs.iter().any(|name| name.starts_with(BRANCHES)) => {
+                    return Ok(true);
+                }
                 Ok(_)
-                | Err(CoordinatorError::Journal(JournalError::Held { .. } | JournalError::Undecodable { .. })) => {}
+                | Err(CoordinatorError::Journal(
+                    JournalError::Held { .. } | JournalError::Undecodable { .. },
+                )) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(false)
     }
 
-    /// Prunes all runs that have landed, except the newest `keep_runs` runs. Runs that a process works on are skipped.
+    /// Prunes all runs that have landed, except the newest `keep_runs` runs. Runs that a process
+    /// works on are skipped.
     ///
     /// # Errors
     ///
     /// Fails if the runs or their refs cannot be listed.
-    pub async fn prune(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, CoordinatorError> {
-        self.beside("pruning", move |runs| runs.prune_now(keep_runs, options)).await
+    pub async fn prune(
+        &self,
+        keep_runs: usize,
+        options: CleanOptions,
+    ) -> Result<Pruned, CoordinatorError> {
+        self.beside("pruning", move |runs| runs.prune_now(keep_runs, options))
+            .await
     }
 
-    fn prune_now(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, CoordinatorError> {
+    fn prune_now(
+        &self,
+        keep_runs: usize,
+        options: CleanOptions,
+    ) -> Result<Pruned, CoordinatorError> {
         let mut pruned = Pruned::default();
         for run in self.older(keep_runs)? {
             match self.prune_run(&run, options) {
@@ -96,20 +115,35 @@ impl Archive {
         Ok(pruned)
     }
 
-    fn prune_run(&self, run: &RunId, options: CleanOptions) -> Result<Option<PrunedRun>, CoordinatorError> {
+    fn prune_run(
+        &self,
+        run: &RunId,
+        options: CleanOptions,
+    ) -> Result<Option<PrunedRun>, CoordinatorError> {
         if self.landed_as(&self.store.state(run)?)?.is_none() {
             return Ok(None);
         }
         let cleaned = self.clean_now(run, options)?;
         let (refs, kept_refs) = self.prune_refs(run, &cleaned, options.dry_run)?;
         let is_pruned = !refs.is_empty() || !cleaned.removed.is_empty();
-        Ok(is_pruned.then(|| PrunedRun { run: run.clone(), cleaned, refs, kept_refs }))
+        Ok(is_pruned.then(|| PrunedRun {
+            run: run.clone(),
+            cleaned,
+            refs,
+            kept_refs,
+        }))
     }
 
     /// Returns the runs that have refs, except the newest `keep_runs` runs.
     fn older(&self, keep_runs: usize) -> Result<Vec<RunId>, CoordinatorError> {
         let mut older = Vec::new();
-        for run in self.store.runs()?.into_iter().skip(keep_runs).map(|summary| summary.run_id) {
+        for run in self
+            .store
+            .runs()?
+            .into_iter()
+            .skip(keep_runs)
+            .map(|summary| summary.run_id)
+        {
             if !self.refs_of(&run)?.is_empty() {
                 older.push(run);
             }
@@ -126,8 +160,11 @@ impl Archive {
     /// Returns how a run's whole result has landed, if its branch still contains it.
     fn landed_as(&self, state: &RunState) -> Result<Option<LandedAs>, CoordinatorError> {
         let recorded = state.landed().filter(|_| state.is_landed());
-        let is_merged_elsewhere =
-            || state.exit_code.is_some() && state.landing_begun().is_none() && state.integration != state.base;
+        let is_merged_elsewhere = || {
+            state.exit_code.is_some()
+                && state.landing_begun().is_none()
+                && state.integration != state.base
+        };
         let (branch, commit) = match (recorded, &state.base_branch) {
             (Some(landed), _) => (&landed.branch, &landed.to),
             (None, Some(branch)) if is_merged_elsewhere() => (branch, &state.integration),
@@ -141,10 +178,14 @@ impl Archive {
         if !self.repo.has_object(commit)? || !self.repo.contains(&tip, commit)? {
             return Ok(None);
         }
-        Ok(Some(LandedAs { commit: commit.clone(), result: state.integration.clone() }))
+        Ok(Some(LandedAs {
+            commit: commit.clone(),
+            result: state.integration.clone(),
+        }))
     }
 
-    /// Deletes the refs whose commits have landed, and returns the names of those that are gone and that stay.
+    /// Deletes the refs whose commits have landed, and returns the names of those that are gone and
+    /// that stay.
     fn prune_refs(
         &self,
         run: &RunId,
@@ -152,21 +193,33 @@ impl Archive {
         dry_run: bool,
     ) -> Result<(Vec<String>, Vec<String>), CoordinatorError> {
         // Meanwhile the run must not be continued, nor its landing undone.
-        let _held = if dry_run { None } else { Some(Journal::resume_for(&self.store, run, Purpose::Clean)?) };
+        let _held = if dry_run {
+            None
+        } else {
+            Some(Journal::resume_for(&self.store, run, Purpose::Clean)?)
+        };
         let state = self.store.state(run)?;
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
-        let Some(landed) = self.landed_as(&state)? else { return Ok((gone, kept)) };
+        let Some(landed) = self.landed_as(&state)? else {
+            return Ok((gone, kept));
+        };
         // Branches of tasks that need their worktree, or whose worktree stays, are needed, too.
         let (needed, entries) = (self.needed_branches(&state, cleaned), self.refs_of(run)?);
         if !dry_run {
             self.hold_result(&landed, run)?;
         }
         for entry in entries {
-            if dry_run && cleaned.branches.iter().any(|cleaned| entry.name == format!("{BRANCHES}{}", cleaned.branch)) {
+            if dry_run
+                && cleaned
+                    .branches
+                    .iter()
+                    .any(|cleaned| entry.name == format!("{BRANCHES}{}", cleaned.branch))
+            {
                 // It would be gone by now.
                 continue;
             }
-            let is_removable = !needed.contains(&entry.name) && self.is_within(&landed, run, &entry)?;
+            let is_removable =
+                !needed.contains(&entry.name) && self.is_within(&landed, run, &entry)?;
             let is_gone = match dry_run {
                 _ if !is_removable => false,
                 true => !self.stays_checked_out(&entry.name, cleaned)?,
@@ -183,11 +236,15 @@ impl Archive {
 
     fn needed_branches(&self, state: &RunState, cleaned: &Cleaned) -> BTreeSet<String> {
         // A dry run leaves the worktrees that would be gone.
-        let stays = |path: PathBuf| path.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == path);
-        let needed = state
-            .tasks()
-            .filter(|record| record.needs_worktree() || stays(self.layout.worktree(&state.run_id, &record.task.id)));
-        needed.filter_map(|record| Some(format!("{BRANCHES}{}", record.branch()?))).collect()
+        let stays = |path: PathBuf| {
+            path.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == path)
+        };
+        let needed = state.tasks().filter(|record| {
+            record.needs_worktree() || stays(self.layout.worktree(&state.run_id, &record.task.id))
+        });
+        needed
+            .filter_map(|record| Some(format!("{BRANCHES}{}", record.branch()?)))
+            .collect()
     }
 
     /// Holds a result that has landed in other commits.
@@ -200,7 +257,12 @@ impl Archive {
     }
 
     /// Reports whether what a ref holds has landed. The tree of a conflict is no work.
-    fn is_within(&self, landed: &LandedAs, run: &RunId, entry: &RefEntry) -> Result<bool, CoordinatorError> {
+    fn is_within(
+        &self,
+        landed: &LandedAs,
+        run: &RunId,
+        entry: &RefEntry,
+    ) -> Result<bool, CoordinatorError> {
         let LandedAs { commit, result } = landed;
         let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
         if !is_commit || self.repo.contains(commit, &entry.target)? {
@@ -218,5 +280,9 @@ fn branches_of(run: &RunId) -> String {
 
 /// Returns the name of the ref that holds a result which has landed in other commits.
 fn held_result(run: &RunId, result: &Oid) -> String {
-    format!("{}{}/landed-{result}", run.keep_prefix(), TaskId::INTEGRATION)
+    format!(
+        "{}{}/landed-{result}",
+        run.keep_prefix(),
+        TaskId::INTEGRATION
+    )
 }

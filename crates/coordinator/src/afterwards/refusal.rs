@@ -35,7 +35,8 @@ pub enum ResultRefusal {
         /// The tasks to drop so that it is gone: the same, or agents whose work contains theirs.
         drops: Vec<TaskId>,
     },
-    /// The user has not looked at the result, and there is something to look at; only typing the landing lands it.
+    /// The user has not looked at the result, and there is something to look at; only typing the
+    /// landing lands it.
     #[error("land run {run} without being asked: somebody has to look at it first\n{}", .cautions.join("\n"))]
     Cautions {
         /// The run, which has succeeded.
@@ -76,7 +77,9 @@ pub enum ResultRefusal {
         why: RequestRefused,
     },
     /// No branch was checked out when the run began.
-    #[error("land run {run}: HEAD was detached when it began, so there is no branch to land its result {result} on")]
+    #[error(
+        "land run {run}: HEAD was detached when it began, so there is no branch to land its result {result} on"
+    )]
     DetachedHead {
         /// The run, which has ended.
         run: RunId,
@@ -84,7 +87,9 @@ pub enum ResultRefusal {
         result: String,
     },
     /// The user's branch no longer contains the run's base commit.
-    #[error("land {result} on {branch}: the branch no longer contains {base}, where the run started")]
+    #[error(
+        "land {result} on {branch}: the branch no longer contains {base}, where the run started"
+    )]
     BaseLost {
         /// The user's branch.
         branch: String,
@@ -104,7 +109,9 @@ pub enum ResultRefusal {
         files: Vec<String>,
     },
     /// The result merged with the user's new commits fails the run's check.
-    #[error("land {result} on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}")]
+    #[error(
+        "land {result} on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}"
+    )]
     RedCheck {
         /// The user's branch.
         branch: String,
@@ -162,5 +169,9 @@ pub enum ResultRefusal {
 }
 
 fn listed(tasks: &[TaskId]) -> String {
-    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+    tasks
+        .iter()
+        .map(TaskId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

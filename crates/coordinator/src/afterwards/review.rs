@@ -44,8 +44,9 @@ impl Archive {
         Ok(ReviewEntry::listing(&standing, &changes))
     }
 
-    /// Returns a task's changes as a unified diff; empty if there are none. For a task that was rejected after it was
-    /// merged, the changes of each attempt follow a line that names the attempt.
+    /// Returns a task's changes as a unified diff; empty if there are none. For a task that was
+    /// rejected after it was merged, the changes of each attempt follow a line that names the
+    /// attempt.
     ///
     /// # Errors
     ///
@@ -55,7 +56,11 @@ impl Archive {
         let record = known(&state, task)?;
         let mut text = String::new();
         for part in self.parts(&state, record)? {
-            if record.merged().iter().any(|merged| merged.attempt < record.attempt()) {
+            if record
+                .merged()
+                .iter()
+                .any(|merged| merged.attempt < record.attempt())
+            {
                 text.push_str(&part.headline());
             }
             text.push_str(&self.repo.store().diff_text(&part.from, &part.to)?);
@@ -70,16 +75,26 @@ impl Archive {
     /// Fails if one of these commits is gone.
     pub fn result_diff(&self, state: &RunState) -> Result<ResultDiff, CoordinatorError> {
         let (from, to) = (&state.base, &state.integration);
-        let files = self.repo.store().diff(from, to)?.into_iter().map(changed_file).collect();
-        Ok(ResultDiff { files, text: self.repo.store().diff_text(from, to)? })
+        let files = self
+            .repo
+            .store()
+            .diff(from, to)?
+            .into_iter()
+            .map(changed_file)
+            .collect();
+        Ok(ResultDiff {
+            files,
+            text: self.repo.store().diff_text(from, to)?,
+        })
     }
 
-    /// Requires that a task's diff may show a line of a file: that the file has this line before or after the task's
-    /// work. Links that lead elsewhere are not checked.
+    /// Requires that a task's diff may show a line of a file: that the file has this line before or
+    /// after the task's work. Links that lead elsewhere are not checked.
     ///
     /// # Errors
     ///
-    /// Fails with what is there instead, also if there is no such task, or if one of its commits is gone.
+    /// Fails with what is there instead, also if there is no such task, or if one of its commits is
+    /// gone.
     pub fn require_place(
         &self,
         run: &RunId,
@@ -89,7 +104,10 @@ impl Archive {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
         let parts = self.parts(&state, record)?;
-        let mut commits: Vec<Oid> = parts.into_iter().flat_map(|part| [part.from, part.to]).collect();
+        let mut commits: Vec<Oid> = parts
+            .into_iter()
+            .flat_map(|part| [part.from, part.to])
+            .collect();
         if commits.is_empty() {
             commits.push(record.base().cloned().unwrap_or_else(|| state.base.clone()));
         }
@@ -101,28 +119,48 @@ impl Archive {
             return Ok(());
         }
         let (run, task, file) = (run.clone(), task.clone(), file.to_owned());
-        Err(CoordinatorError::NoPlace { run, task, file, line, lines: most })
+        Err(CoordinatorError::NoPlace {
+            run,
+            task,
+            file,
+            line,
+            lines: most,
+        })
     }
 
     /// Returns the number of lines of a file at a commit, or `None` if there is no such file.
     fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, CoordinatorError> {
-        let path: PathBuf = Path::new(file).components().filter(|part| *part != Component::CurDir).collect();
-        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        let path: PathBuf = Path::new(file)
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect();
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
             return Ok(None);
         }
         match self.repo.store().read_file(commit, &path) {
-            Ok(content) => Ok(content.map(|content| content.split_inclusive(|byte| *byte == b'\n').count())),
+            Ok(content) => {
+                Ok(content.map(|content| content.split_inclusive(|byte| *byte == b'\n').count()))
+            }
             Err(GitError::Io { .. } | GitError::LinkLeadsOut { .. }) => Ok(Some(usize::MAX)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Records which tree of a task's work was shown, so that an approval applies to what was reviewed.
+    /// Records which tree of a task's work was shown, so that an approval applies to what was
+    /// reviewed.
     ///
     /// # Errors
     ///
     /// Fails if the state folder cannot be written.
-    pub fn note_shown(&self, run: &RunId, task: &TaskId, tree: &Oid) -> Result<(), CoordinatorError> {
+    pub fn note_shown(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        tree: &Oid,
+    ) -> Result<(), CoordinatorError> {
         let path = self.layout.shown(run, task);
         let folder = path.parent().unwrap_or(&path);
         let written = orchestrate_files::create_folder(folder)
@@ -144,25 +182,45 @@ impl Archive {
         }
     }
 
-    /// Returns the parts of a task's own work, oldest first: the changes of each of its merges, and the commits on
-    /// its branch that the branch it is merged into does not contain.
+    /// Returns the parts of a task's own work, oldest first: the changes of each of its merges, and
+    /// the commits on its branch that the branch it is merged into does not contain.
     ///
-    /// Work that the branch took over from others (to resolve a conflict) is not its own. Merged changes stay in the
-    /// result when they are rejected, so they are the task's own even if a later attempt has been merged on top.
+    /// Work that the branch took over from others (to resolve a conflict) is not its own. Merged
+    /// changes stay in the result when they are rejected, so they are the task's own even if a
+    /// later attempt has been merged on top.
     fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
         let mut parts = Vec::new();
-        for MergedAttempt { attempt, commit, .. } in record.merged() {
-            let before = self.repo.store().commit_info(commit)?.parents.into_iter().next();
-            parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
+        for MergedAttempt {
+            attempt, commit, ..
+        } in record.merged()
+        {
+            let before = self
+                .repo
+                .store()
+                .commit_info(commit)?
+                .parents
+                .into_iter()
+                .next();
+            parts.extend(before.map(|from| Part {
+                merged: Some(*attempt),
+                from,
+                to: commit.clone(),
+            }));
         }
         let tip = record.commit().cloned().or_else(|| record.tip().cloned());
-        let Some(to) = tip.filter(|_| !record.state().is_merged()) else { return Ok(parts) };
+        let Some(to) = tip.filter(|_| !record.state().is_merged()) else {
+            return Ok(parts);
+        };
         if self.repo.contains(state.target_tip(record), &to)? {
             return Ok(parts);
         }
         let from = base_of(&self.repo, &WorkSpan::of(state, record), &to)?;
         if from != to {
-            parts.push(Part { merged: None, from, to });
+            parts.push(Part {
+                merged: None,
+                from,
+                to,
+            });
         }
         Ok(parts)
     }
@@ -177,14 +235,19 @@ struct Part {
 }
 
 impl Part {
-    /// Returns the line above the diff of a merged attempt; git ignores it when it applies the diff.
+    /// Returns the line above the diff of a merged attempt; git ignores it when it applies the
+    /// diff.
     fn headline(&self) -> String {
         let merged = |attempt| format!("attempt {attempt}, merged as {}:\n", self.to);
-        self.merged.map_or_else(|| "newest work, not merged:\n".to_owned(), merged)
+        self.merged
+            .map_or_else(|| "newest work, not merged:\n".to_owned(), merged)
     }
 }
 
 fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
-    let unknown = || CoordinatorError::UnknownTask { run: state.run_id.clone(), task: task.clone() };
+    let unknown = || CoordinatorError::UnknownTask {
+        run: state.run_id.clone(),
+        task: task.clone(),
+    };
     state.task(task).ok_or_else(unknown)
 }

@@ -30,25 +30,32 @@ pub(crate) struct RedTree {
 }
 
 impl Archive {
-    /// Runs the run's check on the exact tree of a commit, and again if it fails, as often as the run does. Returns
-    /// `None` if it passes, or if there is no check.
+    /// Runs the run's check on the exact tree of a commit, and again if it fails, as often as the
+    /// run does. Returns `None` if it passes, or if there is no check.
     pub(crate) fn check(
         &self,
         state: &RunState,
         commit: &Oid,
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
-        let Some(command) = &state.settings.verify else { return Ok(None) };
+        let Some(command) = &state.settings.verify else {
+            return Ok(None);
+        };
         let tries = state.tries_of_check(command);
         for number in 1..=tries {
             match self.check_once((state, command), commit, cancel)? {
                 None if number == 1 => return Ok(None),
                 None => {
-                    (self.progress)(&format!("`{command}` is flaky: it has failed and passed on the same tree"));
+                    (self.progress)(&format!(
+                        "`{command}` is flaky: it has failed and passed on the same tree"
+                    ));
                     return Ok(None);
                 }
                 red if number == tries => return Ok(red),
-                Some(red) => (self.progress)(&format!("`{}` failed ({}); trying it again", red.command, red.exit)),
+                Some(red) => (self.progress)(&format!(
+                    "`{}` failed ({}); trying it again",
+                    red.command, red.exit
+                )),
             }
         }
         Ok(None)
@@ -66,12 +73,17 @@ impl Archive {
         // The check would see other files than a filter produces.
         repo.require_plain_tree(commit)?;
         let tree = repo.tree_of(commit)?;
-        // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
-        let remembered = CheckedTree::new((&repo, &self.layout), &sandbox, state, (&tree, command))?;
+        // Before the ignored files are copied: if one changes meanwhile, the result does not count
+        // for the new one.
+        let remembered =
+            CheckedTree::new((&repo, &self.layout), &sandbox, state, (&tree, command))?;
         let setup = ProjectSetup::of(state);
         let verifier = verifier::bring(&repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
-        let with_caches = sandbox.as_ref().clone().with_caches(Layout::caches_of(worktree.path()));
+        let with_caches = sandbox
+            .as_ref()
+            .clone()
+            .with_caches(Layout::caches_of(worktree.path()));
         let (seen, timeout_ms) = (worktree.seen(), state.settings.command_timeout_ms);
         let of_base = set_up_with_network((&repo, &self.layout), state, &sandbox, cancel)?;
         let changed = match &setup {
@@ -83,17 +95,31 @@ impl Archive {
                 let setup = state.settings.worktree_setup.as_deref().unwrap_or_default();
                 return red(state, setup, result).map(Some);
             }
-            Some(OnBase::Passed(base)) => base.bring(&repo, worktree.path(), true)? && changed.is_empty(),
+            Some(OnBase::Passed(base)) => {
+                base.bring(&repo, worktree.path(), true)? && changed.is_empty()
+            }
             None => false,
         };
         let commands = verifier::commands(&state.settings, command).skip(usize::from(is_prepared));
         for ShellCommand { text, network } in commands {
-            let check = Check { command: ShellCommand::offline(text), worktree: &seen, timeout_ms };
+            let check = Check {
+                command: ShellCommand::offline(text),
+                worktree: &seen,
+                timeout_ms,
+            };
             let shown = self.running.add(text);
-            let result = run_check_blocking(&with_caches.clone().showing(shown.output.clone()), &check, cancel)?;
+            let result = run_check_blocking(
+                &with_caches.clone().showing(shown.output.clone()),
+                &check,
+                cancel,
+            )?;
             if !result.passed {
                 let is_setup = network == Network::Proxy;
-                let result = if is_setup { setup::explained(result, &changed) } else { result };
+                let result = if is_setup {
+                    setup::explained(result, &changed)
+                } else {
+                    result
+                };
                 return red(state, text, &result).map(Some);
             }
         }
@@ -103,22 +129,32 @@ impl Archive {
     }
 }
 
-/// Runs a setup that may use the network on the run's base, as the run did; `None` for any other setup.
+/// Runs a setup that may use the network on the run's base, as the run did; `None` for any other
+/// setup.
 fn set_up_with_network(
     (repo, layout): (&Repo, &Layout),
     state: &RunState,
     sandbox: &Sandbox,
     cancel: &Cancel,
 ) -> Result<Option<OnBase>, CoordinatorError> {
-    let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else { return Ok(None) };
+    let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else {
+        return Ok(None);
+    };
     setup::on_base_blocking((repo, layout), &setup, sandbox, cancel).map(Some)
 }
 
 /// Returns how a command has failed; fails if it was interrupted.
 fn red(state: &RunState, command: &str, result: &CheckResult) -> Result<RedTree, CoordinatorError> {
     if result.cancelled {
-        return Err(ResultRefusal::Interrupted { run: state.run_id.clone() }.into());
+        return Err(ResultRefusal::Interrupted {
+            run: state.run_id.clone(),
+        }
+        .into());
     }
     let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
-    Ok(RedTree { command: command.to_owned(), exit: result.exit.clone(), output })
+    Ok(RedTree {
+        command: command.to_owned(),
+        exit: result.exit.clone(),
+        output,
+    })
 }

@@ -11,13 +11,17 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::ToolFile;
 use orchestrate_core::tool_extensions::PluginTools;
 use orchestrate_core::{
-    CommitRules, ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord,
+    CommitRules, ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId,
+    TaskRecord,
 };
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store};
-use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
+use orchestrate_model::{
+    Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url,
+};
 use orchestrate_sandbox::{
-    Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, interpreters_of_project, memory_bytes,
+    Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, interpreters_of_project,
+    memory_bytes,
 };
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
@@ -61,18 +65,19 @@ use crate::worker::agent_map;
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
 pub(crate) const MIB: u64 = 1 << 20;
-/// The default share of the machine's memory for one command: two such commands can exhaust the memory, in which case
-/// the kernel kills commands first, but a single one cannot.
+/// The default share of the machine's memory for one command: two such commands can exhaust the
+/// memory, in which case the kernel kills commands first, but a single one cannot.
 const SHARE_OF_MEMORY: u64 = 2;
 
 /// The environment of this process's runs; only [`Settings::run`] is recorded.
 pub struct Settings {
     /// The settings frozen in every run.
     pub run: RunSettings,
-    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`. A relative path counts from the current
-    /// folder of the process that opens the repository, as every other path here.
+    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`. A relative path counts
+    /// from the current folder of the process that opens the repository, as every other path here.
     pub state_dir: PathBuf,
-    /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this program.
+    /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this
+    /// program.
     pub helper: Option<PathBuf>,
     /// Keys and endpoints, and git's variables for the author of commits.
     pub environment: BTreeMap<String, String>,
@@ -92,7 +97,8 @@ pub struct Settings {
     pub base: Option<String>,
     /// The user's configuration folder, for roles.
     pub user_config_dir: Option<PathBuf>,
-    /// The file that the audit log of every run is appended to; `None` means one for each run, in the state folder.
+    /// The file that the audit log of every run is appended to; `None` means one for each run, in
+    /// the state folder.
     pub audit_log: Option<PathBuf>,
     /// The folder for the worktrees of new runs, instead of one below the state folder.
     pub worktree_folder: Option<PathBuf>,
@@ -100,23 +106,24 @@ pub struct Settings {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Plugins, which bring more of them.
     pub plugins: Vec<Plugin>,
-    /// Called when a call of a tool has been recorded as started, from a thread that calls both functions in the
-    /// journal's order.
+    /// Called when a call of a tool has been recorded as started, from a thread that calls both
+    /// functions in the journal's order.
     pub on_tool_start: Option<OnToolStart>,
     /// Called when a call of a tool has been recorded as ended, from the same thread.
     pub on_tool_complete: Option<OnToolComplete>,
     /// Called with what the user has to know although a run goes on.
     pub warn: fn(&str),
-    /// Decides about calls that a rule asks about, in the runs that this process works on. A run that is started with
-    /// one parks such calls, whatever [`RunSettings::ask_parks`] is, so those that it cannot decide wait for a person.
+    /// Decides about calls that a rule asks about, in the runs that this process works on. A run
+    /// that is started with one parks such calls, whatever [`RunSettings::ask_parks`] is, so those
+    /// that it cannot decide wait for a person.
     pub approver: Option<Arc<dyn Approver>>,
     /// Called when another process has held the repository's lock for a while.
     pub waiting: fn(&Waiting),
 }
 
 impl Settings {
-    /// Creates settings with the defaults of every run and state below this folder. They know nothing of the
-    /// environment: real models need [`Settings::from_env`].
+    /// Creates settings with the defaults of every run and state below this folder. They know
+    /// nothing of the environment: real models need [`Settings::from_env`].
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         Self {
             run: RunSettings::default(),
@@ -145,23 +152,39 @@ impl Settings {
 
     /// Makes its paths absolute, since git is started in other folders.
     pub(crate) fn anchored(mut self) -> Result<Self, CoordinatorError> {
-        let paths = [self.user_config_dir.as_mut(), self.audit_log.as_mut(), self.helper.as_mut()];
+        let paths = [
+            self.user_config_dir.as_mut(),
+            self.audit_log.as_mut(),
+            self.helper.as_mut(),
+        ];
         for path in paths.into_iter().flatten().chain([&mut self.state_dir]) {
             if path.is_relative() {
-                *path = absolute(path).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+                *path = absolute(path).map_err(|source| CoordinatorError::Io {
+                    path: path.clone(),
+                    source,
+                })?;
             }
         }
         Ok(self)
     }
 }
 
-/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what git says of them.
+/// Returns a path from the root, without `..` as far as it exists: worktrees are compared with what
+/// git says of them.
 fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     let whole = std::path::absolute(path)?;
-    let found = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let Some((above, real)) = found else { return Ok(whole) };
+    let found = whole
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else {
+        return Ok(whole);
+    };
     let rest = whole.strip_prefix(above).map_err(std::io::Error::other)?;
-    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    Ok(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
 }
 
 /// How commands are confined.
@@ -205,22 +228,27 @@ pub struct Coordinator {
 impl Coordinator {
     /// Opens a repository, determines how processes can be confined, and opens the journal.
     ///
-    /// If the agents need more open files than the soft limit allows, the soft limit is raised permanently.
+    /// If the agents need more open files than the soft limit allows, the soft limit is raised
+    /// permanently.
     ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be used (with the reason), if no temporary file can be created, if the hard
-    /// limit allows fewer open files than the agents need ([`CoordinatorError::FewFiles`]), if no sandbox works and
-    /// running without one was not requested, if the sandbox's helper is missing from the caller's `main`, if a tool or
-    /// a plugin of the program cannot be used, or if the journal cannot be opened.
+    /// Fails if the repository cannot be used (with the reason), if no temporary file can be
+    /// created, if the hard limit allows fewer open files than the agents need
+    /// ([`CoordinatorError::FewFiles`]), if no sandbox works and running without one was not
+    /// requested, if the sandbox's helper is missing from the caller's `main`, if a tool or a
+    /// plugin of the program cannot be used, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         let settings = settings.anchored()?;
         require_own_state(&settings.state_dir)?;
-        settings.audit_log.as_deref().map_or(Ok(()), logs::require_writable)?;
+        settings
+            .audit_log
+            .as_deref()
+            .map_or(Ok(()), logs::require_writable)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
-        // Before the sandbox: a tier that cannot be tested for lack of files, or of a folder for temporary files,
-        // would seem not to work.
+        // Before the sandbox: a tier that cannot be tested for lack of files, or of a folder for
+        // temporary files, would seem not to work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings, Some(repo.workdir()))?);
@@ -228,12 +256,25 @@ impl Coordinator {
         let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
-        let redactor = redactor_of(&settings.environment, settings.base_url.as_deref(), Some(&repo));
+        let redactor = redactor_of(
+            &settings.environment,
+            settings.base_url.as_deref(),
+            Some(&repo),
+        );
         moved::follow(&repo, &settings.state_dir, settings.warn)?;
         let store = Store::open(&layout.journal())?.redacting(redactor.clone());
         moved::note_origin(&layout, &repo);
         let children = tokio::sync::Mutex::default();
-        Ok(Self { repo, settings, layout, store, sandbox, extensions, redactor, children })
+        Ok(Self {
+            repo,
+            settings,
+            layout,
+            store,
+            sandbox,
+            extensions,
+            redactor,
+            children,
+        })
     }
 
     /// Returns the repository's store of runs.
@@ -261,7 +302,8 @@ impl Coordinator {
         self.sandbox.confinement()
     }
 
-    /// Returns what the tier of the sandbox forbids that the full one allows, and how to get that one.
+    /// Returns what the tier of the sandbox forbids that the full one allows, and how to get that
+    /// one.
     pub fn sandbox_forbids(&self) -> Option<String> {
         self.sandbox.forbids()
     }
@@ -270,7 +312,8 @@ impl Coordinator {
         &self.sandbox
     }
 
-    /// Returns the tools that a new run would have: the built-in ones, the program's own, and those of `.tool` files.
+    /// Returns the tools that a new run would have: the built-in ones, the program's own, and those
+    /// of `.tool` files.
     ///
     /// # Errors
     ///
@@ -287,17 +330,23 @@ impl Coordinator {
     pub fn roles(&self) -> Result<Roles, CoordinatorError> {
         let base = self.base()?.0;
         let tools = self.tools_at(&base)?;
-        Roles::load(&self.repo, &base, self.settings.user_config_dir.as_deref(), tools.registry.names())
+        Roles::load(
+            &self.repo,
+            &base,
+            self.settings.user_config_dir.as_deref(),
+            tools.registry.names(),
+        )
     }
 
     /// Runs a plan to completion.
     ///
-    /// The result is then on the integration branch; [`Archive::land`](crate::Archive::land) merges it into the
-    /// user's branch, which the settings alone never do.
+    /// The result is then on the integration branch; [`Archive::land`](crate::Archive::land) merges
+    /// it into the user's branch, which the settings alone never do.
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot start or continue; a failed task is not an error but part of the report.
+    /// Fails if the run cannot start or continue; a failed task is not an error but part of the
+    /// report.
     pub async fn run(&self, plan: PlanInput) -> Result<Report, CoordinatorError> {
         self.start(plan).await?.wait().await
     }
@@ -326,14 +375,27 @@ impl Coordinator {
         }
         // Before anything is recorded: a run that cannot create a branch could never end.
         self.repo.require_writable()?;
-        let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
+        let run = RunSettings {
+            base_url: run
+                .base_url
+                .clone()
+                .or_else(|| self.settings.base_url.clone()),
+            ..run
+        };
         run.base_url.as_deref().map_or(Ok(()), require_base_url)?;
         let ask_parks = run.ask_parks || self.settings.approver.is_some();
-        let run = RunSettings { prices_date: Some(prices_date().to_owned()), ask_parks, ..run };
+        let run = RunSettings {
+            prices_date: Some(prices_date().to_owned()),
+            ask_parks,
+            ..run
+        };
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
         let (repo, base) = (self.repo.clone(), base_commit.clone());
-        blocking("fetch what the base lacks", move || Ok(complete(&repo, &base)?)).await?;
+        blocking("fetch what the base lacks", move || {
+            Ok(complete(&repo, &base)?)
+        })
+        .await?;
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.
@@ -345,8 +407,18 @@ impl Coordinator {
         let user_folder = self.settings.user_config_dir.as_deref();
         let never_replayed = never_replayed(Some((&self.repo, &base_commit)), user_folder, &tools)?;
         let extensions = self.extensions.frozen().clone();
-        let plan_path = plan.path.as_deref().and_then(|path| path_within(path, self.repo.workdir()));
-        let run = RunSettings { tools, tool_files, extensions, never_replayed, plan_path, ..run };
+        let plan_path = plan
+            .path
+            .as_deref()
+            .and_then(|path| path_within(path, self.repo.workdir()));
+        let run = RunSettings {
+            tools,
+            tool_files,
+            extensions,
+            never_replayed,
+            plan_path,
+            ..run
+        };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,
@@ -358,7 +430,11 @@ impl Coordinator {
         };
         let added = tasks.into_iter().map(Event::planned);
         let events: Vec<Event> = std::iter::once(started).chain(added).collect();
-        let batch = Batch { events, blobs: source.into_iter().collect(), ..Batch::default() };
+        let batch = Batch {
+            events,
+            blobs: source.into_iter().collect(),
+            ..Batch::default()
+        };
         let journal = self.create(&batch)?;
         let context = Arc::new(self.context(journal)?);
         agent_map::prepare(&context)?;
@@ -375,14 +451,18 @@ impl Coordinator {
         self.resume_within(run, Allowance::default()).await
     }
 
-    /// Takes over a run as [`Coordinator::resume`] does, and raises its limits, so that the tasks stopped by them
-    /// continue.
+    /// Takes over a run as [`Coordinator::resume`] does, and raises its limits, so that the tasks
+    /// stopped by them continue.
     ///
     /// # Errors
     ///
     /// See [`Coordinator::resume`]; also fails if these tasks still could not continue
     /// ([`CoordinatorError::CannotGoOn`]).
-    pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
+    pub async fn resume_within(
+        &self,
+        run: &RunId,
+        allowance: Allowance,
+    ) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         agent_map::prepare(&context)?;
         prepare(&context, &allowance.reopens(&context.state())).await?;
@@ -393,24 +473,39 @@ impl Coordinator {
 
     /// Takes over a run to carry out a request, and continues it.
     ///
-    /// The request is carried out before anything else, so that a run with nothing else to do does not end before it.
+    /// The request is carried out before anything else, so that a run with nothing else to do does
+    /// not end before it.
     ///
     /// # Errors
     ///
     /// See [`Coordinator::resume`].
-    pub async fn resume_with(&self, run: &RunId, request: Request) -> Result<Takeover, CoordinatorError> {
+    pub async fn resume_with(
+        &self,
+        run: &RunId,
+        request: Request,
+    ) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         agent_map::prepare(&context)?;
         prepare(&context, &request.reopens(&context.state())).await?;
         let id = self.store.send(run, &request)?;
-        self.go_on_with(context, Received { id, sent_ms: 0, request }).await
+        self.go_on_with(
+            context,
+            Received {
+                id,
+                sent_ms: 0,
+                request,
+            },
+        )
+        .await
     }
 
-    /// Like [`Coordinator::resume_with`], for a request that was sent to a process which has ended since.
+    /// Like [`Coordinator::resume_with`], for a request that was sent to a process which has ended
+    /// since.
     ///
     /// # Errors
     ///
-    /// See [`Coordinator::resume`]; the request is then answered with the error, so that it can be sent again.
+    /// See [`Coordinator::resume`]; the request is then answered with the error, so that it can be
+    /// sent again.
     pub async fn resume_with_sent(
         &self,
         run: &RunId,
@@ -424,17 +519,32 @@ impl Coordinator {
             return Ok(Takeover::Answered);
         }
         if let Err(error) = prepare(&context, &request.reopens(&context.state())).await {
-            let refused = RequestRefused::NotPrepared { error: error.to_string() };
+            let refused = RequestRefused::NotPrepared {
+                error: error.to_string(),
+            };
             context.journal.answer(id, Err(refused)).await?;
             return Err(error);
         }
-        self.go_on_with(context, Received { id, sent_ms: 0, request }).await
+        self.go_on_with(
+            context,
+            Received {
+                id,
+                sent_ms: 0,
+                request,
+            },
+        )
+        .await
     }
 
     /// Carries out a request before anything else, and then works on the run.
-    async fn go_on_with(&self, context: Arc<RunContext>, received: Received) -> Result<Takeover, CoordinatorError> {
+    async fn go_on_with(
+        &self,
+        context: Arc<RunContext>,
+        received: Received,
+    ) -> Result<Takeover, CoordinatorError> {
         let id = received.id;
-        // In one batch, so that a process that dies in between does not leave a finished run with work to do.
+        // In one batch, so that a process that dies in between does not leave a finished run with
+        // work to do.
         let resumed = Event::RunResumed {
             pid: std::process::id(),
             timeout_ms: None,
@@ -445,7 +555,10 @@ impl Coordinator {
         match self.store.answer(id)? {
             Some(Ok(said)) => {
                 integration_branch::settle(&context).await?;
-                Ok(Takeover::Begun { run: Run::start(context, false, &self.callbacks())?, said })
+                Ok(Takeover::Begun {
+                    run: Run::start(context, false, &self.callbacks())?,
+                    said,
+                })
             }
             Some(Err(why)) => Ok(Takeover::Refused(why)),
             None => Err(JournalError::NoSuchRequest(id).into()),
@@ -473,24 +586,36 @@ impl Coordinator {
                     Err(GitError::BadRefName { .. }) => false,
                     found => found?.is_some(),
                 };
-                Ok((commit, if is_branch { Some(rev.clone()) } else { head.branch }))
+                Ok((
+                    commit,
+                    if is_branch {
+                        Some(rev.clone())
+                    } else {
+                        head.branch
+                    },
+                ))
             }
         }
     }
 
-    /// Reports whether a worktree may contain a file at first: the commit that runs start from may, or the
-    /// file is copied from the checkout.
+    /// Reports whether a worktree may contain a file at first: the commit that runs start from may,
+    /// or the file is copied from the checkout.
     pub(crate) fn worktree_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
         worktree_may_have(&self.repo, &self.base()?.0, path)
     }
 
     /// Reports whether the user's checkout has a file, committed or not.
     pub(crate) fn checkout_has(&self, path: &str) -> bool {
-        self.repo.workdir().join(path.trim_start_matches("./")).is_file()
+        self.repo
+            .workdir()
+            .join(path.trim_start_matches("./"))
+            .is_file()
     }
 
     fn identities(&self) -> Result<Identities, CoordinatorError> {
-        self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)
+        self.repo
+            .identities(&self.settings.environment)
+            .ok_or(CoordinatorError::NoIdentity)
     }
 
     fn texts(&self, base: &Oid, tool_files: &[ToolFile]) -> Result<ProjectTexts, CoordinatorError> {
@@ -506,18 +631,30 @@ impl Coordinator {
     }
 
     fn callbacks(&self) -> Callbacks {
-        let Settings { on_tool_start, on_tool_complete, .. } = &self.settings;
-        Callbacks { on_start: on_tool_start.clone(), on_complete: on_tool_complete.clone() }
+        let Settings {
+            on_tool_start,
+            on_tool_complete,
+            ..
+        } = &self.settings;
+        Callbacks {
+            on_start: on_tool_start.clone(),
+            on_complete: on_tool_complete.clone(),
+        }
     }
 
     /// Requires that this program has the tools that a run's program added.
     fn require_extensions(&self, state: &RunState) -> Result<(), CoordinatorError> {
         let (frozen, here) = (&state.settings.extensions, self.extensions.frozen());
         if let Some(missing) = frozen.missing_in(here) {
-            return Err(CoordinatorError::MissingTools { run: state.run_id.clone(), missing });
+            return Err(CoordinatorError::MissingTools {
+                run: state.run_id.clone(),
+                missing,
+            });
         }
         for (plugin, version) in frozen.other_versions(here) {
-            let PluginTools { name, version: old, .. } = plugin;
+            let PluginTools {
+                name, version: old, ..
+            } = plugin;
             (self.settings.warn)(&format!(
                 "run {} started with the plugin `{name}` {old} and continues with {version}",
                 state.run_id
@@ -530,10 +667,20 @@ impl Coordinator {
     fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
         self.require_extensions(&state)?;
-        let ProjectTexts { roles, prompts, tools, skills } = self.texts(&state.base, &state.settings.tool_files)?;
+        let ProjectTexts {
+            roles,
+            prompts,
+            tools,
+            skills,
+        } = self.texts(&state.base, &state.settings.tool_files)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
-        // The endpoint is part of the run: the process that takes it over may be configured with another one.
-        let models = Models::new(self.settings.model.clone(), environment.clone(), state.settings.base_url.clone());
+        // The endpoint is part of the run: the process that takes it over may be configured with
+        // another one.
+        let models = Models::new(
+            self.settings.model.clone(),
+            environment.clone(),
+            state.settings.base_url.clone(),
+        );
         let patience = Duration::from_millis(state.settings.outage_patience_ms);
         let models = models
             .with_script_pace(self.settings.script_pace)
@@ -543,15 +690,24 @@ impl Coordinator {
         let cancel = Cancel::new();
         let chosen = self.settings.worktree_folder.as_deref();
         worktree_folder::place(&self.repo, &self.layout, &state.run_id, chosen)?;
-        self.repo.worktrees().record_times(&self.layout.source_times(&state.run_id), &state.base)?;
+        self.repo
+            .worktrees()
+            .record_times(&self.layout.source_times(&state.run_id), &state.base)?;
         Ok(RunContext {
-            audit_log: self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(&state.run_id)),
+            audit_log: self
+                .settings
+                .audit_log
+                .clone()
+                .unwrap_or_else(|| self.layout.audit_log(&state.run_id)),
             warn: self.settings.warn,
             approver: self.settings.approver.clone(),
             run: state.run_id.clone(),
             store: self.store.clone(),
             host: Arc::new(Host {
-                repo: self.repo.killed_by(&cancel).committing_by(CommitRules::new(&state.settings.commit)),
+                repo: self
+                    .repo
+                    .killed_by(&cancel)
+                    .committing_by(CommitRules::new(&state.settings.commit)),
                 plan: state.settings.plan_path.clone().map(PathBuf::from),
                 no_gc: Arc::new(NoGc::of(&self.repo)),
                 layout: self.layout.clone(),
@@ -559,12 +715,23 @@ impl Coordinator {
                 set_up: tokio::sync::Mutex::default(),
                 warm: tokio::sync::Mutex::default(),
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
-                running: RunningChecks::redacting(self.redactor.clone()).noted_in(self.layout.running(&state.run_id)),
+                running: RunningChecks::redacting(self.redactor.clone())
+                    .noted_in(self.layout.running(&state.run_id)),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
-                results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
+                results: Arc::new(Results::open(
+                    &self.settings.state_dir,
+                    &state.settings,
+                    self.settings.warn,
+                )),
                 shared: SharedValues::default(),
-                maps: Maps::new(self.repo.killed_by(&cancel), MapParts::at(&self.layout.map_parts())),
-                web: Arc::new(Web::new(environment, proxy_connections(self.settings.run.max_agents))),
+                maps: Maps::new(
+                    self.repo.killed_by(&cancel),
+                    MapParts::at(&self.layout.map_parts()),
+                ),
+                web: Arc::new(Web::new(
+                    environment,
+                    proxy_connections(self.settings.run.max_agents),
+                )),
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
                 redactor: self.redactor.clone(),
@@ -579,12 +746,16 @@ impl Coordinator {
         })
     }
 
-    /// Returns the replies in a scripted run's journal, from which scripts count how often a rule has matched.
+    /// Returns the replies in a scripted run's journal, from which scripts count how often a rule
+    /// has matched.
     fn recorded_replies(&self, journal: &Journal) -> Result<Vec<ModelReply>, CoordinatorError> {
         let mut replies = Vec::new();
         let state = journal.state();
         let settings = &state.settings;
-        let mut fallbacks = settings.fallback_models.iter().chain(&settings.default_fallback_models);
+        let mut fallbacks = settings
+            .fallback_models
+            .iter()
+            .chain(&settings.default_fallback_models);
         let is_scripted = |record: &TaskRecord| record.model().is_some_and(models::is_script);
         if !state.tasks().any(is_scripted) && !fallbacks.any(|name| models::is_script(name)) {
             return Ok(replies);
@@ -594,7 +765,8 @@ impl Coordinator {
                 let bytes = self.store.blob(&reply)?;
                 let what = "model reply";
                 replies.push(
-                    serde_json::from_slice(&bytes).map_err(|source| CoordinatorError::Recorded { what, source })?,
+                    serde_json::from_slice(&bytes)
+                        .map_err(|source| CoordinatorError::Recorded { what, source })?,
                 );
             }
         }
@@ -602,23 +774,27 @@ impl Coordinator {
     }
 }
 
-/// Checks that a run to be taken over can continue, including the reopened tasks, before anything is recorded.
+/// Checks that a run to be taken over can continue, including the reopened tasks, before anything
+/// is recorded.
 async fn prepare(context: &Arc<RunContext>, reopened: &[TaskId]) -> Result<(), CoordinatorError> {
     require_models(context, reopened)?;
     // Branches that were moved from outside are refused before the run is open again.
     recovery::settle(context).await
 }
 
-/// Checks that the models of continuing agents, and of reopened tasks, can still be used, before anything is
-/// recorded: a missing key would stop these tasks. Tasks that only wait for the user or a merge need no model, and
-/// those that wait for a key do not keep the others from continuing.
+/// Checks that the models of continuing agents, and of reopened tasks, can still be used, before
+/// anything is recorded: a missing key would stop these tasks. Tasks that only wait for the user or
+/// a merge need no model, and those that wait for a key do not keep the others from continuing.
 fn require_models(context: &RunContext, reopened: &[TaskId]) -> Result<(), CoordinatorError> {
     let state = context.state();
     let asks = |record: &&TaskRecord| {
         let goes_on = record.state().reads_messages() && record.rejecting_endpoint().is_none();
         goes_on || reopened.contains(&record.task.id)
     };
-    let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
+    let asking = state
+        .tasks()
+        .filter(|record| !record.is_command())
+        .filter(asks);
     // Once each: checking a script reads all of it.
     let models: BTreeSet<&str> = asking.filter_map(|record| record.model()).collect();
     for model in models {
@@ -637,7 +813,10 @@ pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> 
 }
 
 /// Determines how processes can be confined.
-pub(crate) fn sandbox(settings: &Settings, workdir: Option<&Path>) -> Result<Sandbox, CoordinatorError> {
+pub(crate) fn sandbox(
+    settings: &Settings,
+    workdir: Option<&Path>,
+) -> Result<Sandbox, CoordinatorError> {
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
         None if helper_installed() => Helper::default(),
@@ -647,13 +826,21 @@ pub(crate) fn sandbox(settings: &Settings, workdir: Option<&Path>) -> Result<San
         ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
         ConfinementChoice::Exactly(confinement) => {
             Sandbox::with(confinement, helper).map_err(|source| match &settings.demanded_by {
-                Some(by) => CoordinatorError::DemandedTier { by: by.clone(), source },
+                Some(by) => CoordinatorError::DemandedTier {
+                    by: by.clone(),
+                    source,
+                },
                 None => source.into(),
             })?
         }
     };
-    let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
-    let sandbox = sandbox.adding(additions_of(&settings.additions, workdir)).warning(settings.warn);
+    let allowed = settings
+        .run
+        .command_memory_mib
+        .map(|mib| mib.saturating_mul(MIB));
+    let sandbox = sandbox
+        .adding(additions_of(&settings.additions, workdir))
+        .warning(settings.warn);
     Ok(sandbox.within(Bounds {
         cpu: None,
         memory_bytes: allowed.or_else(default_memory),
@@ -662,28 +849,37 @@ pub(crate) fn sandbox(settings: &Settings, workdir: Option<&Path>) -> Result<San
     }))
 }
 
-/// Returns the memory that a command may use unless a setting says otherwise, in bytes; `None` if the machine's is not
-/// known.
+/// Returns the memory that a command may use unless a setting says otherwise, in bytes; `None` if
+/// the machine's is not known.
 pub(crate) fn default_memory() -> Option<u64> {
     Some(memory_bytes()? / SHARE_OF_MEMORY)
 }
 
-/// Converts the user's additions for the sandbox, and adds the interpreters that a project's environments use.
-pub(crate) fn additions_of(additions: &Additions, workdir: Option<&Path>) -> orchestrate_sandbox::Additions {
+/// Converts the user's additions for the sandbox, and adds the interpreters that a project's
+/// environments use.
+pub(crate) fn additions_of(
+    additions: &Additions,
+    workdir: Option<&Path>,
+) -> orchestrate_sandbox::Additions {
     let variables = additions.variables.iter();
     let mut read_only = additions.read.clone();
     read_only.extend(workdir.into_iter().flat_map(interpreters_of_project));
     orchestrate_sandbox::Additions {
         read_only,
-        env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
+        env: variables
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
     }
 }
 
-/// Returns the path of a file in a repository, from its path as typed, which is relative to the folder of this process
-/// or of the repository; `None` if it is elsewhere, or is not UTF-8.
+/// Returns the path of a file in a repository, from its path as typed, which is relative to the
+/// folder of this process or of the repository; `None` if it is elsewhere, or is not UTF-8.
 fn path_within(typed: &str, workdir: &Path) -> Option<String> {
     let workdir = workdir.canonicalize().ok()?;
     let places = [PathBuf::from(typed), workdir.join(typed)];
     let real = places.iter().find_map(|place| place.canonicalize().ok())?;
-    real.strip_prefix(&workdir).ok()?.to_str().map(str::to_owned)
+    real.strip_prefix(&workdir)
+        .ok()?
+        .to_str()
+        .map(str::to_owned)
 }

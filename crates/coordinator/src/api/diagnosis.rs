@@ -6,7 +6,8 @@ use std::path::Path;
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{
-    Confinement, Helper, KernelLimits, Sandbox, SeenFolder, kernel_limits, probe, programs_below_home,
+    Confinement, Helper, KernelLimits, Sandbox, SeenFolder, kernel_limits, probe,
+    programs_below_home,
 };
 use orchestrate_tools::makes_maps;
 use serde::Serialize;
@@ -75,18 +76,34 @@ impl Diagnosis {
             programs = of_commands(directory, state_dir, settings).await;
             checks.extend(programs_below_home().iter().flat_map(of_folder));
         }
-        checks.extend(programs.iter().filter(|program| program.reason.is_some()).map(of_program));
+        checks.extend(
+            programs
+                .iter()
+                .filter(|program| program.reason.is_some())
+                .map(of_program),
+        );
         checks.extend(of_project(directory, state_dir, settings));
         checks.extend(packages(&programs));
         checks.extend(maps(settings));
         checks.extend(models(settings).await);
-        let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
-        Self { ok, checks, programs }
+        let ok = checks
+            .iter()
+            .all(|check| check.status != CheckStatus::Missing);
+        Self {
+            ok,
+            checks,
+            programs,
+        }
     }
 }
 
 fn check(name: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {
-    Check { name, status, found: found.into(), fix: None }
+    Check {
+        name,
+        status,
+        found: found.into(),
+        fix: None,
+    }
 }
 
 impl Check {
@@ -96,36 +113,67 @@ impl Check {
     }
 }
 
-fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, String>) -> Vec<Check> {
+fn repository(
+    directory: &Path,
+    state_dir: &Path,
+    variables: &BTreeMap<String, String>,
+) -> Vec<Check> {
     let project = match Project::open(directory, state_dir)
         .and_then(|project| project.require_ready().map(|()| project))
     {
         Ok(project) => project,
-        Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => return refused(&path, &refusal, variables),
+        Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => {
+            return refused(&path, &refusal, variables);
+        }
         Err(error) => {
             return vec![
-                check("repository", CheckStatus::Missing, format!("failed to {error}"))
-                    .fix("type `git status` here to see git's message"),
+                check(
+                    "repository",
+                    CheckStatus::Missing,
+                    format!("failed to {error}"),
+                )
+                .fix("type `git status` here to see git's message"),
             ];
         }
     };
     let mut checks = vec![
         check("git", CheckStatus::Ok, project.git()),
-        check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
+        check(
+            "repository",
+            CheckStatus::Ok,
+            project.workdir().display().to_string(),
+        ),
     ];
     let failed = |error| vec![format!("failed to {error}")];
     let mut warnings = project.warnings(None).unwrap_or_else(failed);
-    warnings.extend(project.without_effect(None, None, &[]).unwrap_or_else(failed));
-    checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
+    warnings.extend(
+        project
+            .without_effect(None, None, &[])
+            .unwrap_or_else(failed),
+    );
+    checks.extend(
+        warnings
+            .into_iter()
+            .map(|warning| check("repository", CheckStatus::Warning, warning)),
+    );
     checks.push(identity(project.has_identity(variables)));
     checks
 }
 
-/// Reports why a repository cannot be used, with the tests that do not need one. A program that cannot be used is
-/// itself the reason.
-fn refused(path: &Path, refusal: &RepositoryRefusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
-    let git = installed().ok().map(|(version, path)| format!("{version} at {}", path.display()));
-    let mut checks: Vec<Check> = git.map(|git| check("git", CheckStatus::Ok, git)).into_iter().collect();
+/// Reports why a repository cannot be used, with the tests that do not need one. A program that
+/// cannot be used is itself the reason.
+fn refused(
+    path: &Path,
+    refusal: &RepositoryRefusal,
+    variables: &BTreeMap<String, String>,
+) -> Vec<Check> {
+    let git = installed()
+        .ok()
+        .map(|(version, path)| format!("{version} at {}", path.display()));
+    let mut checks: Vec<Check> = git
+        .map(|git| check("git", CheckStatus::Ok, git))
+        .into_iter()
+        .collect();
     let found = format!("{}: {refusal}", path.display());
     checks.push(check("repository", CheckStatus::Missing, found).fix(refusal.fix()));
     // The repository may configure an identity.
@@ -137,18 +185,26 @@ fn refused(path: &Path, refusal: &RepositoryRefusal, variables: &BTreeMap<String
 
 fn identity(is_known: bool) -> Check {
     if is_known {
-        return check("identity", CheckStatus::Ok, "git has a user.name and user.email");
+        return check(
+            "identity",
+            CheckStatus::Ok,
+            "git has a user.name and user.email",
+        );
     }
     check("identity", CheckStatus::Missing, "git knows no user.name and user.email")
         .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
 }
 
-/// Reports whether the state folder is inside the checkout, which was reported already and must not be tested.
+/// Reports whether the state folder is inside the checkout, which was reported already and must not
+/// be tested.
 fn is_inside(directory: &Path, state_dir: &Path) -> bool {
     let refused = Project::open(directory, state_dir).err();
     matches!(
         refused,
-        Some(CoordinatorError::Git(GitError::Refused { refusal: RepositoryRefusal::HoldsState { .. }, .. }))
+        Some(CoordinatorError::Git(GitError::Refused {
+            refusal: RepositoryRefusal::HoldsState { .. },
+            ..
+        }))
     )
 }
 
@@ -164,10 +220,12 @@ fn state(state_dir: &Path) -> Check {
         .and_then(|()| std::fs::remove_file(&trial));
     match tried {
         Ok(()) => check("state", CheckStatus::Ok, state_dir.display().to_string()),
-        Err(error) => {
-            check("state", CheckStatus::Missing, format!("{} cannot be written: {error}", state_dir.display()))
-                .fix("make it writable, or set XDG_STATE_HOME to a folder on a local disk")
-        }
+        Err(error) => check(
+            "state",
+            CheckStatus::Missing,
+            format!("{} cannot be written: {error}", state_dir.display()),
+        )
+        .fix("make it writable, or set XDG_STATE_HOME to a folder on a local disk"),
     }
 }
 
@@ -176,13 +234,20 @@ fn open_files(agents: usize) -> Check {
     let files = OpenFiles::of_agents(agents);
     let OpenFiles { needed, allowed } = files;
     if files.are_enough() {
-        return check("open files", CheckStatus::Ok, format!("{needed} for {agents} agents at once"));
+        return check(
+            "open files",
+            CheckStatus::Ok,
+            format!("{needed} for {agents} agents at once"),
+        );
     }
     let found = format!("{agents} agents need {needed}, {allowed} allowed");
     let fewer = Some(files.agents()).filter(|fewer| *fewer > 0);
-    let fewer = fewer.map(|fewer| format!(", or lower their number: `max_agents = {fewer}`")).unwrap_or_default();
-    check("open files", CheckStatus::Missing, found)
-        .fix(format!("start it where `ulimit -Hn` allows more, such as in a new shell{fewer}"))
+    let fewer = fewer
+        .map(|fewer| format!(", or lower their number: `max_agents = {fewer}`"))
+        .unwrap_or_default();
+    check("open files", CheckStatus::Missing, found).fix(format!(
+        "start it where `ulimit -Hn` allows more, such as in a new shell{fewer}"
+    ))
 }
 
 fn sandbox(settings: &Loaded) -> Vec<Check> {
@@ -194,16 +259,33 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
         Err(reason) => check(name, missing, reason),
     };
     let full_is_needed = strict || found.fallback.is_err();
-    let full = tier("sandbox full", found.full.clone().map(|()| "starts".to_owned()), level(full_is_needed));
-    let starts = found.fallback.map(|()| format!("starts; in it, {}", found.fallback_forbids));
-    let fallback = tier("sandbox fallback", starts, level(found.full.is_err() && !strict));
-    let demanded = SandboxDemand::of(&settings.switches_given).map(|demand| demanded(&demand, found.full.is_ok()));
+    let full = tier(
+        "sandbox full",
+        found.full.clone().map(|()| "starts".to_owned()),
+        level(full_is_needed),
+    );
+    let starts = found
+        .fallback
+        .map(|()| format!("starts; in it, {}", found.fallback_forbids));
+    let fallback = tier(
+        "sandbox fallback",
+        starts,
+        level(found.full.is_err() && !strict),
+    );
+    let demanded = SandboxDemand::of(&settings.switches_given)
+        .map(|demand| demanded(&demand, found.full.is_ok()));
     let kernel = kernel_limits();
-    let mut checks: Vec<Check> = [full, fallback].into_iter().chain(demanded).chain([groups(&kernel)]).collect();
+    let mut checks: Vec<Check> = [full, fallback]
+        .into_iter()
+        .chain(demanded)
+        .chain([groups(&kernel)])
+        .collect();
     if rustix::process::getuid().is_root() && !kernel.is_ok_and(|limits| limits.processes) {
-        let found =
-            "the kernel does not limit root's processes: a command that starts too many is killed, not held back";
-        checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
+        let found = "the kernel does not limit root's processes: a command that starts too many is killed, not held back";
+        checks.push(
+            check("sandbox limits", CheckStatus::Warning, found)
+                .fix("run orchestrate as an ordinary user"),
+        );
     }
     checks
 }
@@ -212,10 +294,14 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
 fn groups(kernel: &Result<KernelLimits, String>) -> Check {
     let found = match kernel {
         Ok(KernelLimits { memory, processes }) => {
-            let limited =
-                [("memory", memory), ("processes", processes)].into_iter().filter(|(_, is_limited)| **is_limited);
+            let limited = [("memory", memory), ("processes", processes)]
+                .into_iter()
+                .filter(|(_, is_limited)| **is_limited);
             let limited: Vec<&str> = limited.map(|(name, _)| name).collect();
-            format!("each command has one, with its limit of {}", limited.join(" and "))
+            format!(
+                "each command has one, with its limit of {}",
+                limited.join(" and ")
+            )
         }
         Err(why) => format!("none, so limits are checked several times a second: {why}"),
     };
@@ -229,42 +315,64 @@ fn demanded(demand: &SandboxDemand, full_starts: bool) -> Check {
     let refuses = "nothing weaker is used, and the sandbox cannot be switched off";
     match (is_strict, full_starts) {
         (false, _) => {
-            let found =
-                format!("{by} demands no tier: the strongest that starts is used, and none only if a run asks for it");
+            let found = format!(
+                "{by} demands no tier: the strongest that starts is used, and none only if a run asks for it"
+            );
             check("sandbox mode", CheckStatus::Ok, found)
         }
-        (true, true) => {
-            check("sandbox mode", CheckStatus::Ok, format!("{by} demands the tier {tier}, which starts; {refuses}"))
-        }
+        (true, true) => check(
+            "sandbox mode",
+            CheckStatus::Ok,
+            format!("{by} demands the tier {tier}, which starts; {refuses}"),
+        ),
         (true, false) => {
-            let found = format!("{by} demands the tier {tier}, which does not start here; {refuses}");
-            check("sandbox mode", CheckStatus::Missing, found)
-                .fix(format!("do what the line `sandbox full` says, or unset {}", by.split('=').next().unwrap_or(by)))
+            let found =
+                format!("{by} demands the tier {tier}, which does not start here; {refuses}");
+            check("sandbox mode", CheckStatus::Missing, found).fix(format!(
+                "do what the line `sandbox full` says, or unset {}",
+                by.split('=').next().unwrap_or(by)
+            ))
         }
     }
 }
 
-/// Finds the user's programs in the sandbox of a run; none if no tier starts, which is reported already.
+/// Finds the user's programs in the sandbox of a run; none if no tier starts, which is reported
+/// already.
 async fn of_commands(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<ProgramSeen> {
     let strongest = match settings.switches.strict_sandbox {
         true => Sandbox::with(Confinement::Full, Helper::default()),
         false => Sandbox::strongest(Helper::default()),
     };
-    let Ok(sandbox) = strongest else { return Vec::new() };
+    let Ok(sandbox) = strongest else {
+        return Vec::new();
+    };
     let project = Project::open(directory, state_dir).ok();
     let workdir = project.as_ref().map(Project::workdir);
-    seen_programs(&sandbox.adding(additions_of(&settings.additions, workdir)), settings, workdir).await
+    seen_programs(
+        &sandbox.adding(additions_of(&settings.additions, workdir)),
+        settings,
+        workdir,
+    )
+    .await
 }
 
 /// Warns of a program that commands do not see as the user's shell does.
 fn of_program(program: &ProgramSeen) -> Check {
-    Check { fix: program.fix.clone(), ..check("program", CheckStatus::Warning, program.found()) }
+    Check {
+        fix: program.fix.clone(),
+        ..check("program", CheckStatus::Warning, program.found())
+    }
 }
 
-/// Finds the programs of a run's project that its commands start otherwise than the user's shell, as lines with what to
-/// do about each.
+/// Finds the programs of a run's project that its commands start otherwise than the user's shell,
+/// as lines with what to do about each.
 pub async fn program_warnings(coordinator: &Coordinator, settings: &Loaded) -> Vec<String> {
-    let different = different_programs(coordinator.sandbox(), settings, coordinator.repo().workdir()).await;
+    let different = different_programs(
+        coordinator.sandbox(),
+        settings,
+        coordinator.repo().workdir(),
+    )
+    .await;
     let line = |program: &ProgramSeen| {
         let fix = program.fix.as_deref().map(|fix| format!("; fix: {fix}"));
         format!("{}{}", program.found(), fix.unwrap_or_default())
@@ -275,16 +383,26 @@ pub async fn program_warnings(coordinator: &Coordinator, settings: &Loaded) -> V
 /// The maximum number of programs of one folder that are named.
 const SHOWN_PROGRAMS: usize = 20;
 
-/// Lists the programs of a folder below the home that commands see, and those that may not start there.
+/// Lists the programs of a folder below the home that commands see, and those that may not start
+/// there.
 fn of_folder(seen: &SeenFolder) -> Vec<Check> {
     let listed = |names: &[String]| {
-        let shown = names.iter().take(SHOWN_PROGRAMS).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let shown = names
+            .iter()
+            .take(SHOWN_PROGRAMS)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
         match names.len().saturating_sub(SHOWN_PROGRAMS) {
             0 => shown,
             more => format!("{shown} and {more} more"),
         }
     };
-    let SeenFolder { folder, programs, naming_home } = seen;
+    let SeenFolder {
+        folder,
+        programs,
+        naming_home,
+    } = seen;
     let found = format!("in {}, commands see {}", folder.display(), listed(programs));
     let mut checks = vec![check("programs", CheckStatus::Ok, found)];
     if !naming_home.is_empty() {
@@ -298,45 +416,86 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
     checks
 }
 
-/// Reports which package managers and build tools a project uses, and what of them a run would miss.
+/// Reports which package managers and build tools a project uses, and what of them a run would
+/// miss.
 fn of_project(directory: &Path, state_dir: &Path, settings: &Loaded) -> Vec<Check> {
-    let Ok(project) = Project::open(directory, state_dir) else { return Vec::new() };
+    let Ok(project) = Project::open(directory, state_dir) else {
+        return Vec::new();
+    };
     let ignored = match project.ignored() {
         Ok(ignored) => ignored,
-        Err(error) => return vec![check("project", CheckStatus::Warning, format!("failed to {error}"))],
+        Err(error) => {
+            return vec![check(
+                "project",
+                CheckStatus::Warning,
+                format!("failed to {error}"),
+            )];
+        }
     };
     let suggestion = Suggestion::read(project.workdir(), &ignored, &may_find);
-    let names: Vec<String> = suggestion.found.iter().map(|one| format!("{} ({})", one.name, one.by)).collect();
+    let names: Vec<String> = suggestion
+        .found
+        .iter()
+        .map(|one| format!("{} ({})", one.name, one.by))
+        .collect();
     if names.is_empty() {
         return Vec::new();
     }
     let mut checks = vec![check("project", CheckStatus::Ok, names.join(", "))];
     if let (None, Some(verify)) = (&settings.run.verify, &suggestion.verify) {
         let found = "no check is set, so nothing verifies what is merged";
-        let fix = format!("set `verify`, for example to `{verify}`, which `init` finds in these files");
+        let fix =
+            format!("set `verify`, for example to `{verify}`, which `init` finds in these files");
         checks.push(check("project", CheckStatus::Warning, found).fix(fix));
     }
-    let Ok(named) = project.include_patterns() else { return checks };
-    let is_named = |line: &String| named.iter().any(|known| known.trim_matches('/') == line.trim_matches('/'));
-    for line in suggestion.include.iter().filter(|line| settings.run.worktree_setup.is_none() && !is_named(line)) {
+    let Ok(named) = project.include_patterns() else {
+        return checks;
+    };
+    let is_named = |line: &String| {
+        named
+            .iter()
+            .any(|known| known.trim_matches('/') == line.trim_matches('/'))
+    };
+    for line in suggestion
+        .include
+        .iter()
+        .filter(|line| settings.run.worktree_setup.is_none() && !is_named(line))
+    {
         let found = format!("{line} lies in your checkout, but no worktree gets it");
-        checks.push(check("project", CheckStatus::Warning, found).fix(format!("add `{line}` to .worktreeinclude")));
+        checks.push(
+            check("project", CheckStatus::Warning, found)
+                .fix(format!("add `{line}` to .worktreeinclude")),
+        );
     }
     checks
 }
 
 /// Package managers whose caches commands do not see, each with the program that it comes with.
 ///
-/// A cache is shown read-only, or not at all: every job would need a copy of its own, and such caches have gigabytes.
-/// Unlike cargo, go, Maven and gradle, these managers cannot use one that they may not write: uv locks its cache, and
-/// npm, pnpm and yarn write to theirs even to read. Pip asks an index for what it has in its cache.
-const WITHOUT_CACHE: [(&str, &str); 5] =
-    [("uv", "uv"), ("pip", "python3"), ("npm", "node"), ("pnpm", "pnpm"), ("yarn", "yarn")];
+/// A cache is shown read-only, or not at all: every job would need a copy of its own, and such
+/// caches have gigabytes. Unlike cargo, go, Maven and gradle, these managers cannot use one that
+/// they may not write: uv locks its cache, and npm, pnpm and yarn write to theirs even to read. Pip
+/// asks an index for what it has in its cache.
+const WITHOUT_CACHE: [(&str, &str); 5] = [
+    ("uv", "uv"),
+    ("pip", "python3"),
+    ("npm", "node"),
+    ("pnpm", "pnpm"),
+    ("yarn", "yarn"),
+];
 
 /// Lists the package managers that install nothing in commands, and what to do instead.
 fn packages(programs: &[ProgramSeen]) -> Option<Check> {
-    let is_seen = |name: &str| programs.iter().any(|program| program.name == name && program.inside.is_some());
-    let managers: Vec<&str> = WITHOUT_CACHE.iter().filter(|(_, of)| is_seen(of)).map(|(manager, _)| *manager).collect();
+    let is_seen = |name: &str| {
+        programs
+            .iter()
+            .any(|program| program.name == name && program.inside.is_some())
+    };
+    let managers: Vec<&str> = WITHOUT_CACHE
+        .iter()
+        .filter(|(_, of)| is_seen(of))
+        .map(|(manager, _)| *manager)
+        .collect();
     let found = format!(
         "an agent's commands cannot install packages with {}, which need a network or write to their caches: agents \
          whose role lists the tool `install_package` add one with it, which you approve; what is installed in your \
@@ -350,11 +509,17 @@ fn packages(programs: &[ProgramSeen]) -> Option<Check> {
 fn maps(settings: &Loaded) -> Option<Check> {
     let is_missing = settings.run.map_tokens > 0 && !makes_maps();
     let found = format!("agents get no map of the repository: {}", NoMap::NotBuilt);
-    is_missing.then(|| check("map", CheckStatus::Warning, found).fix("build it with its default features"))
+    is_missing.then(|| {
+        check("map", CheckStatus::Warning, found).fix("build it with its default features")
+    })
 }
 
 fn level(is_needed: bool) -> CheckStatus {
-    if is_needed { CheckStatus::Missing } else { CheckStatus::Warning }
+    if is_needed {
+        CheckStatus::Missing
+    } else {
+        CheckStatus::Warning
+    }
 }
 
 async fn models(settings: &Loaded) -> Vec<Check> {
@@ -363,18 +528,35 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     let mut checks: Vec<Check> = models
         .keys()
         .into_iter()
-        .map(|(provider, variable)| check("key", CheckStatus::Ok, format!("{} ({variable})", provider.name())))
+        .map(|(provider, variable)| {
+            check(
+                "key",
+                CheckStatus::Ok,
+                format!("{} ({variable})", provider.name()),
+            )
+        })
         .collect();
     for server in models.local_servers().await {
-        let found = format!("{} at {} with {} models", server.provider.name(), server.base_url, server.models.len());
+        let found = format!(
+            "{} at {} with {} models",
+            server.provider.name(),
+            server.base_url,
+            server.models.len()
+        );
         checks.push(check("server", CheckStatus::Ok, found));
     }
-    let preferences = Preferences { flag: settings.resolved.text("model"), ..Preferences::default() };
+    let preferences = Preferences {
+        flag: settings.resolved.text("model"),
+        ..Preferences::default()
+    };
     let chosen = match models.choose(&preferences).await {
         Ok(choice) => reach(&models, &choice.name).await.map(|()| choice),
         Err(error) => Err(error),
     };
-    checks.extend(searches(settings, chosen.as_ref().ok().map(|choice| &choice.name)));
+    checks.extend(searches(
+        settings,
+        chosen.as_ref().ok().map(|choice| &choice.name),
+    ));
     checks.push(match chosen {
         Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
         // Plans of commands run without a model.
@@ -417,21 +599,48 @@ mod tests {
             ..ProgramSeen::default()
         };
         let check = packages(&[seen("python3"), seen("node")]).unwrap();
-        assert!(check.found.starts_with("an agent's commands cannot install packages with pip, npm, "), "{check:?}");
-        assert!(check.found.contains("whose role lists the tool `install_package`"), "{check:?}");
+        assert!(
+            check
+                .found
+                .starts_with("an agent's commands cannot install packages with pip, npm, "),
+            "{check:?}"
+        );
+        assert!(
+            check
+                .found
+                .contains("whose role lists the tool `install_package`"),
+            "{check:?}"
+        );
         assert_eq!(packages(&[seen("go")]), None);
     }
 
     #[test]
     fn programs_below_the_home_are_listed_by_folder() {
-        let names = |numbers: std::ops::Range<usize>| numbers.map(|number| format!("p{number}")).collect::<Vec<_>>();
-        let seen = |programs: Vec<String>, naming_home: Vec<String>| {
-            let seen = SeenFolder { folder: "/home/u/.local/bin".into(), programs, naming_home };
-            of_folder(&seen).into_iter().map(|check| check.found).collect::<Vec<_>>()
+        let names = |numbers: std::ops::Range<usize>| {
+            numbers
+                .map(|number| format!("p{number}"))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(seen(names(1..3), Vec::new()), ["in /home/u/.local/bin, commands see p1, p2"]);
+        let seen = |programs: Vec<String>, naming_home: Vec<String>| {
+            let seen = SeenFolder {
+                folder: "/home/u/.local/bin".into(),
+                programs,
+                naming_home,
+            };
+            of_folder(&seen)
+                .into_iter()
+                .map(|check| check.found)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            seen(names(1..3), Vec::new()),
+            ["in /home/u/.local/bin, commands see p1, p2"]
+        );
         let many = seen(names(0..23), names(1..2));
         assert!(many[0].ends_with(", p18, p19 and 3 more"), "{many:?}");
-        assert!(many[1].contains("where that is an empty folder: p1; "), "{many:?}");
+        assert!(
+            many[1].contains("where that is an empty folder: p1; "),
+            "{many:?}"
+        );
     }
 }

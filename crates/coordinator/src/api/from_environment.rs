@@ -1,5 +1,6 @@
-//! Settings from the environment, for programs that use the library as the terminal does: with the user's folders, keys
-//! and `ORCHESTRATE_…` variables. No configuration file is read; the terminal's own crate does that.
+//! Settings from the environment, for programs that use the library as the terminal does: with the
+//! user's folders, keys and `ORCHESTRATE_…` variables. No configuration file is read; the
+//! terminal's own crate does that.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,9 +14,10 @@ use crate::error::CoordinatorError;
 use crate::texts::tool_files::tool_names;
 
 impl Settings {
-    /// Creates settings from this process's environment: the user's folders for state and configuration, keys and
-    /// endpoints, git's variables for the author of commits, and every `ORCHESTRATE_…` variable, such as
-    /// `ORCHESTRATE_MODEL`. No configuration file is read, and nobody can be asked for approval.
+    /// Creates settings from this process's environment: the user's folders for state and
+    /// configuration, keys and endpoints, git's variables for the author of commits, and every
+    /// `ORCHESTRATE_…` variable, such as `ORCHESTRATE_MODEL`. No configuration file is read, and
+    /// nobody can be asked for approval.
     ///
     /// # Errors
     ///
@@ -24,34 +26,49 @@ impl Settings {
         Self::of_variables(variables())
     }
 
-    /// Creates settings from these variables, as [`Settings::from_env`] does from those of the process.
+    /// Creates settings from these variables, as [`Settings::from_env`] does from those of the
+    /// process.
     ///
     /// # Errors
     ///
     /// See [`Settings::from_env`].
     pub fn of_variables(variables: BTreeMap<String, String>) -> Result<Self, CoordinatorError> {
-        let directories = Directories::of(&variables).map_err(|problem| CoordinatorError::Variables(vec![problem]))?;
+        let directories = Directories::of(&variables)
+            .map_err(|problem| CoordinatorError::Variables(vec![problem]))?;
         let current = PathBuf::from(".");
         let inputs = Inputs {
             flags: Layer::default(),
             plan: Layer::default(),
             tools: tool_names(Some(&directories.config), None)?,
-            directory: std::path::absolute(&current)
-                .map_err(|source| CoordinatorError::Io { path: current, source })?,
+            directory: std::path::absolute(&current).map_err(|source| CoordinatorError::Io {
+                path: current,
+                source,
+            })?,
             headless: true,
             variables,
             directories,
         };
-        let loaded = inputs.load_environment().map_err(CoordinatorError::Variables)?;
-        loaded.resolved.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let loaded = inputs
+            .load_environment()
+            .map_err(CoordinatorError::Variables)?;
+        loaded
+            .resolved
+            .warnings
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
         Ok(settings_of(&loaded, &inputs.directories))
     }
 }
 
 /// Returns the variables of this process that are UTF-8, since no others can be settings.
-#[expect(clippy::disallowed_methods, reason = "a program without a terminal's crate asks for exactly this")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program without a terminal's crate asks for exactly this"
+)]
 fn variables() -> BTreeMap<String, String> {
-    let as_text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let as_text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
     std::env::vars_os().filter_map(as_text).collect()
 }
 
@@ -60,7 +77,10 @@ mod tests {
     use super::*;
 
     fn variables(given: &[(&str, &str)]) -> BTreeMap<String, String> {
-        given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        given
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -73,18 +93,36 @@ mod tests {
             ("ORCHESTRATE_MAX_AGENTS", "3"),
         ];
         let settings = Settings::of_variables(variables(&given)).unwrap();
-        assert_eq!(settings.environment.get("OPENAI_API_KEY").map(String::as_str), Some("sk-given"));
+        assert_eq!(
+            settings
+                .environment
+                .get("OPENAI_API_KEY")
+                .map(String::as_str),
+            Some("sk-given")
+        );
         assert_eq!(settings.state_dir, PathBuf::from("/state/orchestrate"));
-        assert_eq!(settings.user_config_dir, Some(PathBuf::from("/home/me/.config/orchestrate")));
-        assert_eq!((settings.run.model.as_deref(), settings.run.max_agents), (Some("openai/gpt-5"), 3));
+        assert_eq!(
+            settings.user_config_dir,
+            Some(PathBuf::from("/home/me/.config/orchestrate"))
+        );
+        assert_eq!(
+            (settings.run.model.as_deref(), settings.run.max_agents),
+            (Some("openai/gpt-5"), 3)
+        );
     }
 
     #[test]
     fn a_variable_with_an_invalid_value_is_an_error() {
         let given = [("HOME", "/home/me"), ("ORCHESTRATE_MAX_AGENTS", "many")];
-        let error = Settings::of_variables(variables(&given)).err().unwrap().to_string();
+        let error = Settings::of_variables(variables(&given))
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("ORCHESTRATE_MAX_AGENTS"), "{error}");
-        let error = Settings::of_variables(variables(&[])).err().unwrap().to_string();
+        let error = Settings::of_variables(variables(&[]))
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("no home directory is set"), "{error}");
     }
 }

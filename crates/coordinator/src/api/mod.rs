@@ -1,4 +1,5 @@
-//! The public interface of the library: opens projects and runs, spawns children, and diagnoses problems.
+//! The public interface of the library: opens projects and runs, spawns children, and diagnoses
+//! problems.
 
 pub(crate) mod children;
 pub(crate) mod coordinator;

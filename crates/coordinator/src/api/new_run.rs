@@ -1,4 +1,5 @@
-//! What a new run needs before it begins: its id, scripts at absolute paths, and settings that can hold.
+//! What a new run needs before it begins: its id, scripts at absolute paths, and settings that can
+//! hold.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 
@@ -11,16 +12,32 @@ use orchestrate_tools::ToolRegistry;
 use crate::error::CoordinatorError;
 use crate::texts::models;
 
-/// Creates a run id: the time in seconds in base 36, so that ids sort by time, and three random digits.
+/// Creates a run id: the time in seconds in base 36, so that ids sort by time, and three random
+/// digits.
 pub(super) fn new_run_id() -> RunId {
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish() % 36_u64.pow(3);
-    RunId::new(format!("r-{}{:0>3}", base36(unix_ms() / 1_000), base36(random)))
+    let random = std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
+        % 36_u64.pow(3);
+    RunId::new(format!(
+        "r-{}{:0>3}",
+        base36(unix_ms() / 1_000),
+        base36(random)
+    ))
 }
 
 /// Makes the paths of scripts absolute, since a run may be taken over from another folder.
-pub(super) fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
+pub(super) fn anchored(
+    run: RunSettings,
+    tasks: Vec<Task>,
+) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
     let anchor = |name: Option<String>| name.map(|name| models::anchored(&name)).transpose();
-    let anchor_all = |names: &[String]| names.iter().map(|name| models::anchored(name)).collect::<Result<_, _>>();
+    let anchor_all = |names: &[String]| {
+        names
+            .iter()
+            .map(|name| models::anchored(name))
+            .collect::<Result<_, _>>()
+    };
     let run = RunSettings {
         model: anchor(run.model)?,
         plan_model: anchor(run.plan_model)?,
@@ -29,28 +46,45 @@ pub(super) fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSetting
         default_fallback_models: anchor_all(&run.default_fallback_models)?,
         ..run
     };
-    let tasks = tasks.into_iter().map(|task| Ok(Task { model: anchor(task.model)?, ..task }));
+    let tasks = tasks.into_iter().map(|task| {
+        Ok(Task {
+            model: anchor(task.model)?,
+            ..task
+        })
+    });
     Ok((run, tasks.collect::<Result<_, CoordinatorError>>()?))
 }
 
 /// Refuses an alternative that could never answer, since it would be ignored.
-pub(super) fn require_alternatives(run: &RunSettings, tools: &ToolRegistry) -> Result<(), CoordinatorError> {
+pub(super) fn require_alternatives(
+    run: &RunSettings,
+    tools: &ToolRegistry,
+) -> Result<(), CoordinatorError> {
     for (tool, other) in &run.tool_settings.alternatives {
         if let Some(reason) = tools.alternative_fault(tool, other) {
-            return Err(CoordinatorError::Alternative { pair: format!("{tool}={other}"), reason });
+            return Err(CoordinatorError::Alternative {
+                pair: format!("{tool}={other}"),
+                reason,
+            });
         }
     }
     Ok(())
 }
 
 /// Without merging, the dependencies of an open task never become part of the result.
-pub(super) fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), CoordinatorError> {
+pub(super) fn require_no_waiting(
+    tasks: &[Task],
+    run: &RunSettings,
+) -> Result<(), CoordinatorError> {
     if run.merge != MergeMode::None {
         return Ok(());
     }
     match waiting(tasks).first() {
         None => Ok(()),
-        Some((task, on)) => Err(CoordinatorError::NeverMerged { task: task.id.clone(), on: (*on).clone() }),
+        Some((task, on)) => Err(CoordinatorError::NeverMerged {
+            task: task.id.clone(),
+            on: (*on).clone(),
+        }),
     }
 }
 

@@ -22,7 +22,8 @@ const PACKAGE: &str = "package.json";
 const NODE_MODULES: &str = "node_modules";
 /// The maximum size of a manifest that is read.
 const MAX_PACKAGE: usize = 1 << 20;
-/// The package managers that start a manifest's scripts, with the programs of its packages on their path.
+/// The package managers that start a manifest's scripts, with the programs of its packages on their
+/// path.
 const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 /// Creates the settings with which a repository is opened.
@@ -35,7 +36,9 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
     if loaded.resolved.is_of_repository("command_memory_mib") {
         // A repository cannot widen the share of the memory that applies without it.
         let share = default_memory().map(|bytes| bytes / MIB);
-        run.command_memory_mib = run.command_memory_mib.map(|mib| share.map_or(mib, |share| mib.min(share)));
+        run.command_memory_mib = run
+            .command_memory_mib
+            .map(|mib| share.map_or(mib, |share| mib.min(share)));
     }
     Settings {
         run,
@@ -67,13 +70,20 @@ pub fn confinement_of(switches: &Switches) -> ConfinementChoice {
 /// # Errors
 ///
 /// Fails with the first agent that will have none, and the ways to choose one.
-pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Result<(), CoordinatorError> {
+pub async fn require_model(
+    loaded: &Loaded,
+    roles: &Roles,
+    tasks: &[Task],
+) -> Result<(), CoordinatorError> {
     let environment: Environment = loaded.environment.clone().into_iter().collect();
-    let models = Models::new(environment, loaded.resolved.text("base_url")).with_prices(loaded.run.prices.clone());
+    let models = Models::new(environment, loaded.resolved.text("base_url"))
+        .with_prices(loaded.run.prices.clone());
     let needs_price = loaded.run.budget_micro_usd.is_some();
     let mut seen: Vec<(Preferences, Vec<&str>)> = Vec::new();
     for task in tasks.iter().filter(|task| task.status.runs()) {
-        let Work::Agent(agent) = &task.work else { continue };
+        let Work::Agent(agent) = &task.work else {
+            continue;
+        };
         let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent))?;
         let preferences = preferences(&loaded.run, task, role);
         let fallbacks = fallbacks(&loaded.run, role, "");
@@ -99,8 +109,8 @@ pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Re
 pub struct MissingPrograms {
     /// Checks that can only fail, and that no agent can fix.
     pub errors: Vec<Finding>,
-    /// Checks that may still pass: something else decides, or the project's setup or an unconfined task may install
-    /// the program; and checks that were not inspected.
+    /// Checks that may still pass: something else decides, or the project's setup or an unconfined
+    /// task may install the program; and checks that were not inspected.
     pub warnings: Vec<Finding>,
 }
 
@@ -119,13 +129,20 @@ pub async fn missing_programs(
     let checks = commands_of_checks(plan, settings, &reports);
     let names = checks.iter().filter_map(PlannedCommand::program).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;
-    // Without a sandbox, a task may install the program of a later check, and a relative folder of the search path
-    // differs.
+    // Without a sandbox, a task may install the program of a later check, and a relative folder of
+    // the search path differs.
     let confined = coordinator.confinement() != Confinement::Unconfined;
     let is_final = confined && settings.worktree_setup.is_none();
     let mut found = MissingPrograms::default();
-    for check in checks.iter().filter(|check| check.program().is_some_and(|name| missing.contains(name))) {
-        let list = if check.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
+    for check in checks
+        .iter()
+        .filter(|check| check.program().is_some_and(|name| missing.contains(name)))
+    {
+        let list = if check.is_vital && is_final {
+            &mut found.errors
+        } else {
+            &mut found.warnings
+        };
         list.push(check.missing(confined));
     }
     // The project's setup may create any file.
@@ -136,8 +153,9 @@ pub async fn missing_programs(
     Ok(found)
 }
 
-/// Finds the checks that start with a file which no worktree contains at first. Most are only warnings, since a task
-/// may create it; not so the run's own check, which is first made on the base.
+/// Finds the checks that start with a file which no worktree contains at first. Most are only
+/// warnings, since a task may create it; not so the run's own check, which is first made on the
+/// base.
 fn add_missing_files(
     found: &mut MissingPrograms,
     coordinator: &Coordinator,
@@ -145,20 +163,30 @@ fn add_missing_files(
     settings: &RunSettings,
 ) -> Result<(), CoordinatorError> {
     for check in checks {
-        let FirstWord::File(path) = check.first else { continue };
+        let FirstWord::File(path) = check.first else {
+            continue;
+        };
         if coordinator.worktree_may_have(path)? {
             continue;
         }
         let is_in_checkout = coordinator.checkout_has(path);
         let is_of_base = settings.verify_base && settings.verify.as_deref() == Some(check.text);
-        let list = if is_in_checkout && is_of_base && check.is_vital { &mut found.errors } else { &mut found.warnings };
-        list.push(if is_in_checkout { check.only_in_checkout(path) } else { check.missing(true) });
+        let list = if is_in_checkout && is_of_base && check.is_vital {
+            &mut found.errors
+        } else {
+            &mut found.warnings
+        };
+        list.push(if is_in_checkout {
+            check.only_in_checkout(path)
+        } else {
+            check.missing(true)
+        });
     }
     Ok(())
 }
 
-/// Finds the checks that start a script of `package.json` whose program lies in an ignored folder of the user's
-/// checkout alone: a package manager would end with nothing but "not found".
+/// Finds the checks that start a script of `package.json` whose program lies in an ignored folder
+/// of the user's checkout alone: a package manager would end with nothing but "not found".
 fn add_programs_of_scripts(
     found: &mut MissingPrograms,
     coordinator: &Coordinator,
@@ -166,30 +194,51 @@ fn add_programs_of_scripts(
     settings: &RunSettings,
 ) -> Result<(), CoordinatorError> {
     let repo = coordinator.repo();
-    if checks.iter().all(|check| package_script(check.text).is_none()) {
+    if checks
+        .iter()
+        .all(|check| package_script(check.text).is_none())
+    {
         return Ok(());
     }
-    let read = repo.store().read_file_within(&coordinator.base()?.0, Path::new(PACKAGE), MAX_PACKAGE);
+    let read =
+        repo.store()
+            .read_file_within(&coordinator.base()?.0, Path::new(PACKAGE), MAX_PACKAGE);
     // A manifest that cannot be read is the package manager's business.
-    let Ok(Some(manifest)) = read else { return Ok(()) };
+    let Ok(Some(manifest)) = read else {
+        return Ok(());
+    };
     let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
     for check in checks {
-        let script = package_script(check.text).and_then(|name| manifest.get("scripts")?.get(name)?.as_str());
-        let Some(FirstWord::Program(program)) = script.and_then(FirstWord::of) else { continue };
-        let Some(folder) = place_of(repo.workdir(), program).filter(|folder| *folder == NODE_MODULES) else { continue };
+        let script = package_script(check.text)
+            .and_then(|name| manifest.get("scripts")?.get(name)?.as_str());
+        let Some(FirstWord::Program(program)) = script.and_then(FirstWord::of) else {
+            continue;
+        };
+        let Some(folder) =
+            place_of(repo.workdir(), program).filter(|folder| *folder == NODE_MODULES)
+        else {
+            continue;
+        };
         if coordinator.worktree_may_have(&format!("{folder}/.bin/{program}"))? {
             continue;
         }
         let is_of_base = settings.verify_base && settings.verify.as_deref() == Some(check.text);
-        let list = if is_of_base && check.is_vital { &mut found.errors } else { &mut found.warnings };
+        let list = if is_of_base && check.is_vital {
+            &mut found.errors
+        } else {
+            &mut found.warnings
+        };
         list.push(check.only_in_folder(program, folder));
     }
     Ok(())
 }
 
-/// Returns the script of `package.json` that a command of a package manager starts, if it is plain to see.
+/// Returns the script of `package.json` that a command of a package manager starts, if it is plain
+/// to see.
 fn package_script(command: &str) -> Option<&str> {
-    let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
+    let mut words = command
+        .split_whitespace()
+        .skip_while(|word| word.contains('='));
     if !SCRIPT_RUNNERS.contains(&words.next()?) {
         return None;
     }
@@ -200,13 +249,21 @@ fn package_script(command: &str) -> Option<&str> {
     }
 }
 
-/// Returns the price of the model of a task's agent, as far as it is known without asking any server.
+/// Returns the price of the model of a task's agent, as far as it is known without asking any
+/// server.
 pub fn price_of(loaded: &Loaded, roles: &Roles, task: &Task) -> Option<Price> {
-    let Work::Agent(agent) = &task.work else { return None };
-    let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent)).ok()?;
+    let Work::Agent(agent) = &task.work else {
+        return None;
+    };
+    let role = roles
+        .role(agent.as_deref().unwrap_or(&loaded.run.agent))
+        .ok()?;
     let environment: Environment = loaded.environment.clone().into_iter().collect();
-    let models = Models::new(environment, loaded.resolved.text("base_url")).with_prices(loaded.run.prices.clone());
-    models.price(&models.choose_offline(&preferences(&loaded.run, task, role))?).ok()
+    let models = Models::new(environment, loaded.resolved.text("base_url"))
+        .with_prices(loaded.run.prices.clone());
+    models
+        .price(&models.choose_offline(&preferences(&loaded.run, task, role))?)
+        .ok()
 }
 
 #[cfg(test)]

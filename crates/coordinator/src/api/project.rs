@@ -46,7 +46,8 @@ pub struct Project {
 /// What a worktree occupies on its disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorktreeSize {
-    /// The task that works in it; `None` for those in which the run checks merged trees and sets up the project.
+    /// The task that works in it; `None` for those in which the run checks merged trees and sets up
+    /// the project.
     pub task: Option<TaskId>,
     /// The folder.
     pub path: PathBuf,
@@ -65,17 +66,27 @@ impl Project {
         let repo = Repo::open(directory, state_dir)?;
         let layout = Layout::new(state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
-        Ok(Self { repo, layout, state_dir: state_dir.to_owned(), tell_fetch: None })
+        Ok(Self {
+            repo,
+            layout,
+            state_dir: state_dir.to_owned(),
+            tell_fetch: None,
+        })
     }
 
-    /// Fetches what a commit lacks that a run would start from, when it is first asked for, if this is a partial clone;
-    /// `tell` is called before, with the number of files that are known to be missing.
+    /// Fetches what a commit lacks that a run would start from, when it is first asked for, if this
+    /// is a partial clone; `tell` is called before, with the number of files that are known to be
+    /// missing.
     #[must_use]
     pub fn fetching(self, tell: fn(usize)) -> Self {
-        Self { tell_fetch: Some(tell), ..self }
+        Self {
+            tell_fetch: Some(tell),
+            ..self
+        }
     }
 
-    /// Returns what keeps the secrets of these variables and of the repository's configuration out of texts.
+    /// Returns what keeps the secrets of these variables and of the repository's configuration out
+    /// of texts.
     pub fn redactor(&self, variables: &BTreeMap<String, String>) -> Redactor {
         redactor_of(variables, None, Some(&self.repo))
     }
@@ -91,27 +102,41 @@ impl Project {
         Ok(self.repo.require_ready()?)
     }
 
-    /// Requires that a run can be recorded, and can start from this revision; `None` means HEAD. A revision that does
-    /// not exist is not checked.
+    /// Requires that a run can be recorded, and can start from this revision; `None` means HEAD. A
+    /// revision that does not exist is not checked.
     ///
     /// # Errors
     ///
     /// Fails with the problem and its fix.
     pub fn require_startable(&self, base: Option<&str>) -> Result<(), CoordinatorError> {
         self.repo.require_writable()?;
-        self.base(base).map_or(Ok(()), |commit| Ok(self.repo.require_plain_tree(&commit)?))
+        self.base(base).map_or(Ok(()), |commit| {
+            Ok(self.repo.require_plain_tree(&commit)?)
+        })
     }
 
     /// Returns the worktrees of a run that exist, with the disk space that they occupy.
     pub fn worktree_sizes(&self, state: &RunState) -> Vec<WorktreeSize> {
         let of_tasks = state.tasks().map(|record| {
             let task = &record.task.id;
-            (Some(task.clone()), self.layout.worktree(&state.run_id, task))
+            (
+                Some(task.clone()),
+                self.layout.worktree(&state.run_id, task),
+            )
         });
-        let own = [self.layout.verifier(&state.run_id), self.layout.setup(&state.run_id)];
+        let own = [
+            self.layout.verifier(&state.run_id),
+            self.layout.setup(&state.run_id),
+        ];
         let all = of_tasks.chain(own.map(|path| (None, path)));
         let existing = all.filter(|(_, path)| path.is_dir());
-        existing.map(|(task, path)| WorktreeSize { task, bytes: orchestrate_files::disk_usage(&path), path }).collect()
+        existing
+            .map(|(task, path)| WorktreeSize {
+                task,
+                bytes: orchestrate_files::disk_usage(&path),
+                path,
+            })
+            .collect()
     }
 
     /// Returns the user's working tree.
@@ -128,8 +153,9 @@ impl Project {
         Ok(Store::open_existing(&self.layout.journal())?)
     }
 
-    /// Takes over the runs that this repository had before it was moved, says so, and returns whether there were any;
-    /// for a repository without runs. Nothing is taken over unless the runs are certain to be this repository's.
+    /// Takes over the runs that this repository had before it was moved, says so, and returns
+    /// whether there were any; for a repository without runs. Nothing is taken over unless the runs
+    /// are certain to be this repository's.
     ///
     /// # Errors
     ///
@@ -138,7 +164,8 @@ impl Project {
         moved::follow(&self.repo, &self.state_dir, say)
     }
 
-    /// Finds the runs that this repository may have had before it was moved; for a repository without runs.
+    /// Finds the runs that this repository may have had before it was moved; for a repository
+    /// without runs.
     pub fn moved(&self, state_dir: &Path) -> Option<Moved> {
         moved::find(&self.repo, state_dir)
     }
@@ -152,7 +179,8 @@ impl Project {
         self.base(base)
     }
 
-    /// Returns the lines with which `.worktreeinclude` names the user's files that each worktree gets.
+    /// Returns the lines with which `.worktreeinclude` names the user's files that each worktree
+    /// gets.
     ///
     /// # Errors
     ///
@@ -161,18 +189,22 @@ impl Project {
         Ok(self.repo.worktrees().include_patterns()?)
     }
 
-    /// Lists the files of the checkout that git ignores, and the folders of which it ignores everything; names that are
-    /// not UTF-8 are left out.
+    /// Lists the files of the checkout that git ignores, and the folders of which it ignores
+    /// everything; names that are not UTF-8 are left out.
     ///
     /// # Errors
     ///
     /// Fails if git cannot list them.
     pub fn ignored(&self) -> Result<BTreeSet<String>, CoordinatorError> {
         let ignored = self.repo.worktrees().ignored()?;
-        Ok(ignored.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect())
+        Ok(ignored
+            .into_iter()
+            .filter_map(|path| path.into_os_string().into_string().ok())
+            .collect())
     }
 
-    /// Reports whether the branch of a run's result exists; it is removed some time after it has landed.
+    /// Reports whether the branch of a run's result exists; it is removed some time after it has
+    /// landed.
     ///
     /// # Errors
     ///
@@ -181,8 +213,8 @@ impl Project {
         Ok(self.repo.read_ref(&run.integration_ref())?.is_some())
     }
 
-    /// Returns the commit that a run's integration branch was moved to from outside, if the run's result does not
-    /// contain it.
+    /// Returns the commit that a run's integration branch was moved to from outside, if the run's
+    /// result does not contain it.
     ///
     /// # Errors
     ///
@@ -196,9 +228,18 @@ impl Project {
     /// # Errors
     ///
     /// Fails if there is no such revision, or if a role file cannot be used.
-    pub fn roles(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<Roles, CoordinatorError> {
+    pub fn roles(
+        &self,
+        base: Option<&str>,
+        user_config_dir: Option<&Path>,
+    ) -> Result<Roles, CoordinatorError> {
         let tools = self.tools(base, user_config_dir)?;
-        Roles::load(&self.repo, &self.base(base)?, user_config_dir, tools.registry.names())
+        Roles::load(
+            &self.repo,
+            &self.base(base)?,
+            user_config_dir,
+            tools.registry.names(),
+        )
     }
 
     /// Returns the tools that a run from this revision would have; `None` means HEAD.
@@ -206,9 +247,19 @@ impl Project {
     /// # Errors
     ///
     /// Fails if there is no such revision, or if the consents cannot be read.
-    pub fn tools(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<FoundTools, CoordinatorError> {
+    pub fn tools(
+        &self,
+        base: Option<&str>,
+        user_config_dir: Option<&Path>,
+    ) -> Result<FoundTools, CoordinatorError> {
         let consents = Consents::load(&self.state_dir)?;
-        FoundTools::load(&self.repo, &self.base(base)?, user_config_dir, &consents, &Extensions::default())
+        FoundTools::load(
+            &self.repo,
+            &self.base(base)?,
+            user_config_dir,
+            &consents,
+            &Extensions::default(),
+        )
     }
 
     fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
@@ -234,23 +285,31 @@ impl Project {
     /// Reports whether a worktree of a run from this revision may contain a file at first; `None`
     /// means HEAD. Of a revision that there is not, nothing is known.
     pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
-        let known = self.base(base).and_then(|commit| worktree_may_have(&self.repo, &commit, path));
+        let known = self
+            .base(base)
+            .and_then(|commit| worktree_may_have(&self.repo, &commit, path));
         known.unwrap_or(true)
     }
 
-    /// Returns warnings that do not prevent a run from this revision; `None` means HEAD, and so does one that there is
-    /// not.
+    /// Returns warnings that do not prevent a run from this revision; `None` means HEAD, and so
+    /// does one that there is not.
     ///
     /// # Errors
     ///
     /// Fails if the repository cannot be read.
     pub fn warnings(&self, base: Option<&str>) -> Result<Vec<String>, CoordinatorError> {
         let base = base.filter(|base| self.has_revision(base));
-        Ok(self.repo.warnings_for(&self.base(base)?)?.iter().map(ToString::to_string).collect())
+        Ok(self
+            .repo
+            .warnings_for(&self.base(base)?)?
+            .iter()
+            .map(ToString::to_string)
+            .collect())
     }
 
-    /// Lists the files, of the project and of the user's folder, that a run of these tasks from this revision ignores
-    /// although they are written for programs like this one; `None` means HEAD.
+    /// Lists the files, of the project and of the user's folder, that a run of these tasks from
+    /// this revision ignores although they are written for programs like this one; `None` means
+    /// HEAD.
     ///
     /// # Errors
     ///
@@ -266,8 +325,11 @@ impl Project {
         let mut found = project_texts::without_effect(&self.repo, &base, &files)?;
         found.extend_from_slice(Skills::load(&self.repo, &base, user_config_dir)?.left_out());
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE) {
-            found.push(format!("{MCP_FILE}: MCP servers are not available yet, so this file has no effect"));
+        if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE)
+        {
+            found.push(format!(
+                "{MCP_FILE}: MCP servers are not available yet, so this file has no effect"
+            ));
         }
         Ok(found)
     }
@@ -279,7 +341,11 @@ impl Project {
 
     /// Returns the version and path of the git program.
     pub fn git(&self) -> String {
-        format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
+        format!(
+            "{} at {}",
+            self.repo.git_version(),
+            self.repo.git_path().display()
+        )
     }
 }
 
@@ -293,8 +359,9 @@ pub struct TaskMap {
 }
 
 impl Project {
-    /// Returns the map that the agent of a task would get in a run from this revision with these settings, or why there
-    /// is none; `None` means HEAD. Its model may have a smaller context than the settings say, which is not known yet.
+    /// Returns the map that the agent of a task would get in a run from this revision with these
+    /// settings, or why there is none; `None` means HEAD. Its model may have a smaller context than
+    /// the settings say, which is not known yet.
     ///
     /// # Errors
     ///
@@ -307,9 +374,12 @@ impl Project {
         (task, role): (&Task, &Role),
     ) -> Result<Result<TaskMap, NoMap>, CoordinatorError> {
         let names = self.tools(base, user_config_dir)?.registry.names().clone();
-        let policy = Policy::new(&role.rules_within(&run.rules), &names).map_err(CoordinatorError::Rules)?;
+        let policy =
+            Policy::new(&role.rules_within(&run.rules), &names).map_err(CoordinatorError::Rules)?;
         let base = self.base(base)?;
-        let context_tokens = run.token_limit_of(task, None).min(role.context_tokens.unwrap_or(u64::MAX));
+        let context_tokens = run
+            .token_limit_of(task, None)
+            .min(role.context_tokens.unwrap_or(u64::MAX));
         let order = MapOrder {
             files: task.files.clone(),
             text: repository_map::words(task),
@@ -322,20 +392,31 @@ impl Project {
         let parts = MapParts::at(&self.layout.map_parts());
         let made = order.make(&self.repo, &parts, &|| false)?;
         let counter = Tokenizer::load()?;
-        Ok(made.map(|map| TaskMap { tokens: counter.count(&map), map }))
+        Ok(made.map(|map| TaskMap {
+            tokens: counter.count(&map),
+            map,
+        }))
     }
 }
 
 /// Reports whether a worktree may contain a file at first: the commit may, or the file is copied
 /// from the checkout.
-pub(crate) fn worktree_may_have(repo: &Repo, commit: &Oid, path: &str) -> Result<bool, CoordinatorError> {
+pub(crate) fn worktree_may_have(
+    repo: &Repo,
+    commit: &Oid,
+    path: &str,
+) -> Result<bool, CoordinatorError> {
     let path = path.trim_start_matches("./");
     Ok(commit_may_have(repo, commit, path) || repo.worktrees().includes(Path::new(path))?)
 }
 
-/// Reports whether a commit may contain a file; always true if a link on the path or at its end may lead elsewhere.
+/// Reports whether a commit may contain a file; always true if a link on the path or at its end may
+/// lead elsewhere.
 fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
-    let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+    let path = Path::new(path)
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .collect::<PathBuf>();
     let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     parts.any(|part| !matches!(repo.store().read_file(commit, part), Ok(None)))
 }

@@ -7,12 +7,13 @@ use orchestrate_git::{Identity, Repo};
 
 use crate::error::CoordinatorError;
 
-/// Writes files into a folder and turns it into a repository with one commit, made under the sample's own identity.
+/// Writes files into a folder and turns it into a repository with one commit, made under the
+/// sample's own identity.
 ///
 /// # Errors
 ///
-/// Fails, with nothing written, if there is no usable git program; also fails if a file cannot be written, or if
-/// there is a repository already.
+/// Fails, with nothing written, if there is no usable git program; also fails if a file cannot be
+/// written, or if there is a repository already.
 pub fn lay_out_sample(folder: &Path, files: &[(&str, &str)]) -> Result<(), CoordinatorError> {
     Repo::require_program(folder)?;
     for (name, text) in files {
@@ -21,7 +22,10 @@ pub fn lay_out_sample(folder: &Path, files: &[(&str, &str)]) -> Result<(), Coord
         let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
         written.map_err(|source| CoordinatorError::Io { path, source })?;
     }
-    let identity = Identity { name: "Orchestrate Demo".to_owned(), email: "demo@example.invalid".to_owned() };
+    let identity = Identity {
+        name: "Orchestrate Demo".to_owned(),
+        email: "demo@example.invalid".to_owned(),
+    };
     Repo::create(folder, &identity, "Start")?;
     Ok(())
 }

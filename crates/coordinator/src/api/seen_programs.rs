@@ -1,8 +1,9 @@
 //! Which of the user's programs a confined command starts, and in which version.
 //!
-//! A program is asked for its version inside, and also outside if commands start the same file or it is in a folder
-//! that only the user can write. Both are asked from a folder of the system, where no project chooses a version. In the
-//! project's own folder, programs are asked in the sandbox alone, because a file there may name what is started.
+//! A program is asked for its version inside, and also outside if commands start the same file or
+//! it is in a folder that only the user can write. Both are asked from a folder of the system,
+//! where no project chooses a version. In the project's own folder, programs are asked in the
+//! sandbox alone, because a file there may name what is started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -10,16 +11,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Confinement, Helper, HostView, Job, Limits, Network, Sandbox, SeenProgram, View, seen_program,
-    trusted_program,
+    Cancel, Confinement, Helper, HostView, Job, Limits, Network, Sandbox, SeenProgram, View,
+    seen_program, trusted_program,
 };
 use orchestrate_settings::{Loaded, Pin, Suggestion};
 use serde::Serialize;
 
-/// The programs of the toolchains whose versions matter to a check, besides the one that `verify` names.
-const PROGRAMS: [&str; 12] =
-    ["python3", "uv", "pipx", "node", "pnpm", "yarn", "bun", "deno", "ruby", "go", "java", "cargo"];
-/// Programs print their version within milliseconds; a virtual machine on a busy computer takes seconds.
+/// The programs of the toolchains whose versions matter to a check, besides the one that `verify`
+/// names.
+const PROGRAMS: [&str; 12] = [
+    "python3", "uv", "pipx", "node", "pnpm", "yarn", "bun", "deno", "ruby", "go", "java", "cargo",
+];
+/// Programs print their version within milliseconds; a virtual machine on a busy computer takes
+/// seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A folder of the system, in which no project chooses a version.
 const FOLDER: &str = "/usr";
@@ -69,24 +73,43 @@ impl Said {
 
     /// Reports whether it names exactly this version.
     fn names(&self, version: &str) -> bool {
-        self.line.split_whitespace().any(|word| word.trim_start_matches('v') == version)
+        self.line
+            .split_whitespace()
+            .any(|word| word.trim_start_matches('v') == version)
     }
 }
 
-/// Finds the programs of the user's toolchains, outside, in a sandbox, and there in the folder of a project.
-pub(crate) async fn seen_programs(sandbox: &Sandbox, settings: &Loaded, project: Option<&Path>) -> Vec<ProgramSeen> {
+/// Finds the programs of the user's toolchains, outside, in a sandbox, and there in the folder of a
+/// project.
+pub(crate) async fn seen_programs(
+    sandbox: &Sandbox,
+    settings: &Loaded,
+    project: Option<&Path>,
+) -> Vec<ProgramSeen> {
     let mut names: Vec<String> = PROGRAMS.map(str::to_owned).to_vec();
-    names.extend(of_project(settings, project).into_iter().filter(|name| !PROGRAMS.contains(&name.as_str())));
+    names.extend(
+        of_project(settings, project)
+            .into_iter()
+            .filter(|name| !PROGRAMS.contains(&name.as_str())),
+    );
     let seen = found(sandbox, &names);
-    let inside: Vec<PathBuf> = seen.iter().filter_map(|(_, seen)| seen.inside.clone()).collect();
+    let inside: Vec<PathBuf> = seen
+        .iter()
+        .filter_map(|(_, seen)| seen.inside.clone())
+        .collect();
     let here = versions(sandbox, inside.clone(), Path::new(FOLDER)).await;
-    let outside = seen.iter().filter(|(name, seen)| may_ask(name, seen)).filter_map(|(_, seen)| seen.outside.clone());
+    let outside = seen
+        .iter()
+        .filter(|(name, seen)| may_ask(name, seen))
+        .filter_map(|(_, seen)| seen.outside.clone());
     let outside = match Sandbox::with(Confinement::Unconfined, Helper::default()) {
         Ok(unconfined) => versions(&unconfined, outside.collect(), Path::new(FOLDER)).await,
         Err(_) => BTreeMap::new(),
     };
-    let mut programs: Vec<ProgramSeen> =
-        seen.into_iter().map(|(name, seen)| compared(&name, seen, &outside, &here)).collect();
+    let mut programs: Vec<ProgramSeen> = seen
+        .into_iter()
+        .map(|(name, seen)| compared(&name, seen, &outside, &here))
+        .collect();
     if let Some(project) = project {
         let pins = Pin::read(project);
         ask_in_project(sandbox, project, &mut programs, &pins, true).await;
@@ -95,30 +118,43 @@ pub(crate) async fn seen_programs(sandbox: &Sandbox, settings: &Loaded, project:
     programs
 }
 
-/// Finds those programs of a project that a command of a run starts otherwise than the user's shell. A program is only
-/// started if a file of the project chooses its version, since it costs a run time.
-pub(crate) async fn different_programs(sandbox: &Sandbox, settings: &Loaded, project: &Path) -> Vec<ProgramSeen> {
+/// Finds those programs of a project that a command of a run starts otherwise than the user's
+/// shell. A program is only started if a file of the project chooses its version, since it costs a
+/// run time.
+pub(crate) async fn different_programs(
+    sandbox: &Sandbox,
+    settings: &Loaded,
+    project: &Path,
+) -> Vec<ProgramSeen> {
     let pins = Pin::read(project);
     let seen = found(sandbox, &of_project(settings, Some(project)));
     let none = BTreeMap::new();
-    let mut programs: Vec<ProgramSeen> =
-        seen.into_iter().map(|(name, seen)| compared(&name, seen, &none, &none)).collect();
+    let mut programs: Vec<ProgramSeen> = seen
+        .into_iter()
+        .map(|(name, seen)| compared(&name, seen, &none, &none))
+        .collect();
     ask_in_project(sandbox, project, &mut programs, &pins, false).await;
     add_absent(&mut programs, &pins);
     programs.retain(|program| program.reason.is_some());
     programs
 }
 
-/// Adds the programs of which a file of the project pins a version, and which are not installed at all.
+/// Adds the programs of which a file of the project pins a version, and which are not installed at
+/// all.
 fn add_absent(programs: &mut Vec<ProgramSeen>, pins: &[Pin]) {
     for pin in pins {
-        let Some(version) = &pin.version else { continue };
+        let Some(version) = &pin.version else {
+            continue;
+        };
         if pin.program.contains('/') || programs.iter().any(|program| program.name == pin.program) {
             continue;
         }
         programs.push(ProgramSeen {
             name: pin.program.clone(),
-            reason: Some(format!("{} pins {version}, and it is not installed", pin.by)),
+            reason: Some(format!(
+                "{} pins {version}, and it is not installed",
+                pin.by
+            )),
             fix: Some(match pin.program.as_str() {
                 "pnpm" | "yarn" => "type `corepack enable`, or install it".to_owned(),
                 _ => "install it".to_owned(),
@@ -128,16 +164,37 @@ fn add_absent(programs: &mut Vec<ProgramSeen>, pins: &[Pin]) {
     }
 }
 
-/// Returns the names of the programs that a project needs: what its check starts with, its managers, and what its
-/// files choose a version of.
+/// Returns the names of the programs that a project needs: what its check starts with, its
+/// managers, and what its files choose a version of.
 fn of_project(settings: &Loaded, project: Option<&Path>) -> Vec<String> {
-    let verify = settings.run.verify.as_deref().and_then(|command| command.split_whitespace().next());
-    let is_name = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
-    let mut names: Vec<String> = verify.filter(is_name).map(str::to_owned).into_iter().collect();
+    let verify = settings
+        .run
+        .verify
+        .as_deref()
+        .and_then(|command| command.split_whitespace().next());
+    let is_name = |word: &&str| {
+        word.chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
+    };
+    let mut names: Vec<String> = verify
+        .filter(is_name)
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
     if let Some(project) = project {
         let suggestion = Suggestion::read(project, &BTreeSet::new(), &|_| false);
-        names.extend(suggestion.found.iter().map(|found| found.manager.to_owned()));
-        names.extend(Pin::read(project).into_iter().map(|pin| pin.program).filter(|name| !name.contains('/')));
+        names.extend(
+            suggestion
+                .found
+                .iter()
+                .map(|found| found.manager.to_owned()),
+        );
+        names.extend(
+            Pin::read(project)
+                .into_iter()
+                .map(|pin| pin.program)
+                .filter(|name| !name.contains('/')),
+        );
     }
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(name.clone()));
@@ -145,22 +202,37 @@ fn of_project(settings: &Loaded, project: Option<&Path>) -> Vec<String> {
 }
 
 fn found(sandbox: &Sandbox, names: &[String]) -> Vec<(String, SeenProgram)> {
-    let seen = names.iter().map(|name| (name.clone(), seen_program(name, sandbox.added_paths())));
+    let seen = names
+        .iter()
+        .map(|name| (name.clone(), seen_program(name, sandbox.added_paths())));
     seen.filter(|(_, seen)| seen.outside.is_some()).collect()
 }
 
-/// Asks the programs for their versions in the project's folder, all of them or those that its files choose, and adds
-/// the interpreters of its environments.
-async fn ask_in_project(sandbox: &Sandbox, project: &Path, programs: &mut Vec<ProgramSeen>, pins: &[Pin], all: bool) {
+/// Asks the programs for their versions in the project's folder, all of them or those that its
+/// files choose, and adds the interpreters of its environments.
+async fn ask_in_project(
+    sandbox: &Sandbox,
+    project: &Path,
+    programs: &mut Vec<ProgramSeen>,
+    pins: &[Pin],
+    all: bool,
+) {
     let pin_of = |name: &str| pins.iter().find(|pin| pin.program == name);
     for pin in pins.iter().filter(|pin| pin.program.contains('/')) {
         let path = project.join(&pin.program);
         let seen = Some(path).filter(|path| path.exists());
-        programs.push(ProgramSeen { name: pin.program.clone(), inside: seen, ..ProgramSeen::default() });
+        programs.push(ProgramSeen {
+            name: pin.program.clone(),
+            inside: seen,
+            ..ProgramSeen::default()
+        });
     }
     let is_asked = |program: &&mut ProgramSeen| all || pin_of(&program.name).is_some();
-    let asked: Vec<PathBuf> =
-        programs.iter_mut().filter(is_asked).filter_map(|program| program.inside.clone()).collect();
+    let asked: Vec<PathBuf> = programs
+        .iter_mut()
+        .filter(is_asked)
+        .filter_map(|program| program.inside.clone())
+        .collect();
     if asked.is_empty() {
         return;
     }
@@ -172,10 +244,15 @@ async fn ask_in_project(sandbox: &Sandbox, project: &Path, programs: &mut Vec<Pr
     }
 }
 
-/// Reports whether a program may be started unconfined: it is the one that a command starts too, which excludes
-/// those of repositories, or it is where only the user and the system install programs.
+/// Reports whether a program may be started unconfined: it is the one that a command starts too,
+/// which excludes those of repositories, or it is where only the user and the system install
+/// programs.
 fn may_ask(name: &str, seen: &SeenProgram) -> bool {
-    let Some((folder, outside)) = seen.outside.as_deref().and_then(|path| Some((path.parent()?, path))) else {
+    let Some((folder, outside)) = seen
+        .outside
+        .as_deref()
+        .and_then(|path| Some((path.parent()?, path)))
+    else {
         return false;
     };
     seen.reason.is_none() || trusted_program(folder.as_os_str(), name).as_deref() == Some(outside)
@@ -187,8 +264,15 @@ fn compared(
     outside: &BTreeMap<PathBuf, Said>,
     inside: &BTreeMap<PathBuf, Said>,
 ) -> ProgramSeen {
-    let SeenProgram { outside: path_outside, inside: path_inside, mut reason, mut fix } = seen;
-    let version = |path: &Option<PathBuf>, said: &BTreeMap<PathBuf, Said>| said.get(path.as_ref()?)?.version();
+    let SeenProgram {
+        outside: path_outside,
+        inside: path_inside,
+        mut reason,
+        mut fix,
+    } = seen;
+    let version = |path: &Option<PathBuf>, said: &BTreeMap<PathBuf, Said>| {
+        said.get(path.as_ref()?)?.version()
+    };
     let outside_version = version(&path_outside, outside);
     let inside_version = version(&path_inside, inside);
     if reason.is_none() && outside_version.is_some() && outside_version != inside_version {
@@ -214,10 +298,17 @@ fn compared(
 }
 
 /// Returns what each program says, started in a folder.
-async fn versions(sandbox: &Sandbox, programs: Vec<PathBuf>, folder: &Path) -> BTreeMap<PathBuf, Said> {
+async fn versions(
+    sandbox: &Sandbox,
+    programs: Vec<PathBuf>,
+    folder: &Path,
+) -> BTreeMap<PathBuf, Said> {
     let script = ["-c", ASK, "sh"].map(OsString::from).into_iter();
     let job = Job {
-        view: View::Host(HostView { read_only: vec![folder.to_owned()], ..HostView::default() }),
+        view: View::Host(HostView {
+            read_only: vec![folder.to_owned()],
+            ..HostView::default()
+        }),
         program: "/bin/sh".into(),
         args: script.chain(programs.iter().map(OsString::from)).collect(),
         cwd: folder.to_owned(),
@@ -225,16 +316,27 @@ async fn versions(sandbox: &Sandbox, programs: Vec<PathBuf>, folder: &Path) -> B
         // A launcher of package managers would fetch the one that it is asked about.
         env: BTreeMap::from([("COREPACK_ENABLE_NETWORK".into(), "0".into())]),
         network: Network::None,
-        limits: Limits { timeout: PATIENCE, ..Limits::default() },
+        limits: Limits {
+            timeout: PATIENCE,
+            ..Limits::default()
+        },
     };
     // Without an answer, the paths alone are compared.
-    let Ok(finished) = sandbox.run_async(job, Cancel::new()).await else { return BTreeMap::new() };
+    let Ok(finished) = sandbox.run_async(job, Cancel::new()).await else {
+        return BTreeMap::new();
+    };
     let text = finished.stdout.text();
     let said = |line: &str| {
         let mut parts = line.splitn(3, '\t');
         let program = programs.get(parts.next()?.parse::<usize>().ok()?)?;
         let (failed, line) = (parts.next()?, parts.next()?);
-        Some((program.clone(), Said { has_failed: !failed.is_empty(), line: line.trim().to_owned() }))
+        Some((
+            program.clone(),
+            Said {
+                has_failed: !failed.is_empty(),
+                line: line.trim().to_owned(),
+            },
+        ))
     };
     text.lines().filter_map(said).collect()
 }
@@ -251,7 +353,10 @@ impl ProgramSeen {
             self.reason = Some(format!("it does not start in this project: {}", said.line));
             self.fix = Some(fix_for(&self.name, pin));
         } else if let Some((pin, version)) = pinned.filter(|(_, version)| !said.names(version)) {
-            self.reason = Some(format!("{} pins {version}, but {} starts in this project", pin.by, said.line));
+            self.reason = Some(format!(
+                "{} pins {version}, but {} starts in this project",
+                pin.by, said.line
+            ));
             self.fix = Some(fix_for(&self.name, Some(pin)));
         }
     }
@@ -263,7 +368,10 @@ impl ProgramSeen {
             (Some(path), None) => path.display().to_string(),
             (None, _) => "not found".to_owned(),
         };
-        let own = self.project_version.as_ref().or(self.inside_version.as_ref());
+        let own = self
+            .project_version
+            .as_ref()
+            .or(self.inside_version.as_ref());
         let inside = at(&self.inside, &own.cloned());
         match (&self.reason, &self.outside) {
             (None, _) => format!("{}: {inside}", self.name),
@@ -271,13 +379,17 @@ impl ProgramSeen {
             (Some(reason), None) => format!("{}: commands see {inside}: {reason}", self.name),
             (Some(reason), Some(_)) => {
                 let outside = at(&self.outside, &self.outside_version);
-                format!("{}: commands see {inside}, your shell {outside}: {reason}", self.name)
+                format!(
+                    "{}: commands see {inside}, your shell {outside}: {reason}",
+                    self.name
+                )
             }
         }
     }
 }
 
-/// Returns what to do about a program that starts in another version than a file of the project chooses, or not at all.
+/// Returns what to do about a program that starts in another version than a file of the project
+/// chooses, or not at all.
 fn fix_for(name: &str, pin: Option<&Pin>) -> String {
     match pin.map(|pin| pin.by) {
         Some("package.json") => format!(
@@ -285,11 +397,17 @@ fn fix_for(name: &str, pin: Option<&Pin>) -> String {
              network"
         ),
         Some(by) if by.ends_with("pyvenv.cfg") => {
-            format!("create the environment of {by} again, with a Python that is installed in a folder of its own")
+            format!(
+                "create the environment of {by} again, with a Python that is installed in a folder of its own"
+            )
         }
-        Some(by) if by.starts_with("rust-toolchain") => "type `rustup toolchain install` in your checkout".to_owned(),
+        Some(by) if by.starts_with("rust-toolchain") => {
+            "type `rustup toolchain install` in your checkout".to_owned()
+        }
         Some(by) => format!("install the version that {by} names with your version manager"),
-        None => format!("type `{name} --version` in your checkout to see what it needs, and install that"),
+        None => format!(
+            "type `{name} --version` in your checkout to see what it needs, and install that"
+        ),
     }
 }
 
@@ -301,17 +419,35 @@ mod tests {
     fn another_version_is_never_silent() {
         let seen = |reason: Option<&str>| SeenProgram {
             outside: Some("/home/u/bin/node".into()),
-            inside: Some(if reason.is_some() { "/usr/bin/node" } else { "/home/u/bin/node" }.into()),
+            inside: Some(
+                if reason.is_some() {
+                    "/usr/bin/node"
+                } else {
+                    "/home/u/bin/node"
+                }
+                .into(),
+            ),
             reason: reason.map(str::to_owned),
             fix: None,
         };
         let of = |path: &str, version: Option<&str>| -> BTreeMap<PathBuf, Said> {
-            let said = |version: &str| Said { has_failed: false, line: version.to_owned() };
-            version.map(|version| (path.into(), said(version))).into_iter().collect()
+            let said = |version: &str| Said {
+                has_failed: false,
+                line: version.to_owned(),
+            };
+            version
+                .map(|version| (path.into(), said(version)))
+                .into_iter()
+                .collect()
         };
         let own = "/home/u/bin/node";
         let table = [
-            (None, Some("v20"), Some("v20"), "node: v20 (/home/u/bin/node)"),
+            (
+                None,
+                Some("v20"),
+                Some("v20"),
+                "node: v20 (/home/u/bin/node)",
+            ),
             (None, None, None, "node: /home/u/bin/node"),
             (
                 None,
@@ -334,7 +470,11 @@ mod tests {
             ),
         ];
         for (reason, outside, inside, expected) in table {
-            let path = if reason.is_some() { "/usr/bin/node" } else { own };
+            let path = if reason.is_some() {
+                "/usr/bin/node"
+            } else {
+                own
+            };
             let found = compared("node", seen(reason), &of(own, outside), &of(path, inside));
             assert_eq!(found.found(), expected);
         }
@@ -347,21 +487,49 @@ mod tests {
             by: "package.json",
             version: version.map(str::to_owned),
         };
-        let mut programs = vec![ProgramSeen { name: "yarn".to_owned(), ..ProgramSeen::default() }];
-        add_absent(&mut programs, &[pin("pnpm", Some("9.1.0")), pin("yarn", Some("4.1.0")), pin("ruby", None)]);
+        let mut programs = vec![ProgramSeen {
+            name: "yarn".to_owned(),
+            ..ProgramSeen::default()
+        }];
+        add_absent(
+            &mut programs,
+            &[
+                pin("pnpm", Some("9.1.0")),
+                pin("yarn", Some("4.1.0")),
+                pin("ruby", None),
+            ],
+        );
         let added: Vec<String> = programs.iter().skip(1).map(ProgramSeen::found).collect();
-        assert_eq!(added, ["pnpm: package.json pins 9.1.0, and it is not installed"]);
+        assert_eq!(
+            added,
+            ["pnpm: package.json pins 9.1.0, and it is not installed"]
+        );
     }
 
     #[test]
     fn what_a_project_chooses_is_compared_with_what_starts() {
         let pin = |by, version: Option<&str>| {
-            Some(Pin { program: "pnpm".to_owned(), by, version: version.map(str::to_owned) })
+            Some(Pin {
+                program: "pnpm".to_owned(),
+                by,
+                version: version.map(str::to_owned),
+            })
         };
-        let said = |has_failed, line: &str| Said { has_failed, line: line.to_owned() };
+        let said = |has_failed, line: &str| Said {
+            has_failed,
+            line: line.to_owned(),
+        };
         let table = [
-            (pin("package.json", Some("9.1.0")), said(false, "9.1.0"), None),
-            (pin("package.json", Some("20.1.0")), said(false, "v20.1.0"), None),
+            (
+                pin("package.json", Some("9.1.0")),
+                said(false, "9.1.0"),
+                None,
+            ),
+            (
+                pin("package.json", Some("20.1.0")),
+                said(false, "v20.1.0"),
+                None,
+            ),
             (
                 pin("package.json", Some("9.1.0")),
                 said(false, "10.20.0"),
@@ -381,7 +549,10 @@ mod tests {
             (
                 pin(".venv/pyvenv.cfg", Some("3.11.7")),
                 said(false, "Python 3.11.2"),
-                Some((".venv/pyvenv.cfg pins 3.11.7, but Python 3.11.2 starts", "create the environment")),
+                Some((
+                    ".venv/pyvenv.cfg pins 3.11.7, but Python 3.11.2 starts",
+                    "create the environment",
+                )),
             ),
             (None, said(false, "10.20.0"), None),
             (

@@ -1,4 +1,5 @@
-//! Where a command of the user's own runs: its repository, if there is one, and our folder for its calls.
+//! Where a command of the user's own runs: its repository, if there is one, and our folder for its
+//! calls.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,11 @@ impl Surroundings {
             Err(error) => (None, Some(error)),
         };
         let name = repository.as_ref().map_or(ELSEWHERE, Glance::id);
-        Ok(Surroundings { calls: state_dir.join(CALLS).join(name), repository, unreadable })
+        Ok(Surroundings {
+            calls: state_dir.join(CALLS).join(name),
+            repository,
+            unreadable,
+        })
     }
 
     /// Returns why the repository cannot be read.
@@ -57,13 +62,18 @@ impl Surroundings {
         commit.unwrap_or_else(|| NO_COMMIT.to_owned())
     }
 
-    /// Returns what is the same as long as no file is changed that git does not ignore; `None` outside a repository,
-    /// where nothing is known of files. The files to which this process writes are given by their devices and numbers.
+    /// Returns what is the same as long as no file is changed that git does not ignore; `None`
+    /// outside a repository, where nothing is known of files. The files to which this process
+    /// writes are given by their devices and numbers.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be read.
     pub fn content(&self, written: &[(u64, u64)]) -> Result<Option<Content>, CoordinatorError> {
-        Ok(self.repository.as_ref().map(|repository| repository.content(written)).transpose()?)
+        Ok(self
+            .repository
+            .as_ref()
+            .map(|repository| repository.content(written))
+            .transpose()?)
     }
 }

@@ -32,38 +32,60 @@ impl SearchService {
     /// Returns the service for agents with this model, if that is known.
     pub(crate) fn of(loaded: &Loaded, model: Option<&ModelName>) -> SearchService {
         let web = &loaded.run.tool_settings.web_requests;
-        let Some(service) = web.search_service else { return SearchService::None };
+        let Some(service) = web.search_service else {
+            return SearchService::None;
+        };
         let environment: Environment = loaded.environment.clone().into_iter().collect();
         if service == WebServiceName::Model {
             let models = Models::new(environment, loaded.resolved.text("base_url"));
             return of_model(&models.with_prices(loaded.run.prices.clone()), model);
         }
         let name = service.as_str();
-        let Some(url) = web.services.get(&service).map(String::as_str).or(service.own_url()) else {
+        let Some(url) = web
+            .services
+            .get(&service)
+            .map(String::as_str)
+            .or(service.own_url())
+        else {
             return SearchService::Unusable(format!(
                 "{name} has no address of its own; set it in `tools.web_requests.services` as `{name}=URL`"
             ));
         };
-        let key = service.credential().filter(|credential| credential.is_required);
+        let key = service
+            .credential()
+            .filter(|credential| credential.is_required);
         let variable = key.and_then(|key| key.variables.first().copied());
         let is_missing = |variable: &&str| !matches!(environment.value(variable), Ok(Some(_)));
         match variable.filter(is_missing) {
-            Some(variable) => SearchService::Unusable(format!("{name} requires a key in {variable}, which is not set")),
+            Some(variable) => SearchService::Unusable(format!(
+                "{name} requires a key in {variable}, which is not set"
+            )),
             None => SearchService::InForce(format!("{name} at {url}")),
         }
     }
 
-    /// Returns the services of the agents of these tasks that search, each with the warning or note about it.
+    /// Returns the services of the agents of these tasks that search, each with the warning or note
+    /// about it.
     pub fn of_tasks(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> BTreeSet<SearchService> {
         let environment: Environment = loaded.environment.clone().into_iter().collect();
         let models = Models::new(environment, loaded.resolved.text("base_url"));
         let of_task = |task: &Task| {
-            let Work::Agent(agent) = &task.work else { return None };
-            let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent)).ok()?;
+            let Work::Agent(agent) = &task.work else {
+                return None;
+            };
+            let role = roles
+                .role(agent.as_deref().unwrap_or(&loaded.run.agent))
+                .ok()?;
             let model = models.choose_offline(&preferences(&loaded.run, task, role));
-            roles.grants(role, TOOL).then(|| SearchService::of(loaded, model.as_ref()))
+            roles
+                .grants(role, TOOL)
+                .then(|| SearchService::of(loaded, model.as_ref()))
         };
-        tasks.iter().filter(|task| task.status.runs()).filter_map(of_task).collect()
+        tasks
+            .iter()
+            .filter(|task| task.status.runs())
+            .filter_map(of_task)
+            .collect()
     }
 
     /// Returns what is to be said about it, and whether it is a warning.
@@ -71,7 +93,12 @@ impl SearchService {
         match self {
             SearchService::None => {
                 let choices = "searxng, brave, tavily or model";
-                (format!("no service is chosen, so `{TOOL}` finds nothing; set `{SETTING}` to {choices}"), true)
+                (
+                    format!(
+                        "no service is chosen, so `{TOOL}` finds nothing; set `{SETTING}` to {choices}"
+                    ),
+                    true,
+                )
             }
             SearchService::InForce(service) => (format!("`{TOOL}` asks {service}"), false),
             SearchService::Unusable(why) => (format!("`{TOOL}` finds nothing: {why}"), true),

@@ -1,5 +1,5 @@
-//! Asks the program's own approver ([`Approver`]) about a parked tool call, and records its answer like a person's.
-//! What a person requests, `approve` included, is carried out by `requests.rs`.
+//! Asks the program's own approver ([`Approver`]) about a parked tool call, and records its answer
+//! like a person's. What a person requests, `approve` included, is carried out by `requests.rs`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,9 @@ pub(crate) async fn ask(
     call: CallHash,
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
-    let Some(asked) = AskedCall::open(&context.state(), &call) else { return Ok(()) };
+    let Some(asked) = AskedCall::open(&context.state(), &call) else {
+        return Ok(());
+    };
     let answer = tokio::select! {
         answer = approver.decide(&asked) => answer,
         () = decided(&context, &call) => return Ok(()),
@@ -29,7 +31,12 @@ pub(crate) async fn ask(
         Ok(ApproverAnswer::Deny { reason }) => (false, Some(context.host.redactor.owned(reason))),
         Ok(ApproverAnswer::LeaveToPerson) => return Ok(()),
         Err(error) => {
-            left_to_person(&context, approver.name(), &call, &format!("failed: {error}"));
+            left_to_person(
+                &context,
+                approver.name(),
+                &call,
+                &format!("failed: {error}"),
+            );
             return Ok(());
         }
     };
@@ -37,10 +44,17 @@ pub(crate) async fn ask(
     let decide = move |state: &RunState| match AskedCall::open(state, &of_call) {
         // A person was faster.
         None => Ok(Batch::default()),
-        Some(_) => state.decide_call(&of_call, allowed, message, Some(by)).map(Batch::from),
+        Some(_) => state
+            .decide_call(&of_call, allowed, message, Some(by))
+            .map(Batch::from),
     };
     if let Err(refused) = context.journal.append_if(decide).await? {
-        left_to_person(&context, approver.name(), &call, &format!("decided what is refused: {refused}"));
+        left_to_person(
+            &context,
+            approver.name(),
+            &call,
+            &format!("decided what is refused: {refused}"),
+        );
     }
     Ok(())
 }
@@ -48,12 +62,16 @@ pub(crate) async fn ask(
 /// Warns that a call waits for a person after all.
 pub(crate) fn left_to_person(context: &RunContext, approver: &str, call: &CallHash, why: &str) {
     let why = context.host.redactor.owned(why.to_owned());
-    (context.warn)(&format!("the approver {approver} {why}; the call {call} waits for a person"));
+    (context.warn)(&format!(
+        "the approver {approver} {why}; the call {call} waits for a person"
+    ));
 }
 
 /// Waits until the call no longer waits for a decision.
 async fn decided(context: &RunContext, call: &CallHash) {
     let mut state = context.journal.watch();
     // It fails if the journal is closed, which it is not while this job holds it.
-    let _ = state.wait_for(|state| AskedCall::open(state, call).is_none()).await;
+    let _ = state
+        .wait_for(|state| AskedCall::open(state, call).is_none())
+        .await;
 }

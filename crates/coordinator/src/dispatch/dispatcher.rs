@@ -1,8 +1,8 @@
 //! One run in this process: the dispatcher's loop, and its handle.
 //!
-//! The loop waits for a change, turns it into an [`Input`], passes it to the [`Board`], and carries out the effects
-//! in tasks of their own. It waits for the journal's disk, but never for a model, a command or git. A panic in a
-//! worker fails its task and nothing else.
+//! The loop waits for a change, turns it into an [`Input`], passes it to the [`Board`], and carries
+//! out the effects in tasks of their own. It waits for the journal's disk, but never for a model, a
+//! command or git. A panic in a worker fails its task and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,10 @@ pub enum Takeover {
 
 impl Run {
     /// Starts to work on a run whose journal is open.
-    #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "its handle is kept, and joined when the run ends"
+    )]
     pub(crate) fn start(
         context: Arc<RunContext>,
         open_ended: bool,
@@ -75,7 +78,12 @@ impl Run {
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
         let (warn, confinement) = (context.warn, context.host.sandbox.confinement());
         let markers = context.host.layout.markers(&context.run);
-        let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
+        let logs = RunLogs::new(
+            context.store.clone(),
+            context.run.clone(),
+            markers,
+            context.audit_log.clone(),
+        );
         let logs = logs.follow(handle.state.clone());
         let subscribers = callbacks.subscribe(&context.store, &context.run, &handle.state);
         let board = Board::new(context.approver.is_some());
@@ -92,14 +100,23 @@ impl Run {
         };
         // The logs end once the journal is closed, which the dispatcher holds.
         let ended = tokio::task::spawn(async move {
-            let (served, unwritten) = tokio::join!(asked.guard(&cancel, dispatcher.serve(requests)), logs);
+            let (served, unwritten) =
+                tokio::join!(asked.guard(&cancel, dispatcher.serve(requests)), logs);
             if let Some(why) = unwritten {
                 warn(&why);
             }
             subscribers.finish().await;
             served
         });
-        Ok(Self { handle, confinement, retries, running, shutdown, closing, ended })
+        Ok(Self {
+            handle,
+            confinement,
+            retries,
+            running,
+            shutdown,
+            closing,
+            ended,
+        })
     }
 
     /// Returns the run's id.
@@ -147,7 +164,8 @@ impl Run {
         &self.handle
     }
 
-    /// Waits until nothing more can be done; the run is then released, and any process can take it over.
+    /// Waits until nothing more can be done; the run is then released, and any process can take it
+    /// over.
     ///
     /// # Errors
     ///
@@ -156,14 +174,27 @@ impl Run {
     pub async fn wait(self) -> Result<Report, CoordinatorError> {
         match self.ended.await {
             Ok(ended) => ended?,
-            Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
+            Err(_) => {
+                return Err(CoordinatorError::Panicked {
+                    what: "the dispatcher",
+                });
+            }
         }
         let state = Arc::clone(&self.handle.state.borrow());
         let refused = match state.status {
             RunStatus::Failed => base::refusal(&state, &self.handle.store, self.confinement)?,
             _ => None,
         };
-        refused.map_or_else(|| Ok(Standing { state, is_live: false }.report()), Err)
+        refused.map_or_else(
+            || {
+                Ok(Standing {
+                    state,
+                    is_live: false,
+                }
+                .report())
+            },
+            Err,
+        )
     }
 }
 
@@ -199,18 +230,23 @@ struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Works on the run until it ends; on an error, stops all jobs before ending the run, and drops none.
+    /// Works on the run until it ends; on an error, stops all jobs before ending the run, and drops
+    /// none.
     async fn serve(mut self, requests: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
         let served = self.work(requests).await;
         if served.is_err() {
             self.shutdown.raise(ShutdownLevel::Stop);
         }
-        // Every job holds the run. Only the first error is reported; those of jobs that it interrupted add nothing.
+        // Every job holds the run. Only the first error is reported; those of jobs that it
+        // interrupted add nothing.
         while self.jobs.join_next().await.is_some() {}
         served
     }
 
-    async fn work(&mut self, mut requests: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+    async fn work(
+        &mut self,
+        mut requests: mpsc::Receiver<Received>,
+    ) -> Result<(), CoordinatorError> {
         let mut state = self.context.journal.watch();
         let mut level = ShutdownLevel::None;
         let deadline = self.deadline();
@@ -260,7 +296,8 @@ impl Dispatcher {
         }
     }
 
-    /// Resolves when the run's time is used up. It stands still while all agents wait for models that do not answer.
+    /// Resolves when the run's time is used up. It stands still while all agents wait for models
+    /// that do not answer.
     fn deadline(&self) -> impl Future<Output = ()> + use<> {
         let left = |state: &RunState| state.time_left().filter(|_| !state.stands_still());
         time_limit::reached(self.context.journal.watch(), left)
@@ -268,14 +305,21 @@ impl Dispatcher {
 
     /// Records that a deadline has passed, unless the wait is over or the message delivered.
     async fn expire(&self, expiry: Expiry) -> Result<(), CoordinatorError> {
-        self.context.decide(move |state| Batch::from(state.decide_expiry(&expiry))).await
+        self.context
+            .decide(move |state| Batch::from(state.decide_expiry(&expiry)))
+            .await
     }
 
     /// Carries out an effect; returns whether the run is over.
     async fn perform(&mut self, effect: Effect) -> Result<bool, CoordinatorError> {
         let context = Arc::clone(&self.context);
         match effect {
-            Effect::RecordDue => self.spawn(Job::Due, async move { record_due(&context).await.map(drop) }),
+            Effect::RecordDue => {
+                self.spawn(
+                    Job::Due,
+                    async move { record_due(&context).await.map(drop) },
+                )
+            }
             Effect::StartWorker(task) => {
                 let own = self.shutdown.of_agent();
                 self.agents.insert(task.clone(), own.clone());
@@ -288,28 +332,43 @@ impl Dispatcher {
             }
             Effect::CallOff(task) => {
                 let stopped = task.clone();
-                self.spawn(Job::Failure(task), async move { task_end::call_off(&context, stopped).await });
+                self.spawn(Job::Failure(task), async move {
+                    task_end::call_off(&context, stopped).await
+                });
             }
             Effect::VerifyBase(command) => {
                 let shutdown = self.shutdown.clone();
-                self.spawn(Job::Base, async move { base::verify(&context, command, &shutdown).await });
+                self.spawn(Job::Base, async move {
+                    base::verify(&context, command, &shutdown).await
+                });
             }
             Effect::StartMerge(step) => {
                 let shutdown = self.shutdown.clone();
-                self.spawn(Job::Merge, async move { step::carry_out(&context, step, &shutdown).await });
+                self.spawn(Job::Merge, async move {
+                    step::carry_out(&context, step, &shutdown).await
+                });
             }
             Effect::GiveUp(task) => {
-                self.fail(task, FailureCause::Internal, "its workers keep ending without progress");
+                self.fail(
+                    task,
+                    FailureCause::Internal,
+                    "its workers keep ending without progress",
+                );
             }
             Effect::AskApprover(call) => {
                 if let Some(approver) = context.approver.clone() {
                     let shutdown = self.shutdown.clone();
-                    self.spawn(Job::Approver(call.clone()), call_approver::ask(context, approver, call, shutdown));
+                    self.spawn(
+                        Job::Approver(call.clone()),
+                        call_approver::ask(context, approver, call, shutdown),
+                    );
                 }
             }
             Effect::ReleaseWorktree(task) => {
                 let released = task.clone();
-                self.spawn(Job::Release(task), async move { release::release(&context, released).await });
+                self.spawn(Job::Release(task), async move {
+                    release::release(&context, released).await
+                });
             }
             Effect::EndWithoutRoom => {
                 let ended = CoordinatorError::Ended(self.context.run.clone());
@@ -320,7 +379,11 @@ impl Dispatcher {
         Ok(false)
     }
 
-    fn spawn(&mut self, job: Job, work: impl Future<Output = Result<(), CoordinatorError>> + Send + 'static) {
+    fn spawn(
+        &mut self,
+        job: Job,
+        work: impl Future<Output = Result<(), CoordinatorError>> + Send + 'static,
+    ) {
         let handle = self.jobs.spawn(work);
         self.names.insert(handle.id(), job);
     }
@@ -328,13 +391,19 @@ impl Dispatcher {
     /// Fails a task in a job of its own, since storing its worktree first takes time.
     fn fail(&mut self, task: TaskId, cause: FailureCause, why: &str) {
         let (context, failed) = (Arc::clone(&self.context), task.clone());
-        let failure = Failure { cause, message: why.to_owned(), report: None };
-        self.spawn(Job::Failure(task), async move { task_end::fail(&context, &failed, failure).await });
+        let failure = Failure {
+            cause,
+            message: why.to_owned(),
+            report: None,
+        };
+        self.spawn(Job::Failure(task), async move {
+            task_end::fail(&context, &failed, failure).await
+        });
     }
 
-    /// Handles the end of a job; an error that is not a task's own ends the run, which can be resumed. An error that
-    /// only says that the run is being killed is ignored: the run is ending already, and the job's events stay
-    /// unchanged.
+    /// Handles the end of a job; an error that is not a task's own ends the run, which can be
+    /// resumed. An error that only says that the run is being killed is ignored: the run is ending
+    /// already, and the job's events stay unchanged.
     fn ended(
         &mut self,
         ended: Result<(Id, Result<(), CoordinatorError>), JoinError>,
@@ -342,7 +411,10 @@ impl Dispatcher {
         let (id, outcome) = match ended {
             Ok((id, Err(error))) if error.is_kill() => (id, Ok(())),
             Ok((id, outcome)) => (id, outcome),
-            Err(error) => (error.id(), Err(CoordinatorError::Panicked { what: "a worker" })),
+            Err(error) => (
+                error.id(),
+                Err(CoordinatorError::Panicked { what: "a worker" }),
+            ),
         };
         let job = self.names.remove(&id);
         let panicked = matches!(outcome, Err(CoordinatorError::Panicked { .. }));
@@ -350,18 +422,29 @@ impl Dispatcher {
             Some(Job::Worker(task)) => {
                 self.agents.remove(&task);
                 if panicked {
-                    self.fail(task, FailureCause::Panicked, "the worker panicked; its worktree is kept");
+                    self.fail(
+                        task,
+                        FailureCause::Panicked,
+                        "the worker panicked; its worktree is kept",
+                    );
                     return Ok(Input::Changed);
                 }
                 match outcome {
-                    Err(error @ CoordinatorError::NoRoom { .. }) => Ok(self.waits_for_room(task, error)),
+                    Err(error @ CoordinatorError::NoRoom { .. }) => {
+                        Ok(self.waits_for_room(task, error))
+                    }
                     outcome => outcome.map(|()| Input::WorkerEnded(task)),
                 }
             }
             Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
             Some(Job::Approver(call)) => {
                 if let (true, Some(approver)) = (panicked, &self.context.approver) {
-                    call_approver::left_to_person(&self.context, approver.name(), &call, "panicked");
+                    call_approver::left_to_person(
+                        &self.context,
+                        approver.name(),
+                        &call,
+                        "panicked",
+                    );
                     return Ok(Input::ApproverAsked(call));
                 }
                 outcome.map(|()| Input::ApproverAsked(call))
@@ -377,7 +460,9 @@ impl Dispatcher {
     /// Lets a task wait until the disk has room for its worktree, and tells the user once.
     fn waits_for_room(&mut self, task: TaskId, error: CoordinatorError) -> Input {
         if self.no_room.is_none() {
-            (self.context.warn)(&format!("failed to {error}; it waits until the worktree of other work is gone"));
+            (self.context.warn)(&format!(
+                "failed to {error}; it waits until the worktree of other work is gone"
+            ));
         }
         self.no_room = Some(error);
         Input::NoRoom(task)
@@ -389,11 +474,18 @@ impl Dispatcher {
     }
 
     async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
-        if let Request::Stop { holder: Some(holder), .. } | Request::StopAgent { holder: Some(holder), .. } =
-            &received.request
+        if let Request::Stop {
+            holder: Some(holder),
+            ..
+        }
+        | Request::StopAgent {
+            holder: Some(holder),
+            ..
+        } = &received.request
             && self.holder().await?.as_ref() != Some(holder)
         {
-            // Its addressee has ended, and the process that took over the run was not asked to stop.
+            // Its addressee has ended, and the process that took over the run was not asked to
+            // stop.
             let late = Err(RequestRefused::Late);
             return Ok(self.context.journal.answer(received.id, late).await?);
         }
@@ -401,7 +493,9 @@ impl Dispatcher {
             self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED);
         }
         let context = Arc::clone(&self.context);
-        self.spawn(Job::Request, async move { requests::carry_out(&context, received).await });
+        self.spawn(Job::Request, async move {
+            requests::carry_out(&context, received).await
+        });
         Ok(())
     }
 
@@ -411,11 +505,13 @@ impl Dispatcher {
         self.context.read(move |store| store.lease(&run)).await
     }
 
-    /// Records the end of the run; returns whether the run is over, which it is not while a request is unanswered.
+    /// Records the end of the run; returns whether the run is over, which it is not while a request
+    /// is unanswered.
     ///
     /// The decision may be based on an old state, so it is made again inside the sequencer.
     async fn finish(&mut self, status: RunStatus, exit_code: u8) -> Result<bool, CoordinatorError> {
-        let (board, level, out_of_time) = (self.board.clone(), self.shutdown.level(), self.out_of_time);
+        let (board, level, out_of_time) =
+            (self.board.clone(), self.shutdown.level(), self.out_of_time);
         let asked = self.shutdown.asked_exit_code();
         let ended = self.context.journal.append_last_if(move |state| {
             if out_of_time && !(left(state).is_empty() && state.due_facts().is_empty()) {
@@ -432,10 +528,16 @@ impl Dispatcher {
             Ok(Err(NotOver::OutOfTime)) => {
                 self.board.reopen_until_recorded();
                 let shutdown = self.shutdown.clone();
-                self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context), shutdown));
+                self.spawn(
+                    Job::Due,
+                    fail_what_is_left(Arc::clone(&self.context), shutdown),
+                );
             }
-            // A request may reopen a task; if it stayed unanswered, the next owner of the run would carry it out.
-            Ok(Err(NotOver::Changed)) | Err(JournalError::RequestOpen { .. }) => self.board.reopen(),
+            // A request may reopen a task; if it stayed unanswered, the next owner of the run would
+            // carry it out.
+            Ok(Err(NotOver::Changed)) | Err(JournalError::RequestOpen { .. }) => {
+                self.board.reopen()
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(false)
@@ -458,7 +560,8 @@ fn shutdown_level(asked: StopLevel) -> ShutdownLevel {
     }
 }
 
-/// Records the due events of the newest state, which a request may change meanwhile; returns whether there were any.
+/// Records the due events of the newest state, which a request may change meanwhile; returns
+/// whether there were any.
 async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
     let due = |state: &RunState| Ok::<_, std::convert::Infallible>(state.due_facts().into());
     match context.journal.append_if(due).await? {
@@ -467,9 +570,12 @@ async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
     }
 }
 
-/// Fails the tasks that could continue if there were time, after their agents have reported; those that wait for the
-/// user keep waiting.
-async fn fail_what_is_left(context: Arc<RunContext>, shutdown: Shutdown) -> Result<(), CoordinatorError> {
+/// Fails the tasks that could continue if there were time, after their agents have reported; those
+/// that wait for the user keep waiting.
+async fn fail_what_is_left(
+    context: Arc<RunContext>,
+    shutdown: Shutdown,
+) -> Result<(), CoordinatorError> {
     // The run is being stopped already, which does not concern the reports.
     let (own, kill) = (Shutdown::of_run(), shutdown.reached(ShutdownLevel::Kill));
     let failed = report_and_fail(&context, &own);
@@ -481,9 +587,12 @@ async fn fail_what_is_left(context: Arc<RunContext>, shutdown: Shutdown) -> Resu
     failed.await
 }
 
-/// Lets agents report and fails their tasks, until none is left: an agent that waits for others goes on once these have
-/// failed, so it is among those that are left only then.
-async fn report_and_fail(context: &Arc<RunContext>, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
+/// Lets agents report and fails their tasks, until none is left: an agent that waits for others
+/// goes on once these have failed, so it is among those that are left only then.
+async fn report_and_fail(
+    context: &Arc<RunContext>,
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
     loop {
         let had_due = record_due(context).await?;
         report_what_is_left(context, shutdown).await?;
@@ -499,11 +608,19 @@ async fn report_and_fail(context: &Arc<RunContext>, shutdown: &Shutdown) -> Resu
 }
 
 /// Lets the agents that could continue if there were time make their last reports, all at once.
-async fn report_what_is_left(context: &Arc<RunContext>, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
+async fn report_what_is_left(
+    context: &Arc<RunContext>,
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
     let (state, mut reports) = (context.state(), JoinSet::new());
     for task in left(&state) {
         let why = state.out_of_time().to_string();
-        reports.spawn(spawn::report_out_of_time(Arc::clone(context), task, why, shutdown.of_agent()));
+        reports.spawn(spawn::report_out_of_time(
+            Arc::clone(context),
+            task,
+            why,
+            shutdown.of_agent(),
+        ));
     }
     while let Some(reported) = reports.join_next().await {
         match reported {
@@ -519,5 +636,9 @@ async fn report_what_is_left(context: &Arc<RunContext>, shutdown: &Shutdown) -> 
 
 /// Returns the tasks that could continue without the user if there were time.
 fn left(state: &RunState) -> Vec<TaskId> {
-    state.tasks().filter(|record| state.can_go_on(record)).map(|record| record.task.id.clone()).collect()
+    state
+        .tasks()
+        .filter(|record| state.can_go_on(record))
+        .map(|record| record.task.id.clone())
+        .collect()
 }

@@ -38,7 +38,12 @@ pub(crate) struct Blobs(BTreeMap<BlobId, Bytes>);
 
 impl FromIterator<(BlobId, Vec<u8>)> for Blobs {
     fn from_iter<I: IntoIterator<Item = (BlobId, Vec<u8>)>>(blobs: I) -> Self {
-        Self(blobs.into_iter().map(|(id, bytes)| (id, bytes.into())).collect())
+        Self(
+            blobs
+                .into_iter()
+                .map(|(id, bytes)| (id, bytes.into()))
+                .collect(),
+        )
     }
 }
 
@@ -48,13 +53,20 @@ impl Blobs {
         match self.0.get(id) {
             Some(Bytes::Text(text)) => Ok(text.as_bytes()),
             Some(Bytes::Other(bytes)) => Ok(bytes),
-            None => Err(LinkError::Run(format!("read blob {id}: it was not asked for"))),
+            None => Err(LinkError::Run(format!(
+                "read blob {id}: it was not asked for"
+            ))),
         }
     }
 
     /// Returns the recorded value in one of the blobs.
-    pub(crate) fn value<T: DeserializeOwned>(&self, id: &BlobId, what: &'static str) -> Result<T, CoordinatorError> {
-        serde_json::from_slice(self.get(id)?).map_err(|source| CoordinatorError::Recorded { what, source })
+    pub(crate) fn value<T: DeserializeOwned>(
+        &self,
+        id: &BlobId,
+        what: &'static str,
+    ) -> Result<T, CoordinatorError> {
+        serde_json::from_slice(self.get(id)?)
+            .map_err(|source| CoordinatorError::Recorded { what, source })
     }
 }
 
@@ -64,9 +76,18 @@ mod tests {
 
     #[test]
     fn bytes_survive_whether_they_are_text_or_not() {
-        for bytes in [b"".to_vec(), "é\0\n".into(), vec![0xff, 0], vec![b'a', 0xc3]] {
+        for bytes in [
+            b"".to_vec(),
+            "é\0\n".into(),
+            vec![0xff, 0],
+            vec![b'a', 0xc3],
+        ] {
             let text = serde_json::to_string(&Bytes::from(bytes.clone())).unwrap();
-            assert_eq!(Vec::from(serde_json::from_str::<Bytes>(&text).unwrap()), bytes, "{text}");
+            assert_eq!(
+                Vec::from(serde_json::from_str::<Bytes>(&text).unwrap()),
+                bytes,
+                "{text}"
+            );
         }
     }
 }

@@ -25,7 +25,8 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Returns the failure of the task that cannot go on without the reply; `None` if the run cannot go on either.
+    /// Returns the failure of the task that cannot go on without the reply; `None` if the run
+    /// cannot go on either.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             Self::Invalid(_) => Some(FailureCause::Setup),

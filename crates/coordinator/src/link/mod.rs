@@ -1,4 +1,5 @@
-//! What passes between a worker and the coordinator: requests and replies as data, and the worker's end of it.
+//! What passes between a worker and the coordinator: requests and replies as data, and the worker's
+//! end of it.
 //!
 //! The coordinator's end is [`crate::worker::link_server`].
 

@@ -1,5 +1,5 @@
-//! The requests of a worker to the coordinator, each with its reply. Everything here is data, so a worker can be
-//! anywhere; all of it is about the worker's own task, which no request names.
+//! The requests of a worker to the coordinator, each with its reply. Everything here is data, so a
+//! worker can be anywhere; all of it is about the worker's own task, which no request names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use orchestrate_core::run_state::{
 };
 use orchestrate_core::taint::TaintGuard;
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, RequestHash,
-    RequestParts, ReviewVerdict, TaskRecord, VerdictRefused, WaitRefused,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit,
+    RequestHash, RequestParts, ReviewVerdict, TaskRecord, VerdictRefused, WaitRefused,
 };
 use orchestrate_tools::EndedAgentsWait;
 use serde::de::DeserializeOwned;
@@ -37,7 +37,8 @@ pub(crate) trait Request: Into<LinkRequest> {
     fn reply(reply: LinkReply) -> Option<Self::Reply>;
 }
 
-/// Declares each request as a struct with the type of its reply, and the enums of all requests and of all replies.
+/// Declares each request as a struct with the type of its reply, and the enums of all requests and
+/// of all replies.
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $field:ident: $type:ty),* } -> $reply:ty;)+) => {
         $(
@@ -102,7 +103,8 @@ requests! {
     /// Reads the text of the plan; `None` if the run has no plan.
     ReadPlan {} -> Option<String>;
 
-    /// Reads a skill's body, or a file below its folder: of the project's skills, as the base commit has it.
+    /// Reads a skill's body, or a file below its folder: of the project's skills, as the base
+    /// commit has it.
     ReadSkill { name: String, file: Option<String> } -> Result<String, SkillRefused>;
 
     /// Reads between which commits the task's work lies.
@@ -117,7 +119,8 @@ requests! {
     /// Decides what follows from the task's own check that has failed.
     JudgeRedCheck {} -> AfterRedCheck;
 
-    /// Returns the text of the plan that an answer proposes, or its errors, one a line, if it cannot be run.
+    /// Returns the text of the plan that an answer proposes, or its errors, one a line, if it
+    /// cannot be run.
     JudgePlan { answer: String } -> Result<String, String>;
 
     // What it records.
@@ -125,8 +128,8 @@ requests! {
     /// Records facts; answered when they are durable.
     Record { facts: Facts } -> ();
 
-    /// Records the start of a call, after a slot in the journal was reserved for its end, which must be recordable
-    /// in any case.
+    /// Records the start of a call, after a slot in the journal was reserved for its end, which
+    /// must be recordable in any case.
     StartCall { started: Event } -> CallSlot;
 
     /// Records the end of a call; carried out even if nobody waits for the reply.
@@ -137,8 +140,9 @@ requests! {
     /// Reports which budgets limit the task.
     ReadLimits {} -> LimitedBudgets;
 
-    /// Records that a request is about to be sent to a model, if every budget covers it, and returns the number of
-    /// that event; otherwise records that it waits, or returns why it is refused.
+    /// Records that a request is about to be sent to a model, if every budget covers it, and
+    /// returns the number of that event; otherwise records that it waits, or returns why it is
+    /// refused.
     Reserve {
         /// The agent's request number.
         turn: u32,
@@ -152,32 +156,34 @@ requests! {
         amount: Amount
     } -> Result<u64, Reservation>;
 
-    /// Records that a search by the model's endpoint is about to be asked for, if every budget covers it; otherwise
-    /// records that it waits, or returns why it is refused.
+    /// Records that a search by the model's endpoint is about to be asked for, if every budget
+    /// covers it; otherwise records that it waits, or returns why it is refused.
     ReserveSearch { search: SearchRequested } -> Result<(), Reservation>;
 
     /// Waits until a request that needs this much no longer has to wait.
     AwaitBudget { amount: Amount } -> ();
 
-    /// Notifies the followers of the run that a request to a model is retried; carried out even if nobody waits for
-    /// the reply.
+    /// Notifies the followers of the run that a request to a model is retried; carried out even if
+    /// nobody waits for the reply.
     NotifyRetry { retry: Retry } -> ();
 
     // Its messages.
 
-    /// Records that the agent's undelivered messages are delivered, and returns them, oldest first; those that have
-    /// expired are left out.
+    /// Records that the agent's undelivered messages are delivered, and returns them, oldest first;
+    /// those that have expired are left out.
     DeliverMessages {} -> Vec<Envelope>;
 
     /// Returns why a message of the agent's would be refused; nothing is recorded.
     ForeseeMessage { message: Outgoing } -> Result<(), MessageRefused>;
 
-    /// Sends a message of the agent's call and returns who gets it; `None` if the call waits for the answer.
+    /// Sends a message of the agent's call and returns who gets it; `None` if the call waits for
+    /// the answer.
     SendMessage { call: CallOfTurn, message: Outgoing } -> Result<Option<Receipt>, MessageRefused>;
 
     // Other agents.
 
-    /// Returns the child that the agent's call has spawned already, `None` if it may spawn one, or why it may not.
+    /// Returns the child that the agent's call has spawned already, `None` if it may spawn one, or
+    /// why it may not.
     ForeseeChild { child: NewChild } -> Result<Option<AgentHandle>, SpawnRefused>;
 
     /// Spawns a child of the agent, once for each call.
@@ -186,8 +192,9 @@ requests! {
     /// Returns why the agent may not stop another one; nothing is recorded.
     ForeseeTermination { agent: AgentId } -> Result<(), StopRefused>;
 
-    /// Records that one of the agent's descendants is to be stopped, and that the call waits for that, and returns
-    /// `None`; if nothing is left to stop, or the wait is over, returns what is left of them.
+    /// Records that one of the agent's descendants is to be stopped, and that the call waits for
+    /// that, and returns `None`; if nothing is left to stop, or the wait is over, returns what is
+    /// left of them.
     TerminateAgent { call: CallOfTurn, agent: AgentId } -> Result<Option<Vec<KeptWork>>, StopRefused>;
 
     /// Returns what is known of an agent of the run, or why nothing is.
@@ -199,10 +206,12 @@ requests! {
     /// Returns why the agent may not wait for others; nothing is recorded.
     ForeseeWait { agents: Vec<AgentId>, timeout: Option<Duration> } -> Result<(), WaitRefused>;
 
-    /// Records that a call waits for other agents, and returns `None`; if the wait is over, returns how it has ended.
+    /// Records that a call waits for other agents, and returns `None`; if the wait is over, returns
+    /// how it has ended.
     WaitForAgents { wait: AskedWait } -> Result<Option<EndedAgentsWait>, WaitRefused>;
 
-    /// Reports whether the work of other agents is merged into the agent's branch if this call waits.
+    /// Reports whether the work of other agents is merged into the agent's branch if this call
+    /// waits.
     TakesWorkAt { call: CallOfTurn } -> bool;
 
     // Its end.
@@ -210,22 +219,23 @@ requests! {
     /// Waits until the attempt's time is used up; for ever if it has no limit.
     AwaitTimeout {} -> ();
 
-    /// Records that the agent has reached a limit, so that its last request is due; returns `None` if none is.
+    /// Records that the agent has reached a limit, so that its last request is due; returns `None`
+    /// if none is.
     ReachLimit { cause: FailureCause, message: String } -> Option<ReachedLimit>;
 
     /// Records the verdict of a task that reviews others.
     GiveVerdict { verdict: ReviewVerdict } -> Result<(), VerdictRefused>;
 
-    /// Ends the review with the verdict that was given, unless the agent has to read a message first; returns whether
-    /// it was recorded.
+    /// Ends the review with the verdict that was given, unless the agent has to read a message
+    /// first; returns whether it was recorded.
     ConcludeReview { summary: String } -> bool;
 
-    /// Lets the agent wait for those that it spawned, or be told what has become of them, before it hands its work
-    /// over.
+    /// Lets the agent wait for those that it spawned, or be told what has become of them, before it
+    /// hands its work over.
     SettleChildren {} -> ChildrenSettled;
 
-    /// Records that the agent hands its work over, unless something has to come before; returns whether it was
-    /// recorded.
+    /// Records that the agent hands its work over, unless something has to come before; returns
+    /// whether it was recorded.
     HandOver { fact: Event } -> bool;
 
     /// Fails the task, unless its work has been handed over. The worker has stored its worktree.
@@ -243,13 +253,19 @@ impl Facts {
     /// Returns the event that names these bytes.
     pub(crate) fn naming(bytes: Vec<u8>, event: impl FnOnce(BlobId) -> Event) -> Self {
         let event = event(BlobId::of(&bytes));
-        Self { events: vec![event], blobs: vec![bytes.into()] }
+        Self {
+            events: vec![event],
+            blobs: vec![bytes.into()],
+        }
     }
 }
 
 impl From<Vec<Event>> for Facts {
     fn from(events: Vec<Event>) -> Self {
-        Self { events, blobs: Vec::new() }
+        Self {
+            events,
+            blobs: Vec::new(),
+        }
     }
 }
 

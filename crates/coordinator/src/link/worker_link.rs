@@ -1,7 +1,7 @@
 //! The worker's end of its link to the coordinator: the only connection between the two.
 //!
-//! Only [requests](crate::link::requests) and replies pass through it. It belongs to one task, which no request names.
-//! The run's state and its journal stay behind it.
+//! Only [requests](crate::link::requests) and replies pass through it. It belongs to one task,
+//! which no request names. The run's state and its journal stay behind it.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
 use crate::link::link_error::LinkError;
-use crate::link::requests::{Facts, LinkReply, LinkRequest, NotifyRetry, ReadTask, Record, Request};
+use crate::link::requests::{
+    Facts, LinkReply, LinkRequest, NotifyRetry, ReadTask, Record, Request,
+};
 use crate::run::retry_notices::Retry;
 
 /// The reply to a request, once it is there.
@@ -21,8 +23,8 @@ pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<LinkReply, LinkError
 
 /// The coordinator's end of a link.
 pub(crate) trait Answers: Send + Sync {
-    /// Takes a request, and answers it while the reply is waited for. [`EndCall`](super::requests::EndCall) and
-    /// [`NotifyRetry`] are carried out even if it is not.
+    /// Takes a request, and answers it while the reply is waited for.
+    /// [`EndCall`](super::requests::EndCall) and [`NotifyRetry`] are carried out even if it is not.
     fn answer(self: Arc<Self>, request: LinkRequest) -> Answer;
 }
 
@@ -38,7 +40,11 @@ pub(crate) struct WorkerLink {
 impl WorkerLink {
     /// Creates the link of an agent to a coordinator that answers for it.
     pub(crate) fn new(run: RunId, agent: AgentId, coordinator: Arc<dyn Answers>) -> Self {
-        Self { run, agent, coordinator }
+        Self {
+            run,
+            agent,
+            coordinator,
+        }
     }
 
     /// Sends a request; the future resolves to its reply.
@@ -46,10 +52,12 @@ impl WorkerLink {
         &self,
         request: R,
     ) -> impl Future<Output = Result<R::Reply, CoordinatorError>> + Send + use<R> {
-        let asked = as_received(request.into()).map(|request| Arc::clone(&self.coordinator).answer(request));
+        let asked = as_received(request.into())
+            .map(|request| Arc::clone(&self.coordinator).answer(request));
         async move {
             let reply = as_received(asked?.await)??;
-            Ok(R::reply(reply).ok_or_else(|| LinkError::Run("read the reply to another request".to_owned()))?)
+            Ok(R::reply(reply)
+                .ok_or_else(|| LinkError::Run("read the reply to another request".to_owned()))?)
         }
     }
 
@@ -65,22 +73,31 @@ impl WorkerLink {
 
     /// Records events, with the bytes that they name; returns when they are durable.
     pub(crate) async fn record(&self, facts: impl Into<Facts>) -> Result<(), CoordinatorError> {
-        self.ask(Record { facts: facts.into() }).await
+        self.ask(Record {
+            facts: facts.into(),
+        })
+        .await
     }
 }
 
 /// Returns a message as a coordinator, or a worker, elsewhere would receive it.
 ///
-/// Both are in one process, so the message is passed on as it is; but a build with debug assertions, such as those of
-/// the tests, sends it through JSON, so that every test of a run shows that nothing else than data passes.
-fn as_received<T: Serialize + DeserializeOwned + Debug + PartialEq>(message: T) -> Result<T, LinkError> {
+/// Both are in one process, so the message is passed on as it is; but a build with debug
+/// assertions, such as those of the tests, sends it through JSON, so that every test of a run shows
+/// that nothing else than data passes.
+fn as_received<T: Serialize + DeserializeOwned + Debug + PartialEq>(
+    message: T,
+) -> Result<T, LinkError> {
     if !cfg!(debug_assertions) {
         return Ok(message);
     }
     let lost = |error: serde_json::Error| LinkError::Run(format!("pass a message on: {error}"));
     let text = serde_json::to_vec(&message).map_err(lost)?;
     let received = serde_json::from_slice(&text).map_err(lost)?;
-    debug_assert_eq!(received, message, "a message is another one when it is received");
+    debug_assert_eq!(
+        received, message,
+        "a message is another one when it is received"
+    );
     Ok(received)
 }
 
@@ -99,7 +116,10 @@ mod tests {
 
     #[test]
     fn a_whole_message_is_received() {
-        let message = || Message { sent: 1, left_out: 0 };
+        let message = || Message {
+            sent: 1,
+            left_out: 0,
+        };
         assert_eq!(as_received(message()).unwrap(), message());
     }
 
@@ -107,6 +127,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "a message is another one when it is received")]
     fn a_message_that_loses_a_part_is_noticed() {
-        let _ = as_received(Message { sent: 1, left_out: 1 });
+        let _ = as_received(Message {
+            sent: 1,
+            left_out: 1,
+        });
     }
 }

@@ -1,4 +1,5 @@
-//! Checks the base of a run before any agent starts: work on a base whose check fails would be wasted.
+//! Checks the base of a run before any agent starts: work on a base whose check fails would be
+//! wasted.
 
 use orchestrate_core::check_hint::{SOCKET_REFUSED, shows_refused_socket};
 use orchestrate_core::event::Event;
@@ -14,22 +15,51 @@ use crate::merge::warm;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 
-/// Runs the run's check on its base, unless it has passed there before, and records the result. An interrupted check
-/// has none.
-pub(crate) async fn verify(context: &RunContext, command: String, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
+/// Runs the run's check on its base, unless it has passed there before, and records the result. An
+/// interrupted check has none.
+pub(crate) async fn verify(
+    context: &RunContext,
+    command: String,
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
     let commit = context.state().base.clone();
     let of = commit.clone();
     let tree = context.git(move |repo| repo.tree_of(&of)).await?;
-    if exact_tree::remembered(context, tree.clone(), &command).await?.is_green() {
+    if exact_tree::remembered(context, tree.clone(), &command)
+        .await?
+        .is_green()
+    {
         let conditions = exact_tree::conditions(context, &command).await?;
-        warm::adopt(&context.host, &Preparation::of(&context.state()), conditions).await?;
+        warm::adopt(
+            &context.host,
+            &Preparation::of(&context.state()),
+            conditions,
+        )
+        .await?;
         let exit = "passed before".to_owned();
-        let known = Event::BaseVerified { tree, command, passed: true, exit, output: None, duration_ms: 0 };
+        let known = Event::BaseVerified {
+            tree,
+            command,
+            passed: true,
+            exit,
+            output: None,
+            duration_ms: 0,
+        };
         return context.decide(|state| if_due(state, known)).await;
     }
-    context.record(vec![Event::BaseVerifying { tree: tree.clone(), command: command.clone() }]).await?;
-    let of = ExactTree { commit, tree: tree.clone() };
-    let Some(Checked { command, result }) = exact_tree::check(context, of, &command, shutdown).await? else {
+    context
+        .record(vec![Event::BaseVerifying {
+            tree: tree.clone(),
+            command: command.clone(),
+        }])
+        .await?;
+    let of = ExactTree {
+        commit,
+        tree: tree.clone(),
+    };
+    let Some(Checked { command, result }) =
+        exact_tree::check(context, of, &command, shutdown).await?
+    else {
         return Ok(());
     };
     context
@@ -46,7 +76,11 @@ pub(crate) async fn verify(context: &RunContext, command: String, shutdown: &Shu
 
 /// Returns the event, unless a request has made the check unnecessary meanwhile.
 fn if_due(state: &RunState, known: Event) -> Batch {
-    if state.base_check().is_some() { known.into() } else { Batch::default() }
+    if state.base_check().is_some() {
+        known.into()
+    } else {
+        Batch::default()
+    }
 }
 
 /// Returns the error of a run whose base does not pass its check, or `None` for any other run.
@@ -55,7 +89,9 @@ pub(crate) fn refusal(
     store: &Store,
     confinement: Confinement,
 ) -> Result<Option<CoordinatorError>, CoordinatorError> {
-    let Some(red) = state.red_base() else { return Ok(None) };
+    let Some(red) = state.red_base() else {
+        return Ok(None);
+    };
     let output = match &red.output {
         Some(output) => String::from_utf8_lossy(&store.blob(output)?).into_owned(),
         None => String::new(),

@@ -24,15 +24,25 @@ impl Warm {
     /// Returns a sentence on what new worktrees start with; `None` if that is nothing.
     pub(crate) fn told(&self) -> Option<String> {
         let named = |path: &Path| shown_path(path);
-        let brought: Vec<String> = self.outputs.paths().iter().map(|path| named(path)).collect();
+        let brought: Vec<String> = self
+            .outputs
+            .paths()
+            .iter()
+            .map(|path| named(path))
+            .collect();
         let left_out = self.outputs.left_out.iter();
-        let left_out: Vec<String> =
-            left_out.map(|left| format!("without {}: {}", named(&left.path), left.reason)).collect();
+        let left_out: Vec<String> = left_out
+            .map(|left| format!("without {}: {}", named(&left.path), left.reason))
+            .collect();
         match (brought.is_empty(), left_out.is_empty()) {
             (true, true) => None,
             (false, true) => Some(format!("new worktrees start with {}", brought.join(", "))),
             (true, false) => Some(format!("new worktrees start {}", left_out.join("; "))),
-            (false, false) => Some(format!("new worktrees start with {}; {}", brought.join(", "), left_out.join("; "))),
+            (false, false) => Some(format!(
+                "new worktrees start with {}; {}",
+                brought.join(", "),
+                left_out.join("; ")
+            )),
         }
     }
 

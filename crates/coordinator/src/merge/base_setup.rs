@@ -1,7 +1,8 @@
 //! The worktree in which the project's setup runs on a run's base, and what it has made there.
 //!
-//! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards the base's check
-//! runs there, too ([`warm`](crate::merge::warm)); what was made is then found again by the paths that the note names.
+//! A setup that failed or was interrupted leaves nothing, as its worktree is recreated. Afterwards
+//! the base's check runs there, too ([`warm`](crate::merge::warm)); what was made is then found
+//! again by the paths that the note names.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use crate::merge::verifier;
 use crate::run::caches;
 use crate::run::layout::Layout;
 
-/// The name of the note in git's entry for the worktree, where no confined command can write: the setup has passed.
+/// The name of the note in git's entry for the worktree, where no confined command can write: the
+/// setup has passed.
 const DONE: &str = "orchestrate-set-up";
 /// The name of another note there: a check of the base has begun and has not passed.
 pub(crate) const CHECKING: &str = "orchestrate-checking";
@@ -25,7 +27,8 @@ pub(crate) const CHECKING: &str = "orchestrate-checking";
 /// What the note says.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// The topmost files and folders that the setup has made, if they can be brought to other worktrees.
+    /// The topmost files and folders that the setup has made, if they can be brought to other
+    /// worktrees.
     made: Option<Vec<PathBuf>>,
     /// The fingerprint of the user's files that it has seen.
     included: Vec<u8>,
@@ -53,7 +56,8 @@ pub(crate) struct BaseSetup {
 pub(crate) struct Begun {
     pub(crate) worktree: Worktree,
     included: Vec<u8>,
-    /// The user's files in the worktree, which the command must not change if its result is to be brought.
+    /// The user's files in the worktree, which the command must not change if its result is to be
+    /// brought.
     copies: Vec<u8>,
     /// What is noted, if it has passed already.
     pub(crate) passed: Option<Note>,
@@ -68,27 +72,57 @@ pub(crate) fn is_being_checked(worktree: &Worktree) -> bool {
 pub(crate) fn begin(repo: &Repo, layout: &Layout, setup: &ProjectSetup) -> Result<Begun, GitError> {
     let (run, path): (&RunId, PathBuf) = (&setup.run, layout.setup(&setup.run));
     if let Some((worktree, note)) = finished(repo, &path)? {
-        return Ok(Begun { worktree, included: note.included.clone(), copies: Vec::new(), passed: Some(note) });
+        return Ok(Begun {
+            worktree,
+            included: note.included.clone(),
+            copies: Vec::new(),
+            passed: Some(note),
+        });
     }
     for half_made in [&path, &layout.packages(run)] {
-        repo.worktrees().discard(half_made, &layout.trash())?.delete()?;
+        repo.worktrees()
+            .discard(half_made, &layout.trash())?
+            .delete()?;
     }
     caches::forget(&path);
     let included = repo.worktrees().included_fingerprint()?;
     let lock_reason = format!("orchestrate {run} setup");
     let (base, times) = (setup.base.clone(), Some(layout.source_times(run)));
-    let worktree = verifier::filled(repo, &WorktreeSpec { path, branch: None, base, lock_reason, times })?;
+    let worktree = verifier::filled(
+        repo,
+        &WorktreeSpec {
+            path,
+            branch: None,
+            base,
+            lock_reason,
+            times,
+        },
+    )?;
     let copies = repo.worktrees().copies_fingerprint(&worktree)?;
-    Ok(Begun { worktree, included, copies, passed: None })
+    Ok(Begun {
+        worktree,
+        included,
+        copies,
+        passed: None,
+    })
 }
 
 /// Notes that the setup has passed, and finds what it has made.
 pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
-    let Begun { worktree, included, copies, passed } = begun;
+    let Begun {
+        worktree,
+        included,
+        copies,
+        passed,
+    } = begun;
     let made = match &passed {
         Some(Note { made: None, .. }) => None,
-        Some(Note { made: Some(tops), .. }) => repo.worktrees().made_again(&worktree, tops)?,
-        None if repo.worktrees().copies_fingerprint(&worktree)? == copies => repo.worktrees().made(&worktree)?,
+        Some(Note {
+            made: Some(tops), ..
+        }) => repo.worktrees().made_again(&worktree, tops)?,
+        None if repo.worktrees().copies_fingerprint(&worktree)? == copies => {
+            repo.worktrees().made(&worktree)?
+        }
         None => None,
     };
     if passed.is_none() {
@@ -97,43 +131,66 @@ pub(crate) fn finish(repo: &Repo, begun: Begun) -> Result<BaseSetup, GitError> {
                 "the setup runs in each worktree: what it made on the base cannot be brought to others exactly"
             );
         }
-        let note = Note { made: made.as_ref().map(Made::tops), included: included.clone() };
-        let (path, text) = (worktree.admin_dir().join(DONE), serde_json::to_vec(&note).map_err(std::io::Error::from));
+        let note = Note {
+            made: made.as_ref().map(Made::tops),
+            included: included.clone(),
+        };
+        let (path, text) = (
+            worktree.admin_dir().join(DONE),
+            serde_json::to_vec(&note).map_err(std::io::Error::from),
+        );
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
-        written.map_err(|source| GitError::Io { doing: "write", path, source })?;
+        written.map_err(|source| GitError::Io {
+            doing: "write",
+            path,
+            source,
+        })?;
     }
-    Ok(BaseSetup { worktree: Arc::new(worktree), made, included })
+    Ok(BaseSetup {
+        worktree: Arc::new(worktree),
+        made,
+        included,
+    })
 }
 
 impl BaseSetup {
-    /// Returns the same result after a check has run in the worktree, which may have left files in its folders.
+    /// Returns the same result after a check has run in the worktree, which may have left files in
+    /// its folders.
     pub(crate) fn after_check(&self, repo: &Repo) -> Result<Self, GitError> {
         let made = match &self.made {
             Some(made) => repo.worktrees().made_again(&self.worktree, &made.tops())?,
             None => None,
         };
-        Ok(Self { worktree: Arc::clone(&self.worktree), made, included: self.included.clone() })
+        Ok(Self {
+            worktree: Arc::clone(&self.worktree),
+            made,
+            included: self.included.clone(),
+        })
     }
 
-    /// Brings what the setup has made to a worktree; returns whether that was possible exactly. If the user's files
-    /// have changed since the setup saw them, it is not, unless `regardless`.
+    /// Brings what the setup has made to a worktree; returns whether that was possible exactly. If
+    /// the user's files have changed since the setup saw them, it is not, unless `regardless`.
     pub(crate) fn bring(&self, repo: &Repo, to: &Path, regardless: bool) -> Result<bool, GitError> {
-        let Some(made) = &self.made else { return Ok(false) };
+        let Some(made) = &self.made else {
+            return Ok(false);
+        };
         if !regardless && repo.worktrees().included_fingerprint()? != self.included {
             return Ok(false);
         }
-        repo.worktrees().bring_made(made, &self.worktree, &repo.worktrees().open(to)?)
+        repo.worktrees()
+            .bring_made(made, &self.worktree, &repo.worktrees().open(to)?)
     }
 }
 
-/// Returns the topmost files and folders that a setup has made in a worktree and that can be brought to others; none
-/// if none has passed there.
+/// Returns the topmost files and folders that a setup has made in a worktree and that can be
+/// brought to others; none if none has passed there.
 pub(crate) fn made_by_setup(worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
     let note = note(worktree)?;
     Ok(note.and_then(|note| note.made).unwrap_or_default())
 }
 
-/// Returns the worktree of the setup with its note, if it has passed in it and no check was cut off there.
+/// Returns the worktree of the setup with its note, if it has passed in it and no check was cut off
+/// there.
 fn finished(repo: &Repo, path: &Path) -> Result<Option<(Worktree, Note)>, GitError> {
     let worktree = match repo.worktrees().open(path) {
         Err(GitError::NoWorktree { .. } | GitError::Tampered { .. }) => return Ok(None),
@@ -152,6 +209,10 @@ fn note(worktree: &Worktree) -> Result<Option<Note>, GitError> {
         // An older version has written other notes: the setup runs again.
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io { doing: "read", path, source }),
+        Err(source) => Err(GitError::Io {
+            doing: "read",
+            path,
+            source,
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
-//! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a setup that the user
-//! has allowed to use it ([`super::setup_network`]).
+//! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a
+//! setup that the user has allowed to use it ([`super::setup_network`]).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,8 +9,12 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::setup_hosts::SetupHosts;
-use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program};
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, SandboxError, Seen, Usage};
+use orchestrate_core::{
+    BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program,
+};
+use orchestrate_sandbox::{
+    Cancel, Exit, Finished, Job, Limits, Network, Sandbox, SandboxError, Seen, Usage,
+};
 use orchestrate_web::WebClient;
 
 use crate::error::CoordinatorError;
@@ -24,8 +28,12 @@ const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
 /// The exit code of a shell that does not find a program (POSIX, Shell Command Language, 2.8.2).
 const NOT_FOUND: i32 = 127;
 /// The folders in which package managers put a project's programs, each with its top folder.
-const PROGRAM_FOLDERS: [(&str, &str); 4] =
-    [("node_modules", "node_modules/.bin"), (".venv", ".venv/bin"), ("venv", "venv/bin"), ("vendor", "vendor/bin")];
+const PROGRAM_FOLDERS: [(&str, &str); 4] = [
+    ("node_modules", "node_modules/.bin"),
+    (".venv", ".venv/bin"),
+    ("venv", "venv/bin"),
+    ("vendor", "vendor/bin"),
+];
 
 /// The result of a command.
 #[derive(Clone, Debug)]
@@ -70,19 +78,44 @@ pub(crate) struct Verification {
 impl Verification {
     /// Returns the event of its start.
     pub(crate) fn started(&self) -> Event {
-        let Self { task, scope, tree, command } = self;
-        Event::VerifyStarted { task: task.clone(), scope: *scope, tree: tree.clone(), command: command.clone() }
+        let Self {
+            task,
+            scope,
+            tree,
+            command,
+        } = self;
+        Event::VerifyStarted {
+            task: task.clone(),
+            scope: *scope,
+            tree: tree.clone(),
+            command: command.clone(),
+        }
     }
 
     /// Returns the event of its result, whose output is in the blob.
     pub(crate) fn finished(self, result: &CheckResult, output: BlobId) -> Event {
-        let Self { task, scope, tree, command } = self;
+        let Self {
+            task,
+            scope,
+            tree,
+            command,
+        } = self;
         let (passed, exit, duration_ms) = (result.passed, result.exit.clone(), result.duration_ms);
-        Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms }
+        Event::VerifyFinished {
+            task,
+            scope,
+            tree,
+            command,
+            passed,
+            exit,
+            output,
+            duration_ms,
+        }
     }
 }
 
-/// Runs a command in the sandbox, as one of those that run now; interrupted when the level reaches `Stop`.
+/// Runs a command in the sandbox, as one of those that run now; interrupted when the level reaches
+/// `Stop`.
 pub(crate) async fn run_check(
     sandbox: &Sandbox,
     running: &RunningChecks,
@@ -121,13 +154,18 @@ pub(crate) fn run_setup_blocking(
 ) -> Result<CheckResult, CoordinatorError> {
     let (job, web) = (check.job(), WebClient::default());
     let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| SandboxError::Setup { detail: format!("start a runtime: {error}") })?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| SandboxError::Setup {
+            detail: format!("start a runtime: {error}"),
+        })?;
         runtime.block_on(run_led(sandbox, &web, hosts, job, cancel))
     };
     // On a thread of its own, since this one may be of a runtime.
     let ended = std::thread::scope(|scope| scope.spawn(run).join());
-    let (finished, notes) = ended.map_err(|_| CoordinatorError::Panicked { what: "the setup" })??;
+    let (finished, notes) =
+        ended.map_err(|_| CoordinatorError::Panicked { what: "the setup" })??;
     Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
 }
 
@@ -137,19 +175,32 @@ pub(crate) fn run_check_blocking(
     check: &Check<'_>,
     cancel: &Cancel,
 ) -> Result<CheckResult, CoordinatorError> {
-    Ok(CheckResult::of(&sandbox.run(&check.job(), cancel)?, check.timeout_ms))
+    Ok(CheckResult::of(
+        &sandbox.run(&check.job(), cancel)?,
+        check.timeout_ms,
+    ))
 }
 
 impl<'a> ShellCommand<'a> {
     /// Returns a command without a network.
     pub(crate) fn offline(text: &'a str) -> Self {
-        Self { text, network: Network::None }
+        Self {
+            text,
+            network: Network::None,
+        }
     }
 
     /// Returns the command that prepares a worktree, if there is one.
     pub(crate) fn setup(settings: &'a RunSettings) -> Option<Self> {
-        let network = if settings.setup_network { Network::Proxy } else { Network::None };
-        settings.worktree_setup.as_deref().map(|text| Self { text, network })
+        let network = if settings.setup_network {
+            Network::Proxy
+        } else {
+            Network::None
+        };
+        settings
+            .worktree_setup
+            .as_deref()
+            .map(|text| Self { text, network })
     }
 }
 
@@ -180,12 +231,14 @@ pub(crate) fn place_of<'a>(checkout: &Path, program: &'a str) -> Option<&'a str>
         let top = path.split('/').next().filter(|top| !top.is_empty())?;
         return checkout.join(path).is_file().then_some(top);
     }
-    let place = PROGRAM_FOLDERS.iter().find(|(_, bin)| checkout.join(bin).join(program).is_file());
+    let place = PROGRAM_FOLDERS
+        .iter()
+        .find(|(_, bin)| checkout.join(bin).join(program).is_file());
     place.map(|(folder, _)| *folder)
 }
 
-/// Describes how a command ended, including the meaning of the shell's own two exit codes and the settings that
-/// define its limits.
+/// Describes how a command ended, including the meaning of the shell's own two exit codes and the
+/// settings that define its limits.
 fn explained(exit: &Exit, timeout_ms: u64) -> String {
     match exit {
         Exit::TimedOut => format!(
@@ -225,10 +278,16 @@ impl CheckResult {
         self
     }
 
-    /// Adds a line if a program that the command did not find lies in an ignored folder of the user's checkout.
+    /// Adds a line if a program that the command did not find lies in an ignored folder of the
+    /// user's checkout.
     pub(crate) fn explaining_missing(self, checkout: &Path) -> Self {
-        let missing = if self.code == Some(NOT_FOUND) { missing_program(&self.output) } else { None };
-        let line = missing.and_then(|program| Some(lies_in_checkout(program, place_of(checkout, program)?)));
+        let missing = if self.code == Some(NOT_FOUND) {
+            missing_program(&self.output)
+        } else {
+            None
+        };
+        let line = missing
+            .and_then(|program| Some(lies_in_checkout(program, place_of(checkout, program)?)));
         match line {
             Some(line) => self.with_line(&line),
             None => self,
@@ -240,12 +299,17 @@ impl CheckResult {
         if self.passed {
             return self;
         }
-        notes.iter().fold(self, |result, note| result.with_line(note))
+        notes
+            .iter()
+            .fold(self, |result, note| result.with_line(note))
     }
 
     /// Redacts the run's secrets in its output.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
-        Self { output: redactor.owned(self.output), ..self }
+        Self {
+            output: redactor.owned(self.output),
+            ..self
+        }
     }
 
     fn of(finished: &Finished, timeout_ms: u64) -> Self {

@@ -1,4 +1,5 @@
-//! Checks the exact tree of a commit: of a merge in the run's verifier, and of the base where its outputs are kept.
+//! Checks the exact tree of a commit: of a merge in the run's verifier, and of the base where its
+//! outputs are kept.
 
 use orchestrate_core::{BlobId, Oid};
 use orchestrate_git::{Repo, Worktree};
@@ -32,28 +33,34 @@ pub(crate) struct Checked {
     pub(crate) result: CheckResult,
 }
 
-/// Runs the project's setup and the check on a tree, and remembers the tree if it passes; returns `None` if the check
-/// was interrupted.
+/// Runs the project's setup and the check on a tree, and remembers the tree if it passes; returns
+/// `None` if the check was interrupted.
 pub(crate) async fn check(
     context: &RunContext,
     of: ExactTree,
     command: &str,
     shutdown: &Shutdown,
 ) -> Result<Option<Checked>, CoordinatorError> {
-    // Before the check: if an included file changes meanwhile, the result does not count for the new one.
+    // Before the check: if an included file changes meanwhile, the result does not count for the
+    // new one.
     let remembered = remembered(context, of.tree.clone(), command).await?;
     let state = context.state();
     let preparation = Preparation::of(&state);
     // Also before the check, for the same reason.
     let conditions = conditions(context, command).await?;
     let place = match state.base_check() {
-        Some(_) if of.commit == state.base => warm::place(&context.host, &preparation, shutdown).await?,
+        Some(_) if of.commit == state.base => {
+            warm::place(&context.host, &preparation, shutdown).await?
+        }
         _ => Place::Verifier,
     };
     let result = match place {
         Place::Unprepared(failed) => {
             let setup = preparation.setup.map(|setup| setup.command);
-            Checked { command: setup.unwrap_or_default(), result: failed }
+            Checked {
+                command: setup.unwrap_or_default(),
+                result: failed,
+            }
         }
         Place::Own(worktree) => {
             let result = check_in(context, &worktree, command, shutdown).await?;
@@ -61,7 +68,10 @@ pub(crate) async fn check(
                 let warm = warm::passed(&context.host, &preparation, worktree, conditions).await?;
                 tell(context, &warm);
             }
-            Checked { command: command.to_owned(), result }
+            Checked {
+                command: command.to_owned(),
+                result,
+            }
         }
         Place::Verifier => in_verifier(context, &preparation, of, command, shutdown).await?,
     };
@@ -72,7 +82,11 @@ pub(crate) async fn check(
         };
         blocking("a note of a tree", note).await?;
     }
-    Ok(if result.result.cancelled { None } else { Some(result) })
+    Ok(if result.result.cancelled {
+        None
+    } else {
+        Some(result)
+    })
 }
 
 /// Runs the project's setup and the check in the run's verifier.
@@ -88,17 +102,30 @@ async fn in_verifier(
     let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, setup.as_ref(), &commit);
     let verifier = context.git(bring).await?;
     let worktree = verifier.worktree();
-    let unprepared = Unprepared { path: worktree.path(), seen: &worktree.seen(), tree: of.tree };
+    let unprepared = Unprepared {
+        path: worktree.path(),
+        seen: &worktree.seen(),
+        tree: of.tree,
+    };
     let prepared = prepare(&context.host, preparation, unprepared, shutdown).await?;
     if let Some(failed) = prepared.filter(|result| !result.passed) {
-        let setup = preparation.setup.as_ref().map(|setup| setup.command.clone());
-        return Ok(Checked { command: setup.unwrap_or_default(), result: failed });
+        let setup = preparation
+            .setup
+            .as_ref()
+            .map(|setup| setup.command.clone());
+        return Ok(Checked {
+            command: setup.unwrap_or_default(),
+            result: failed,
+        });
     }
     let result = check_in(context, worktree, command, shutdown).await?;
     if result.passed {
         context.git(move |_| verifier.note_passed()).await?;
     }
-    Ok(Checked { command: command.to_owned(), result })
+    Ok(Checked {
+        command: command.to_owned(),
+        result,
+    })
 }
 
 /// Runs the check in a worktree.
@@ -109,10 +136,16 @@ async fn check_in(
     shutdown: &Shutdown,
 ) -> Result<CheckResult, CoordinatorError> {
     let timeout_ms = context.state().settings.command_timeout_ms;
-    let check = Check { command: ShellCommand::offline(command), worktree: &worktree.seen(), timeout_ms };
+    let check = Check {
+        command: ShellCommand::offline(command),
+        worktree: &worktree.seen(),
+        timeout_ms,
+    };
     let sandbox = context.host.sandbox_in(worktree.path());
     let result = run_check(&sandbox, &context.host.running, check, shutdown).await?;
-    Ok(result.explaining_missing(context.host.repo.workdir()).redacted(&context.host.redactor))
+    Ok(result
+        .explaining_missing(context.host.repo.workdir())
+        .redacted(&context.host.redactor))
 }
 
 /// Tells the user what new worktrees have to make again, and notes what they start with.
@@ -126,9 +159,18 @@ fn tell(context: &RunContext, warm: &Warm) {
 }
 
 /// Returns a digest of what decides, beside the tree, what this check leaves.
-pub(crate) async fn conditions(context: &RunContext, command: &str) -> Result<BlobId, CoordinatorError> {
-    let (state, sandbox, command) = (context.state(), context.host.sandbox.clone(), command.to_owned());
-    context.git(move |repo| green::conditions(repo, &sandbox, &state.settings, &command)).await
+pub(crate) async fn conditions(
+    context: &RunContext,
+    command: &str,
+) -> Result<BlobId, CoordinatorError> {
+    let (state, sandbox, command) = (
+        context.state(),
+        context.host.sandbox.clone(),
+        command.to_owned(),
+    );
+    context
+        .git(move |repo| green::conditions(repo, &sandbox, &state.settings, &command))
+        .await
 }
 
 /// Returns the entry of a tree for this check among those that have passed.
@@ -137,8 +179,13 @@ pub(crate) async fn remembered(
     tree: Oid,
     command: &str,
 ) -> Result<CheckedTree, CoordinatorError> {
-    let (layout, state, command) = (context.host.layout.clone(), context.state(), command.to_owned());
+    let (layout, state, command) = (
+        context.host.layout.clone(),
+        context.state(),
+        command.to_owned(),
+    );
     let sandbox = context.host.sandbox.clone();
-    let entry = context.git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state, (&tree, &command)));
+    let entry = context
+        .git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state, (&tree, &command)));
     entry.await
 }

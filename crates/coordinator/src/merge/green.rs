@@ -1,10 +1,11 @@
 //! Trees that passed a check, remembered across the runs of a repository.
 //!
-//! A run whose base passed the same check before starts its agents at once. The key of an entry covers all that decides
-//! the result as far as it is known: the tree, the commands, their time limit, the sandbox, the ignored files that are
-//! copied into each worktree, and the base on which a setup used the network. Only the digest of the key is stored. An
-//! entry can become wrong only through the machine, such as another version of a program; each merge is verified in any
-//! case. Losing the file, or an entry when two runs write at once, costs one check.
+//! A run whose base passed the same check before starts its agents at once. The key of an entry
+//! covers all that decides the result as far as it is known: the tree, the commands, their time
+//! limit, the sandbox, the ignored files that are copied into each worktree, and the base on which
+//! a setup used the network. Only the digest of the key is stored. An entry can become wrong only
+//! through the machine, such as another version of a program; each merge is verified in any case.
+//! Losing the file, or an entry when two runs write at once, costs one check.
 
 use std::path::PathBuf;
 
@@ -37,7 +38,11 @@ pub(crate) fn conditions(
     command: &str,
 ) -> Result<BlobId, GitError> {
     let commands: Vec<ShellCommand<'_>> = verifier::commands(settings, command).collect();
-    let facts = (commands, sandbox.fingerprint(), repo.worktrees().included_fingerprint()?);
+    let facts = (
+        commands,
+        sandbox.fingerprint(),
+        repo.worktrees().included_fingerprint()?,
+    );
     Ok(Blob::new(format!("{facts:?}")).id().clone())
 }
 
@@ -52,11 +57,26 @@ impl CheckedTree {
         let settings = &state.settings;
         let commands: Vec<ShellCommand<'_>> = verifier::commands(settings, command).collect();
         // Elsewhere, the setup runs on the tree itself.
-        let set_up_on = if settings.setup_network { Some(repo.tree_of(&state.base)?) } else { None };
+        let set_up_on = if settings.setup_network {
+            Some(repo.tree_of(&state.base)?)
+        } else {
+            None
+        };
         let included = repo.worktrees().included_fingerprint()?;
-        let facts = (tree.as_str(), commands, settings.command_timeout_ms, sandbox.fingerprint(), included, set_up_on);
-        // Debug formatting quotes and escapes each part, so that no two differ only in where one ends.
-        Ok(Self { key: Blob::new(format!("{facts:?}")).id().clone(), file: layout.green_trees() })
+        let facts = (
+            tree.as_str(),
+            commands,
+            settings.command_timeout_ms,
+            sandbox.fingerprint(),
+            included,
+            set_up_on,
+        );
+        // Debug formatting quotes and escapes each part, so that no two differ only in where one
+        // ends.
+        Ok(Self {
+            key: Blob::new(format!("{facts:?}")).id().clone(),
+            file: layout.green_trees(),
+        })
     }
 
     /// Reports whether it passed before.
@@ -72,7 +92,9 @@ impl CheckedTree {
         }
         known.push(self.key.to_string());
         let newest = known.split_off(known.len().saturating_sub(MOST_TREES));
-        if let Err(error) = orchestrate_files::replace(&self.file, (newest.join("\n") + "\n").as_bytes()) {
+        if let Err(error) =
+            orchestrate_files::replace(&self.file, (newest.join("\n") + "\n").as_bytes())
+        {
             tracing::warn!(path = %self.file.display(), %error, "failed to note a tree that passed its check");
         }
     }

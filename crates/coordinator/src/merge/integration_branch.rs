@@ -1,5 +1,5 @@
-//! A run's integration branch, which follows the recorded events: they define the result, and the branch is moved
-//! there.
+//! A run's integration branch, which follows the recorded events: they define the result, and the
+//! branch is moved there.
 
 use std::path::PathBuf;
 
@@ -16,14 +16,20 @@ pub(crate) enum Position {
     AtResult,
     /// Behind it: it is checked out here, and the files of that checkout would not follow.
     CheckedOut(PathBuf),
-    /// At a commit that the result does not contain: it was moved from outside, and may be checked out there.
-    Elsewhere { found: Oid, checkout: Option<PathBuf> },
+    /// At a commit that the result does not contain: it was moved from outside, and may be checked
+    /// out there.
+    Elsewhere {
+        found: Oid,
+        checkout: Option<PathBuf>,
+    },
 }
 
-/// Returns the commit that a run's integration branch was moved to from outside: one that neither the result contains,
-/// nor an earlier result that was replaced.
+/// Returns the commit that a run's integration branch was moved to from outside: one that neither
+/// the result contains, nor an earlier result that was replaced.
 pub(crate) fn strange_tip(repo: &Repo, state: &RunState) -> Result<Option<Oid>, GitError> {
-    let Some(found) = repo.read_ref(&state.run_id.integration_ref())? else { return Ok(None) };
+    let Some(found) = repo.read_ref(&state.run_id.integration_ref())? else {
+        return Ok(None);
+    };
     for result in std::iter::once(&state.integration).chain(&state.replaced) {
         if repo.contains(result, &found)? {
             return Ok(None);
@@ -32,7 +38,8 @@ pub(crate) fn strange_tip(repo: &Repo, state: &RunState) -> Result<Option<Oid>, 
     Ok(Some(found))
 }
 
-/// Moves a run's integration branch to its result, unless that would lose commits or affect a checkout.
+/// Moves a run's integration branch to its result, unless that would lose commits or affect a
+/// checkout.
 pub(crate) fn follow(repo: &Repo, state: &RunState) -> Result<Position, GitError> {
     let (run, result) = (&state.run_id, &state.integration);
     let reference = run.integration_ref();
@@ -52,16 +59,25 @@ pub(crate) fn follow(repo: &Repo, state: &RunState) -> Result<Position, GitError
     Ok(Position::AtResult)
 }
 
-/// Moves the integration branch of a run in progress to its result, and records a checkout that prevents this.
+/// Moves the integration branch of a run in progress to its result, and records a checkout that
+/// prevents this.
 pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError> {
     let commit = context.state().integration.clone();
-    let Some(checkout) = bring(context).await? else { return Ok(()) };
+    let Some(checkout) = bring(context).await? else {
+        return Ok(());
+    };
     let checkout = checkout.display().to_string();
-    context.record(vec![Event::IntegrationHeld(HeldIntegration { checkout, commit })]).await
+    context
+        .record(vec![Event::IntegrationHeld(HeldIntegration {
+            checkout,
+            commit,
+        })])
+        .await
 }
 
-/// Moves the integration branch of a run to its recorded position; fails if it was moved from outside. If it is
-/// checked out, it stays, and the checkout is returned: the events and one of our refs hold the result.
+/// Moves the integration branch of a run to its recorded position; fails if it was moved from
+/// outside. If it is checked out, it stays, and the checkout is returned: the events and one of our
+/// refs hold the result.
 pub(crate) async fn bring(context: &RunContext) -> Result<Option<PathBuf>, CoordinatorError> {
     let state = context.state();
     let commit = state.integration.clone();

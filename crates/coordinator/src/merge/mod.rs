@@ -1,4 +1,5 @@
-//! Merges tasks into the integration branch: one step at a time, each verified before the branch moves.
+//! Merges tasks into the integration branch: one step at a time, each verified before the branch
+//! moves.
 
 pub(crate) mod base;
 pub(crate) mod base_outputs;

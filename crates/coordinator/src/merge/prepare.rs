@@ -1,4 +1,5 @@
-//! Prepares a new worktree: with caches of its own, the project's setup, and then the outputs of the base.
+//! Prepares a new worktree: with caches of its own, the project's setup, and then the outputs of
+//! the base.
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
@@ -9,8 +10,8 @@ use crate::run::caches;
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
 
-/// Prepares a worktree. Returns the result of the setup if it ran in this worktree, or failed in its own; `None` if
-/// there was nothing to run.
+/// Prepares a worktree. Returns the result of the setup if it ran in this worktree, or failed in
+/// its own; `None` if there was nothing to run.
 pub(crate) async fn prepare(
     host: &Host,
     preparation: &Preparation,

@@ -1,4 +1,5 @@
-//! How a new worktree is prepared, as a run has frozen it: with the project's setup and the outputs of the base.
+//! How a new worktree is prepared, as a run has frozen it: with the project's setup and the outputs
+//! of the base.
 
 use std::path::PathBuf;
 
@@ -74,11 +75,23 @@ impl ProjectSetup {
 
     /// Returns the command with what it may reach on the base.
     pub(crate) fn on_base(&self) -> ShellCommand<'_> {
-        ShellCommand { text: &self.command, network: if self.has_network { Network::Proxy } else { Network::None } }
+        ShellCommand {
+            text: &self.command,
+            network: if self.has_network {
+                Network::Proxy
+            } else {
+                Network::None
+            },
+        }
     }
 
-    /// Returns whether a tree is that of the run's base, and which files that the setup reads differ there.
-    pub(crate) fn difference(&self, repo: &Repo, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
+    /// Returns whether a tree is that of the run's base, and which files that the setup reads
+    /// differ there.
+    pub(crate) fn difference(
+        &self,
+        repo: &Repo,
+        tree: &Oid,
+    ) -> Result<(bool, Vec<PathBuf>), GitError> {
         let base = repo.tree_of(&self.base)?;
         if base == *tree {
             return Ok((true, Vec::new()));
@@ -86,7 +99,8 @@ impl ProjectSetup {
         Ok((false, changed_for_setup(repo, &base, tree, &self.command)?))
     }
 
-    /// Reports whether what the setup has made on the base is enough for a tree, if it can be brought there exactly.
+    /// Reports whether what the setup has made on the base is enough for a tree, if it can be
+    /// brought there exactly.
     pub(crate) fn is_brought_to(&self, repo: &Repo, tree: &Oid) -> Result<bool, GitError> {
         let (is_base, changed) = self.difference(repo, tree)?;
         Ok(changed.is_empty() && (is_base || self.has_network))

@@ -1,8 +1,8 @@
-//! Returns a branch that cannot be merged to the agent that wrote it, with its conflict or the failed check of the
-//! merged tree; or gives it up.
+//! Returns a branch that cannot be merged to the agent that wrote it, with its conflict or the
+//! failed check of the merged tree; or gives it up.
 //!
-//! [`orchestrate_core::MergeQueue`] decides which of the two. The worker writes the merge into the agent's worktree
-//! when it takes the task up again (`worker/faulty_work.rs`).
+//! [`orchestrate_core::MergeQueue`] decides which of the two. The worker writes the merge into the
+//! agent's worktree when it takes the task up again (`worker/faulty_work.rs`).
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::invisible::shown;
@@ -16,8 +16,8 @@ use crate::texts::prompts::listed;
 use crate::worker::end_facts::after_rounds;
 use crate::worker::faulty_work::with_failing_lines;
 
-/// Returns the facts that return a task's work to its agent, together with the message to it. The work is to be
-/// merged with a commit first, which the branch that it is merged into has reached.
+/// Returns the facts that return a task's work to its agent, together with the message to it. The
+/// work is to be merged with a commit first, which the branch that it is merged into has reached.
 pub(crate) async fn returned(
     context: &RunContext,
     task: TaskId,
@@ -25,7 +25,12 @@ pub(crate) async fn returned(
     evidence: &Evidence,
 ) -> Result<Batch, CoordinatorError> {
     let text = Blob::new(evidence_text(context, evidence).await?.into_bytes());
-    let returned = Event::TaskReturned { task, cause, text: text.id().clone(), onto: Some(onto) };
+    let returned = Event::TaskReturned {
+        task,
+        cause,
+        text: text.id().clone(),
+        onto: Some(onto),
+    };
     Ok(Batch::from(returned).with_blob(text))
 }
 
@@ -38,29 +43,51 @@ pub(crate) async fn given_up(
 ) -> Result<Event, CoordinatorError> {
     let message = give_up_message(context, &task, cause, evidence).await?;
     Ok(match end {
-        GivenUp::Failed => Event::TaskFailed { task, cause: FailureCause::Check, message },
-        GivenUp::Conflicted => Event::TaskConflicted { task, cause, message },
+        GivenUp::Failed => Event::TaskFailed {
+            task,
+            cause: FailureCause::Check,
+            message,
+        },
+        GivenUp::Conflicted => Event::TaskConflicted {
+            task,
+            cause,
+            message,
+        },
     })
 }
 
 /// Returns what the agent is shown of the conflict or the failed check.
-async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
+async fn evidence_text(
+    context: &RunContext,
+    evidence: &Evidence,
+) -> Result<String, CoordinatorError> {
     Ok(match evidence {
         Evidence::Conflict(files) => {
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
-            context.prompts.render_around("conflict", &[], &[("files", &listed(&files, "\n"))])
+            context
+                .prompts
+                .render_around("conflict", &[], &[("files", &listed(&files, "\n"))])
         }
-        Evidence::Check { command, tries, on_target } => {
+        Evidence::Check {
+            command,
+            tries,
+            on_target,
+        } => {
             let output = shown_tries(tries, &outputs(context, tries).await?);
             let ours = [("exit", last_exit(tries)), ("command", command)];
-            let text = context.prompts.render_around("run_check", &ours, &[("output", &output)]);
+            let text = context
+                .prompts
+                .render_around("run_check", &ours, &[("output", &output)]);
             format!("{text}{}", without_the_work(on_target.as_ref()))
         }
     })
 }
 
 /// Returns the outputs of these tries.
-async fn outputs(context: &RunContext, tries: &[VerifyResult]) -> Result<Vec<String>, CoordinatorError> {
+async fn outputs(
+    context: &RunContext,
+    tries: &[VerifyResult],
+) -> Result<Vec<String>, CoordinatorError> {
     let mut outputs = Vec::new();
     for tried in tries {
         outputs.push(context.blob_text(tried.output.clone()).await?);
@@ -71,8 +98,12 @@ async fn outputs(context: &RunContext, tries: &[VerifyResult]) -> Result<Vec<Str
 /// Says how the check ended on the branch without the work, if it was tried there.
 fn without_the_work(on_target: Option<&VerifyResult>) -> String {
     match on_target {
-        Some(VerifyResult { passed: true, .. }) => "\nWithout your work, the same check passes.\n".to_owned(),
-        Some(VerifyResult { exit, .. }) => format!("\nWithout your work, the same check fails, too ({exit}).\n"),
+        Some(VerifyResult { passed: true, .. }) => {
+            "\nWithout your work, the same check passes.\n".to_owned()
+        }
+        Some(VerifyResult { exit, .. }) => {
+            format!("\nWithout your work, the same check fails, too ({exit}).\n")
+        }
         None => String::new(),
     }
 }
@@ -90,17 +121,33 @@ async fn give_up_message(
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
             format!("conflicts in {}", listed(&files, ", "))
         }
-        Evidence::Check { command, tries, .. } => format!("`{command}` on the merged tree: {}", last_exit(tries)),
+        Evidence::Check { command, tries, .. } => {
+            format!("`{command}` on the merged tree: {}", last_exit(tries))
+        }
     };
-    let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
-    let worktree = context.host.layout.worktree(&context.run, task).display().to_string();
+    let kind = if cause == ReturnCause::Conflict {
+        "cannot be merged"
+    } else {
+        "merges cleanly, but its check fails"
+    };
+    let worktree = context
+        .host
+        .layout
+        .worktree(&context.run, task)
+        .display()
+        .to_string();
     let again = after_rounds(&record);
-    let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
+    let text = format!(
+        "the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept"
+    );
     match evidence {
         Evidence::Conflict(_) => Ok(text),
         Evidence::Check { tries, .. } => {
             let outputs = outputs(context, tries).await?;
-            Ok(with_failing_lines(text, outputs.last().map_or("", String::as_str)))
+            Ok(with_failing_lines(
+                text,
+                outputs.last().map_or("", String::as_str),
+            ))
         }
     }
 }

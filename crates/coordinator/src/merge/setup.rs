@@ -1,12 +1,15 @@
-//! The project's setup: run once for a run, in a worktree of its own at the base, and its result brought to the others.
+//! The project's setup: run once for a run, in a worktree of its own at the base, and its result
+//! brought to the others.
 //!
-//! Where a worktree has another tree than the base, a setup without network runs in it, since its result may depend on
-//! the files. A setup with the network has it only in its own worktree, where no agent has ever written: the command
-//! may run files of the repository, such as the scripts of a package. Elsewhere the result of the base does; if what
-//! the setup reads differs there, the command runs again, without the network, and has to pass.
+//! Where a worktree has another tree than the base, a setup without network runs in it, since its
+//! result may depend on the files. A setup with the network has it only in its own worktree, where
+//! no agent has ever written: the command may run files of the repository, such as the scripts of a
+//! package. Elsewhere the result of the base does; if what the setup reads differs there, the
+//! command runs again, without the network, and has to pass.
 //!
-//! A result that cannot be brought exactly is not brought: the command then runs in the worktree itself, without the
-//! network. A failure on the base is remembered while this process runs, so that it does not recur once for each task.
+//! A result that cannot be brought exactly is not brought: the command then runs in the worktree
+//! itself, without the network. A failure on the base is remembered while this process runs, so
+//! that it does not recur once for each task.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,15 +43,17 @@ pub(crate) struct Unprepared<'a> {
     pub(crate) tree: Oid,
 }
 
-/// Brings the setup's result to a worktree, or runs the command there. Returns the command's result if it ran in this
-/// worktree, or failed in its own; `None` if there was nothing to run.
+/// Brings the setup's result to a worktree, or runs the command there. Returns the command's result
+/// if it ran in this worktree, or failed in its own; `None` if there was nothing to run.
 pub(crate) async fn set_up(
     host: &Host,
     preparation: &Preparation,
     unprepared: Unprepared<'_>,
     shutdown: &Shutdown,
 ) -> Result<Option<CheckResult>, CoordinatorError> {
-    let Some(setup) = &preparation.setup else { return Ok(None) };
+    let Some(setup) = &preparation.setup else {
+        return Ok(None);
+    };
     let Unprepared { path, seen, tree } = unprepared;
     let (of, has_network) = (setup.clone(), setup.has_network);
     let (is_base, changed) = host.git(move |repo| of.difference(repo, &tree)).await?;
@@ -58,15 +63,29 @@ pub(crate) async fn set_up(
             OnBase::Passed(base) => base,
         };
         let to = path.to_owned();
-        if host.git(move |repo| base.bring(repo, &to, has_network)).await? && changed.is_empty() {
+        if host
+            .git(move |repo| base.bring(repo, &to, has_network))
+            .await?
+            && changed.is_empty()
+        {
             return Ok(None);
         }
     }
     let command = ShellCommand::offline(&setup.command);
-    let check = Check { command, worktree: seen, timeout_ms: setup.timeout_ms };
+    let check = Check {
+        command,
+        worktree: seen,
+        timeout_ms: setup.timeout_ms,
+    };
     let sandbox = host.sandbox_in(path);
-    let result = run_check(&sandbox, &host.running, check, shutdown).await?.redacted(&host.redactor);
-    Ok(Some(if has_network { explained(result, &changed) } else { result }))
+    let result = run_check(&sandbox, &host.running, check, shutdown)
+        .await?
+        .redacted(&host.redactor);
+    Ok(Some(if has_network {
+        explained(result, &changed)
+    } else {
+        result
+    }))
 }
 
 /// Adds to a failure of a setup that ran without the network why it had none.
@@ -77,16 +96,37 @@ pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult
     let why = if changed.is_empty() {
         RESULT_STAYS.to_owned()
     } else {
-        let named: Vec<String> = changed.iter().take(MOST_NAMED).map(|path| shown_path(path)).collect();
-        let more = if changed.len() > MOST_NAMED { ", …" } else { "" };
-        format!("{BASE_ALONE_HAS_NETWORK}; this tree changes {}{more}", named.join(", "))
+        let named: Vec<String> = changed
+            .iter()
+            .take(MOST_NAMED)
+            .map(|path| shown_path(path))
+            .collect();
+        let more = if changed.len() > MOST_NAMED {
+            ", …"
+        } else {
+            ""
+        };
+        format!(
+            "{BASE_ALONE_HAS_NETWORK}; this tree changes {}{more}",
+            named.join(", ")
+        )
     };
     result.with_line(&why)
 }
 
-/// Returns the sandbox of a run, whose commands read what its setup and its agents' installations have downloaded.
-pub(crate) fn sandbox_of(sandbox: &Arc<Sandbox>, layout: &Layout, state: &RunState) -> Arc<Sandbox> {
-    Arc::new(sandbox.as_ref().clone().with_packages(layout.packages(&state.run_id)))
+/// Returns the sandbox of a run, whose commands read what its setup and its agents' installations
+/// have downloaded.
+pub(crate) fn sandbox_of(
+    sandbox: &Arc<Sandbox>,
+    layout: &Layout,
+    state: &RunState,
+) -> Arc<Sandbox> {
+    Arc::new(
+        sandbox
+            .as_ref()
+            .clone()
+            .with_packages(layout.packages(&state.run_id)),
+    )
 }
 
 /// Runs the setup in its own worktree unless it has run there.
@@ -108,12 +148,23 @@ pub(crate) async fn on_base(
     if begun.passed.is_none() {
         let (path, seen) = (begun.worktree.path(), begun.worktree.seen());
         caches::prepare(&host.layout, path, warm_limit).await?;
-        let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
+        let check = Check {
+            command,
+            worktree: &seen,
+            timeout_ms: setup.timeout_ms,
+        };
         let sandbox = host.sandbox_in(path);
         let result = if has_proxy(setup, &sandbox) {
             let shown = host.running.add(command.text);
             let sandbox = sandbox.as_ref().clone().showing(shown.output.clone());
-            run_setup(&sandbox, host.web.client(), setup.reaches(), check, shutdown).await?
+            run_setup(
+                &sandbox,
+                host.web.client(),
+                setup.reaches(),
+                check,
+                shutdown,
+            )
+            .await?
         } else {
             run_check(&sandbox, &host.running, check, shutdown).await?
         };
@@ -143,7 +194,11 @@ pub(crate) fn on_base_blocking(
     let begun = begin(repo, layout, setup)?;
     if begun.passed.is_none() {
         let seen = begun.worktree.seen();
-        let check = Check { command, worktree: &seen, timeout_ms: setup.timeout_ms };
+        let check = Check {
+            command,
+            worktree: &seen,
+            timeout_ms: setup.timeout_ms,
+        };
         let result = if has_proxy(setup, sandbox) {
             run_setup_blocking(sandbox, setup.reaches(), &check, cancel)?
         } else {
@@ -161,10 +216,16 @@ fn has_proxy(setup: &ProjectSetup, sandbox: &Sandbox) -> bool {
     setup.has_network && sandbox.confinement() != Confinement::Unconfined
 }
 
-/// Adds to a failure that may come from the network that the setup had it, unless its output says what to do.
+/// Adds to a failure that may come from the network that the setup had it, unless its output says
+/// what to do.
 fn with_cause(result: CheckResult, command: ShellCommand<'_>) -> CheckResult {
-    let is_told = check_hint(&result.output).is_some_and(|hint| !hint.starts_with("commands have no network"));
+    let is_told = check_hint(&result.output)
+        .is_some_and(|hint| !hint.starts_with("commands have no network"));
     let was_killed = result.code.is_none();
     let says_nothing = was_killed || is_told || command.network == Network::None;
-    if says_nothing { result } else { result.with_line(SETUP_HAD_NETWORK) }
+    if says_nothing {
+        result
+    } else {
+        result.with_line(SETUP_HAD_NETWORK)
+    }
 }

@@ -1,8 +1,9 @@
 //! The files of a commit that its setup reads or runs, as far as that can be told from its command.
 //!
-//! They are the usual files of package managers, the files that the command names, and those that these name in turn.
-//! Where one of them differs from the base's, the setup runs again, without the network. Nothing that has to hold
-//! depends on it: what a setup reads in the end cannot be told from its command.
+//! They are the usual files of package managers, the files that the command names, and those that
+//! these name in turn. Where one of them differs from the base's, the setup runs again, without the
+//! network. Nothing that has to hold depends on it: what a setup reads in the end cannot be told
+//! from its command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -73,44 +74,80 @@ const OF_NO_INSTALLATION: [&str; 14] = [
 const EXTENSIONS: [&str; 5] = ["", ".js", ".cjs", ".mjs", ".sh"];
 
 /// The kinds of files that a script runs or reads, rather than what it only works on.
-const SCRIPTS: [&str; 14] =
-    ["sh", "bash", "py", "js", "cjs", "mjs", "ts", "rb", "pl", "mk", "toml", "json", "txt", "lock"];
+const SCRIPTS: [&str; 14] = [
+    "sh", "bash", "py", "js", "cjs", "mjs", "ts", "rb", "pl", "mk", "toml", "json", "txt", "lock",
+];
 
 /// The maximum number of scripts that are searched for the names of others, and of bytes of each.
 const MOST_SEARCHED: usize = 200;
 const MOST_BYTES: usize = 256 << 10;
 
-/// Returns the files of a commit (or tree) that a setup reads or runs, each with the id of its content.
+/// Returns the files of a commit (or tree) that a setup reads or runs, each with the id of its
+/// content.
 ///
 /// # Errors
 /// If the commit cannot be read.
-fn setup_files(repo: &Repo, treeish: &Oid, command: &str) -> Result<BTreeMap<PathBuf, Oid>, GitError> {
+fn setup_files(
+    repo: &Repo,
+    treeish: &Oid,
+    command: &str,
+) -> Result<BTreeMap<PathBuf, Oid>, GitError> {
     let all = repo.store().all_files(treeish)?;
-    let mut search = Search { repo, treeish, all: &all, found: BTreeSet::new(), open: Vec::new() };
-    search.open.push(Text { folder: PathBuf::new(), text: command.to_owned(), is_command: true });
+    let mut search = Search {
+        repo,
+        treeish,
+        all: &all,
+        found: BTreeSet::new(),
+        open: Vec::new(),
+    };
+    search.open.push(Text {
+        folder: PathBuf::new(),
+        text: command.to_owned(),
+        is_command: true,
+    });
     for path in all.keys().filter(|path| is_known(path)) {
         search.found.insert(path.clone());
         if path.ends_with("package.json")
             && let Some(text) = search.read(path)?
         {
-            search.open.push(Text { folder: folder_of(path), text: install_scripts(&text), is_command: true });
+            search.open.push(Text {
+                folder: folder_of(path),
+                text: install_scripts(&text),
+                is_command: true,
+            });
         }
     }
     search.follow(command)?;
     let found = search.found;
-    Ok(all.into_iter().filter(|(path, _)| found.contains(path)).collect())
+    Ok(all
+        .into_iter()
+        .filter(|(path, _)| found.contains(path))
+        .collect())
 }
 
-/// Returns the files in which two commits (or trees) differ for their setup. Of a `package.json`, only what decides an
-/// installation counts: agents change its other scripts often.
+/// Returns the files in which two commits (or trees) differ for their setup. Of a `package.json`,
+/// only what decides an installation counts: agents change its other scripts often.
 ///
 /// # Errors
 /// If one of them cannot be read.
-pub(crate) fn changed_for_setup(repo: &Repo, one: &Oid, other: &Oid, command: &str) -> Result<Vec<PathBuf>, GitError> {
-    let mut changed = changed(&setup_files(repo, one, command)?, &setup_files(repo, other, command)?);
+pub(crate) fn changed_for_setup(
+    repo: &Repo,
+    one: &Oid,
+    other: &Oid,
+    command: &str,
+) -> Result<Vec<PathBuf>, GitError> {
+    let mut changed = changed(
+        &setup_files(repo, one, command)?,
+        &setup_files(repo, other, command)?,
+    );
     let mut left = Vec::new();
     for path in changed.drain(..) {
-        let in_one = |tree: &Oid| Ok(repo.store().read_stored(tree, &path)?.map(|bytes| installed(&bytes)));
+        let in_one = |tree: &Oid| {
+            Ok(repo
+                .store()
+                .read_stored(tree, &path)?
+                .map(|bytes| installed(&bytes)))
+        };
         if !path.ends_with("package.json") || in_one(one)? != in_one(other)? {
             left.push(path);
         }
@@ -120,17 +157,26 @@ pub(crate) fn changed_for_setup(repo: &Repo, one: &Oid, other: &Oid, command: &s
 
 /// Returns what decides an installation of a `package.json`, in a form to be compared.
 fn installed(bytes: &[u8]) -> Vec<u8> {
-    let Ok(Value::Object(package)) = serde_json::from_slice(bytes) else { return bytes.to_owned() };
+    let Ok(Value::Object(package)) = serde_json::from_slice(bytes) else {
+        return bytes.to_owned();
+    };
     let scripts = install_scripts(&String::from_utf8_lossy(bytes));
-    let kept: BTreeMap<&String, &Value> =
-        package.iter().filter(|(key, _)| !OF_NO_INSTALLATION.contains(&key.as_str())).collect();
+    let kept: BTreeMap<&String, &Value> = package
+        .iter()
+        .filter(|(key, _)| !OF_NO_INSTALLATION.contains(&key.as_str()))
+        .collect();
     format!("{kept:?} {scripts}").into_bytes()
 }
 
 /// Returns the files that differ between two results of [`setup_files`].
 fn changed(one: &BTreeMap<PathBuf, Oid>, other: &BTreeMap<PathBuf, Oid>) -> Vec<PathBuf> {
     let differs = |path: &&PathBuf| one.get(*path) != other.get(*path);
-    let mut changed: Vec<PathBuf> = one.keys().chain(other.keys()).filter(differs).cloned().collect();
+    let mut changed: Vec<PathBuf> = one
+        .keys()
+        .chain(other.keys())
+        .filter(differs)
+        .cloned()
+        .collect();
     changed.sort();
     changed.dedup();
     changed
@@ -157,19 +203,34 @@ impl Search<'_> {
     fn follow(&mut self, command: &str) -> Result<(), GitError> {
         for (program, files) in OF_PROGRAMS {
             if words(command).any(|word| word == *program) {
-                files.iter().try_for_each(|file| self.add(Path::new(file)))?;
+                files
+                    .iter()
+                    .try_for_each(|file| self.add(Path::new(file)))?;
             }
         }
         let mut searched = 0;
-        while let Some(Text { folder, text, is_command }) = self.open.pop() {
+        while let Some(Text {
+            folder,
+            text,
+            is_command,
+        }) = self.open.pop()
+        {
             searched += 1;
             if searched > MOST_SEARCHED {
                 break;
             }
-            let names = words(&text).flat_map(|word| EXTENSIONS.map(|extension| format!("{word}{extension}")));
-            let paths =
-                names.flat_map(|name| [resolved(&folder, Path::new(&name)), resolved(Path::new(""), Path::new(&name))]);
-            paths.flatten().filter(|path| is_command || is_script(path)).try_for_each(|path| self.add(&path))?;
+            let names = words(&text)
+                .flat_map(|word| EXTENSIONS.map(|extension| format!("{word}{extension}")));
+            let paths = names.flat_map(|name| {
+                [
+                    resolved(&folder, Path::new(&name)),
+                    resolved(Path::new(""), Path::new(&name)),
+                ]
+            });
+            paths
+                .flatten()
+                .filter(|path| is_command || is_script(path))
+                .try_for_each(|path| self.add(&path))?;
         }
         Ok(())
     }
@@ -180,34 +241,62 @@ impl Search<'_> {
             return Ok(());
         }
         if let Some(text) = self.read(path)? {
-            self.open.push(Text { folder: folder_of(path), text, is_command: false });
+            self.open.push(Text {
+                folder: folder_of(path),
+                text,
+                is_command: false,
+            });
         }
         Ok(())
     }
 
     /// Returns the text of a file; `None` for a large one, and for one that is not text.
     fn read(&self, path: &Path) -> Result<Option<String>, GitError> {
-        let bytes = self.repo.store().read_stored(self.treeish, path)?.filter(|bytes| bytes.len() <= MOST_BYTES);
+        let bytes = self
+            .repo
+            .store()
+            .read_stored(self.treeish, path)?
+            .filter(|bytes| bytes.len() <= MOST_BYTES);
         Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 }
 
 fn is_known(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_list = ["requirements", "constraints"].iter().any(|start| name.starts_with(start));
-    let is_in = |folder: &str| path.parent().is_some_and(|parent| parent.iter().any(|part| part == folder));
-    NAMES.contains(&name.as_ref()) || (is_list && !name.ends_with(".md")) || FOLDERS.iter().any(|folder| is_in(folder))
+    let is_list = ["requirements", "constraints"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let is_in = |folder: &str| {
+        path.parent()
+            .is_some_and(|parent| parent.iter().any(|part| part == folder))
+    };
+    NAMES.contains(&name.as_ref())
+        || (is_list && !name.ends_with(".md"))
+        || FOLDERS.iter().any(|folder| is_in(folder))
 }
 
 fn is_script(path: &Path) -> bool {
-    path.extension().is_none_or(|extension| SCRIPTS.iter().any(|known| extension == *known))
+    path.extension()
+        .is_none_or(|extension| SCRIPTS.iter().any(|known| extension == *known))
 }
 
 /// Returns the scripts of a `package.json` that its installation runs.
 fn install_scripts(text: &str) -> String {
-    let Ok(package) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
-    let script = |name: &&str| package.get("scripts")?.get(*name)?.as_str().map(str::to_owned);
-    INSTALL_SCRIPTS.iter().filter_map(script).collect::<Vec<_>>().join("\n")
+    let Ok(package) = serde_json::from_str::<Value>(text) else {
+        return text.to_owned();
+    };
+    let script = |name: &&str| {
+        package
+            .get("scripts")?
+            .get(*name)?
+            .as_str()
+            .map(str::to_owned)
+    };
+    INSTALL_SCRIPTS
+        .iter()
+        .filter_map(script)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn folder_of(path: &Path) -> PathBuf {
@@ -226,8 +315,18 @@ mod tests {
 
     #[test]
     fn known_files_are_told_by_name_and_folder() {
-        let known = ["package.json", "apps/web/package-lock.json", "requirements-dev.txt", ".yarn/releases/yarn.cjs"];
-        let other = ["src/main.rs", "README.md", "docs/requirements.md", "package.json.bak"];
+        let known = [
+            "package.json",
+            "apps/web/package-lock.json",
+            "requirements-dev.txt",
+            ".yarn/releases/yarn.cjs",
+        ];
+        let other = [
+            "src/main.rs",
+            "README.md",
+            "docs/requirements.md",
+            "package.json.bak",
+        ];
         assert!(known.iter().all(|path| is_known(Path::new(path))));
         assert!(!other.iter().any(|path| is_known(Path::new(path))));
     }
@@ -236,25 +335,39 @@ mod tests {
     fn only_scripts_of_the_installation_count() {
         let text = r#"{"scripts": {"test": "node test.js", "postinstall": "node scripts/patch"}}"#;
         assert_eq!(install_scripts(text), "node scripts/patch");
-        assert_eq!(words("cd x && ./setup.sh 'a b'").collect::<Vec<_>>(), ["cd", "x", "./setup.sh", "a", "b"]);
+        assert_eq!(
+            words("cd x && ./setup.sh 'a b'").collect::<Vec<_>>(),
+            ["cd", "x", "./setup.sh", "a", "b"]
+        );
     }
 
     #[test]
     fn of_a_package_only_what_decides_an_installation_counts() {
         let of = |text: &str| installed(text.as_bytes());
         let base = r#"{"name": "x", "scripts": {"test": "a", "prepare": "p"}, "dependencies": {"y": "1"}}"#;
-        let same =
-            r#"{"name": "x", "dependencies": {"y": "1"}, "scripts": {"prepare": "p", "test": "b"}, "version": "2"}"#;
+        let same = r#"{"name": "x", "dependencies": {"y": "1"}, "scripts": {"prepare": "p", "test": "b"}, "version": "2"}"#;
         assert_eq!(of(base), of(same));
-        for (part, other) in [("\"1\"", "\"2\""), ("\"p\"", "\"q\""), ("name", "nam"), ("}}", "}")] {
+        for (part, other) in [
+            ("\"1\"", "\"2\""),
+            ("\"p\"", "\"q\""),
+            ("name", "nam"),
+            ("}}", "}"),
+        ] {
             assert_ne!(of(base), of(&base.replace(part, other)), "{part}");
         }
     }
 
     #[test]
     fn changes_are_listed() {
-        let files = |list: &[(&str, &str)]| list.iter().map(|(path, id)| (path.into(), Oid::new(*id))).collect();
-        let (one, other) = (files(&[("a", "1"), ("b", "1"), ("c", "1")]), files(&[("a", "1"), ("b", "2"), ("d", "1")]));
+        let files = |list: &[(&str, &str)]| {
+            list.iter()
+                .map(|(path, id)| (path.into(), Oid::new(*id)))
+                .collect()
+        };
+        let (one, other) = (
+            files(&[("a", "1"), ("b", "1"), ("c", "1")]),
+            files(&[("a", "1"), ("b", "2"), ("d", "1")]),
+        );
         assert_eq!(changed(&one, &other), ["b", "c", "d"].map(PathBuf::from));
     }
 }

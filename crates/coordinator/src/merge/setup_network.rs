@@ -1,5 +1,5 @@
-//! The network of a project's setup: a proxy that leads to registries and the hosts that settings name, and to nothing
-//! else of what this machine reaches.
+//! The network of a project's setup: a proxy that leads to registries and the hosts that settings
+//! name, and to nothing else of what this machine reaches.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -14,8 +14,8 @@ use orchestrate_sandbox::{Cancel, Finished, Job, Sandbox, SandboxError, registry
 use orchestrate_web::{Egress, Recording, WebClient};
 use tokio::sync::oneshot;
 
-/// Returns the hosts that a setup with the network may reach: the public registries, those of the user's own settings
-/// of package managers, which the setup gets, and those that are named.
+/// Returns the hosts that a setup with the network may reach: the public registries, those of the
+/// user's own settings of package managers, which the setup gets, and those that are named.
 pub fn setup_hosts(named: &[String]) -> SetupHosts {
     let of_user: Vec<String> = registry_settings()
         .iter()
@@ -33,7 +33,10 @@ fn hosts_in(line: &str) -> Vec<String> {
         let at = word.find("http://").or_else(|| word.find("https://"))?;
         word.get(at..)
     });
-    words.filter_map(|word| WebUrl::parse(word).ok()).map(|url| url.authority()).collect()
+    words
+        .filter_map(|word| WebUrl::parse(word).ok())
+        .map(|url| url.authority())
+        .collect()
 }
 
 /// What a setup's proxy leads to, and what it has refused.
@@ -44,11 +47,19 @@ struct SetupEgress {
 
 impl SetupEgress {
     fn note(&self, text: String) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(text);
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(text);
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
     }
 }
 
@@ -58,11 +69,19 @@ impl Egress for SetupEgress {
     }
 
     fn record(&self, decision: EgressDecision) -> Recording<'_> {
-        let EgressDecision { asked, allowed, rule, reason, .. } = decision;
+        let EgressDecision {
+            asked,
+            allowed,
+            rule,
+            reason,
+            ..
+        } = decision;
         tracing::info!(asked, allowed, rule, "a setup's connection");
         if !allowed {
             let reason = reason.unwrap_or_default();
-            self.note(format!("{CONNECTION_REFUSED}{asked} (rule {rule}): {reason}"));
+            self.note(format!(
+                "{CONNECTION_REFUSED}{asked} (rule {rule}): {reason}"
+            ));
         }
         Box::pin(std::future::ready(Ok(())))
     }
@@ -85,9 +104,14 @@ pub(crate) async fn run_led(
     let (hand_over, listener) = oneshot::channel();
     // If nobody takes it, the setup has been stopped already.
     let accepts = move |listener: TcpListener| drop(hand_over.send(listener));
-    let egress = Arc::new(SetupEgress { hosts, notes: Mutex::default() });
+    let egress = Arc::new(SetupEgress {
+        hosts,
+        notes: Mutex::default(),
+    });
     let serving = async {
-        let Ok(listener) = listener.await else { return std::future::pending().await };
+        let Ok(listener) = listener.await else {
+            return std::future::pending().await;
+        };
         let served: Arc<dyn Egress> = Arc::<SetupEgress>::clone(&egress);
         match web.serve_proxy(listener, served).await {
             Err(error) => error,
@@ -112,8 +136,14 @@ mod tests {
     fn hosts_are_found_in_settings_of_package_managers() {
         let found = |line: &str| hosts_in(line).join(" ");
         assert_eq!(found("registry=https://npm.example/"), "npm.example");
-        assert_eq!(found("index-url = \"http://10.0.0.7:8702/simple\""), "10.0.0.7:8702");
-        assert_eq!(found("https://a.example/x,https://b.example|direct"), "a.example b.example");
+        assert_eq!(
+            found("index-url = \"http://10.0.0.7:8702/simple\""),
+            "10.0.0.7:8702"
+        );
+        assert_eq!(
+            found("https://a.example/x,https://b.example|direct"),
+            "a.example b.example"
+        );
         assert_eq!(found("fund=false"), "");
     }
 }

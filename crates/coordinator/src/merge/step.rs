@@ -1,8 +1,9 @@
 //! Carries out what [`orchestrate_core::MergeQueue`] decides, one step at a time.
 //!
-//! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
-//! then the branch moves there by compare-and-swap: everything in the integration branch was tested in exactly this
-//! form, and so was all work of others in an agent's branch.
+//! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier
+//! worktree, and only then the branch moves there by compare-and-swap: everything in the
+//! integration branch was tested in exactly this form, and so was all work of others in an agent's
+//! branch.
 
 use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::{MergeStep, MergeTarget, Oid, RunState, TaskId};
@@ -26,40 +27,109 @@ pub(crate) async fn carry_out(
 ) -> Result<(), CoordinatorError> {
     let decided = step.clone();
     match step {
-        MergeStep::Merge { task, into, target, candidate } => {
-            merge(context, Attempted { task, into, target, candidate }).await
+        MergeStep::Merge {
+            task,
+            into,
+            target,
+            candidate,
+        } => {
+            merge(
+                context,
+                Attempted {
+                    task,
+                    into,
+                    target,
+                    candidate,
+                },
+            )
+            .await
         }
-        MergeStep::Verify { task, commit, tree, command } => {
-            verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
+        MergeStep::Verify {
+            task,
+            commit,
+            tree,
+            command,
+        } => {
+            verify(
+                context,
+                commit,
+                Verification {
+                    task,
+                    scope: VerifyScope::Run,
+                    tree,
+                    command,
+                },
+                shutdown,
+            )
+            .await
         }
-        MergeStep::VerifyTarget { task, commit, command } => {
+        MergeStep::VerifyTarget {
+            task,
+            commit,
+            command,
+        } => {
             let of = commit.clone();
             let tree = context.git(move |repo| repo.tree_of(&of)).await?;
-            verify(context, commit, Verification { task, scope: VerifyScope::Target, tree, command }, shutdown).await
+            verify(
+                context,
+                commit,
+                Verification {
+                    task,
+                    scope: VerifyScope::Target,
+                    tree,
+                    command,
+                },
+                shutdown,
+            )
+            .await
         }
-        MergeStep::Advance { task, into, commit, target } => {
-            record_if_next(context, decided, move |state| merged(state, task, commit, target)).await?;
+        MergeStep::Advance {
+            task,
+            into,
+            commit,
+            target,
+        } => {
+            record_if_next(context, decided, move |state| {
+                merged(state, task, commit, target)
+            })
+            .await?;
             target_branch::settle(context, &into).await
         }
-        MergeStep::Return { task, cause, onto, evidence } => {
-            let returned = return_to_agent::returned(context, task, (cause, onto), &evidence).await?;
+        MergeStep::Return {
+            task,
+            cause,
+            onto,
+            evidence,
+        } => {
+            let returned =
+                return_to_agent::returned(context, task, (cause, onto), &evidence).await?;
             record_if_next(context, decided, |_| returned).await
         }
-        MergeStep::GiveUp { task, cause, end, evidence } => {
+        MergeStep::GiveUp {
+            task,
+            cause,
+            end,
+            evidence,
+        } => {
             let ended = return_to_agent::given_up(context, task, (cause, end), &evidence).await?;
             record_if_next(context, decided, |_| ended.into()).await
         }
     }
 }
 
-/// Records the outcome of a step, if it is still the next one in the newest state: it was decided on an older one.
+/// Records the outcome of a step, if it is still the next one in the newest state: it was decided
+/// on an older one.
 async fn record_if_next(
     context: &RunContext,
     step: MergeStep,
     facts: impl FnOnce(&RunState) -> Batch + Send + 'static,
 ) -> Result<(), CoordinatorError> {
     let decided = move |state: &RunState| {
-        if state.next_merge() == Some(step) { facts(state) } else { Batch::default() }
+        if state.next_merge() == Some(step) {
+            facts(state)
+        } else {
+            Batch::default()
+        }
     };
     context.decide(decided).await
 }
@@ -75,14 +145,24 @@ struct Attempted {
 }
 
 async fn merge(context: &RunContext, attempted: Attempted) -> Result<(), CoordinatorError> {
-    let Attempted { task, into, target, candidate } = attempted.clone();
+    let Attempted {
+        task,
+        into,
+        target,
+        candidate,
+    } = attempted.clone();
     let step = MergeStep::Merge {
         task: task.clone(),
         into: into.clone(),
         target: target.clone(),
         candidate: candidate.clone(),
     };
-    let started = Event::MergeStarted { task, into, target, candidate };
+    let started = Event::MergeStarted {
+        task,
+        into,
+        target,
+        candidate,
+    };
     // The user may have returned the work since; a merge that a dead process had begun continues.
     let begin = |state: &RunState| {
         let is_new = state.merges.current().is_none();
@@ -99,14 +179,23 @@ async fn merge(context: &RunContext, attempted: Attempted) -> Result<(), Coordin
         MergeTarget::Agent(_) => Ok((repo.merging().merge(&of.target, &of.candidate)?, true)),
     });
     let (merged, is_joined) = combined.await?;
-    let Attempted { task, target, candidate, .. } = attempted;
+    let Attempted {
+        task,
+        target,
+        candidate,
+        ..
+    } = attempted;
     let outcome = match merged {
         Merge::Conflict { files, .. } => {
             let files = files.iter().map(ToString::to_string).collect();
             Event::MergeConflicted { task, files }
         }
         Merge::Clean { tree } => {
-            let parents = if is_joined { vec![target, candidate] } else { vec![target] };
+            let parents = if is_joined {
+                vec![target, candidate]
+            } else {
+                vec![target]
+            };
             let commit = commit_merge(context, &task, tree.clone(), parents).await?;
             Event::MergePrepared { task, commit, tree }
         }
@@ -127,8 +216,8 @@ pub(crate) fn combine(
     })
 }
 
-/// Returns the commit that a candidate was built on, if the result has replaced it in a drop of tasks: only what has
-/// changed since is taken, because the rest contains the dropped work.
+/// Returns the commit that a candidate was built on, if the result has replaced it in a drop of
+/// tasks: only what has changed since is taken, because the rest contains the dropped work.
 fn replaced_base(
     repo: &Repo,
     (state, task): (&RunState, &TaskId),
@@ -145,7 +234,12 @@ fn replaced_base(
         return Ok(Some(earlier.work.clone()));
     }
     for replaced in state.replaced.iter().rev() {
-        for merge in repo.store().first_parents(&state.base, replaced)?.into_iter().rev() {
+        for merge in repo
+            .store()
+            .first_parents(&state.base, replaced)?
+            .into_iter()
+            .rev()
+        {
             if is_base(&merge.id)? {
                 return Ok(Some(merge.id));
             }
@@ -154,10 +248,20 @@ fn replaced_base(
     Ok(None)
 }
 
-/// Records the outcome of a merge, together with the advance of the branch if nothing else has to be done before.
-async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Result<(), CoordinatorError> {
+/// Records the outcome of a merge, together with the advance of the branch if nothing else has to
+/// be done before.
+async fn conclude(
+    context: &RunContext,
+    step: MergeStep,
+    outcome: Event,
+) -> Result<(), CoordinatorError> {
     let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
-        Some(MergeStep::Advance { task, commit, target, .. }) => {
+        Some(MergeStep::Advance {
+            task,
+            commit,
+            target,
+            ..
+        }) => {
             let mut batch = merged(state, task, commit, target);
             batch.events.insert(0, outcome);
             batch
@@ -172,11 +276,22 @@ async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Resu
     }
 }
 
-/// Returns the event of a merge, and the one that returns what the user has not taken of the work to its agent.
+/// Returns the event of a merge, and the one that returns what the user has not taken of the work
+/// to its agent.
 fn merged(state: &RunState, task: TaskId, commit: Oid, target: Oid) -> Batch {
     let rest = state.task(&task).and_then(|record| record.rest().cloned());
-    let merged = Event::TaskMerged { task: task.clone(), commit: Some(commit), target: Some(target), summary: None };
-    let returned = rest.map(|text| Event::TaskReturned { task, cause: ReturnCause::Rest, text, onto: None });
+    let merged = Event::TaskMerged {
+        task: task.clone(),
+        commit: Some(commit),
+        target: Some(target),
+        summary: None,
+    };
+    let returned = rest.map(|text| Event::TaskReturned {
+        task,
+        cause: ReturnCause::Rest,
+        text,
+        onto: None,
+    });
     Batch::from(std::iter::once(merged).chain(returned).collect::<Vec<_>>())
 }
 
@@ -207,10 +322,17 @@ async fn verify(
     shutdown: &Shutdown,
 ) -> Result<(), CoordinatorError> {
     context.record(vec![verification.started()]).await?;
-    let of = ExactTree { commit, tree: verification.tree.clone() };
-    let Some(Checked { result, .. }) = exact_tree::check(context, of, &verification.command, shutdown).await? else {
+    let of = ExactTree {
+        commit,
+        tree: verification.tree.clone(),
+    };
+    let Some(Checked { result, .. }) =
+        exact_tree::check(context, of, &verification.command, shutdown).await?
+    else {
         return Ok(());
     };
     let output = result.output.clone().into_bytes();
-    context.record_with(output, |output| verification.finished(&result, output)).await
+    context
+        .record_with(output, |output| verification.finished(&result, output))
+        .await
 }

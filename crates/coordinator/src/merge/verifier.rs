@@ -1,14 +1,18 @@
-//! The verifier: the worktree of a run in which exact trees are checked, for merges and for landings.
+//! The verifier: the worktree of a run in which exact trees are checked, for merges and for
+//! landings.
 //!
-//! A check there finds the same files as in any other worktree of the run: those that the project wants in each, and
-//! those that its setup creates. It contains no work, so it is moved to another commit for each check.
+//! A check there finds the same files as in any other worktree of the run: those that the project
+//! wants in each, and those that its setup creates. It contains no work, so it is moved to another
+//! commit for each check.
 //!
-//! Ignored files stay from one check to the next, so that builds are quick, but only those left by a check that
-//! passed, of a commit that the next one contains, with the same of the user's ignored files. A check that failed, was
-//! stopped or killed, or belonged to an abandoned result leaves nothing: the worktree is recreated. So it is where a
-//! setup that ran again has adapted the files to a change that was reverted since, such as one of a lock file: what it
-//! made on the base is then brought anew. A note in git's entry for the worktree, which no confined command can write,
-//! names the commit that passed and the fingerprint of the user's files that it saw; it is removed while a check runs.
+//! Ignored files stay from one check to the next, so that builds are quick, but only those left by
+//! a check that passed, of a commit that the next one contains, with the same of the user's ignored
+//! files. A check that failed, was stopped or killed, or belonged to an abandoned result leaves
+//! nothing: the worktree is recreated. So it is where a setup that ran again has adapted the files
+//! to a change that was reverted since, such as one of a lock file: what it made on the base is
+//! then brought anew. A note in git's entry for the worktree, which no confined command can write,
+//! names the commit that passed and the fingerprint of the user's files that it saw; it is removed
+//! while a check runs.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -39,7 +43,8 @@ struct Passed {
     included: BlobId,
 }
 
-/// Moves a run's verifier to a commit; creates it if it does not exist, and recreates it if it is unusable.
+/// Moves a run's verifier to a commit; creates it if it does not exist, and recreates it if it is
+/// unusable.
 pub(crate) fn bring(
     repo: &Repo,
     layout: &Layout,
@@ -55,10 +60,17 @@ pub(crate) fn bring(
         times: Some(layout.source_times(run)),
     };
     // Before the files are copied: if one changes meanwhile, the next check finds it changed.
-    let included = Blob::new(repo.worktrees().included_fingerprint()?).id().clone();
-    let passes = Passed { commit: commit.clone(), included };
+    let included = Blob::new(repo.worktrees().included_fingerprint()?)
+        .id()
+        .clone();
+    let passes = Passed {
+        commit: commit.clone(),
+        included,
+    };
     let anew = || {
-        repo.worktrees().discard(&spec.path, &layout.trash())?.delete()?;
+        repo.worktrees()
+            .discard(&spec.path, &layout.trash())?
+            .delete()?;
         caches::forget(&spec.path);
         filled(repo, &spec)
     };
@@ -85,14 +97,23 @@ impl Verifier {
         &self.worktree
     }
 
-    /// Records that the check has passed, so that the next one may use the files that this one left.
+    /// Records that the check has passed, so that the next one may use the files that this one
+    /// left.
     pub(crate) fn note_passed(self) -> Result<(), GitError> {
         let path = note(&self.worktree);
         let Passed { commit, included } = &self.passes;
         let text = format!("{}\n{}", commit.as_str(), included.as_str());
-        let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let opened = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
         let written = opened.and_then(|mut note| note.write_all(text.as_bytes()));
-        written.map_err(|source| GitError::Io { doing: "write", path, source })
+        written.map_err(|source| GitError::Io {
+            doing: "write",
+            path,
+            source,
+        })
     }
 }
 
@@ -100,35 +121,54 @@ fn note(worktree: &Worktree) -> PathBuf {
     worktree.admin_dir().join(PASSED)
 }
 
-/// Removes the note of the last check, and returns what is in it, or `None` if that check did not pass.
+/// Removes the note of the last check, and returns what is in it, or `None` if that check did not
+/// pass.
 fn take_note(worktree: &Worktree) -> Result<Option<Passed>, GitError> {
     let path = note(worktree);
-    let taken = std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));
+    let taken =
+        std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));
     let parsed = |text: &str| {
         let (commit, included) = text.split_once('\n')?;
-        Some(Passed { commit: Oid::new(commit), included: BlobId::new(included) })
+        Some(Passed {
+            commit: Oid::new(commit),
+            included: BlobId::new(included),
+        })
     };
     match taken {
         Ok(text) => Ok(parsed(&text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io { doing: "remove", path, source }),
+        Err(source) => Err(GitError::Io {
+            doing: "remove",
+            path,
+            source,
+        }),
     }
 }
 
 /// Reports whether a check may use what an earlier one left.
-fn is_reusable(repo: &Repo, setup: Option<&ProjectSetup>, earlier: &Passed, next: &Passed) -> Result<bool, GitError> {
+fn is_reusable(
+    repo: &Repo,
+    setup: Option<&ProjectSetup>,
+    earlier: &Passed,
+    next: &Passed,
+) -> Result<bool, GitError> {
     // A commit that no longer exists is contained in none.
-    let is_contained = || repo.contains(&next.commit, &earlier.commit).unwrap_or(false);
+    let is_contained = || {
+        repo.contains(&next.commit, &earlier.commit)
+            .unwrap_or(false)
+    };
     if earlier.included != next.included || !is_contained() {
         return Ok(false);
     }
-    // Where the setup runs again, it adapts what is there. What it made on the base must not have been adapted.
+    // Where the setup runs again, it adapts what is there. What it made on the base must not have
+    // been adapted.
     let Some(setup) = setup else { return Ok(true) };
     let is_brought = |commit: &Oid| setup.is_brought_to(repo, &repo.tree_of(commit)?);
     Ok(!is_brought(&next.commit)? || is_brought(&earlier.commit)?)
 }
 
-/// Creates a worktree, or takes it over, with the files of its commit and those that the project wants in each.
+/// Creates a worktree, or takes it over, with the files of its commit and those that the project
+/// wants in each.
 pub(crate) fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
     let worktree = repo.worktrees().add(spec)?;
     repo.worktrees().checkout_detached(&worktree, &spec.base)?;
@@ -138,8 +178,13 @@ pub(crate) fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitEr
 
 /// Returns the commands that check an exact tree, in order; the tree is good if all of them pass.
 ///
-/// The project's setup comes first each time: its files need not be ignored by git, so they may be gone since the
-/// last check, or belong to another tree.
-pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = ShellCommand<'a>> {
-    ShellCommand::setup(settings).into_iter().chain([ShellCommand::offline(check)])
+/// The project's setup comes first each time: its files need not be ignored by git, so they may be
+/// gone since the last check, or belong to another tree.
+pub(crate) fn commands<'a>(
+    settings: &'a RunSettings,
+    check: &'a str,
+) -> impl Iterator<Item = ShellCommand<'a>> {
+    ShellCommand::setup(settings)
+        .into_iter()
+        .chain([ShellCommand::offline(check)])
 }

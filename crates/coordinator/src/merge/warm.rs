@@ -1,14 +1,16 @@
-//! Warm starts: what the base's check has left in ignored files, such as compiled dependencies, is what each new
-//! worktree of the run starts with.
+//! Warm starts: what the base's check has left in ignored files, such as compiled dependencies, is
+//! what each new worktree of the run starts with.
 //!
-//! The check runs in the worktree in which the project's setup has run. No agent has ever written there, and nothing
-//! runs there once the check has passed, so that no agent writes what another one's check reads. If the check does not
-//! pass, or is cut off, the worktree is created anew. A setup whose result cannot be brought to other worktrees runs in
-//! each of them; the base's check then takes place where merges are checked, and new worktrees start cold.
+//! The check runs in the worktree in which the project's setup has run. No agent has ever written
+//! there, and nothing runs there once the check has passed, so that no agent writes what another
+//! one's check reads. If the check does not pass, or is cut off, the worktree is created anew. A
+//! setup whose result cannot be brought to other worktrees runs in each of them; the base's check
+//! then takes place where merges are checked, and new worktrees start cold.
 //!
-//! A base that passed before is not checked again, so it has no outputs of its own. Its run adopts those of the newest
-//! run whose base had the same check and whose commit it contains, as long as that run is not cleaned. The times of the
-//! files are then those of that base, so that builds find what has changed since ([`source times`]).
+//! A base that passed before is not checked again, so it has no outputs of its own. Its run adopts
+//! those of the newest run whose base had the same check and whose commit it contains, as long as
+//! that run is not cleaned. The times of the files are then those of that base, so that builds find
+//! what has changed since ([`source times`]).
 //!
 //! [`source times`]: orchestrate_git::Worktrees::record_times
 
@@ -33,8 +35,8 @@ use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::shutdown::Shutdown;
 
-/// The name of the note in git's entry for the worktree, where no confined command can write: the check has passed
-/// there.
+/// The name of the note in git's entry for the worktree, where no confined command can write: the
+/// check has passed there.
 const CHECKED: &str = "orchestrate-checked";
 
 const MIB: u64 = 1 << 20;
@@ -69,7 +71,10 @@ pub(crate) async fn place(
     let worktree = match &preparation.setup {
         None => {
             let (layout, of) = (host.layout.clone(), preparation.clone());
-            Arc::new(host.git(move |repo| without_setup(repo, &layout, &of)).await?)
+            Arc::new(
+                host.git(move |repo| without_setup(repo, &layout, &of))
+                    .await?,
+            )
         }
         Some(setup) => match setup::on_base(host, setup, preparation.warm_limit, shutdown).await? {
             OnBase::Failed(result) => return Ok(Place::Unprepared(result)),
@@ -83,7 +88,8 @@ pub(crate) async fn place(
     Ok(Place::Own(worktree))
 }
 
-/// Notes that the base's check has passed in its worktree, in which nothing runs from now on; returns its outputs.
+/// Notes that the base's check has passed in its worktree, in which nothing runs from now on;
+/// returns its outputs.
 pub(crate) async fn passed(
     host: &Host,
     preparation: &Preparation,
@@ -93,10 +99,16 @@ pub(crate) async fn passed(
     let mut set_up = host.set_up.lock().await;
     if let Some(OnBase::Passed(base)) = &*set_up {
         let base = Arc::clone(base);
-        *set_up = Some(OnBase::Passed(Arc::new(host.git(move |repo| base.after_check(repo)).await?)));
+        *set_up = Some(OnBase::Passed(Arc::new(
+            host.git(move |repo| base.after_check(repo)).await?,
+        )));
     }
     let of_setup = match &*set_up {
-        Some(OnBase::Passed(base)) => base.made.as_ref().map(|made| made.tops()).unwrap_or_default(),
+        Some(OnBase::Passed(base)) => base
+            .made
+            .as_ref()
+            .map(|made| made.tops())
+            .unwrap_or_default(),
         _ => Vec::new(),
     };
     drop(set_up);
@@ -109,8 +121,15 @@ pub(crate) async fn passed(
         Ok(Arc::new(Warm { worktree, outputs }))
     });
     let warm = found.await?;
-    let newest = Newest { run: preparation.run.clone(), base: preparation.base.clone(), conditions };
-    let (path, text) = (host.layout.newest_outputs(), serde_json::to_vec(&newest).map_err(std::io::Error::from));
+    let newest = Newest {
+        run: preparation.run.clone(),
+        base: preparation.base.clone(),
+        conditions,
+    };
+    let (path, text) = (
+        host.layout.newest_outputs(),
+        serde_json::to_vec(&newest).map_err(std::io::Error::from),
+    );
     let note = move || {
         let written = text.and_then(|text| orchestrate_files::replace(&path, &text));
         written.map_err(|source| CoordinatorError::Io { path, source })
@@ -120,34 +139,57 @@ pub(crate) async fn passed(
     Ok(warm)
 }
 
-/// Lets a run whose base passed before adopt the outputs of another run's base. Call it before a worktree is created.
-pub(crate) async fn adopt(host: &Host, preparation: &Preparation, conditions: BlobId) -> Result<(), CoordinatorError> {
+/// Lets a run whose base passed before adopt the outputs of another run's base. Call it before a
+/// worktree is created.
+pub(crate) async fn adopt(
+    host: &Host,
+    preparation: &Preparation,
+    conditions: BlobId,
+) -> Result<(), CoordinatorError> {
     let (layout, own) = (host.layout.clone(), preparation.clone());
     host.git(move |repo| {
-        let Some(newest) = newest_outputs(&layout)? else { return Ok(()) };
+        let Some(newest) = newest_outputs(&layout)? else {
+            return Ok(());
+        };
         let is_fitting = newest.run != own.run
             && newest.conditions == conditions
             && repo.has_object(&newest.base)?
             && repo.contains(&own.base, &newest.base)?
             && checked(repo, &layout.setup(&newest.run))?.is_some();
         let times = std::fs::read(layout.source_times(&newest.run));
-        let (true, Ok(times)) = (is_fitting, times) else { return Ok(()) };
+        let (true, Ok(times)) = (is_fitting, times) else {
+            return Ok(());
+        };
         // First the times: without them, builds would take older sources for newer ones.
         put(&layout.source_times(&own.run), &times)?;
-        put(&layout.adopted_outputs(&own.run), newest.run.as_str().as_bytes())
+        put(
+            &layout.adopted_outputs(&own.run),
+            newest.run.as_str().as_bytes(),
+        )
     })
     .await
 }
 
 /// Brings the outputs of the base to a worktree, if there are any.
-pub(crate) async fn bring(host: &Host, preparation: &Preparation, to: &Path) -> Result<(), CoordinatorError> {
-    let Some(warm) = known(host, preparation).await? else { return Ok(()) };
+pub(crate) async fn bring(
+    host: &Host,
+    preparation: &Preparation,
+    to: &Path,
+) -> Result<(), CoordinatorError> {
+    let Some(warm) = known(host, preparation).await? else {
+        return Ok(());
+    };
     let to = to.to_owned();
     let brought = host.git(move |repo| {
         let to = repo.worktrees().open(&to)?;
-        match repo.worktrees().bring_outputs(&warm.outputs, &warm.worktree, &to) {
+        match repo
+            .worktrees()
+            .bring_outputs(&warm.outputs, &warm.worktree, &to)
+        {
             // The run that they are of was cleaned meanwhile.
-            Err(_) if !warm.worktree.path().exists() => repo.worktrees().drop_outputs(&warm.outputs, &to),
+            Err(_) if !warm.worktree.path().exists() => {
+                repo.worktrees().drop_outputs(&warm.outputs, &to)
+            }
             brought => brought,
         }
     });
@@ -155,12 +197,20 @@ pub(crate) async fn bring(host: &Host, preparation: &Preparation, to: &Path) -> 
 }
 
 /// Returns how many bytes a new worktree takes for outputs of the base.
-pub(crate) async fn copied_bytes(host: &Host, preparation: &Preparation) -> Result<u64, CoordinatorError> {
-    Ok(known(host, preparation).await?.map_or(0, |warm| warm.outputs.copied_bytes))
+pub(crate) async fn copied_bytes(
+    host: &Host,
+    preparation: &Preparation,
+) -> Result<u64, CoordinatorError> {
+    Ok(known(host, preparation)
+        .await?
+        .map_or(0, |warm| warm.outputs.copied_bytes))
 }
 
 /// Returns the outputs of the base, looked for once.
-async fn known(host: &Host, preparation: &Preparation) -> Result<Option<Arc<Warm>>, CoordinatorError> {
+async fn known(
+    host: &Host,
+    preparation: &Preparation,
+) -> Result<Option<Arc<Warm>>, CoordinatorError> {
     let mut known = host.warm.lock().await;
     if known.is_none() {
         *known = Some(look(host, preparation).await?);
@@ -185,8 +235,13 @@ async fn look(host: &Host, preparation: &Preparation) -> Result<Known, Coordinat
             },
             (None, None) => return Ok(Known::Nothing),
         };
-        let outputs = repo.worktrees().outputs(&worktree, &made_by_setup(&worktree)?, limit)?;
-        Ok(Known::Outputs(Arc::new(Warm { worktree: Arc::new(worktree), outputs })))
+        let outputs = repo
+            .worktrees()
+            .outputs(&worktree, &made_by_setup(&worktree)?, limit)?;
+        Ok(Known::Outputs(Arc::new(Warm {
+            worktree: Arc::new(worktree),
+            outputs,
+        })))
     });
     found.await
 }
@@ -195,7 +250,9 @@ async fn look(host: &Host, preparation: &Preparation) -> Result<Known, Coordinat
 fn checked(repo: &Repo, path: &Path) -> Result<Option<Worktree>, GitError> {
     match repo.worktrees().open(path) {
         Err(GitError::NoWorktree { .. } | GitError::Tampered { .. }) => Ok(None),
-        opened => opened.map(|worktree| Some(worktree).filter(|worktree| worktree.admin_dir().join(CHECKED).exists())),
+        opened => opened.map(|worktree| {
+            Some(worktree).filter(|worktree| worktree.admin_dir().join(CHECKED).exists())
+        }),
     }
 }
 
@@ -214,18 +271,28 @@ fn adopted(layout: &Layout, run: &RunId) -> Result<Option<RunId>, GitError> {
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     match std::fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io { doing: "read", path: path.to_owned(), source }),
+        Err(source) => Err(GitError::Io {
+            doing: "read",
+            path: path.to_owned(),
+            source,
+        }),
         Ok(text) => Ok(Some(text)),
     }
 }
 
 fn put(path: &Path, text: &[u8]) -> Result<(), GitError> {
     let folder = path.parent().unwrap_or(path);
-    let written = orchestrate_files::create_folder(folder).and_then(|()| orchestrate_files::replace(path, text));
-    written.map_err(|source| GitError::Io { doing: "write", path: path.to_owned(), source })
+    let written = orchestrate_files::create_folder(folder)
+        .and_then(|()| orchestrate_files::replace(path, text));
+    written.map_err(|source| GitError::Io {
+        doing: "write",
+        path: path.to_owned(),
+        source,
+    })
 }
 
-/// Removes a worktree in which a check of the base has not passed: the next one begins in a new one.
+/// Removes a worktree in which a check of the base has not passed: the next one begins in a new
+/// one.
 async fn forget_failed(host: &Host, preparation: &Preparation) -> Result<(), CoordinatorError> {
     let (layout, path) = (host.layout.clone(), host.layout.setup(&preparation.run));
     let removed = host.git(move |repo| match repo.worktrees().open(&path) {
@@ -243,7 +310,11 @@ async fn forget_failed(host: &Host, preparation: &Preparation) -> Result<(), Coo
 }
 
 /// Creates the worktree of a base without a setup, or takes it over.
-fn without_setup(repo: &Repo, layout: &Layout, preparation: &Preparation) -> Result<Worktree, GitError> {
+fn without_setup(
+    repo: &Repo,
+    layout: &Layout,
+    preparation: &Preparation,
+) -> Result<Worktree, GitError> {
     let spec = WorktreeSpec {
         path: layout.setup(&preparation.run),
         branch: None,
@@ -255,15 +326,26 @@ fn without_setup(repo: &Repo, layout: &Layout, preparation: &Preparation) -> Res
 }
 
 fn limit(limit: WarmLimit) -> CopyLimit {
-    CopyLimit { bytes: limit.mib.saturating_mul(MIB), files: limit.files }
+    CopyLimit {
+        bytes: limit.mib.saturating_mul(MIB),
+        files: limit.files,
+    }
 }
 
 fn write(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     let path = worktree.admin_dir().join(name);
-    orchestrate_files::replace(&path, b"").map_err(|source| GitError::Io { doing: "write", path, source })
+    orchestrate_files::replace(&path, b"").map_err(|source| GitError::Io {
+        doing: "write",
+        path,
+        source,
+    })
 }
 
 fn remove(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     let path = worktree.admin_dir().join(name);
-    std::fs::remove_file(&path).map_err(|source| GitError::Io { doing: "remove", path, source })
+    std::fs::remove_file(&path).map_err(|source| GitError::Io {
+        doing: "remove",
+        path,
+        source,
+    })
 }

@@ -11,10 +11,19 @@ pub(crate) struct Admitted(Mutex<BTreeMap<TaskId, u64>>);
 
 impl Admitted {
     /// Admits a task to this much of the free space, or returns what there is for it.
-    pub(crate) fn admit(&self, state: &RunState, task: &TaskId, needed: u64, free: u64) -> Result<(), u64> {
+    pub(crate) fn admit(
+        &self,
+        state: &RunState,
+        task: &TaskId,
+        needed: u64,
+        free: u64,
+    ) -> Result<(), u64> {
         let mut admitted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_about_to_take =
-            |of: &TaskId| state.task(of).is_some_and(|record| record.state().is_workable() && !record.is_prepared());
+        let is_about_to_take = |of: &TaskId| {
+            state
+                .task(of)
+                .is_some_and(|record| record.state().is_workable() && !record.is_prepared())
+        };
         admitted.retain(|of, _| of != task && is_about_to_take(of));
         let room = free.saturating_sub(admitted.values().sum());
         if needed > room {

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 /// Decides about the calls that a rule asks about, instead of a person.
 ///
-/// A call is parked first, as for a person, so its agent holds no slot meanwhile. Each call is asked about once while
-/// this process works on the run. If a person decides first, or the run is stopped, the future is dropped. A call that
-/// it fails or panics on waits for a person.
+/// A call is parked first, as for a person, so its agent holds no slot meanwhile. Each call is
+/// asked about once while this process works on the run. If a person decides first, or the run is
+/// stopped, the future is dropped. A call that it fails or panics on waits for a person.
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Returns the name that is recorded with its decisions.
@@ -20,7 +20,10 @@ pub trait Approver: Send + Sync {
     ///
     /// # Errors
     /// Returns why it cannot decide; the call then waits for a person.
-    async fn decide(&self, call: &AskedCall) -> Result<ApproverAnswer, Box<dyn Error + Send + Sync>>;
+    async fn decide(
+        &self,
+        call: &AskedCall,
+    ) -> Result<ApproverAnswer, Box<dyn Error + Send + Sync>>;
 }
 
 /// A call that a rule asks about.

@@ -1,8 +1,9 @@
 //! A worker's input: its task and everything about it that stays the same while it works, as data.
 //!
-//! An assignment can be serialized and read elsewhere: it contains no folder, handle or connection of the
-//! coordinator's. It is valid for one worker; the next worker of the task gets a new one. Data that changes while the
-//! worker works is requested through its [`crate::link::worker_link::WorkerLink`].
+//! An assignment can be serialized and read elsewhere: it contains no folder, handle or connection
+//! of the coordinator's. It is valid for one worker; the next worker of the task gets a new one.
+//! Data that changes while the worker works is requested through its
+//! [`crate::link::worker_link::WorkerLink`].
 
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;
@@ -110,7 +111,11 @@ mod tests {
             attempt: 2,
             repository: "0123456789abcdef".to_owned(),
             base: "base".into(),
-            task: Task { id: "T1".into(), work: Work::Agent(Some("tester".to_owned())), ..Task::default() },
+            task: Task {
+                id: "T1".into(),
+                work: Work::Agent(Some("tester".to_owned())),
+                ..Task::default()
+            },
             role: Some(AssignedRole {
                 delivers: Delivers::Report,
                 may_do_nothing: true,
@@ -119,7 +124,11 @@ mod tests {
                 spec,
             }),
             tools: ToolNames::default(),
-            rules: vec![RuleText::new(RuleDecision::Deny, "run_shell_command(rm*)", "the project")],
+            rules: vec![RuleText::new(
+                RuleDecision::Deny,
+                "run_shell_command(rm*)",
+                "the project",
+            )],
             preparation: Preparation {
                 run: "r-abcdef".into(),
                 base: "base".into(),
@@ -134,13 +143,24 @@ mod tests {
                 }),
             },
             tool_settings: ToolSettings {
-                code_execution: CodeExecution { timeout_seconds: Some(30), ..CodeExecution::default() },
+                code_execution: CodeExecution {
+                    timeout_seconds: Some(30),
+                    ..CodeExecution::default()
+                },
                 ..ToolSettings::default()
             },
-            limits: WorkLimits { command_timeout_ms: 1_000, merge_rounds: 3, outage_patience_ms: 1, ask_parks: true },
+            limits: WorkLimits {
+                command_timeout_ms: 1_000,
+                merge_rounds: 3,
+                outage_patience_ms: 1,
+                ask_parks: true,
+            },
             prompts: Prompts::of_project(texts).unwrap(),
         };
         let text = serde_json::to_string(&assignment).unwrap();
-        assert_eq!(serde_json::from_str::<Assignment>(&text).unwrap(), assignment);
+        assert_eq!(
+            serde_json::from_str::<Assignment>(&text).unwrap(),
+            assignment
+        );
     }
 }

@@ -7,5 +7,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> Result<T, CoordinatorError> + Send + 'static,
 ) -> Result<T, CoordinatorError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(CoordinatorError::Panicked { what }))
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or(Err(CoordinatorError::Panicked { what }))
 }

@@ -1,15 +1,18 @@
 //! The caches of tools, such as Go's and uv's, which live outside of the project.
 //!
-//! Each worktree has its own, which all its commands write to. It begins with a copy of the repository's seed. That is
-//! what a setup and a check of a base have left, in the worktree in which no agent ever writes; it replaces the seed
-//! once they have passed. So no agent can write what another one's commands or checks read. A seed that is too large to
-//! be copied is not: tools then begin with nothing.
+//! Each worktree has its own, which all its commands write to. It begins with a copy of the
+//! repository's seed. That is what a setup and a check of a base have left, in the worktree in
+//! which no agent ever writes; it replaces the seed once they have passed. So no agent can write
+//! what another one's commands or checks read. A seed that is too large to be copied is not: tools
+//! then begin with nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::settings::WarmLimit;
-use orchestrate_files::{TemporaryFolder, copy_folder, create_folder, extent, remove_folder, replace, shares_blocks};
+use orchestrate_files::{
+    TemporaryFolder, copy_folder, create_folder, extent, remove_folder, replace, shares_blocks,
+};
 
 use crate::error::CoordinatorError;
 use crate::run::blocking::blocking;
@@ -24,23 +27,32 @@ const PREFIX: &str = "seed-";
 const TRIES: usize = 4;
 
 /// Gives a worktree caches of its own, unless it has them.
-pub(crate) async fn prepare(layout: &Layout, worktree: &Path, limit: WarmLimit) -> Result<(), CoordinatorError> {
+pub(crate) async fn prepare(
+    layout: &Layout,
+    worktree: &Path,
+    limit: WarmLimit,
+) -> Result<(), CoordinatorError> {
     let (layout, own) = (layout.clone(), Layout::caches_of(worktree));
     let make = move || {
         if own.is_dir() {
             return Ok(());
         }
-        begin(&layout.cache_seeds(), &own, limit).map_err(|source| CoordinatorError::Io { path: own, source })
+        begin(&layout.cache_seeds(), &own, limit)
+            .map_err(|source| CoordinatorError::Io { path: own, source })
     };
     blocking("a copy of caches", make).await
 }
 
-/// Makes the caches of a worktree, in which only a setup and a check of a base have run, the repository's seed.
+/// Makes the caches of a worktree, in which only a setup and a check of a base have run, the
+/// repository's seed.
 pub(crate) async fn publish(layout: &Layout, worktree: &Path) -> Result<(), CoordinatorError> {
     let (layout, own) = (layout.clone(), Layout::caches_of(worktree));
     let publish = move || {
         let seeds = layout.cache_seeds();
-        make_seed(&seeds, &own).map_err(|source| CoordinatorError::Io { path: seeds, source })
+        make_seed(&seeds, &own).map_err(|source| CoordinatorError::Io {
+            path: seeds,
+            source,
+        })
     };
     blocking("a seed of caches", publish).await
 }
@@ -57,10 +69,14 @@ pub(crate) fn forget(worktree: &Path) {
 }
 
 /// Returns how many bytes the caches of a new worktree take.
-pub(crate) async fn copied_bytes(layout: &Layout, limit: WarmLimit) -> Result<u64, CoordinatorError> {
+pub(crate) async fn copied_bytes(
+    layout: &Layout,
+    limit: WarmLimit,
+) -> Result<u64, CoordinatorError> {
     let seeds = layout.cache_seeds();
     let measure = move || {
-        // A seed that is being replaced is measured as nothing: what a copy takes is only estimated.
+        // A seed that is being replaced is measured as nothing: what a copy takes is only
+        // estimated.
         let bytes = newest(&seeds).and_then(|seed| bytes_of_copy(&seed, &seeds, limit));
         Ok(bytes.ok().flatten().unwrap_or(0))
     };
@@ -117,7 +133,12 @@ fn make_seed(seeds: &Path, own: &Path) -> io::Result<()> {
     replace(&seeds.join(NEWEST), name.as_encoded_bytes())?;
     for entry in std::fs::read_dir(seeds)? {
         let entry = entry?;
-        if entry.file_name() != name && entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+        if entry.file_name() != name
+            && entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(PREFIX.as_bytes())
+        {
             remove_if_there(&entry.path())?;
         }
     }
@@ -142,7 +163,9 @@ mod tests {
     #[test]
     fn a_worktree_begins_with_the_newest_seed_and_shares_nothing_with_it() {
         let place = tempfile::tempdir().unwrap();
-        let (seeds, own) = (place.path().join("seeds"), |name: &str| place.path().join(name));
+        let (seeds, own) = (place.path().join("seeds"), |name: &str| {
+            place.path().join(name)
+        });
         let (limit, none) = (WarmLimit::default(), WarmLimit { mib: 0, files: 0 });
         let put = |folder: &Path, text: &str| std::fs::write(folder.join("entry"), text).unwrap();
         let get = |folder: &Path| std::fs::read_to_string(folder.join("entry")).ok();
@@ -167,7 +190,10 @@ mod tests {
         // What a killed process has copied is copied again.
         std::fs::create_dir_all(own("T4").with_extension("new").join("half")).unwrap();
         begin(&seeds, &own("T4"), limit).unwrap();
-        assert_eq!((get(&own("T4")).as_deref(), own("T4").join("half").exists()), (Some("second"), false));
+        assert_eq!(
+            (get(&own("T4")).as_deref(), own("T4").join("half").exists()),
+            (Some("second"), false)
+        );
         // One that may not be copied, or is damaged, costs only time.
         if !shares_blocks(&seeds).unwrap() {
             begin(&seeds, &own("T5"), none).unwrap();

@@ -1,9 +1,10 @@
 //! Calls a program's functions with the starts and ends of tool calls.
 //!
-//! Both functions have one subscriber, a thread that reads the run's events from the journal, so they are called in the
-//! journal's order: no call of a tool ends before it has started. No call waits for the subscriber, so a function that
-//! is slow delays the following calls of both and misses nothing, and one that panics is called again for the next
-//! event. Events from before this process took the run over are not repeated.
+//! Both functions have one subscriber, a thread that reads the run's events from the journal, so
+//! they are called in the journal's order: no call of a tool ends before it has started. No call
+//! waits for the subscriber, so a function that is slow delays the following calls of both and
+//! misses nothing, and one that panics is called again for the next event. Events from before this
+//! process took the run over are not repeated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use tokio::sync::{oneshot, watch};
 
 /// How many events are read at once.
 const EVENTS_AT_ONCE: usize = 512;
-/// How long the end of a run waits for functions that are behind: a program that ends next would lose the last calls,
-/// but a function that hangs must not hold it up.
+/// How long the end of a run waits for functions that are behind: a program that ends next would
+/// lose the last calls, but a function that hangs must not hold it up.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A call of a tool that starts.
@@ -86,17 +87,28 @@ struct Source {
 
 impl Callbacks {
     /// Starts to call the functions with the events that are recorded from now on.
-    pub(crate) fn subscribe(&self, store: &Store, run: &RunId, state: &watch::Receiver<Arc<RunState>>) -> Subscriber {
+    pub(crate) fn subscribe(
+        &self,
+        store: &Store,
+        run: &RunId,
+        state: &watch::Receiver<Arc<RunState>>,
+    ) -> Subscriber {
         if self.on_start.is_none() && self.on_complete.is_none() {
             return Subscriber(None);
         }
         let (callbacks, store) = (self.clone(), store.clone());
-        Subscriber(follow(Source { callbacks, store, run: run.clone(), state: state.clone() }))
+        Subscriber(follow(Source {
+            callbacks,
+            store,
+            run: run.clone(),
+            state: state.clone(),
+        }))
     }
 }
 
 impl Subscriber {
-    /// Waits, for a limited time, until the functions have been called with everything; the run has ended.
+    /// Waits, for a limited time, until the functions have been called with everything; the run has
+    /// ended.
     pub(crate) async fn finish(self) {
         let Some(ended) = self.0 else { return };
         // An error of the channel means that the thread has ended, too.
@@ -126,7 +138,10 @@ fn follow(mut source: Source) -> Option<oneshot::Receiver<()>> {
         // There is no receiver if nothing waits.
         let _ = ends.send(());
     };
-    match std::thread::Builder::new().name("tool-callback".to_owned()).spawn(work) {
+    match std::thread::Builder::new()
+        .name("tool-callback".to_owned())
+        .spawn(work)
+    {
         Ok(_) => Some(ended),
         Err(error) => {
             tracing::error!(%error, "cannot start a thread for a callback, which misses all calls of tools");
@@ -153,23 +168,66 @@ impl Source {
 
     /// Calls the function that an event concerns.
     fn deliver(&self, event: Event) -> Result<(), JournalError> {
-        let Callbacks { on_start, on_complete } = &self.callbacks;
+        let Callbacks {
+            on_start,
+            on_complete,
+        } = &self.callbacks;
         let run = self.run.clone();
         match (event, on_start, on_complete) {
-            (Event::ToolStarted { task, turn, call_id, tool, arguments, .. }, Some(on_start), _) => {
-                let start = ToolStart { run, agent: task, turn, call: call_id, name: tool, arguments };
+            (
+                Event::ToolStarted {
+                    task,
+                    turn,
+                    call_id,
+                    tool,
+                    arguments,
+                    ..
+                },
+                Some(on_start),
+                _,
+            ) => {
+                let start = ToolStart {
+                    run,
+                    agent: task,
+                    turn,
+                    call: call_id,
+                    name: tool,
+                    arguments,
+                };
                 call(|| on_start(&start));
             }
-            (Event::ToolFinished { task, turn, call_id, tool, outcome, result, .. }, _, Some(on_complete)) => {
+            (
+                Event::ToolFinished {
+                    task,
+                    turn,
+                    call_id,
+                    tool,
+                    outcome,
+                    result,
+                    ..
+                },
+                _,
+                Some(on_complete),
+            ) => {
                 let blob = self.store.blob(&result)?;
                 match serde_json::from_slice::<ToolOutput>(&blob) {
                     Ok(output) => {
                         let result = result_of(&output);
-                        let complete =
-                            ToolComplete { run, agent: task, turn, call: call_id, name: tool, result, outcome, output };
+                        let complete = ToolComplete {
+                            run,
+                            agent: task,
+                            turn,
+                            call: call_id,
+                            name: tool,
+                            result,
+                            outcome,
+                            output,
+                        };
                         call(|| on_complete(&complete));
                     }
-                    Err(error) => tracing::error!(%tool, %error, "a recorded result cannot be read"),
+                    Err(error) => {
+                        tracing::error!(%tool, %error, "a recorded result cannot be read")
+                    }
                 }
             }
             _ => {}
@@ -200,13 +258,25 @@ mod tests {
     #[test]
     fn the_result_of_a_failed_call_begins_with_its_error() {
         let call = CallId::new("c1");
-        let ok = ToolOutput { success: true, body: "done".to_owned(), ..ToolOutput::empty(&call) };
+        let ok = ToolOutput {
+            success: true,
+            body: "done".to_owned(),
+            ..ToolOutput::empty(&call)
+        };
         // A command that ran has an output of its own.
         let (body, error) = ("lines\nof it".to_owned(), Some("exit code 7".to_owned()));
-        let failed = ToolOutput { body, error, exit_code: Some(7), ..ToolOutput::empty(&call) };
+        let failed = ToolOutput {
+            body,
+            error,
+            exit_code: Some(7),
+            ..ToolOutput::empty(&call)
+        };
         let interrupted = ToolOutput::interrupted(&call);
         let text = format!("ERROR: {}", interrupted.error.clone().unwrap_or_default());
         let results = [&ok, &failed, &interrupted].map(result_of);
-        assert_eq!(results, ["done".to_owned(), "ERROR: exit code 7".to_owned(), text]);
+        assert_eq!(
+            results,
+            ["done".to_owned(), "ERROR: exit code 7".to_owned(), text]
+        );
     }
 }

@@ -1,7 +1,9 @@
-//! The data shared by all parts of the coordinator that work on one run: the journal, the texts, the host.
+//! The data shared by all parts of the coordinator that work on one run: the journal, the texts,
+//! the host.
 //!
-//! It holds handles only; the run's state is in the journal. Workers reach it only through their links. Git is
-//! blocking, so every operation runs inside `spawn_blocking`, as do reads of more than one blob from the journal.
+//! It holds handles only; the run's state is in the journal. Workers reach it only through their
+//! links. Git is blocking, so every operation runs inside `spawn_blocking`, as do reads of more
+//! than one blob from the journal.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,7 +58,10 @@ impl RunContext {
 
     /// Returns a copy of a task's record.
     pub(crate) fn task(&self, id: &TaskId) -> Result<TaskRecord, CoordinatorError> {
-        let unknown = || CoordinatorError::UnknownTask { run: self.run.clone(), task: id.clone() };
+        let unknown = || CoordinatorError::UnknownTask {
+            run: self.run.clone(),
+            task: id.clone(),
+        };
         self.state().task(id).cloned().ok_or_else(unknown)
     }
 
@@ -78,7 +83,8 @@ impl RunContext {
         Ok(())
     }
 
-    /// Records what `decide` returns for the newest state, inside the sequencer; returns when it is durable.
+    /// Records what `decide` returns for the newest state, inside the sequencer; returns when it is
+    /// durable.
     pub(crate) async fn decide(
         &self,
         decision: impl FnOnce(&RunState) -> Batch + Send + 'static,
@@ -90,26 +96,32 @@ impl RunContext {
         }
     }
 
-    /// Sends a message and returns who gets it, unless it is refused; `None` if the call that sends it waits.
+    /// Sends a message and returns who gets it, unless it is refused; `None` if the call that sends
+    /// it waits.
     pub(crate) async fn send(
         &self,
         origin: Origin,
         outgoing: Outgoing,
     ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
         self.decide_and_tell(move |state| {
-            let Routed { events, receipt, waits } = state.decide_message(&origin, &outgoing)?;
+            let Routed {
+                events,
+                receipt,
+                waits,
+            } = state.decide_message(&origin, &outgoing)?;
             Ok((Batch::from(events), (!waits).then_some(receipt)))
         })
         .await
     }
 
-    /// Records what `decide` returns for the newest state, inside the sequencer, and returns the value beside it once
-    /// that is durable.
+    /// Records what `decide` returns for the newest state, inside the sequencer, and returns the
+    /// value beside it once that is durable.
     pub(crate) async fn decide_and_tell<T: Send + 'static, E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<(Batch, T), E> + Send + 'static,
     ) -> Result<Result<T, E>, CoordinatorError> {
-        // The decision passes the value on: the state may be another one by the time that it is durable.
+        // The decision passes the value on: the state may be another one by the time that it is
+        // durable.
         let (tell, told) = oneshot::channel();
         let recorded = self.journal.append_if(move |state| {
             let (batch, value) = decide(state)?;
@@ -118,7 +130,10 @@ impl RunContext {
             Ok(batch)
         });
         match recorded.await? {
-            Ok(_) => told.await.map(Ok).map_err(|_| CoordinatorError::Ended(self.run.clone())),
+            Ok(_) => told
+                .await
+                .map(Ok)
+                .map_err(|_| CoordinatorError::Ended(self.run.clone())),
             Err(refused) => Ok(Err(refused)),
         }
     }
@@ -135,7 +150,8 @@ impl RunContext {
         id: &BlobId,
         what: &'static str,
     ) -> Result<T, CoordinatorError> {
-        serde_json::from_slice(&self.store.blob(id)?).map_err(|source| CoordinatorError::Recorded { what, source })
+        serde_json::from_slice(&self.store.blob(id)?)
+            .map_err(|source| CoordinatorError::Recorded { what, source })
     }
 
     /// Runs one git operation on a blocking thread.

@@ -1,8 +1,8 @@
 //! A run as seen by code that does not work on it.
 //!
-//! The run is owned by its dispatcher and the jobs that it started: when they end, however they end, its journal is
-//! closed and its lease released. A handle keeps nothing open. Recorded events can be read through it forever, and
-//! waiting for more ends with the run.
+//! The run is owned by its dispatcher and the jobs that it started: when they end, however they
+//! end, its journal is closed and its lease released. A handle keeps nothing open. Recorded events
+//! can be read through it forever, and waiting for more ends with the run.
 
 use std::sync::{Arc, Weak};
 

@@ -1,7 +1,8 @@
-//! The resources of the machine where workers run: the repository, a sandbox, the tools, the models, the token counter.
+//! The resources of the machine where workers run: the repository, a sandbox, the tools, the
+//! models, the token counter.
 //!
-//! Nothing here belongs to a run's journal, so a worker elsewhere has its own. Git is blocking, so every operation runs
-//! inside `spawn_blocking`.
+//! Nothing here belongs to a run's journal, so a worker elsewhere has its own. Git is blocking, so
+//! every operation runs inside `spawn_blocking`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +35,8 @@ pub(crate) struct Host {
     /// Where the worktrees are.
     pub(crate) layout: Layout,
     pub(crate) identities: Identities,
-    /// How the project's setup ended on the base; held while it runs, which one worker at a time may do.
+    /// How the project's setup ended on the base; held while it runs, which one worker at a time
+    /// may do.
     pub(crate) set_up: Mutex<Option<OnBase>>,
     /// The outputs of the base, once they were looked for.
     pub(crate) warm: Mutex<Option<Known>>,
@@ -58,12 +60,20 @@ pub(crate) struct Host {
 impl Host {
     /// Returns the path at which an agent and its commands find its worktree.
     pub(crate) fn path_seen(&self, run: &RunId, task: &TaskId) -> PathBuf {
-        self.repo.worktrees().path_seen(self.layout.worktree(run, task))
+        self.repo
+            .worktrees()
+            .path_seen(self.layout.worktree(run, task))
     }
 
-    /// Returns the sandbox of commands in a worktree, whose tools keep their caches for that worktree.
+    /// Returns the sandbox of commands in a worktree, whose tools keep their caches for that
+    /// worktree.
     pub(crate) fn sandbox_in(&self, worktree: &Path) -> Arc<Sandbox> {
-        Arc::new(self.sandbox.as_ref().clone().with_caches(Layout::caches_of(worktree)))
+        Arc::new(
+            self.sandbox
+                .as_ref()
+                .clone()
+                .with_caches(Layout::caches_of(worktree)),
+        )
     }
 
     /// Runs one git operation on a blocking thread.
@@ -75,7 +85,9 @@ impl Host {
         let operation = move || {
             no_gc.hold();
             operation(&repo).map_err(|error| match error.is_read_only() && repo.is_read_only() {
-                true => CoordinatorError::ReadOnlyRepository { source: Box::new(error) },
+                true => CoordinatorError::ReadOnlyRepository {
+                    source: Box::new(error),
+                },
                 false => error.into(),
             })
         };

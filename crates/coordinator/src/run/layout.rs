@@ -1,7 +1,8 @@
 //! The layout on disk: below the user's state folder, never inside the repository.
 //!
-//! Every path follows from ids, so recovery finds what exists. A worktree inside the repository would make build
-//! tools climb into the parent project, and would expose the project to the sandbox.
+//! Every path follows from ids, so recovery finds what exists. A worktree inside the repository
+//! would make build tools climb into the parent project, and would expose the project to the
+//! sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +10,17 @@ use orchestrate_core::{RunId, TaskId};
 
 use crate::error::CoordinatorError;
 
-/// Refuses a state folder that another user owns or could replace, since its content is trusted. Access to the user's
-/// own folder is removed from everyone else.
+/// Refuses a state folder that another user owns or could replace, since its content is trusted.
+/// Access to the user's own folder is removed from everyone else.
 ///
 /// # Errors
 ///
 /// [`CoordinatorError::StateFolder`].
 pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError> {
-    let refused = |reason: String| CoordinatorError::StateFolder { path: state_dir.to_owned(), reason };
+    let refused = |reason: String| CoordinatorError::StateFolder {
+        path: state_dir.to_owned(),
+        reason,
+    };
     orchestrate_files::require_own(state_dir).map_err(|reason| refused(reason.to_string()))?;
     orchestrate_files::close_to_others(state_dir)
         .map_err(|error| refused(format!("its permissions cannot be restricted: {error}")))
@@ -34,7 +38,9 @@ pub struct Layout {
 impl Layout {
     /// Creates the layout of the repository with this id below the state folder.
     pub fn new(state_dir: &Path, repository_id: &str) -> Self {
-        Self { root: Self::all(state_dir).join(repository_id) }
+        Self {
+            root: Self::all(state_dir).join(repository_id),
+        }
     }
 
     /// Returns the folder of the journal and its blobs.
@@ -80,8 +86,8 @@ impl Layout {
         self.run(run).join(task.branch_component())
     }
 
-    /// Returns the worktree in which merged trees are checked; no task's folder has such a name, and servers of files
-    /// do not hide it.
+    /// Returns the worktree in which merged trees are checked; no task's folder has such a name,
+    /// and servers of files do not hide it.
     pub fn verifier(&self, run: &RunId) -> PathBuf {
         self.run(run).join("+verifier")
     }
@@ -134,7 +140,8 @@ impl Layout {
     /// Returns the folder of the caches that tools keep for a worktree of a run.
     pub(crate) fn caches_of(worktree: &Path) -> PathBuf {
         let run = worktree.parent().unwrap_or(worktree);
-        run.join(CACHES).join(worktree.file_name().unwrap_or_default())
+        run.join(CACHES)
+            .join(worktree.file_name().unwrap_or_default())
     }
 
     /// Returns the folder of the caches that new worktrees of all runs begin with.
@@ -161,7 +168,14 @@ impl Layout {
     pub(crate) fn all_of(&self, run: &RunId) -> [PathBuf; 6] {
         let shown = self.root.join("shown").join(run.as_str());
         let (times, outputs) = (self.source_times(run), self.adopted_outputs(run));
-        [self.run(run), self.logs(run), shown, times, outputs, self.running(run)]
+        [
+            self.run(run),
+            self.logs(run),
+            shown,
+            times,
+            outputs,
+            self.running(run),
+        ]
     }
 
     fn logs(&self, run: &RunId) -> PathBuf {
@@ -170,7 +184,10 @@ impl Layout {
 
     /// Returns the file that records which tree of a task's work was shown.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> PathBuf {
-        self.root.join("shown").join(run.as_str()).join(task.branch_component())
+        self.root
+            .join("shown")
+            .join(run.as_str())
+            .join(task.branch_component())
     }
 
     /// Returns the file that lists the trees that passed a check.

@@ -1,8 +1,8 @@
 //! The logs of a run: its markers, and the audit log of its tool calls.
 //!
-//! Both are projections of the run's events, written while it runs by a task that only reads the journal. Nothing
-//! waits for them. What a log lacks because the disk was full or the process was killed follows from the events, and is
-//! added at the next opportunity.
+//! Both are projections of the run's events, written while it runs by a task that only reads the
+//! journal. Nothing waits for them. What a log lacks because the disk was full or the process was
+//! killed follows from the events, and is added at the next opportunity.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -30,7 +30,10 @@ const EVENTS_AT_ONCE: usize = 512;
 /// [`CoordinatorError::AuditLog`].
 pub(crate) fn require_writable(path: &Path) -> Result<(), CoordinatorError> {
     let opened = open(path).map(drop);
-    opened.map_err(|source| CoordinatorError::AuditLog { path: path.to_owned(), source })
+    opened.map_err(|source| CoordinatorError::AuditLog {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The logs of one run.
@@ -69,11 +72,21 @@ enum Unwritten {
 impl RunLogs {
     /// Creates the logs of a run, without writing anything yet.
     pub(crate) fn new(store: Store, run: RunId, markers: PathBuf, audit: PathBuf) -> RunLogs {
-        RunLogs { store, run, markers, audit, progress: Progress::default(), is_current: false }
+        RunLogs {
+            store,
+            run,
+            markers,
+            audit,
+            progress: Progress::default(),
+            is_current: false,
+        }
     }
 
     /// Writes the logs until the run has ended; returns why they lack lines, if they do.
-    pub(crate) async fn follow(mut self, mut state: watch::Receiver<Arc<RunState>>) -> Option<String> {
+    pub(crate) async fn follow(
+        mut self,
+        mut state: watch::Receiver<Arc<RunState>>,
+    ) -> Option<String> {
         loop {
             let is_open = state.changed().await.is_ok();
             if is_open {
@@ -86,7 +99,9 @@ impl RunLogs {
                 let written = self.write();
                 (self, written)
             });
-            let Ok((logs, written)) = written.await else { return Some("the writer panicked".to_owned()) };
+            let Ok((logs, written)) = written.await else {
+                return Some("the writer panicked".to_owned());
+            };
             self = logs;
             if let Err(error) = &written {
                 tracing::warn!("{error}");
@@ -97,7 +112,8 @@ impl RunLogs {
         }
     }
 
-    /// Appends what the logs lack. After a failure, and at first, that is found by comparing the files with all events.
+    /// Appends what the logs lack. After a failure, and at first, that is found by comparing the
+    /// files with all events.
     fn write(&mut self) -> Result<(), Unwritten> {
         if !self.is_current {
             self.progress = Progress::default();
@@ -114,8 +130,12 @@ impl RunLogs {
     fn next_lines(&mut self) -> Result<Lines, JournalError> {
         let mut lines = Lines::default();
         loop {
-            let facts = self.store.events(&self.run, self.progress.seen, EVENTS_AT_ONCE)?;
-            facts.iter().for_each(|fact| self.progress.apply(fact, &mut lines));
+            let facts = self
+                .store
+                .events(&self.run, self.progress.seen, EVENTS_AT_ONCE)?;
+            facts
+                .iter()
+                .for_each(|fact| self.progress.apply(fact, &mut lines));
             if facts.len() < EVENTS_AT_ONCE {
                 return Ok(lines);
             }
@@ -126,7 +146,9 @@ impl RunLogs {
 impl Progress {
     fn apply(&mut self, fact: &Recorded, lines: &mut Lines) {
         self.seen = fact.seq;
-        lines.markers.extend(self.markers.apply(fact).iter().map(ToString::to_string));
+        lines
+            .markers
+            .extend(self.markers.apply(fact).iter().map(ToString::to_string));
         lines.audit.extend(self.audit.apply(fact));
     }
 }
@@ -136,8 +158,8 @@ async fn closed(state: &mut watch::Receiver<Arc<RunState>>) {
     while state.changed().await.is_ok() {}
 }
 
-/// Appends lines to a file that other processes may append to, too. If `compares`, lines that it has already, in this
-/// order, are left out.
+/// Appends lines to a file that other processes may append to, too. If `compares`, lines that it
+/// has already, in this order, are left out.
 fn append(path: &Path, lines: Vec<String>, compares: bool) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
@@ -155,10 +177,21 @@ fn append(path: &Path, lines: Vec<String>, compares: bool) -> io::Result<()> {
         lines = missing.collect();
     }
     // A full disk or a kill may have cut the last line; it is written again below.
-    let begin = if ends_within_a_line(&mut file)? { "\n" } else { "" };
-    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+    let begin = if ends_within_a_line(&mut file)? {
+        "\n"
+    } else {
+        ""
+    };
+    let text: String = lines
+        .iter()
+        .flat_map(|line| [line.as_str(), "\n"])
+        .collect();
     file.seek(SeekFrom::End(0))?;
-    if text.is_empty() { Ok(()) } else { file.write_all(format!("{begin}{text}").as_bytes()) }
+    if text.is_empty() {
+        Ok(())
+    } else {
+        file.write_all(format!("{begin}{text}").as_bytes())
+    }
 }
 
 fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
@@ -171,15 +204,20 @@ fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// Opens a log, and creates it if it is missing. Only regular files are opened: a pipe would block the run.
+/// Opens a log, and creates it if it is missing. Only regular files are opened: a pipe would block
+/// the run.
 fn open(path: &Path) -> io::Result<File> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is not a regular file",
+            ));
         }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            path.parent().map_or(Ok(()), orchestrate_files::create_folder)?;
+            path.parent()
+                .map_or(Ok(()), orchestrate_files::create_folder)?;
         }
         Err(error) => return Err(error),
     }
@@ -231,11 +269,20 @@ mod tests {
         let path = folder.path().join("a/b/log");
         append(&path, lines(&["one"]), false).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(["a", "a/b", "a/b/log"].map(|name| mode(&folder.path().join(name))), [0o700, 0o700, 0o600]);
+        assert_eq!(
+            ["a", "a/b", "a/b/log"].map(|name| mode(&folder.path().join(name))),
+            [0o700, 0o700, 0o600]
+        );
         // The control: a file that its user has opened to others is left so, and is seen to be.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         append(&path, lines(&["two"]), false).unwrap();
-        assert_eq!((mode(&path), std::fs::read_to_string(&path).unwrap().as_str()), (0o644, "one\ntwo\n"));
+        assert_eq!(
+            (
+                mode(&path),
+                std::fs::read_to_string(&path).unwrap().as_str()
+            ),
+            (0o644, "one\ntwo\n")
+        );
     }
 
     #[test]

@@ -39,14 +39,24 @@ pub(crate) async fn add(
     new: NewChild,
 ) -> Result<Result<AgentHandle, SpawnRefused>, CoordinatorError> {
     let given = new.context.clone().map(|text| Blob::new(text.into_bytes()));
-    let asked = AskedChild { context: given.as_ref().map(|blob| blob.id().clone()), ..asked(context, new)? };
+    let asked = AskedChild {
+        context: given.as_ref().map(|blob| blob.id().clone()),
+        ..asked(context, new)?
+    };
     // The decision passes the id on, which it makes of the state at that moment.
     let (tell, id) = oneshot::channel();
     let added = context.journal.append_if(move |state| {
         let (id, batch) = match state.decide_spawn(asked)? {
             SpawnDecision::Adds(event) => {
                 let blobs = given.into_iter().collect();
-                (event.task().cloned(), Batch { events: vec![*event], blobs, ..Batch::default() })
+                (
+                    event.task().cloned(),
+                    Batch {
+                        events: vec![*event],
+                        blobs,
+                        ..Batch::default()
+                    },
+                )
             }
             SpawnDecision::Exists(id) => (Some(id), Batch::default()),
         };
@@ -62,8 +72,8 @@ pub(crate) async fn add(
     Ok(Ok(context.state().handle_of(&context.task(&id)?)))
 }
 
-/// Returns the child that the call has added already, or `None` if it may add one, or why it may not. Nothing is
-/// recorded.
+/// Returns the child that the call has added already, or `None` if it may add one, or why it may
+/// not. Nothing is recorded.
 pub(crate) fn foresee(
     context: &RunContext,
     new: NewChild,
@@ -79,14 +89,29 @@ pub(crate) fn foresee(
 /// Returns the child with what its role and its parent's role allow.
 fn asked(context: &RunContext, new: NewChild) -> Result<AskedChild, CoordinatorError> {
     let state = context.state();
-    let NewChild { parent, call, id, task, base, tools, .. } = new;
+    let NewChild {
+        parent,
+        call,
+        id,
+        task,
+        base,
+        tools,
+        ..
+    } = new;
     let role = context.roles.role(state.role_of(&task))?;
     let names = &state.settings.tools;
-    let canonical = |tools: Vec<String>| tools.iter().flat_map(|tool| names.in_role(tool)).collect::<BTreeSet<_>>();
+    let canonical = |tools: Vec<String>| {
+        tools
+            .iter()
+            .flat_map(|tool| names.in_role(tool))
+            .collect::<BTreeSet<_>>()
+    };
     Ok(AskedChild {
         of_role: authority::of_role(context, &state, &task, role),
         of_parents_role: of_parents_role(context, &state, parent.as_ref())?,
-        delivers_changes: role.delivers == Delivers::Changes && !role.may_do_nothing && !task.may_change_nothing,
+        delivers_changes: role.delivers == Delivers::Changes
+            && !role.may_do_nothing
+            && !task.may_change_nothing,
         tools: tools.map(canonical),
         context: None,
         parent,
@@ -102,7 +127,13 @@ fn of_parents_role(
     state: &RunState,
     parent: Option<&AgentId>,
 ) -> Result<Option<Authority>, CoordinatorError> {
-    let Some(record) = parent.and_then(|parent| state.task(parent)) else { return Ok(None) };
-    let role = context.roles.role(record.agent().unwrap_or_else(|| state.role_of(&record.task)))?;
+    let Some(record) = parent.and_then(|parent| state.task(parent)) else {
+        return Ok(None);
+    };
+    let role = context.roles.role(
+        record
+            .agent()
+            .unwrap_or_else(|| state.role_of(&record.task)),
+    )?;
     Ok(Some(authority::of_agent(context, state, record, role)))
 }

@@ -1,6 +1,8 @@
-//! The stored results of tools on this machine, shared by all agents of a run and by all runs of the user.
+//! The stored results of tools on this machine, shared by all agents of a run and by all runs of
+//! the user.
 //!
-//! Nothing here can make a call fail: what cannot be read or stored is said once, and the call runs.
+//! Nothing here can make a call fail: what cannot be read or stored is said once, and the call
+//! runs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -15,8 +17,8 @@ use orchestrate_tools::FileStamp;
 
 /// How many contents of files are remembered; a worktree has fewer files that git does not know.
 const REMEMBERED: usize = 200_000;
-/// A file that was changed within this time may change again without another time stamp: coarser than any file
-/// system's clock.
+/// A file that was changed within this time may change again without another time stamp: coarser
+/// than any file system's clock.
 const STILL_FRESH: Duration = Duration::from_secs(2);
 
 /// The stored results of tools.
@@ -51,7 +53,11 @@ impl Results {
 
     /// Returns how results of a tool are used.
     pub(crate) fn mode(&self, tool: &str) -> CacheMode {
-        if self.cache.is_none() || self.never.contains(tool) { CacheMode::Off } else { self.mode }
+        if self.cache.is_none() || self.never.contains(tool) {
+            CacheMode::Off
+        } else {
+            self.mode
+        }
     }
 
     /// Returns a stored result.
@@ -91,12 +97,19 @@ impl Results {
 
     /// Returns the remembered id of a file's content.
     pub(crate) fn content(&self, stamp: &FileStamp) -> Option<Oid> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).get(stamp).cloned()
+        self.read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(stamp)
+            .cloned()
     }
 
-    /// Remembers the id of a content that was read just now, unless the file may still change unnoticed.
+    /// Remembers the id of a content that was read just now, unless the file may still change
+    /// unnoticed.
     pub(crate) fn remember(&self, stamp: &FileStamp, id: &Oid) {
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since_1970 = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         let before = since_1970.saturating_sub(STILL_FRESH);
         let newest = stamp.changed.max(stamp.modified).0;
         if u64::try_from(newest).is_ok_and(|newest| newest < before.as_secs()) {
@@ -114,7 +127,9 @@ impl Results {
             Ok(given) => Some(given),
             Err(error) => {
                 if !self.has_said_unusable.swap(true, Ordering::Relaxed) {
-                    (self.warn)(&format!("failed to {error}; calls run without the cache where it cannot be used"));
+                    (self.warn)(&format!(
+                        "failed to {error}; calls run without the cache where it cannot be used"
+                    ));
                 }
                 None
             }

@@ -1,5 +1,5 @@
-//! Notifications during a run that are not events: that a model request is retried. They are shown to followers of
-//! the run and not stored.
+//! Notifications during a run that are not events: that a model request is retried. They are shown
+//! to followers of the run and not stored.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use orchestrate_core::TaskId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-/// The maximum number of retries that a follower may lag behind; older ones are dropped, since they are over.
+/// The maximum number of retries that a follower may lag behind; older ones are dropped, since they
+/// are over.
 const BEHIND: usize = 64;
 
 /// A failed request that is retried after a delay.

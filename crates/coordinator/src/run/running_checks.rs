@@ -1,5 +1,6 @@
-//! The commands of a run that are not an agent's and run now, with the last line of their output. They are shown to
-//! followers of the run and not recorded. For followers in other processes they are noted in a file while they run.
+//! The commands of a run that are not an agent's and run now, with the last line of their output.
+//! They are shown to followers of the run and not recorded. For followers in other processes they
+//! are noted in a file while they run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,18 +71,25 @@ pub(crate) struct Shown {
 impl RunningChecks {
     /// Creates an empty list, whose lines are redacted.
     pub(crate) fn redacting(redactor: Redactor) -> Self {
-        Self { redactor, ..Self::default() }
+        Self {
+            redactor,
+            ..Self::default()
+        }
     }
 
     /// Sets the file in which they are noted for other processes.
     pub(crate) fn noted_in(self, file: PathBuf) -> Self {
-        Self { file: Some(file), ..self }
+        Self {
+            file: Some(file),
+            ..self
+        }
     }
 
     /// Waits for a command to end, and notes meanwhile what runs.
     pub(crate) async fn noting<T>(&self, command: Shown, ended: impl Future<Output = T>) -> T {
         tokio::pin!(ended);
-        let mut times = tokio::time::interval_at(tokio::time::Instant::now() + NOTED_EVERY, NOTED_EVERY);
+        let mut times =
+            tokio::time::interval_at(tokio::time::Instant::now() + NOTED_EVERY, NOTED_EVERY);
         times.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ended = loop {
             tokio::select! {
@@ -96,12 +104,16 @@ impl RunningChecks {
         ended
     }
 
-    /// Writes what runs to the file, or removes it if nothing does. A failure costs only what others see.
+    /// Writes what runs to the file, or removes it if nothing does. A failure costs only what
+    /// others see.
     async fn note(&self) {
-        let Some(file) = self.file.clone() else { return };
+        let Some(file) = self.file.clone() else {
+            return;
+        };
         let noted = |check: RunningCheck| Noted {
             command: check.command,
-            since_ms: unix_ms().saturating_sub(u64::try_from(check.elapsed.as_millis()).unwrap_or_default()),
+            since_ms: unix_ms()
+                .saturating_sub(u64::try_from(check.elapsed.as_millis()).unwrap_or_default()),
             last_line: check.last_line,
         };
         let checks: Vec<Noted> = self.now().into_iter().map(noted).collect();
@@ -110,9 +122,13 @@ impl RunningChecks {
                 drop(std::fs::remove_file(&file));
                 return Ok(());
             };
-            let text = serde_json::to_vec(&Note { pid: std::process::id(), checks }).unwrap_or_default();
-            let written =
-                orchestrate_files::create_folder(folder).and_then(|()| orchestrate_files::write(&file, &text));
+            let text = serde_json::to_vec(&Note {
+                pid: std::process::id(),
+                checks,
+            })
+            .unwrap_or_default();
+            let written = orchestrate_files::create_folder(folder)
+                .and_then(|()| orchestrate_files::write(&file, &text));
             written.map_err(|source| CoordinatorError::Io { path: file, source })
         };
         if let Err(error) = blocking("a note of what runs", write).await {
@@ -122,7 +138,10 @@ impl RunningChecks {
 
     /// Adds a command that starts now.
     pub(crate) fn add(&self, command: &str) -> Shown {
-        let shown = Shown { output: LiveOutput::default(), lives: Arc::default() };
+        let shown = Shown {
+            output: LiveOutput::default(),
+            lives: Arc::default(),
+        };
         self.entries().push(Entry {
             command: self.redactor.owned(command.to_owned()),
             started: Instant::now(),
@@ -137,7 +156,10 @@ impl RunningChecks {
         let seen = |entry: &Entry| RunningCheck {
             command: entry.command.clone(),
             elapsed: entry.started.elapsed(),
-            last_line: entry.output.last_line().map(|line| self.redactor.owned(line)),
+            last_line: entry
+                .output
+                .last_line()
+                .map(|line| self.redactor.owned(line)),
         };
         self.entries().iter().map(seen).collect()
     }
@@ -154,11 +176,21 @@ pub(crate) fn noted_by(pid: u32, file: &Path) -> Vec<RunningCheck> {
     let read = std::fs::read(file).ok();
     // One that is being written is read the next time.
     let note: Option<Note> = read.and_then(|text| serde_json::from_slice(&text).ok());
-    let seen = |Noted { command, since_ms, last_line }| {
+    let seen = |Noted {
+                    command,
+                    since_ms,
+                    last_line,
+                }| {
         let elapsed = Duration::from_millis(unix_ms().saturating_sub(since_ms));
-        RunningCheck { command, elapsed, last_line }
+        RunningCheck {
+            command,
+            elapsed,
+            last_line,
+        }
     };
-    note.filter(|note| note.pid == pid).map(|note| note.checks.into_iter().map(seen).collect()).unwrap_or_default()
+    note.filter(|note| note.pid == pid)
+        .map(|note| note.checks.into_iter().map(seen).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -168,7 +200,13 @@ mod tests {
     #[test]
     fn a_command_is_listed_until_it_ends() {
         let checks = RunningChecks::default();
-        let listed = || checks.now().into_iter().map(|check| check.command).collect::<Vec<_>>();
+        let listed = || {
+            checks
+                .now()
+                .into_iter()
+                .map(|check| check.command)
+                .collect::<Vec<_>>()
+        };
         let first = checks.add("npm test");
         let second = checks.add("npm ci");
         assert_eq!(listed(), ["npm test", "npm ci"]);

@@ -1,7 +1,7 @@
 //! The level of a shutdown, shared by all parties: it only rises.
 //!
-//! Each agent has its own; the higher of its own and the run's applies. The first Ctrl-C drains, the second stops,
-//! the third kills; a timeout or `cancel()` raises the agent's own.
+//! Each agent has its own; the higher of its own and the run's applies. The first Ctrl-C drains,
+//! the second stops, the third kills; a timeout or `cancel()` raises the agent's own.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,19 +21,32 @@ impl Shutdown {
     /// Creates the run's level.
     pub fn of_run() -> Self {
         let (own, run) = watch::channel(ShutdownLevel::None);
-        Self { own: Arc::new(own), run, asked: Arc::default() }
+        Self {
+            own: Arc::new(own),
+            run,
+            asked: Arc::default(),
+        }
     }
 
     /// Creates an agent's level below this one.
     pub fn of_agent(&self) -> Self {
         let (own, _) = watch::channel(ShutdownLevel::None);
-        Self { own: Arc::new(own), run: self.own.subscribe(), asked: Arc::default() }
+        Self {
+            own: Arc::new(own),
+            run: self.own.subscribe(),
+            asked: Arc::default(),
+        }
     }
 
-    /// Creates the level of an agent's last report, which begins although the agent's own work has been stopped.
+    /// Creates the level of an agent's last report, which begins although the agent's own work has
+    /// been stopped.
     pub fn for_report(&self) -> Self {
         let (own, _) = watch::channel(ShutdownLevel::None);
-        Self { own: Arc::new(own), run: self.run.clone(), asked: Arc::clone(&self.asked) }
+        Self {
+            own: Arc::new(own),
+            run: self.run.clone(),
+            asked: Arc::clone(&self.asked),
+        }
     }
 
     /// Raises the level; a lower one changes nothing.
@@ -45,8 +58,8 @@ impl Shutdown {
         });
     }
 
-    /// Raises the level on request, and not because of a limit; the run then ends as interrupted, with the exit code
-    /// of the first request.
+    /// Raises the level on request, and not because of a limit; the run then ends as interrupted,
+    /// with the exit code of the first request.
     pub fn ask(&self, level: ShutdownLevel, exit_code: u8) {
         // Later requests only hurry the first one.
         let _ = self.asked.set(exit_code);
@@ -83,8 +96,8 @@ impl Shutdown {
         }
     }
 
-    /// Runs blocking or confined work, asking it to end at [`ShutdownLevel::Stop`] and killing it at
-    /// [`ShutdownLevel::Kill`]. The work is always awaited, so that its end can be recorded.
+    /// Runs blocking or confined work, asking it to end at [`ShutdownLevel::Stop`] and killing it
+    /// at [`ShutdownLevel::Kill`]. The work is always awaited, so that its end can be recorded.
     pub async fn guard<T>(&self, cancel: &Cancel, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         tokio::select! {

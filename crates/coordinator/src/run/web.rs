@@ -19,7 +19,10 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) fn new(environment: Environment, connections: ProxyConnections) -> Web {
-        Web { web: WebClient::default().sharing(connections), environment }
+        Web {
+            web: WebClient::default().sharing(connections),
+            environment,
+        }
     }
 
     /// Returns the client that reaches other hosts, without any key.
@@ -28,7 +31,11 @@ impl Web {
     }
 
     /// Serves as the proxy of a program; returns only if it cannot.
-    pub(crate) async fn serve_proxy(&self, listener: TcpListener, egress: Arc<dyn Egress>) -> io::Error {
+    pub(crate) async fn serve_proxy(
+        &self,
+        listener: TcpListener,
+        egress: Arc<dyn Egress>,
+    ) -> io::Error {
         match self.web.serve_proxy(listener, egress).await {
             Err(error) => error,
             Ok(never) => match never {},
@@ -37,11 +44,22 @@ impl Web {
 
     /// Returns the key that a request names.
     fn key(&self, credential: Credential) -> Result<Option<Key>, WebFailure> {
-        let Credential { variables, field, prefix, is_required } = credential;
+        let Credential {
+            variables,
+            field,
+            prefix,
+            is_required,
+        } = credential;
         for variable in variables {
-            let value = self.environment.value(variable).map_err(|error| WebFailure::Unavailable(error.to_string()))?;
+            let value = self
+                .environment
+                .value(variable)
+                .map_err(|error| WebFailure::Unavailable(error.to_string()))?;
             if let Some(value) = value {
-                return Ok(Some(Key { field, value: format!("{prefix}{value}") }));
+                return Ok(Some(Key {
+                    field,
+                    value: format!("{prefix}{value}"),
+                }));
             }
         }
         match variables.first().filter(|_| is_required) {
@@ -53,8 +71,14 @@ impl Web {
 
 #[async_trait]
 impl WebService for Web {
-    async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure> {
-        let key = request.credential.map_or(Ok(None), |credential| self.key(credential))?;
+    async fn fetch(
+        &self,
+        request: WebRequest,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<WebResponse, WebFailure> {
+        let key = request
+            .credential
+            .map_or(Ok(None), |credential| self.key(credential))?;
         self.web.fetch(&request, key.as_ref(), &*destinations).await
     }
 
@@ -69,19 +93,36 @@ mod tests {
 
     use super::*;
 
-    fn key(variables: &[(&str, &str)], service: WebServiceName) -> Result<Option<String>, WebFailure> {
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    fn key(
+        variables: &[(&str, &str)],
+        service: WebServiceName,
+    ) -> Result<Option<String>, WebFailure> {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let web = Web::new(variables.collect(), ProxyConnections::default());
-        web.key(service.credential().unwrap()).map(|key| key.map(|key| format!("{}: {}", key.field, key.value)))
+        web.key(service.credential().unwrap())
+            .map(|key| key.map(|key| format!("{}: {}", key.field, key.value)))
     }
 
     #[test]
     fn a_key_is_that_of_the_users_environment() {
         use WebServiceName::{Brave, Github};
         let given = [("BRAVE_API_KEY", "b"), ("GH_TOKEN", "g")];
-        assert_eq!(key(&given, Brave), Ok(Some("x-subscription-token: b".to_owned())));
-        assert_eq!(key(&given, Github), Ok(Some("authorization: Bearer g".to_owned())));
+        assert_eq!(
+            key(&given, Brave),
+            Ok(Some("x-subscription-token: b".to_owned()))
+        );
+        assert_eq!(
+            key(&given, Github),
+            Ok(Some("authorization: Bearer g".to_owned()))
+        );
         assert_eq!(key(&[], Github), Ok(None));
-        assert_eq!(key(&[], Brave), Err(WebFailure::NoKey { variable: "BRAVE_API_KEY" }));
+        assert_eq!(
+            key(&[], Brave),
+            Err(WebFailure::NoKey {
+                variable: "BRAVE_API_KEY"
+            })
+        );
     }
 }

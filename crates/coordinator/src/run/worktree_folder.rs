@@ -1,9 +1,10 @@
 //! Where the worktrees of a run are on disk.
 //!
-//! They are below the state folder, which mostly is in a folder whose name begins with a dot. Servers of files, globs
-//! and watchers pass over what is in such folders, so tests of projects fail there. That matters wherever commands find
-//! a worktree at its own path. There, and where the user has chosen a folder, a run's folder is elsewhere, and a link
-//! in its place leads to it: whoever finds it by the run's id follows the link.
+//! They are below the state folder, which mostly is in a folder whose name begins with a dot.
+//! Servers of files, globs and watchers pass over what is in such folders, so tests of projects
+//! fail there. That matters wherever commands find a worktree at its own path. There, and where the
+//! user has chosen a folder, a run's folder is elsewhere, and a link in its place leads to it:
+//! whoever finds it by the run's id follows the link.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,23 +16,32 @@ use orchestrate_git::Repo;
 use crate::error::CoordinatorError;
 use crate::run::layout::Layout;
 
-/// The folder that is used unless the user chooses one: beside the first hidden folder on the way to the state folder,
-/// which is the home for the usual one.
+/// The folder that is used unless the user chooses one: beside the first hidden folder on the way
+/// to the state folder, which is the home for the usual one.
 const VISIBLE: &str = "orchestrate-worktrees";
 
-/// Decides where the worktrees of a run are, before there is any. Where others could replace the folder beside the
-/// hidden one, or the checkout contains it, they are in their usual place.
+/// Decides where the worktrees of a run are, before there is any. Where others could replace the
+/// folder beside the hidden one, or the checkout contains it, they are in their usual place.
 ///
 /// # Errors
 /// If the folder would be inside the checkout, cannot be created, or is not the user's alone.
-pub(crate) fn place(repo: &Repo, layout: &Layout, run: &RunId, chosen: Option<&Path>) -> Result<(), CoordinatorError> {
+pub(crate) fn place(
+    repo: &Repo,
+    layout: &Layout,
+    run: &RunId,
+    chosen: Option<&Path>,
+) -> Result<(), CoordinatorError> {
     let usual = layout.run_in_state(run);
     if usual.symlink_metadata().is_ok() {
         return Ok(());
     }
-    let Some(folder) = elsewhere(&usual, repo.worktrees().are_mounted(), chosen) else { return Ok(()) };
-    let is_possible =
-        || orchestrate_files::require_own(&folder).is_ok() && repo.worktrees().require_outside(&folder).is_ok();
+    let Some(folder) = elsewhere(&usual, repo.worktrees().are_mounted(), chosen) else {
+        return Ok(());
+    };
+    let is_possible = || {
+        orchestrate_files::require_own(&folder).is_ok()
+            && repo.worktrees().require_outside(&folder).is_ok()
+    };
     if chosen.is_none() && !is_possible() {
         return Ok(());
     }
@@ -43,7 +53,10 @@ pub(crate) fn place(repo: &Repo, layout: &Layout, run: &RunId, chosen: Option<&P
     };
     orchestrate_files::create_folder(&folder).map_err(failed(&folder))?;
     let is_own = orchestrate_files::require_own(&folder);
-    is_own.map_err(|reason| CoordinatorError::StateFolder { path: folder.clone(), reason: reason.to_string() })?;
+    is_own.map_err(|reason| CoordinatorError::StateFolder {
+        path: folder.clone(),
+        reason: reason.to_string(),
+    })?;
     if let Some(parent) = usual.parent() {
         orchestrate_files::create_folder(parent).map_err(failed(parent))?;
     }
@@ -55,7 +68,10 @@ fn elsewhere(usual: &Path, are_mounted: bool, chosen: Option<&Path>) -> Option<P
     if let Some(chosen) = chosen {
         return Some(chosen.to_owned());
     }
-    let visible: PathBuf = usual.components().take_while(|part| !is_hidden(part)).collect();
+    let visible: PathBuf = usual
+        .components()
+        .take_while(|part| !is_hidden(part))
+        .collect();
     (!are_mounted && visible != usual).then(|| visible.join(VISIBLE))
 }
 
@@ -80,7 +96,11 @@ mod tests {
         ];
         for (usual, are_mounted, chosen, expected) in table {
             let found = elsewhere(Path::new(usual), are_mounted, chosen.map(Path::new));
-            assert_eq!(found.as_deref(), expected.map(Path::new), "{usual} {are_mounted} {chosen:?}");
+            assert_eq!(
+                found.as_deref(),
+                expected.map(Path::new),
+                "{usual} {are_mounted} {chosen:?}"
+            );
         }
     }
 }

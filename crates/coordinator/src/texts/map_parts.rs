@@ -31,9 +31,16 @@ impl MapLines for MapParts {
 
     fn add(&self, lines: &[u8]) {
         // `check --map` may come before the repository's first run.
-        let folder = self.0.parent().map_or(Ok(()), orchestrate_files::create_folder);
+        let folder = self
+            .0
+            .parent()
+            .map_or(Ok(()), orchestrate_files::create_folder);
         let file = folder.and_then(|()| {
-            OpenOptions::new().append(true).create(true).mode(orchestrate_files::PRIVATE_FILE).open(&self.0)
+            OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(orchestrate_files::PRIVATE_FILE)
+                .open(&self.0)
         });
         self.tell(file.and_then(|mut file| file.write_all(lines)));
     }

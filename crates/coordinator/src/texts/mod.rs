@@ -1,4 +1,5 @@
-//! Loads the texts that an agent is created from: prompts, roles, models and the project's instructions.
+//! Loads the texts that an agent is created from: prompts, roles, models and the project's
+//! instructions.
 
 pub(crate) mod check_tries;
 pub(crate) mod instructions;

@@ -1,6 +1,7 @@
 //! The models of a run's agents.
 //!
-//! A library user, or a test, may provide one model for everything; otherwise the model crate opens them by name.
+//! A library user, or a test, may provide one model for everything; otherwise the model crate opens
+//! them by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,15 +24,24 @@ pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> P
     }
 }
 
-/// Returns the models that take over while the endpoint of an agent's model is out, in order and each once.
-pub(crate) fn fallbacks<'a>(settings: &'a RunSettings, role: &'a Role, model: &str) -> Vec<&'a str> {
+/// Returns the models that take over while the endpoint of an agent's model is out, in order and
+/// each once.
+pub(crate) fn fallbacks<'a>(
+    settings: &'a RunSettings,
+    role: &'a Role,
+    model: &str,
+) -> Vec<&'a str> {
     let named = match (settings.fallback_models.as_slice(), &role.fallback) {
         ([], Some(of_role)) => of_role,
         ([], None) => &settings.default_fallback_models,
         (typed, _) => typed,
     };
     let mut once: Vec<&str> = Vec::new();
-    for name in named.iter().map(String::as_str).filter(|name| *name != model) {
+    for name in named
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != model)
+    {
         if !once.contains(&name) {
             once.push(name);
         }
@@ -48,8 +58,16 @@ pub(crate) struct Models {
 }
 
 impl Models {
-    pub(crate) fn new(given: Option<Arc<dyn Model>>, environment: Environment, base_url: Option<String>) -> Self {
-        Self { given, catalogue: orchestrate_model::Models::new(environment, base_url), recorded: Vec::new() }
+    pub(crate) fn new(
+        given: Option<Arc<dyn Model>>,
+        environment: Environment,
+        base_url: Option<String>,
+    ) -> Self {
+        Self {
+            given,
+            catalogue: orchestrate_model::Models::new(environment, base_url),
+            recorded: Vec::new(),
+        }
     }
 
     /// Makes scripted models take this long for each reply.
@@ -67,7 +85,8 @@ impl Models {
     /// Redacts these secrets in all replies.
     pub(crate) fn with_redactor(mut self, redactor: Redactor) -> Self {
         let given = self.given.take();
-        self.given = given.map(|given| Arc::new(Redacting::new(given, redactor.clone())) as Arc<dyn Model>);
+        self.given =
+            given.map(|given| Arc::new(Redacting::new(given, redactor.clone())) as Arc<dyn Model>);
         self.catalogue = self.catalogue.with_redactor(redactor);
         self
     }
@@ -81,18 +100,29 @@ impl Models {
     /// Chooses the model of an agent from these sources.
     pub(crate) async fn choose(&self, preferences: &Preferences) -> Result<String, ModelError> {
         if self.given.is_some() {
-            let named = preferences.flag.as_ref().or(preferences.plan.as_ref()).or(preferences.role.as_ref());
+            let named = preferences
+                .flag
+                .as_ref()
+                .or(preferences.plan.as_ref())
+                .or(preferences.role.as_ref());
             return Ok(named.cloned().unwrap_or_else(|| "given".to_owned()));
         }
         Ok(self.catalogue.choose(preferences).await?.name.to_string())
     }
 
-    /// Requires that a model's requests go to an allowed provider, or do not leave this machine. A given model is the
-    /// program's own choice.
-    pub(crate) fn require_allowed(&self, name: &str, settings: &RunSettings) -> Result<(), ModelError> {
+    /// Requires that a model's requests go to an allowed provider, or do not leave this machine. A
+    /// given model is the program's own choice.
+    pub(crate) fn require_allowed(
+        &self,
+        name: &str,
+        settings: &RunSettings,
+    ) -> Result<(), ModelError> {
         match &self.given {
             Some(_) => Ok(()),
-            None => self.catalogue.require_allowed(&ModelName::parse(name)?, settings.allowed_providers.as_ref()),
+            None => self.catalogue.require_allowed(
+                &ModelName::parse(name)?,
+                settings.allowed_providers.as_ref(),
+            ),
         }
     }
 
@@ -120,8 +150,8 @@ impl Models {
         self.catalogue.search_price(&ModelName::parse(name)?)
     }
 
-    /// Requires that a model's endpoint has a search of the web. Whether a given model has one is known once it is
-    /// asked.
+    /// Requires that a model's endpoint has a search of the web. Whether a given model has one is
+    /// known once it is asked.
     pub(crate) fn require_search(&self, name: &str) -> Result<(), ModelError> {
         match &self.given {
             Some(_) => Ok(()),
@@ -129,8 +159,8 @@ impl Models {
         }
     }
 
-    /// Returns the maximum size of a request to a model that leaves room for a reply of this size, in tokens; `None` if
-    /// the model's context window is not known.
+    /// Returns the maximum size of a request to a model that leaves room for a reply of this size,
+    /// in tokens; `None` if the model's context window is not known.
     pub(crate) fn request_window(&self, name: &str, max_output_tokens: u32) -> Option<u64> {
         let window = ModelName::parse(name).ok()?.context_window()?;
         Some(window.saturating_sub(u64::from(max_output_tokens)))
@@ -140,7 +170,9 @@ impl Models {
     pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         match &self.given {
             Some(given) => Ok(Arc::clone(given)),
-            None => self.catalogue.open(&ModelName::parse(name)?, &self.recorded),
+            None => self
+                .catalogue
+                .open(&ModelName::parse(name)?, &self.recorded),
         }
     }
 }
@@ -154,7 +186,8 @@ pub(crate) fn is_script(name: &str) -> bool {
 pub(crate) fn anchored(name: &str) -> Result<String, CoordinatorError> {
     match ModelName::parse(name) {
         Ok(ModelName::Script(file)) => {
-            let path = std::path::absolute(&file).map_err(|source| CoordinatorError::Io { path: file, source })?;
+            let path = std::path::absolute(&file)
+                .map_err(|source| CoordinatorError::Io { path: file, source })?;
             Ok(ModelName::Script(path).to_string())
         }
         // Opening the model reports an invalid name.

@@ -1,4 +1,5 @@
-//! The lists of tools whose results are never replayed: the shipped one, the user's, and the project's.
+//! The lists of tools whose results are never replayed: the shipped one, the user's, and the
+//! project's.
 
 use std::path::Path;
 
@@ -17,7 +18,8 @@ const OF_PROJECT: &str = ".orchestrate/non_cacheable_tools.txt";
 /// The maximum size of a list.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Returns the tools that a list names. The project's list is read from its commit; outside a repository there is none.
+/// Returns the tools that a list names. The project's list is read from its commit; outside a
+/// repository there is none.
 ///
 /// # Errors
 ///
@@ -35,11 +37,22 @@ pub(crate) fn never_replayed(
             Err(source) => return Err(CoordinatorError::Io { path, source }),
         }
     }
-    let read = |(repo, base): (&Repo, &Oid)| repo.store().read_file_within(base, Path::new(OF_PROJECT), MOST_BYTES);
+    let read = |(repo, base): (&Repo, &Oid)| {
+        repo.store()
+            .read_file_within(base, Path::new(OF_PROJECT), MOST_BYTES)
+    };
     if let Some(bytes) = project.map(read).transpose()?.flatten() {
         // Its exceptions have no effect on tools, which no key names.
         lists.add_of_project(&String::from_utf8_lossy(&bytes));
     }
-    let is_listed = |tool: &&str| lists.entry_for(CachedCall { tool, command: "", is_keyed: false }).is_some();
+    let is_listed = |tool: &&str| {
+        lists
+            .entry_for(CachedCall {
+                tool,
+                command: "",
+                is_keyed: false,
+            })
+            .is_some()
+    };
     Ok(names.names().filter(is_listed).map(str::to_owned).collect())
 }

@@ -1,7 +1,9 @@
-//! A run's input from its project besides the plan: roles, prompts, descriptions of tools, skills, and instructions.
+//! A run's input from its project besides the plan: roles, prompts, descriptions of tools, skills,
+//! and instructions.
 //!
-//! All of it is read from the run's base commit, so that no agent can change another agent's instructions, and before
-//! the run starts: ignoring an unreadable text would silently change the run.
+//! All of it is read from the run's base commit, so that no agent can change another agent's
+//! instructions, and before the run starts: ignoring an unreadable text would silently change the
+//! run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +15,8 @@ use orchestrate_core::similar::nearest;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_git::Repo;
 use orchestrate_tools::{
-    Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, plain_tools, unknown_parameters,
+    Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, plain_tools,
+    unknown_parameters,
 };
 
 use crate::error::CoordinatorError;
@@ -45,8 +48,8 @@ pub(crate) struct ProjectTexts {
 }
 
 impl ProjectTexts {
-    /// Reads the project's texts at a commit, and the roles and skills of the user's folder, for a run with these
-    /// `.tool` files and the tools of the program.
+    /// Reads the project's texts at a commit, and the roles and skills of the user's folder, for a
+    /// run with these `.tool` files and the tools of the program.
     ///
     /// # Errors
     ///
@@ -62,15 +65,27 @@ impl ProjectTexts {
         extensions.add_to(&mut known, &|_| None)?;
         let words = tool_words(repo, base, known.names())?;
         let own_words = |name: &str| words.get(name).cloned();
-        let mut tools = if words.is_empty() { plain_tools()? } else { builtin_tools(&own_words)? };
+        let mut tools = if words.is_empty() {
+            plain_tools()?
+        } else {
+            builtin_tools(&own_words)?
+        };
         extensions.add_to(&mut tools, &own_words)?;
         let problems = add_tool_files(&mut tools, tool_files);
-        // A name that has been taken since, by a newer version of this program, is no reason to give a run up.
-        if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
+        // A name that has been taken since, by a newer version of this program, is no reason to
+        // give a run up.
+        if let Some(problem) = problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error)
+        {
             let reason = problem.to_string();
-            return Err(CoordinatorError::BadFile { path: Path::new(&problem.file).to_owned(), reason });
+            return Err(CoordinatorError::BadFile {
+                path: Path::new(&problem.file).to_owned(),
+                reason,
+            });
         }
-        // Every agent gets those of the root; those of other folders are read for the tasks that need them.
+        // Every agent gets those of the root; those of other folders are read for the tasks that
+        // need them.
         instructions(repo, base, &[])?;
         Ok(Self {
             roles: Roles::load(repo, base, user_folder, tools.names())?,
@@ -95,7 +110,11 @@ pub(crate) fn builtin_names() -> Result<ToolNames, CoordinatorError> {
 /// # Errors
 ///
 /// Fails with the first file that cannot be read.
-pub(crate) fn instructions(repo: &Repo, base: &Oid, files: &[String]) -> Result<Instructions, CoordinatorError> {
+pub(crate) fn instructions(
+    repo: &Repo,
+    base: &Oid,
+    files: &[String],
+) -> Result<Instructions, CoordinatorError> {
     Instructions::of_files(files, |path| match text_within(repo, base, path)? {
         TextWithin::Found(text) => Ok(Some(text)),
         TextWithin::Missing | TextWithin::LinkLeadsOut => Ok(None),
@@ -107,27 +126,46 @@ pub(crate) fn instructions(repo: &Repo, base: &Oid, files: &[String]) -> Result<
 /// # Errors
 ///
 /// Fails if a file cannot be read, or if two files describe the same tool.
-fn tool_words(repo: &Repo, base: &Oid, names: &ToolNames) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
+fn tool_words(
+    repo: &Repo,
+    base: &Oid,
+    names: &ToolNames,
+) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
     let mut words: BTreeMap<String, PromptFile> = BTreeMap::new();
     for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
-        let Some(tool) = described_tool(&path, names) else { continue };
-        let Some(text) = project_text(repo, base, &path)? else { continue };
-        let file = PromptFile { path: shown_path(&path), text };
+        let Some(tool) = described_tool(&path, names) else {
+            continue;
+        };
+        let Some(text) = project_text(repo, base, &path)? else {
+            continue;
+        };
+        let file = PromptFile {
+            path: shown_path(&path),
+            text,
+        };
         if let Some(other) = words.insert(tool.clone(), file) {
-            let reason = format!("{} describes `{tool}` as well; keep one of them", other.path);
+            let reason = format!(
+                "{} describes `{tool}` as well; keep one of them",
+                other.path
+            );
             return Err(CoordinatorError::BadFile { path, reason });
         }
     }
     Ok(words)
 }
 
-/// Lists the files of prompts and tools at a commit that have no effect, those of instructions for tasks with these
-/// files, and descriptions of parameters that a tool does not have, each with its location.
+/// Lists the files of prompts and tools at a commit that have no effect, those of instructions for
+/// tasks with these files, and descriptions of parameters that a tool does not have, each with its
+/// location.
 ///
 /// # Errors
 ///
 /// Fails if a description is malformed or cannot be read.
-pub(crate) fn without_effect(repo: &Repo, base: &Oid, files: &[String]) -> Result<Vec<String>, CoordinatorError> {
+pub(crate) fn without_effect(
+    repo: &Repo,
+    base: &Oid,
+    files: &[String],
+) -> Result<Vec<String>, CoordinatorError> {
     let (names, mut found) = (builtin_names()?, Vec::new());
     for path in instructions::places(files) {
         if matches!(text_within(repo, base, &path)?, TextWithin::LinkLeadsOut) {
@@ -136,48 +174,98 @@ pub(crate) fn without_effect(repo: &Repo, base: &Oid, files: &[String]) -> Resul
     }
     for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
         let Some(tool) = described_tool(&path, &names) else {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            found.push(for_nothing(&path, "no such tool exists", nearest(&name, names.names())));
+            let name = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            found.push(for_nothing(
+                &path,
+                "no such tool exists",
+                nearest(&name, names.names()),
+            ));
             continue;
         };
-        let Some(text) = project_text(repo, base, &path)? else { continue };
-        let unknown = unknown_parameters(&tool, &PromptFile { path: shown_path(&path), text })?;
-        found
-            .extend(unknown.iter().map(|place| format!("{place} is not a parameter of `{tool}`, so it has no effect")));
+        let Some(text) = project_text(repo, base, &path)? else {
+            continue;
+        };
+        let unknown = unknown_parameters(
+            &tool,
+            &PromptFile {
+                path: shown_path(&path),
+                text,
+            },
+        )?;
+        found.extend(
+            unknown.iter().map(|place| {
+                format!("{place} is not a parameter of `{tool}`, so it has no effect")
+            }),
+        );
     }
     for path in repo.store().list_files(base, Path::new(SYSTEM_TEXTS))? {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let is_text = path.extension().is_some_and(|ending| ending == "md");
         if !is_text || !prompts::names().any(|known| known == name) {
-            found.push(for_nothing(&path, "no such prompt exists", nearest(&name, prompts::names())));
+            found.push(for_nothing(
+                &path,
+                "no such prompt exists",
+                nearest(&name, prompts::names()),
+            ));
         }
     }
     for path in repo.store().list_files(base, Path::new(PROMPTS))? {
-        found.push(for_nothing(&path, "prompts are read from `system` and `tools` in this folder", None));
+        found.push(for_nothing(
+            &path,
+            "prompts are read from `system` and `tools` in this folder",
+            None,
+        ));
     }
     for path in repo.store().list_files(base, Path::new(PROJECT_FOLDER))? {
-        if [PROJECT_TOOLS, PROMPTS].iter().any(|folder| path == Path::new(folder)) {
-            found.push(for_nothing(&path, "only a folder is read here, and this is a link or a file", None));
+        if [PROJECT_TOOLS, PROMPTS]
+            .iter()
+            .any(|folder| path == Path::new(folder))
+        {
+            found.push(for_nothing(
+                &path,
+                "only a folder is read here, and this is a link or a file",
+                None,
+            ));
         }
     }
     for path in repo.store().list_files(base, Path::new(PROJECT_TOOLS))? {
         if !is_tool_file(&path) {
-            found.push(for_nothing(&path, "only files that end in `.tool` are read here", None));
+            found.push(for_nothing(
+                &path,
+                "only files that end in `.tool` are read here",
+                None,
+            ));
         }
     }
     if found.len() > MOST_NAMED {
         let more = found.split_off(MOST_NAMED).len();
-        found.push(format!("{more} more files of `.orchestrate` have no effect"));
+        found.push(format!(
+            "{more} more files of `.orchestrate` have no effect"
+        ));
     }
     Ok(found)
 }
 
 fn for_nothing(path: &Path, why: &str, nearest: Option<&str>) -> String {
-    let near = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    format!("{}: {why}, so this file has no effect{near}", shown_path(path))
+    let near = nearest
+        .map(|name| format!("; did you mean `{name}`?"))
+        .unwrap_or_default();
+    format!(
+        "{}: {why}, so this file has no effect{near}",
+        shown_path(path)
+    )
 }
 
-/// Returns the built-in tool that a file describes: `<name>.xml` or `<name>_prompt.xml`, by any of its names.
+/// Returns the built-in tool that a file describes: `<name>.xml` or `<name>_prompt.xml`, by any of
+/// its names.
 fn described_tool(path: &Path, names: &ToolNames) -> Option<String> {
     let name = path.file_name()?.to_str()?.strip_suffix(".xml")?;
     let name = names.canonical(name.strip_suffix("_prompt").unwrap_or(name));
@@ -201,7 +289,11 @@ mod tests {
             ("no_such_tool_prompt.xml", None),
         ];
         for (name, expected) in table {
-            assert_eq!(described_tool(&Path::new(TOOL_WORDS).join(name), &names).as_deref(), expected, "{name}");
+            assert_eq!(
+                described_tool(&Path::new(TOOL_WORDS).join(name), &names).as_deref(),
+                expected,
+                "{name}"
+            );
         }
     }
 }

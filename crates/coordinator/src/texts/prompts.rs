@@ -1,6 +1,7 @@
 //! All prompts of ours: embedded, and replaceable by the user's project.
 //!
-//! Templates have one feature, `{{name}}`; an unknown name is left unchanged, so that a text with braces survives.
+//! Templates have one feature, `{{name}}`; an unknown name is left unchanged, so that a text with
+//! braces survives.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,33 +16,81 @@ use crate::error::CoordinatorError;
 /// The shipped texts by name.
 const SHIPPED: [(&str, &str); 20] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
-    ("strict", include_str!("../../../../prompts/system/strict.md")),
+    (
+        "strict",
+        include_str!("../../../../prompts/system/strict.md"),
+    ),
     ("task", include_str!("../../../../prompts/system/task.md")),
     ("map", include_str!("../../../../prompts/system/map.md")),
-    ("conflict", include_str!("../../../../prompts/system/conflict.md")),
-    ("markers", include_str!("../../../../prompts/system/markers.md")),
-    ("undecided", include_str!("../../../../prompts/system/undecided.md")),
-    ("deletions", include_str!("../../../../prompts/system/deletions.md")),
-    ("claims", include_str!("../../../../prompts/system/claims.md")),
-    ("unstorable", include_str!("../../../../prompts/system/unstorable.md")),
-    ("task_check", include_str!("../../../../prompts/system/task_check.md")),
-    ("run_check", include_str!("../../../../prompts/system/run_check.md")),
-    ("rejected", include_str!("../../../../prompts/system/rejected.md")),
-    ("retried", include_str!("../../../../prompts/system/retried.md")),
+    (
+        "conflict",
+        include_str!("../../../../prompts/system/conflict.md"),
+    ),
+    (
+        "markers",
+        include_str!("../../../../prompts/system/markers.md"),
+    ),
+    (
+        "undecided",
+        include_str!("../../../../prompts/system/undecided.md"),
+    ),
+    (
+        "deletions",
+        include_str!("../../../../prompts/system/deletions.md"),
+    ),
+    (
+        "claims",
+        include_str!("../../../../prompts/system/claims.md"),
+    ),
+    (
+        "unstorable",
+        include_str!("../../../../prompts/system/unstorable.md"),
+    ),
+    (
+        "task_check",
+        include_str!("../../../../prompts/system/task_check.md"),
+    ),
+    (
+        "run_check",
+        include_str!("../../../../prompts/system/run_check.md"),
+    ),
+    (
+        "rejected",
+        include_str!("../../../../prompts/system/rejected.md"),
+    ),
+    (
+        "retried",
+        include_str!("../../../../prompts/system/retried.md"),
+    ),
     ("rest", include_str!("../../../../prompts/system/rest.md")),
-    ("changes_requested", include_str!("../../../../prompts/system/changes_requested.md")),
-    ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
-    ("invalid_plan", include_str!("../../../../prompts/system/invalid_plan.md")),
-    ("new_work", include_str!("../../../../prompts/system/new_work.md")),
-    ("children_ended", include_str!("../../../../prompts/system/children_ended.md")),
+    (
+        "changes_requested",
+        include_str!("../../../../prompts/system/changes_requested.md"),
+    ),
+    (
+        "no_verdict",
+        include_str!("../../../../prompts/system/no_verdict.md"),
+    ),
+    (
+        "invalid_plan",
+        include_str!("../../../../prompts/system/invalid_plan.md"),
+    ),
+    (
+        "new_work",
+        include_str!("../../../../prompts/system/new_work.md"),
+    ),
+    (
+        "children_ended",
+        include_str!("../../../../prompts/system/children_ended.md"),
+    ),
 ];
 
-/// How much of a check's output, or of a list of files, is returned to an agent: enough to fix the failure, within a
-/// context of 16,000 tokens.
+/// How much of a check's output, or of a list of files, is returned to an agent: enough to fix the
+/// failure, within a context of 16,000 tokens.
 pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 
-/// The maximum size of a project's text in bytes: far more than fits into any context, and small enough to be part of
-/// every assignment.
+/// The maximum size of a project's text in bytes: far more than fits into any context, and small
+/// enough to be part of every assignment.
 const PROJECT_TEXT_BYTES: usize = 256 * 1024;
 
 /// The texts of one run.
@@ -51,13 +100,15 @@ pub(crate) struct Prompts {
 }
 
 impl Prompts {
-    /// Loads the project's own prompts (`.orchestrate/prompts/system/<name>.md`) from the base commit, so that no agent
-    /// can change another agent's instructions.
+    /// Loads the project's own prompts (`.orchestrate/prompts/system/<name>.md`) from the base
+    /// commit, so that no agent can change another agent's instructions.
     ///
     /// # Errors
     ///
     /// Fails with the first text that cannot be read.
-    pub(crate) fn of_project<E>(read: impl Fn(&str) -> Result<Option<String>, E>) -> Result<Self, E> {
+    pub(crate) fn of_project<E>(
+        read: impl Fn(&str) -> Result<Option<String>, E>,
+    ) -> Result<Self, E> {
         let mut project = BTreeMap::new();
         for (name, _) in SHIPPED {
             if let Some(text) = read(&format!(".orchestrate/prompts/system/{name}.md"))? {
@@ -69,25 +120,50 @@ impl Prompts {
 
     /// Returns a prompt with its placeholders filled in.
     pub(crate) fn render(&self, name: &str, places: &[(&str, &str)]) -> String {
-        let shipped = || SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
-        let template = self.project.get(name).cloned().or_else(shipped).unwrap_or_default();
+        let shipped = || {
+            SHIPPED
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| (*text).to_owned())
+        };
+        let template = self
+            .project
+            .get(name)
+            .cloned()
+            .or_else(shipped)
+            .unwrap_or_default();
         fill(&template, places)
     }
 
     /// Returns a prompt with its placeholders filled in, untrusted text in blocks.
-    pub(crate) fn render_around(&self, name: &str, ours: &[(&str, &str)], material: &[(&str, &str)]) -> String {
-        let blocks: Vec<(&str, String)> =
-            material.iter().map(|(place, text)| (*place, block(&[name, place], text))).collect();
+    pub(crate) fn render_around(
+        &self,
+        name: &str,
+        ours: &[(&str, &str)],
+        material: &[(&str, &str)],
+    ) -> String {
+        let blocks: Vec<(&str, String)> = material
+            .iter()
+            .map(|(place, text)| (*place, block(&[name, place], text)))
+            .collect();
         let blocks = blocks.iter().map(|(place, text)| (*place, text.as_str()));
         let places: Vec<(&str, &str)> = ours.iter().copied().chain(blocks).collect();
         self.render(name, &places)
     }
 
-    /// Returns an agent's system text: what holds for every agent, what its report must contain if it is strict about
-    /// that, and its role.
+    /// Returns an agent's system text: what holds for every agent, what its report must contain if
+    /// it is strict about that, and its role.
     pub(crate) fn system(&self, role_body: &str, strict_hand_back: bool) -> String {
-        let report = if strict_hand_back { format!("\n{}", self.render("strict", &[])) } else { String::new() };
-        format!("{}{report}\n{}", self.render("agent", &[]), role_body.trim())
+        let report = if strict_hand_back {
+            format!("\n{}", self.render("strict", &[]))
+        } else {
+            String::new()
+        };
+        format!(
+            "{}{report}\n{}",
+            self.render("agent", &[]),
+            role_body.trim()
+        )
     }
 }
 
@@ -97,9 +173,19 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads a project's text at a commit, or returns `None` if there is no such file.
-pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
-    let unusable = |reason: String| CoordinatorError::BadFile { path: path.to_owned(), reason };
-    let bytes = match repo.store().read_file_within(base, path, PROJECT_TEXT_BYTES) {
+pub(crate) fn project_text(
+    repo: &Repo,
+    base: &Oid,
+    path: &Path,
+) -> Result<Option<String>, CoordinatorError> {
+    let unusable = |reason: String| CoordinatorError::BadFile {
+        path: path.to_owned(),
+        reason,
+    };
+    let bytes = match repo
+        .store()
+        .read_file_within(base, path, PROJECT_TEXT_BYTES)
+    {
         Err(GitError::TooLarge { limit, .. }) => {
             return Err(unusable(format!(
                 "it is longer than {limit} bytes, too long for agents to read; shorten it and commit it, since agents get \
@@ -109,12 +195,20 @@ pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Optio
         read => read?,
     };
     let Some(bytes) = bytes else { return Ok(None) };
-    let reason = "it is not UTF-8; save it as UTF-8 and commit it, since agents get what is committed";
-    String::from_utf8(bytes).map(Some).map_err(|_| unusable(reason.to_owned()))
+    let reason =
+        "it is not UTF-8; save it as UTF-8 and commit it, since agents get what is committed";
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| unusable(reason.to_owned()))
 }
 
-/// Reads a project's text at a commit like [`project_text`], but passes over a link that leads out of the commit.
-pub(crate) fn text_within(repo: &Repo, base: &Oid, path: &Path) -> Result<TextWithin, CoordinatorError> {
+/// Reads a project's text at a commit like [`project_text`], but passes over a link that leads out
+/// of the commit.
+pub(crate) fn text_within(
+    repo: &Repo,
+    base: &Oid,
+    path: &Path,
+) -> Result<TextWithin, CoordinatorError> {
     match project_text(repo, base, path) {
         Ok(Some(text)) => Ok(TextWithin::Found(text)),
         Ok(None) => Ok(TextWithin::Missing),
@@ -135,7 +229,10 @@ pub(crate) enum TextWithin {
 
 /// Returns the warning about a link of a project that is passed over.
 pub(crate) fn passed_over(link: &Path) -> String {
-    format!("{} is a link to a file that the commit does not contain, and is ignored", shown_path(link))
+    format!(
+        "{} is a link to a file that the commit does not contain, and is ignored",
+        shown_path(link)
+    )
 }
 
 /// Fills `{{name}}` in one pass, so that a value is never taken for a placeholder.
@@ -145,7 +242,10 @@ fn fill(template: &str, places: &[(&str, &str)]) -> String {
     while let Some((before, after)) = rest.split_once("{{") {
         out.push_str(before);
         let place = after.split_once("}}").and_then(|(name, tail)| {
-            places.iter().find(|(known, _)| *known == name.trim()).map(|(_, value)| (*value, tail))
+            places
+                .iter()
+                .find(|(known, _)| *known == name.trim())
+                .map(|(_, value)| (*value, tail))
         });
         match place {
             Some((value, tail)) => {
@@ -175,12 +275,15 @@ pub(crate) fn cut(text: &str, bytes: usize) -> String {
     while !text.is_char_boundary(tail) {
         tail += 1;
     }
-    let (start, end) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    let (start, end) = (
+        text.get(..head).unwrap_or_default(),
+        text.get(tail..).unwrap_or_default(),
+    );
     format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
 }
 
-/// Lists files, as many as are returned to an agent, and says how many more there are: a merge may conflict in
-/// thousands.
+/// Lists files, as many as are returned to an agent, and says how many more there are: a merge may
+/// conflict in thousands.
 pub(crate) fn listed(files: &[String], between: &str) -> String {
     let mut text = String::new();
     for (at, file) in files.iter().enumerate() {
@@ -201,17 +304,30 @@ mod tests {
 
     #[test]
     fn a_value_is_never_taken_for_a_place() {
-        assert_eq!(fill("{{a}} {{b}} {{c}} {{", &[("a", "{{b}}"), ("b", "1")]), "{{b}} 1 {{c}} {{");
+        assert_eq!(
+            fill("{{a}} {{b}} {{c}} {{", &[("a", "{{b}}"), ("b", "1")]),
+            "{{b}} 1 {{c}} {{"
+        );
     }
 
     #[test]
     fn no_role_is_told_to_run_commands_that_it_may_have_no_tool_for() {
         for (name, text) in SHIPPED {
-            let sentences = text.split_inclusive(['.', ':']).map(|sentence| sentence.replace('\n', " "));
-            let of_the_shell =
-                sentences.filter(|said| ["shell", "`touch", "`git show"].iter().any(|w| said.contains(w)));
+            let sentences = text
+                .split_inclusive(['.', ':'])
+                .map(|sentence| sentence.replace('\n', " "));
+            let of_the_shell = sentences.filter(|said| {
+                ["shell", "`touch", "`git show"]
+                    .iter()
+                    .any(|w| said.contains(w))
+            });
             for sentence in of_the_shell {
-                assert!(sentence.trim_start().starts_with("If you can run commands, "), "{name}: {sentence}");
+                assert!(
+                    sentence
+                        .trim_start()
+                        .starts_with("If you can run commands, "),
+                    "{name}: {sentence}"
+                );
             }
         }
     }
@@ -220,12 +336,22 @@ mod tests {
     fn a_cut_text_keeps_head_and_tail_and_whole_characters() {
         let text = "é".repeat(100);
         let short = cut(&text, 21);
-        assert_eq!(short, format!("{}\n[… {} bytes left out …]\n{}", "é".repeat(6), 180, "é".repeat(4)));
+        assert_eq!(
+            short,
+            format!(
+                "{}\n[… {} bytes left out …]\n{}",
+                "é".repeat(6),
+                180,
+                "é".repeat(4)
+            )
+        );
     }
 
     #[test]
     fn of_thousands_of_files_as_many_are_listed_as_fit() {
-        let files: Vec<String> = (0..10_000).map(|number| format!("src/file-{number}.rs (contents)")).collect();
+        let files: Vec<String> = (0..10_000)
+            .map(|number| format!("src/file-{number}.rs (contents)"))
+            .collect();
         for between in ["\n", ", "] {
             let text = listed(&files, between);
             let (names, more) = text.rsplit_once(&format!("{between}and ")).unwrap();
@@ -241,7 +367,9 @@ mod tests {
     #[test]
     fn a_project_overrides_a_text() {
         let read = |path: &str| match path {
-            ".orchestrate/prompts/system/agent.md" => Ok::<_, std::convert::Infallible>(Some("Ours.".to_owned())),
+            ".orchestrate/prompts/system/agent.md" => {
+                Ok::<_, std::convert::Infallible>(Some("Ours.".to_owned()))
+            }
             _ => Ok(None),
         };
         let prompts = Prompts::of_project(read).unwrap();

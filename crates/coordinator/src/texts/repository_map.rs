@@ -1,12 +1,12 @@
-//! The map of the repository in an agent's first message: what the files of its base commit declare, ranked by what its
-//! task names.
+//! The map of the repository in an agent's first message: what the files of its base commit
+//! declare, ranked by what its task names.
 //!
 //! It shows only files that the agent itself may read. The text is recorded, so that a resumed or
 //! replayed run sees the same bytes.
 //!
-//! It is made while the base is checked and the agent's worktree is made. No request waits for it longer than
-//! `map_wait_ms` after that: an agent whose map is not ready by then begins without one, and the index is made all the
-//! same, for those that come later.
+//! It is made while the base is checked and the agent's worktree is made. No request waits for it
+//! longer than `map_wait_ms` after that: an agent whose map is not ready by then begins without
+//! one, and the index is made all the same, for those that come later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +60,9 @@ pub enum NoMap {
     #[error("nothing of the repository fits into it")]
     Nothing,
     /// The program has no grammars.
-    #[error("this program was built without grammars; its feature `grammars`, which is on by default, brings them")]
+    #[error(
+        "this program was built without grammars; its feature `grammars`, which is on by default, brings them"
+    )]
     NotBuilt,
 }
 
@@ -106,22 +108,34 @@ struct Ready {
 
 impl Maps {
     pub(crate) fn new(repo: Repo, parts: MapParts) -> Maps {
-        Maps { repo, parts, last: Arc::default(), is_over: Arc::default() }
+        Maps {
+            repo,
+            parts,
+            last: Arc::default(),
+            is_over: Arc::default(),
+        }
     }
 
     /// Begins to make the index that the map of an order needs, and returns at once.
-    #[expect(clippy::disallowed_methods, reason = "nobody waits for it: the map does, and no longer than it may")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody waits for it: the map does, and no longer than it may"
+    )]
     pub(crate) fn prepare(&self, order: MapOrder) {
         if order.is_possible().is_ok() {
             drop(tokio::task::spawn(self.begin(order, |_, _, _| ())));
         }
     }
 
-    /// Makes a map, or returns why there is none. What is not ready in time is made nevertheless, for others.
+    /// Makes a map, or returns why there is none. What is not ready in time is made nevertheless,
+    /// for others.
     ///
     /// # Errors
     /// If the commit cannot be read.
-    #[expect(clippy::disallowed_methods, reason = "what is late is made all the same, for the next agent")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is late is made all the same, for the next agent"
+    )]
     pub(crate) async fn make(
         &self,
         order: MapOrder,
@@ -133,13 +147,16 @@ impl Maps {
         let making = tokio::task::spawn(self.begin(order, MapOrder::of_index));
         match tokio::time::timeout(wait, making).await {
             Ok(Ok(made)) => Ok(made?.and_then(|map| map)),
-            Ok(Err(_)) => Err(CoordinatorError::Panicked { what: "a map of the repository" }),
+            Ok(Err(_)) => Err(CoordinatorError::Panicked {
+                what: "a map of the repository",
+            }),
             Err(_) => Ok(Err(NoMap::NotReady)),
         }
     }
 
-    /// Returns what makes the index of an order, and of that what is asked for; it holds nothing of the run, which need
-    /// not wait for it. While one index is made, nobody else makes one; maps are made of it side by side.
+    /// Returns what makes the index of an order, and of that what is asked for; it holds nothing of
+    /// the run, which need not wait for it. While one index is made, nobody else makes one; maps
+    /// are made of it side by side.
     fn begin<T: Send + 'static>(
         &self,
         order: MapOrder,
@@ -183,7 +200,12 @@ impl MapBudget {
     pub(crate) fn of(role: &Role, of_run: u64, context_tokens: u64) -> Self {
         // A reviewer gets the changes themselves.
         let looks_for_code = role.delivers != Delivers::Verdict;
-        Self { choice: role.map, of_run, context_tokens, looks_for_code }
+        Self {
+            choice: role.map,
+            of_run,
+            context_tokens,
+            looks_for_code,
+        }
     }
 
     /// Returns the budget in tokens in a repository with so many files of code.
@@ -193,7 +215,9 @@ impl MapBudget {
     fn tokens(&self, files: usize) -> Result<u64, NoMap> {
         let is_worth_it = self.looks_for_code && files >= LEAST_FILES;
         match MapChoice::budget(self.choice, self.of_run, is_worth_it, self.context_tokens) {
-            0 if MapChoice::budget(self.choice, self.of_run, true, self.context_tokens) == 0 => Err(NoMap::Off),
+            0 if MapChoice::budget(self.choice, self.of_run, true, self.context_tokens) == 0 => {
+                Err(NoMap::Off)
+            }
             0 if !self.looks_for_code => Err(NoMap::Reviews),
             0 => Err(NoMap::FewFiles { files }),
             tokens => Ok(tokens),
@@ -207,7 +231,8 @@ pub(crate) fn words(task: &Task) -> String {
 }
 
 impl MapOrder {
-    /// Makes the map, with its heading, of at most as many tokens as its budget; or returns why there is none.
+    /// Makes the map, with its heading, of at most as many tokens as its budget; or returns why
+    /// there is none.
     ///
     /// # Errors
     /// If the commit cannot be read.
@@ -238,10 +263,17 @@ impl MapOrder {
             // Other paths cannot be named to a tool.
             if file.path.to_str().is_some_and(|path| self.may_read(path)) {
                 let path = shown(&text(&file.path));
-                files.push(StoredFile { path, content: file.content, bytes: file.bytes });
+                files.push(StoredFile {
+                    path,
+                    content: file.content,
+                    bytes: file.bytes,
+                });
             }
         }
-        let tokens = match self.budget.tokens(files.iter().filter(|file| file.is_code()).count()) {
+        let tokens = match self
+            .budget
+            .tokens(files.iter().filter(|file| file.is_code()).count())
+        {
             Ok(tokens) => tokens,
             Err(none) => return Ok(Err(none)),
         };
@@ -260,14 +292,20 @@ impl MapOrder {
 
     fn of_index(&self, Ready { indexed, tokens }: &Ready, stop: Stop<'_>) -> Result<String, NoMap> {
         let index = indexed.index.as_ref().ok_or(NoMap::Nothing)?;
-        let map = index.map(&self.task(), stop).map_err(|_| NoMap::Nothing)?.ok_or(NoMap::NamesNothing)?;
+        let map = index
+            .map(&self.task(), stop)
+            .map_err(|_| NoMap::Nothing)?
+            .ok_or(NoMap::NamesNothing)?;
         let fits = |map: &str| estimated_tokens_of_code(&self.render(map)) as u64 <= *tokens;
         let shown = map.fit(&fits).ok_or(NoMap::Nothing)?;
         Ok(self.render(&shown))
     }
 
     fn task(&self) -> MapTask<'_> {
-        MapTask { files: &self.files, text: &self.text }
+        MapTask {
+            files: &self.files,
+            text: &self.text,
+        }
     }
 
     /// Reports whether there is a map in any repository.
@@ -279,18 +317,31 @@ impl MapOrder {
             return Err(NoMap::NotBuilt);
         }
         self.budget.tokens(usize::MAX)?;
-        if self.grant.permits(READ_FILE, Permission::FileRead) { Ok(()) } else { Err(NoMap::MayNotRead) }
+        if self.grant.permits(READ_FILE, Permission::FileRead) {
+            Ok(())
+        } else {
+            Err(NoMap::MayNotRead)
+        }
     }
 
     fn render(&self, map: &str) -> String {
-        self.prompts.render_around("map", &[], &[("map", map.trim_end())])
+        self.prompts
+            .render_around("map", &[], &[("map", map.trim_end())])
     }
 
     fn may_read(&self, path: &str) -> bool {
         let targets = [Target::Path(path.to_owned())];
         let (permission, access) = (Permission::FileRead, Access::Own);
-        let question = Question { tool: READ_FILE, permission, access, targets: &targets };
-        matches!(self.policy.decide(&self.grant, &question), Decision::Allow { .. })
+        let question = Question {
+            tool: READ_FILE,
+            permission,
+            access,
+            targets: &targets,
+        };
+        matches!(
+            self.policy.decide(&self.grant, &question),
+            Decision::Allow { .. }
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! The roles of a run: the shipped ones, the user's, and the project's at the base commit.
 //!
-//! A project's roles are read from the base commit and not from a child's branch, so that no agent can change another
-//! agent's permissions. The nearest scope takes precedence: the project, then the user, then the shipped roles.
+//! A project's roles are read from the base commit and not from a child's branch, so that no agent
+//! can change another agent's permissions. The nearest scope takes precedence: the project, then
+//! the user, then the shipped roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,19 +16,30 @@ use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
-use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter};
+use orchestrate_plan::role::{
+    Delivers, MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter,
+};
 
 use crate::error::CoordinatorError;
 use crate::texts::prompts::{TextWithin, passed_over, text_within};
 
 /// The shipped roles.
 const SHIPPED: [(&str, &str); 7] = [
-    ("implementer", include_str!("../../../../agents/implementer.md")),
+    (
+        "implementer",
+        include_str!("../../../../agents/implementer.md"),
+    ),
     ("tester", include_str!("../../../../agents/tester.md")),
     ("reviewer", include_str!("../../../../agents/reviewer.md")),
-    ("researcher", include_str!("../../../../agents/researcher.md")),
+    (
+        "researcher",
+        include_str!("../../../../agents/researcher.md"),
+    ),
     ("resolver", include_str!("../../../../agents/resolver.md")),
-    ("coordinator", include_str!("../../../../agents/coordinator.md")),
+    (
+        "coordinator",
+        include_str!("../../../../agents/coordinator.md"),
+    ),
     ("planner", include_str!("../../../../agents/planner.md")),
 ];
 
@@ -46,24 +58,44 @@ const PROJECT_FOLDERS: [(&str, Product); 8] = [
 /// The origin of a shipped role.
 const OF_PROGRAM: &str = "shipped";
 
-/// Marks the tasks that end with a verdict: those whose role does, if they depend on tasks that will run.
+/// Marks the tasks that end with a verdict: those whose role does, if they depend on tasks that
+/// will run.
 pub(crate) fn with_verdicts(roles: &Roles, default_role: &str, tasks: Vec<Task>) -> Vec<Task> {
-    let run: BTreeSet<TaskId> = tasks.iter().filter(|task| task.status.runs()).map(|task| task.id.clone()).collect();
+    let run: BTreeSet<TaskId> = tasks
+        .iter()
+        .filter(|task| task.status.runs())
+        .map(|task| task.id.clone())
+        .collect();
     let reviews = |task: &Task| {
-        let Work::Agent(named) = &task.work else { return false };
+        let Work::Agent(named) = &task.work else {
+            return false;
+        };
         let role = roles.role(named.as_deref().unwrap_or(default_role));
         // An unknown role is reported when its task starts.
-        role.is_ok_and(|role| role.delivers == Delivers::Verdict) && task.depends.iter().any(|on| run.contains(on))
+        role.is_ok_and(|role| role.delivers == Delivers::Verdict)
+            && task.depends.iter().any(|on| run.contains(on))
     };
-    tasks.into_iter().map(|task| Task { verdict: reviews(&task), ..task }).collect()
+    tasks
+        .into_iter()
+        .map(|task| Task {
+            verdict: reviews(&task),
+            ..task
+        })
+        .collect()
 }
 
-/// Returns the names that a plan may use; `any_model` means that the user's own server accepts every name.
+/// Returns the names that a plan may use; `any_model` means that the user's own server accepts
+/// every name.
 pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
-    let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
+    let providers = Provider::WITH_KEYS
+        .into_iter()
+        .chain(Provider::LOCAL)
+        .filter(|_| !any_model);
     KnownNames {
         roles: roles.iter().map(|(name, _)| name.to_owned()).collect(),
-        providers: providers.map(|provider| provider.name().to_owned()).collect(),
+        providers: providers
+            .map(|provider| provider.name().to_owned())
+            .collect(),
     }
 }
 
@@ -84,9 +116,9 @@ pub struct FoundRole {
 
 /// The roles of a run, by name.
 ///
-/// Other programs keep their agents in the same folders, so a file that is not a valid role is ignored with a
-/// warning; it still hides farther roles with its names (the file's name, and the one in it), which its author did
-/// not intend.
+/// Other programs keep their agents in the same folders, so a file that is not a valid role is
+/// ignored with a warning; it still hides farther roles with its names (the file's name, and the
+/// one in it), which its author did not intend.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     /// The tools that they may name.
@@ -110,8 +142,15 @@ impl Roles {
         let mut roles = Self::without_project(user_folder, names)?;
         for (folder, product) in PROJECT_FOLDERS.into_iter().rev() {
             // The last one added counts, which is the first of a folder's files of one name.
-            for path in repo.store().list_files(base, Path::new(folder))?.into_iter().rev() {
-                let Some(name) = role_name(product, &path) else { continue };
+            for path in repo
+                .store()
+                .list_files(base, Path::new(folder))?
+                .into_iter()
+                .rev()
+            {
+                let Some(name) = role_name(product, &path) else {
+                    continue;
+                };
                 let text = match text_within(repo, base, &path)? {
                     TextWithin::Found(text) => text,
                     TextWithin::Missing => continue,
@@ -140,17 +179,42 @@ impl Roles {
     /// # Errors
     ///
     /// Fails if a file cannot be read.
-    pub fn without_project(user_folder: Option<&Path>, names: &ToolNames) -> Result<Self, CoordinatorError> {
-        let (mut roles, product) = (Self { tools: names.clone(), ..Self::default() }, Product::Own);
+    pub fn without_project(
+        user_folder: Option<&Path>,
+        names: &ToolNames,
+    ) -> Result<Self, CoordinatorError> {
+        let (mut roles, product) = (
+            Self {
+                tools: names.clone(),
+                ..Self::default()
+            },
+            Product::Own,
+        );
         for (name, text) in SHIPPED {
-            roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned(), is_of_project: false }, names);
+            roles.add(
+                RoleFile {
+                    product,
+                    name,
+                    text,
+                    origin: OF_PROGRAM.to_owned(),
+                    is_of_project: false,
+                },
+                names,
+            );
         }
         if let Some(folder) = user_folder {
             for path in files_in(&folder.join("agents"))?.into_iter().rev() {
-                let Some(name) = role_name(product, &path) else { continue };
-                let failed = |source| CoordinatorError::Io { path: path.clone(), source };
-                let bytes = read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
-                let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
+                let Some(name) = role_name(product, &path) else {
+                    continue;
+                };
+                let failed = |source| CoordinatorError::Io {
+                    path: path.clone(),
+                    source,
+                };
+                let bytes =
+                    read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
+                let text = String::from_utf8(bytes)
+                    .map_err(|error| failed(std::io::Error::other(error)))?;
                 roles.add(
                     RoleFile {
                         product,
@@ -170,33 +234,59 @@ impl Roles {
         let (role, warnings) = match file.parse(names) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let RoleFile { product, name, text, origin, .. } = file;
+                let RoleFile {
+                    product,
+                    name,
+                    text,
+                    origin,
+                    ..
+                } = file;
                 let written = name_in(text).filter(|_| !product.names_by_file());
                 for name in [Some(name), written].into_iter().flatten() {
                     self.found.remove(name);
                 }
-                self.left_out.push(format!("{origin} is not a valid role and is ignored: failed to {error}"));
+                self.left_out.push(format!(
+                    "{origin} is not a valid role and is ignored: failed to {error}"
+                ));
                 return;
             }
         };
         let (origin, is_of_project) = (file.origin, file.is_of_project);
         // An unknown tool would silently be missing.
         let unknown = role.unknown_tools(names);
-        let mut warnings: Vec<String> = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
+        let mut warnings: Vec<String> = warnings
+            .iter()
+            .chain(&unknown)
+            .map(ToString::to_string)
+            .collect();
         let shadowed = match self.found.remove(&role.name) {
             Some(farther) => {
                 if Path::new(&farther.origin).parent() == Path::new(&origin).parent() {
-                    warnings.push(format!("{} has the same name, `{}`, and no effect", farther.origin, role.name));
+                    warnings.push(format!(
+                        "{} has the same name, `{}`, and no effect",
+                        farther.origin, role.name
+                    ));
                 }
-                std::iter::once(farther.origin).chain(farther.shadowed).collect()
+                std::iter::once(farther.origin)
+                    .chain(farther.shadowed)
+                    .collect()
             }
             None => Vec::new(),
         };
-        self.found.insert(role.name.clone(), FoundRole { role, origin, is_of_project, shadowed, warnings });
+        self.found.insert(
+            role.name.clone(),
+            FoundRole {
+                role,
+                origin,
+                is_of_project,
+                shadowed,
+                warnings,
+            },
+        );
     }
 
-    /// Leaves out a link to a file that the commit does not contain. As any file that is no valid role, it hides
-    /// farther roles with its name.
+    /// Leaves out a link to a file that the commit does not contain. As any file that is no valid
+    /// role, it hides farther roles with its name.
     fn pass_over(&mut self, name: &str, link: &Path) {
         self.found.remove(name);
         self.left_out.push(passed_over(link));
@@ -211,10 +301,18 @@ impl Roles {
     pub fn warnings_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let found = names.into_iter().filter_map(|name| self.found.get(name));
-        found.flat_map(|found| found.warnings.iter().map(|warning| format!("{}: {warning}", found.origin))).collect()
+        found
+            .flat_map(|found| {
+                found
+                    .warnings
+                    .iter()
+                    .map(|warning| format!("{}: {warning}", found.origin))
+            })
+            .collect()
     }
 
-    /// Returns warnings about those of these roles whose agents could be made to give private data away.
+    /// Returns warnings about those of these roles whose agents could be made to give private data
+    /// away.
     pub fn taint_warnings_of<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str>,
@@ -223,7 +321,11 @@ impl Roles {
         let (tools, names) = (&self.tools, names.into_iter().collect::<BTreeSet<&str>>());
         let warning = |name: &str| {
             let role = &self.found.get(name)?.role;
-            let PossibleTaint { reads_outside, reads_private, sends } = possible(&role.grant(tools), tools, settings)?;
+            let PossibleTaint {
+                reads_outside,
+                reads_private,
+                sends,
+            } = possible(&role.grant(tools), tools, settings)?;
             Some(format!(
                 "agents of the role `{name}` can read text from outside (`{reads_outside}`) and private data \
                  (`{reads_private}`), and send data out (`{sends}`): such text could make them give the data away. Let \
@@ -256,12 +358,17 @@ impl Roles {
     pub fn found(&self, name: &str) -> Result<&FoundRole, CoordinatorError> {
         let known = || self.found.keys().cloned().collect::<Vec<_>>().join(", ");
         let found = self.found.get(name);
-        found.ok_or_else(|| CoordinatorError::UnknownRole { name: name.to_owned(), known: known() })
+        found.ok_or_else(|| CoordinatorError::UnknownRole {
+            name: name.to_owned(),
+            known: known(),
+        })
     }
 
     /// Returns all roles by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &FoundRole)> {
-        self.found.iter().map(|(name, found)| (name.as_str(), found))
+        self.found
+            .iter()
+            .map(|(name, found)| (name.as_str(), found))
     }
 }
 
@@ -277,7 +384,10 @@ struct RoleFile<'a> {
 
 impl RoleFile<'_> {
     fn parse(&self, names: &ToolNames) -> Result<(Role, Vec<RoleWarning>), RoleError> {
-        let file_name = Path::new(&self.origin).file_name().unwrap_or_default().to_string_lossy();
+        let file_name = Path::new(&self.origin)
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
         if self.product.requires_front_matter(&file_name) && !has_front_matter(self.text) {
             return Err(RoleError::NoFrontMatter(self.name.to_owned()));
         }
@@ -290,8 +400,16 @@ fn name_in(text: &str) -> Option<&str> {
     let is_fence = |line: &&str| line.trim_end() == "---";
     let mut lines = text.trim_start_matches('\u{feff}').lines();
     lines.next().filter(is_fence)?;
-    let name = lines.take_while(|line| !is_fence(line)).find_map(|line| line.strip_prefix("name:"))?;
-    Some(name.split(" #").next().unwrap_or(name).trim().trim_matches(['"', '\'']))
+    let name = lines
+        .take_while(|line| !is_fence(line))
+        .find_map(|line| line.strip_prefix("name:"))?;
+    Some(
+        name.split(" #")
+            .next()
+            .unwrap_or(name)
+            .trim()
+            .trim_matches(['"', '\'']),
+    )
 }
 
 fn role_name(product: Product, path: &Path) -> Option<String> {
@@ -302,10 +420,20 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(CoordinatorError::Io { path: folder.to_owned(), source }),
+        Err(source) => {
+            return Err(CoordinatorError::Io {
+                path: folder.to_owned(),
+                source,
+            });
+        }
     };
-    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
-    let mut files = paths.map_err(|source| CoordinatorError::Io { path: folder.to_owned(), source })?;
+    let paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>();
+    let mut files = paths.map_err(|source| CoordinatorError::Io {
+        path: folder.to_owned(),
+        source,
+    })?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     files.sort();
     Ok(files)
@@ -322,7 +450,13 @@ mod tests {
     fn add(roles: &mut Roles, product: Product, origin: &str, text: &str) {
         let name = role_name(product, Path::new(origin)).unwrap();
         roles.add(
-            RoleFile { product, name: &name, text, origin: origin.to_owned(), is_of_project: true },
+            RoleFile {
+                product,
+                name: &name,
+                text,
+                origin: origin.to_owned(),
+                is_of_project: true,
+            },
             &builtin_names().unwrap(),
         );
     }
@@ -332,8 +466,10 @@ mod tests {
         let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
         let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
         add(&mut roles, Product::Own, "mine.md", text);
-        let warned: Vec<(&str, bool)> =
-            roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
+        let warned: Vec<(&str, bool)> = roles
+            .iter()
+            .filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`"))))
+            .collect();
         assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
     }
 
@@ -351,14 +487,24 @@ mod tests {
             let specs = registry.specs(&role.grant(registry.names()));
             let mut tokens = counter.count(&prompts.system(&role.prompt, role.strict_hand_back));
             for spec in &specs {
-                tokens += counter.count(&format!("{} {} {}", spec.name, spec.description, spec.parameters));
+                tokens += counter.count(&format!(
+                    "{} {} {}",
+                    spec.name, spec.description, spec.parameters
+                ));
             }
             assert!(tokens < MOST_TOKENS, "{name}: {tokens} tokens");
             granted.extend(specs.into_iter().map(|spec| spec.name));
         }
         // What no shipped role has is for roles of the user's own.
-        let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
-        let rare: Vec<&str> = names.into_iter().filter(|name| !granted.contains(*name)).collect();
+        let names: Vec<&str> = registry
+            .tools(None)
+            .iter()
+            .map(|tool| tool.name())
+            .collect();
+        let rare: Vec<&str> = names
+            .into_iter()
+            .filter(|name| !granted.contains(*name))
+            .collect();
         let expected = "analyze_performance append_file apply_patch copy_file \
                         create_virtual_environment git_add git_branch git_merge git_pull git_push git_stash react \
                         review_verdict run_python";
@@ -370,8 +516,16 @@ mod tests {
         for name in ["reviewer", "\"reviewer\"", "reviewer   # ours"] {
             let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
             let text = format!("---\nname: {name}\ntools: [Read\n---\nYou review.\nname: tester\n");
-            add(&mut roles, Product::Own, ".orchestrate/agents/our-review.md", &text);
-            assert!(roles.role("reviewer").is_err() && roles.role("tester").is_ok(), "{name}");
+            add(
+                &mut roles,
+                Product::Own,
+                ".orchestrate/agents/our-review.md",
+                &text,
+            );
+            assert!(
+                roles.role("reviewer").is_err() && roles.role("tester").is_ok(),
+                "{name}"
+            );
             assert_eq!(roles.left_out().len(), 1);
         }
     }
@@ -379,14 +533,33 @@ mod tests {
     #[test]
     fn a_file_that_is_no_role_hides_the_one_of_its_name_and_nothing_else() {
         let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
-        add(&mut roles, Product::Own, "agents/README.md", "# Our agents\n");
-        add(&mut roles, Product::Own, "agents/tester.md", "---\ntools: 7\n---\nx\n");
-        let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["coordinator", "implementer", "planner", "researcher", "resolver", "reviewer"]);
-        assert!(
-            roles.left_out()[0]
-                .starts_with("agents/README.md is not a valid role and is ignored: failed to name a role")
+        add(
+            &mut roles,
+            Product::Own,
+            "agents/README.md",
+            "# Our agents\n",
         );
+        add(
+            &mut roles,
+            Product::Own,
+            "agents/tester.md",
+            "---\ntools: 7\n---\nx\n",
+        );
+        let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            names,
+            [
+                "coordinator",
+                "implementer",
+                "planner",
+                "researcher",
+                "resolver",
+                "reviewer"
+            ]
+        );
+        assert!(roles.left_out()[0].starts_with(
+            "agents/README.md is not a valid role and is ignored: failed to name a role"
+        ));
         assert_eq!(roles.left_out().len(), 2);
     }
 
@@ -394,31 +567,69 @@ mod tests {
     fn the_nearest_role_of_a_name_counts_and_names_the_others() {
         let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
         let text = "---\nname: tester\ndescription: Tests.\n---\nYou test.\n";
-        for origin in [".gemini/agents/tester.md", ".claude/agents/two.md", ".claude/agents/one.md"] {
+        for origin in [
+            ".gemini/agents/tester.md",
+            ".claude/agents/two.md",
+            ".claude/agents/one.md",
+        ] {
             add(&mut roles, Product::Claude, origin, text);
         }
         let found = &roles.found["tester"];
         assert_eq!(found.origin, ".claude/agents/one.md");
-        assert_eq!(found.shadowed, [".claude/agents/two.md", ".gemini/agents/tester.md", "shipped"]);
-        assert_eq!(found.warnings, [".claude/agents/two.md has the same name, `tester`, and no effect"]);
+        assert_eq!(
+            found.shadowed,
+            [
+                ".claude/agents/two.md",
+                ".gemini/agents/tester.md",
+                "shipped"
+            ]
+        );
+        assert_eq!(
+            found.warnings,
+            [".claude/agents/two.md has the same name, `tester`, and no effect"]
+        );
     }
 
     #[test]
     fn a_role_of_a_product_that_names_by_file_has_the_name_of_its_file() {
         let mut roles = Roles::default();
         let text = "---\nname: Tests Everything\ndescription: Tests.\n---\nYou test.\n";
-        add(&mut roles, Product::Copilot, ".github/agents/CSharpExpert.agent.md", text);
-        add(&mut roles, Product::OpenCode, ".opencode/agent/docs.md", text);
-        add(&mut roles, Product::Copilot, ".github/agents/plain.agent.md", "# Writes docs\n\nYou write.\n");
+        add(
+            &mut roles,
+            Product::Copilot,
+            ".github/agents/CSharpExpert.agent.md",
+            text,
+        );
+        add(
+            &mut roles,
+            Product::OpenCode,
+            ".opencode/agent/docs.md",
+            text,
+        );
+        add(
+            &mut roles,
+            Product::Copilot,
+            ".github/agents/plain.agent.md",
+            "# Writes docs\n\nYou write.\n",
+        );
         for readme in [".github/agents/README.md", ".opencode/agents/readme.md"] {
-            let product = if readme.starts_with(".github") { Product::Copilot } else { Product::OpenCode };
+            let product = if readme.starts_with(".github") {
+                Product::Copilot
+            } else {
+                Product::OpenCode
+            };
             add(&mut roles, product, readme, "# Our agents\n");
         }
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
-        assert_eq!((names, roles.left_out().len()), (vec!["csharpexpert", "docs", "plain"], 2));
+        assert_eq!(
+            (names, roles.left_out().len()),
+            (vec!["csharpexpert", "docs", "plain"], 2)
+        );
         assert_eq!(roles.role("plain").unwrap().description, "Writes docs");
         assert!(
-            roles.left_out()[0].ends_with("failed to read role `readme`: it has no front matter with a description")
+            roles.left_out()[0].ends_with(
+                "failed to read role `readme`: it has no front matter with a description"
+            )
         );
     }
 }

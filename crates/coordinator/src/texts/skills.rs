@@ -1,7 +1,8 @@
 //! The Agent Skills of a run: those of the project at the base commit, and the user's.
 //!
-//! Agents see the name and the description of each; the tool `read_skill` returns the body, and other files of its
-//! folder. A skill that breaks the specification is left out and named in a warning.
+//! Agents see the name and the description of each; the tool `read_skill` returns the body, and
+//! other files of its folder. A skill that breaks the specification is left out and named in a
+//! warning.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -67,7 +68,9 @@ enum SkillFile {
 pub(crate) enum SkillRefused {
     #[error("there is no skill `{name}`; the skills: {known}")]
     Unknown { name: String, known: String },
-    #[error("the skill `{name}` has no file `{file}`; its body names its files, relative to its folder")]
+    #[error(
+        "the skill `{name}` has no file `{file}`; its body names its files, relative to its folder"
+    )]
     NoFile { name: String, file: String },
     #[error("the file `{file}` of the skill `{name}` has more than {SKILL_FILE_BYTES} bytes")]
     TooLarge { name: String, file: String },
@@ -81,7 +84,11 @@ impl Skills {
     /// # Errors
     ///
     /// Fails if the commit cannot be read. A skill that cannot be read is left out.
-    pub(crate) fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+    pub(crate) fn load(
+        repo: &Repo,
+        base: &Oid,
+        user_folder: Option<&Path>,
+    ) -> Result<Self, CoordinatorError> {
         let mut skills = Self::default();
         for folder in PROJECT_FOLDERS {
             for folder in repo.store().list_folders(base, Path::new(folder))? {
@@ -110,7 +117,12 @@ impl Skills {
     }
 
     fn add(&mut self, folder: Folder, path: &Path, bytes: Vec<u8>) {
-        let parent = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let parent = path
+            .parent()
+            .and_then(Path::file_name)
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let parsed = match String::from_utf8(bytes) {
             Ok(text) => Skill::parse(&parent, &text),
             Err(error) => return self.leave_out(path, &error),
@@ -124,19 +136,29 @@ impl Skills {
             Some(nearer) if nearer.skill == skill => {}
             Some(nearer) => {
                 let nearer = nearer.folder.shown();
-                self.left_out.push(format!("{}: a skill of this name is in {nearer}, which counts", shown_path(path)));
+                self.left_out.push(format!(
+                    "{}: a skill of this name is in {nearer}, which counts",
+                    shown_path(path)
+                ));
             }
             None if self.found.len() == MOST_SKILLS => {
-                self.left_out.push(format!("{}: there are more than {MOST_SKILLS} skills", shown_path(path)));
+                self.left_out.push(format!(
+                    "{}: there are more than {MOST_SKILLS} skills",
+                    shown_path(path)
+                ));
             }
             None => {
-                self.found.insert(skill.name.clone(), Found { skill, folder });
+                self.found
+                    .insert(skill.name.clone(), Found { skill, folder });
             }
         }
     }
 
     fn leave_out(&mut self, path: &Path, error: &dyn std::error::Error) {
-        self.left_out.push(format!("{} is not a valid skill and is ignored: failed to {error}", shown_path(path)));
+        self.left_out.push(format!(
+            "{} is not a valid skill and is ignored: failed to {error}",
+            shown_path(path)
+        ));
     }
 
     /// Returns the files that are not used, with the reasons.
@@ -150,16 +172,21 @@ impl Skills {
     }
 
     fn offered(&self) -> impl Iterator<Item = (&str, &Found)> {
-        self.found.iter().filter(|(_, found)| !found.skill.is_for_people).map(|(name, found)| (name.as_str(), found))
+        self.found
+            .iter()
+            .filter(|(_, found)| !found.skill.is_for_people)
+            .map(|(name, found)| (name.as_str(), found))
     }
 
-    /// Returns the part of the system text that lists the skills; empty if there are none. In a small context, the list
-    /// takes up a sixteenth, since a token is about four bytes.
+    /// Returns the part of the system text that lists the skills; empty if there are none. In a
+    /// small context, the list takes up a sixteenth, since a token is about four bytes.
     pub(crate) fn list(&self, context_tokens: u64) -> String {
         if self.is_empty() {
             return String::new();
         }
-        let most = usize::try_from(context_tokens / 4).unwrap_or(usize::MAX).min(LIST_BYTES);
+        let most = usize::try_from(context_tokens / 4)
+            .unwrap_or(usize::MAX)
+            .min(LIST_BYTES);
         let (mut lines, mut more) = (String::new(), Vec::new());
         for (name, found) in self.offered() {
             let line = format!("{name}: {}\n", shortened(&found.skill.description));
@@ -170,7 +197,10 @@ impl Skills {
             }
         }
         if !more.is_empty() {
-            lines.push_str(&format!("without their descriptions, for length: {}\n", more.join(", ")));
+            lines.push_str(&format!(
+                "without their descriptions, for length: {}\n",
+                more.join(", ")
+            ));
         }
         format!(
             "\n\nThe project's owner or the user wrote these skills. If one fits your task, read it with `read_skill` \
@@ -179,7 +209,8 @@ impl Skills {
         )
     }
 
-    /// Returns the body of a skill, or a file below its folder; those of the project are read from the base commit.
+    /// Returns the body of a skill, or a file below its folder; those of the project are read from
+    /// the base commit.
     ///
     /// # Errors
     ///
@@ -206,16 +237,29 @@ impl Skills {
         Ok(match bytes {
             Bytes::Missing => Err(SkillRefused::NoFile { name, file: shown }),
             Bytes::TooMany => Err(SkillRefused::TooLarge { name, file: shown }),
-            Bytes::Found(bytes) => String::from_utf8(bytes).map_err(|_| SkillRefused::NoText { name, file: shown }),
+            Bytes::Found(bytes) => {
+                String::from_utf8(bytes).map_err(|_| SkillRefused::NoText { name, file: shown })
+            }
         })
     }
 
     fn find(&self, name: &str) -> Result<&Found, SkillRefused> {
         let found = self.offered().find(|(known, _)| *known == name);
         found.map(|(_, found)| found).ok_or_else(|| {
-            let known = self.offered().map(|(known, _)| known).collect::<Vec<_>>().join(", ");
-            let known = if known.is_empty() { "none".to_owned() } else { known };
-            SkillRefused::Unknown { name: shown(name), known }
+            let known = self
+                .offered()
+                .map(|(known, _)| known)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known
+            };
+            SkillRefused::Unknown {
+                name: shown(name),
+                known,
+            }
         })
     }
 }
@@ -224,7 +268,10 @@ impl Found {
     /// Returns a file below the skill's folder; `None` if the path leads elsewhere.
     fn file(&self, file: &str) -> Option<SkillFile> {
         let mut below = PathBuf::new();
-        for part in Path::new(file).components().filter(|part| *part != Component::CurDir) {
+        for part in Path::new(file)
+            .components()
+            .filter(|part| *part != Component::CurDir)
+        {
             match part {
                 Component::Normal(name) => below.push(name),
                 _ => return None,
@@ -235,7 +282,10 @@ impl Found {
         }
         Some(match &self.folder {
             Folder::Project(folder) => SkillFile::InCommit(folder.join(below)),
-            Folder::User(folder) => SkillFile::OfUser { folder: folder.clone(), path: folder.join(below) },
+            Folder::User(folder) => SkillFile::OfUser {
+                folder: folder.clone(),
+                path: folder.join(below),
+            },
         })
     }
 
@@ -244,9 +294,14 @@ impl Found {
         let (name, body) = (&self.skill.name, &self.skill.body);
         match &self.folder {
             Folder::Project(folder) => {
-                format!("Skill {name}; its files are in the worktree, below {}\n\n{body}\n", shown_path(folder))
+                format!(
+                    "Skill {name}; its files are in the worktree, below {}\n\n{body}\n",
+                    shown_path(folder)
+                )
             }
-            Folder::User(_) => format!("Skill {name}; only `read_skill` shows its files\n\n{body}\n"),
+            Folder::User(_) => {
+                format!("Skill {name}; only `read_skill` shows its files\n\n{body}\n")
+            }
         }
     }
 }
@@ -261,25 +316,34 @@ enum Bytes {
 impl SkillFile {
     fn read(&self, repo: &Repo, base: &Oid) -> Result<Bytes, CoordinatorError> {
         match self {
-            SkillFile::InCommit(path) => match repo.store().read_file_within(base, path, SKILL_FILE_BYTES) {
-                Err(GitError::TooLarge { .. }) => Ok(Bytes::TooMany),
-                Err(GitError::LinkLeadsOut { .. }) => Ok(Bytes::Missing),
-                read => Ok(read?.map_or(Bytes::Missing, Bytes::Found)),
-            },
-            SkillFile::OfUser { folder, path } => match read_plain(path, Links::Below(folder), SKILL_FILE_BYTES as u64)
-            {
-                Ok(bytes) if bytes.len() > SKILL_FILE_BYTES => Ok(Bytes::TooMany),
-                Ok(bytes) => Ok(Bytes::Found(bytes)),
-                Err(error) if is_absent(&error) => Ok(Bytes::Missing),
-                Err(source) => Err(CoordinatorError::Io { path: path.clone(), source }),
-            },
+            SkillFile::InCommit(path) => {
+                match repo.store().read_file_within(base, path, SKILL_FILE_BYTES) {
+                    Err(GitError::TooLarge { .. }) => Ok(Bytes::TooMany),
+                    Err(GitError::LinkLeadsOut { .. }) => Ok(Bytes::Missing),
+                    read => Ok(read?.map_or(Bytes::Missing, Bytes::Found)),
+                }
+            }
+            SkillFile::OfUser { folder, path } => {
+                match read_plain(path, Links::Below(folder), SKILL_FILE_BYTES as u64) {
+                    Ok(bytes) if bytes.len() > SKILL_FILE_BYTES => Ok(Bytes::TooMany),
+                    Ok(bytes) => Ok(Bytes::Found(bytes)),
+                    Err(error) if is_absent(&error) => Ok(Bytes::Missing),
+                    Err(source) => Err(CoordinatorError::Io {
+                        path: path.clone(),
+                        source,
+                    }),
+                }
+            }
         }
     }
 }
 
 /// Reports whether there is no file at a path.
 fn is_absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory
+    )
 }
 
 impl Folder {
@@ -302,13 +366,18 @@ fn shortened(description: &str) -> String {
 
 /// Lists the folders in a folder, by name; empty if there is no such folder.
 fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, CoordinatorError> {
-    let failed = |source| CoordinatorError::Io { path: folder.to_owned(), source };
+    let failed = |source| CoordinatorError::Io {
+        path: folder.to_owned(),
+        source,
+    };
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
     };
-    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>();
     let mut folders = paths.map_err(failed)?;
     folders.retain(|path| path.is_dir());
     folders.sort();
@@ -323,7 +392,11 @@ mod tests {
         let mut skills = Skills::default();
         for (path, text) in of {
             let path = Path::new(path);
-            skills.add(Folder::Project(path.parent().unwrap().to_owned()), path, text.as_bytes().to_vec());
+            skills.add(
+                Folder::Project(path.parent().unwrap().to_owned()),
+                path,
+                text.as_bytes().to_vec(),
+            );
         }
         skills
     }
@@ -335,10 +408,17 @@ mod tests {
     #[test]
     fn the_nearest_skill_of_a_name_counts() {
         let (one, two) = (skill("a", "One."), skill("a", "Two."));
-        let same = skills(&[(".agents/skills/a/SKILL.md", &one), (".claude/skills/a/SKILL.md", &one)]);
+        let same = skills(&[
+            (".agents/skills/a/SKILL.md", &one),
+            (".claude/skills/a/SKILL.md", &one),
+        ]);
         assert!(same.left_out().is_empty());
-        let other = skills(&[(".agents/skills/a/SKILL.md", &one), (".claude/skills/a/SKILL.md", &two)]);
-        let expected = ".claude/skills/a/SKILL.md: a skill of this name is in .agents/skills/a, which counts";
+        let other = skills(&[
+            (".agents/skills/a/SKILL.md", &one),
+            (".claude/skills/a/SKILL.md", &two),
+        ]);
+        let expected =
+            ".claude/skills/a/SKILL.md: a skill of this name is in .agents/skills/a, which counts";
         assert_eq!(other.left_out(), [expected]);
         assert!(other.list(16_000).contains("\na: One.\n"));
     }
@@ -347,23 +427,48 @@ mod tests {
     fn the_list_is_bounded_and_names_every_skill() {
         assert_eq!(Skills::default().list(16_000), "");
         let long = "word ".repeat(200);
-        let many: Vec<(String, String)> =
-            (10..40).map(|number| (format!("s/s{number}/SKILL.md"), skill(&format!("s{number}"), &long))).collect();
-        let many: Vec<(&str, &str)> = many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        for (context, most) in [(3_000, 1_200), (16_000, LIST_BYTES + 400), (1_000_000, LIST_BYTES + 400)] {
+        let many: Vec<(String, String)> = (10..40)
+            .map(|number| {
+                (
+                    format!("s/s{number}/SKILL.md"),
+                    skill(&format!("s{number}"), &long),
+                )
+            })
+            .collect();
+        let many: Vec<(&str, &str)> = many
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+            .collect();
+        for (context, most) in [
+            (3_000, 1_200),
+            (16_000, LIST_BYTES + 400),
+            (1_000_000, LIST_BYTES + 400),
+        ] {
             let list = skills(&many).list(context);
             assert!(list.len() < most, "{}", list.len());
-            assert!((10..40).all(|number| list.contains(&format!("s{number}"))), "{list}");
+            assert!(
+                (10..40).all(|number| list.contains(&format!("s{number}"))),
+                "{list}"
+            );
         }
     }
 
     #[test]
     fn a_file_is_found_below_the_folder_only() {
         let hidden = "---\nname: b\ndescription: B.\ndisable-model-invocation: true\n---\nDo it.\n";
-        let skills = skills(&[("s/a/SKILL.md", &skill("a", "One.")), ("s/b/SKILL.md", hidden)]);
+        let skills = skills(&[
+            ("s/a/SKILL.md", &skill("a", "One.")),
+            ("s/b/SKILL.md", hidden),
+        ]);
         let found = skills.find("a").unwrap();
-        assert_eq!(found.body(), "Skill a; its files are in the worktree, below s/a\n\nDo it.\n");
-        assert_eq!(found.file("./x/y.md"), Some(SkillFile::InCommit("s/a/x/y.md".into())));
+        assert_eq!(
+            found.body(),
+            "Skill a; its files are in the worktree, below s/a\n\nDo it.\n"
+        );
+        assert_eq!(
+            found.file("./x/y.md"),
+            Some(SkillFile::InCommit("s/a/x/y.md".into()))
+        );
         for file in ["", ".", "..", "../b/SKILL.md", "x/../../b", "/etc/passwd"] {
             assert_eq!(found.file(file), None, "{file}");
         }

@@ -1,7 +1,8 @@
-//! Composes an agent's first message: its task, and what of the plan and of the others' work it needs to know.
+//! Composes an agent's first message: its task, and what of the plan and of the others' work it
+//! needs to know.
 //!
-//! The parts are in the order of their importance. A part that does not fit into the bound is left out and named,
-//! because an agent that knows what it lacks can ask for it.
+//! The parts are in the order of their importance. A part that does not fit into the bound is left
+//! out and named, because an agent that knows what it lacks can ask for it.
 
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Oid, RunState, Task, TaskId, TaskRecord, block};
@@ -72,14 +73,21 @@ pub(crate) struct Bound {
 impl Bound {
     /// Creates the bound for a context: a quarter of it, since a token is about four bytes.
     pub(crate) fn new(context_tokens: u64, may_read_plan: bool) -> Self {
-        Self { bytes: usize::try_from(context_tokens).unwrap_or(usize::MAX), may_read_plan }
+        Self {
+            bytes: usize::try_from(context_tokens).unwrap_or(usize::MAX),
+            may_read_plan,
+        }
     }
 }
 
 /// Composes the message. The task itself is never left out.
 pub(crate) fn compose(sources: &Sources<'_>, bound: Bound) -> String {
-    let mut begin =
-        format!("{}\n{}{}", sources.task_text.trim_end(), limits(sources.task), reviewed(&sources.under_review));
+    let mut begin = format!(
+        "{}\n{}{}",
+        sources.task_text.trim_end(),
+        limits(sources.task),
+        reviewed(&sources.under_review)
+    );
     if let Some(given) = &sources.given {
         begin.push_str(&given_part(given, bound.bytes.saturating_sub(begin.len())));
     }
@@ -88,7 +96,10 @@ pub(crate) fn compose(sources: &Sources<'_>, bound: Bound) -> String {
 
 /// Composes a message about new deliveries, after its first sentences.
 pub(crate) fn compose_deliveries(begin: String, deliveries: &[Delivery], bound: Bound) -> String {
-    let parts = deliveries.iter().map(delivery_part).chain(deliveries.iter().filter_map(diff_part));
+    let parts = deliveries
+        .iter()
+        .map(delivery_part)
+        .chain(deliveries.iter().filter_map(diff_part));
     join(begin, parts.collect(), bound)
 }
 
@@ -105,17 +116,29 @@ fn join(begin: String, parts: Vec<Part>, bound: Bound) -> String {
     }
     if !left_out.is_empty() {
         let names = left_out.join(", ");
-        message.push_str(&format!("\nLeft out of this message because it is too long: {names}."));
-        message.push_str(if bound.may_read_plan { " `read_plan` shows the plan and its sections.\n" } else { "\n" });
+        message.push_str(&format!(
+            "\nLeft out of this message because it is too long: {names}."
+        ));
+        message.push_str(if bound.may_read_plan {
+            " `read_plan` shows the plan and its sections.\n"
+        } else {
+            "\n"
+        });
     }
     message
 }
 
 /// Returns what a child is given, cut in the middle if it has more than this many bytes.
 fn given_part(given: &Given, bytes: usize) -> String {
-    let from = given.from.as_ref().map_or_else(|| "the program".to_owned(), |agent| format!("agent {agent}"));
+    let from = given.from.as_ref().map_or_else(
+        || "the program".to_owned(),
+        |agent| format!("agent {agent}"),
+    );
     let text = cut(given.text.trim(), bytes.saturating_sub(MARKS_BYTES));
-    format!("\nWhat {from}, which gives you this task, adds to it:\n{}\n", block(&["context", &from], &text))
+    format!(
+        "\nWhat {from}, which gives you this task, adds to it:\n{}\n",
+        block(&["context", &from], &text)
+    )
 }
 
 /// Returns which tasks wait for the verdict of this one.
@@ -124,7 +147,10 @@ fn reviewed(tasks: &[TaskId]) -> String {
         return String::new();
     }
     let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
-    format!("These tasks are merged only after your approval: {}. End with `review_verdict`.\n", names.join(", "))
+    format!(
+        "These tasks are merged only after your approval: {}. End with `review_verdict`.\n",
+        names.join(", ")
+    )
 }
 
 /// Returns what the task declares, one line each.
@@ -153,8 +179,15 @@ fn limits(task: &Task) -> String {
 fn parts(sources: &Sources<'_>) -> Vec<Part> {
     let tasks: Vec<&Task> = sources.state.tasks().map(|record| &record.task).collect();
     let (plan, section) = split_notes(sources.notes, &tasks, sources.task);
-    let mut parts: Vec<Part> = plan.into_iter().map(|note| note_part("The plan", note)).collect();
-    parts.extend(section.into_iter().map(|note| note_part("The section of this task", note)));
+    let mut parts: Vec<Part> = plan
+        .into_iter()
+        .map(|note| note_part("The plan", note))
+        .collect();
+    parts.extend(
+        section
+            .into_iter()
+            .map(|note| note_part("The section of this task", note)),
+    );
     parts.extend(sources.deliveries.iter().map(delivery_part));
     parts.extend(sources.deliveries.iter().filter_map(diff_part));
     parts.extend(sources.before.iter().map(delivery_part));
@@ -162,11 +195,20 @@ fn parts(sources: &Sources<'_>) -> Vec<Part> {
     parts
 }
 
-/// Divides the plan's prose into what concerns the whole plan and what belongs to the sections of one task, which are
-/// told by their headings if they have no prose. Sections of other tasks are in neither.
-fn split_notes<'n>(notes: &'n [Note], tasks: &[&Task], task: &Task) -> (Vec<&'n Note>, Vec<&'n Note>) {
+/// Divides the plan's prose into what concerns the whole plan and what belongs to the sections of
+/// one task, which are told by their headings if they have no prose. Sections of other tasks are in
+/// neither.
+fn split_notes<'n>(
+    notes: &'n [Note],
+    tasks: &[&Task],
+    task: &Task,
+) -> (Vec<&'n Note>, Vec<&'n Note>) {
     // A task that is not in the plan's text has no line.
-    let mut lines: Vec<usize> = tasks.iter().map(|task| task.line).filter(|line| *line > 0).collect();
+    let mut lines: Vec<usize> = tasks
+        .iter()
+        .map(|task| task.line)
+        .filter(|line| *line > 0)
+        .collect();
     lines.sort_unstable();
     let before = |line: usize| lines.partition_point(|known| *known < line);
     let (mut plan, mut section) = (Vec::new(), Vec::new());
@@ -191,7 +233,10 @@ fn ends(notes: &[Note]) -> Vec<usize> {
     let mut open: Vec<(usize, u8)> = Vec::new();
     for (at, note) in notes.iter().enumerate() {
         while let Some((over, _)) = open.pop_if(|(_, level)| *level >= note.level) {
-            ends.iter_mut().skip(over).take(1).for_each(|end| *end = note.line);
+            ends.iter_mut()
+                .skip(over)
+                .take(1)
+                .for_each(|end| *end = note.line);
         }
         open.push((at, note.level));
     }
@@ -199,10 +244,23 @@ fn ends(notes: &[Note]) -> Vec<usize> {
 }
 
 fn note_part(kind: &str, note: &Note) -> Part {
-    let name = note.heading.clone().unwrap_or_else(|| "the introduction of the plan".to_owned());
-    let heading = note.heading.as_deref().map_or_else(|| kind.to_owned(), |heading| format!("{kind}: {heading}"));
-    let text = if note.text.is_empty() { String::new() } else { format!("\n{}\n", note.text) };
-    Part { name: format!("\"{name}\""), text: format!("## {heading}\n{text}") }
+    let name = note
+        .heading
+        .clone()
+        .unwrap_or_else(|| "the introduction of the plan".to_owned());
+    let heading = note
+        .heading
+        .as_deref()
+        .map_or_else(|| kind.to_owned(), |heading| format!("{kind}: {heading}"));
+    let text = if note.text.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}\n", note.text)
+    };
+    Part {
+        name: format!("\"{name}\""),
+        text: format!("## {heading}\n{text}"),
+    }
 }
 
 fn delivery_part(delivery: &Delivery) -> Part {
@@ -211,7 +269,10 @@ fn delivery_part(delivery: &Delivery) -> Part {
     // Its agent chose the names of the files as well as the words.
     let material = match &delivery.commit {
         Some(commit) => {
-            text.push_str(&format!("Commit {}, its files and its report:\n", short(commit)));
+            text.push_str(&format!(
+                "Commit {}, its files and its report:\n",
+                short(commit)
+            ));
             format!("{}\n\n{report}", listed(&delivery.files))
         }
         None => {
@@ -219,15 +280,27 @@ fn delivery_part(delivery: &Delivery) -> Part {
             report.to_owned()
         }
     };
-    text.push_str(&format!("{}\n", block(&["delivery", delivery.task.as_str()], material.trim())));
-    Part { name: format!("what {} has delivered", delivery.task), text }
+    text.push_str(&format!(
+        "{}\n",
+        block(&["delivery", delivery.task.as_str()], material.trim())
+    ));
+    Part {
+        name: format!("what {} has delivered", delivery.task),
+        text,
+    }
 }
 
 fn diff_part(delivery: &Delivery) -> Option<Part> {
     let diff = delivery.diff.as_deref().filter(|diff| !diff.is_empty())?;
     let task = &delivery.task;
-    let text = format!("## The changes of {task}\n\n{}\n", block(&["diff", task.as_str()], diff.trim_end()));
-    Some(Part { name: format!("the changes of {task} (`git_log` and `git_diff` show them)"), text })
+    let text = format!(
+        "## The changes of {task}\n\n{}\n",
+        block(&["diff", task.as_str()], diff.trim_end())
+    );
+    Some(Part {
+        name: format!("the changes of {task} (`git_log` and `git_diff` show them)"),
+        text,
+    })
 }
 
 /// Lists the other tasks with their files, so that an agent keeps off them.
@@ -235,7 +308,10 @@ fn others_part(sources: &Sources<'_>) -> Option<Part> {
     let is_before = |id: &TaskId| sources.before.iter().any(|delivery| delivery.task == *id);
     let is_other = |record: &&TaskRecord| {
         let id = &record.task.id;
-        *id != sources.task.id && !sources.task.depends.contains(id) && !is_before(id) && !record.was_done()
+        *id != sources.task.id
+            && !sources.task.depends.contains(id)
+            && !is_before(id)
+            && !record.was_done()
     };
     let others: Vec<&TaskRecord> = sources.state.tasks().filter(is_other).collect();
     if others.is_empty() {
@@ -244,14 +320,25 @@ fn others_part(sources: &Sources<'_>) -> Option<Part> {
     let mut text = "## Other tasks, which are not yours\n\n".to_owned();
     for record in others.iter().take(LISTED_TASKS) {
         let task = &record.task;
-        let files = if task.files.is_empty() { String::new() } else { format!(" (files: {})", listed(&task.files)) };
-        let run = if matches!(task.work, Work::Run(_)) { " (a command)" } else { "" };
+        let files = if task.files.is_empty() {
+            String::new()
+        } else {
+            format!(" (files: {})", listed(&task.files))
+        };
+        let run = if matches!(task.work, Work::Run(_)) {
+            " (a command)"
+        } else {
+            ""
+        };
         text.push_str(&format!("- {}{run}{files}\n", task.label()));
     }
     if others.len() > LISTED_TASKS {
         text.push_str(&format!("- and {} more\n", others.len() - LISTED_TASKS));
     }
-    Some(Part { name: "the other tasks".to_owned(), text })
+    Some(Part {
+        name: "the other tasks".to_owned(),
+        text,
+    })
 }
 
 /// Returns the first characters of a commit's id, as people write it.
@@ -260,7 +347,12 @@ fn short(commit: &Oid) -> &str {
 }
 
 fn listed(files: &[String]) -> String {
-    let shown = files.iter().take(LISTED_FILES).cloned().collect::<Vec<_>>().join(", ");
+    let shown = files
+        .iter()
+        .take(LISTED_FILES)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
     match files.len().checked_sub(LISTED_FILES) {
         None | Some(0) => shown,
         Some(more) => format!("{shown} and {more} more"),
@@ -273,57 +365,101 @@ mod tests {
 
     #[test]
     fn a_tool_is_named_only_to_an_agent_that_has_it() {
-        let parts = || vec![Part { name: "\"Goal\"".to_owned(), text: "long".to_owned() }];
+        let parts = || {
+            vec![Part {
+                name: "\"Goal\"".to_owned(),
+                text: "long".to_owned(),
+            }]
+        };
         let said = "\nLeft out of this message because it is too long: \"Goal\".";
         let told = join(String::new(), parts(), Bound::new(1, true));
-        assert_eq!(told, format!("{said} `read_plan` shows the plan and its sections.\n"));
-        assert_eq!(join(String::new(), parts(), Bound::new(1, false)), format!("{said}\n"));
+        assert_eq!(
+            told,
+            format!("{said} `read_plan` shows the plan and its sections.\n")
+        );
+        assert_eq!(
+            join(String::new(), parts(), Bound::new(1, false)),
+            format!("{said}\n")
+        );
     }
 
     #[test]
     fn the_sections_of_other_tasks_are_left_out() {
         let text = "# Plan\n\nGoal.\n\n## One\n\nOf one.\n\n### Deep\n\nDeeper.\n\n- [ ] T1 a\n\n## Two\n\nOf two.\n\n\
                     - [ ] T2 b\n\n## Notes\n\nOf all.\n";
-        let plan = orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
+        let plan =
+            orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
         let tasks: Vec<&Task> = plan.tasks.iter().collect();
         let split = |task: &Task| {
             let (plan, section) = split_notes(&plan.notes, &tasks, task);
-            [plan, section].map(|notes| notes.into_iter().map(|note| note.text.clone()).collect::<Vec<_>>().join(" "))
+            [plan, section].map(|notes| {
+                notes
+                    .into_iter()
+                    .map(|note| note.text.clone())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
         };
         assert_eq!(split(tasks[0]), ["Goal. Of all.", "Of one. Deeper."]);
         assert_eq!(split(tasks[1]), ["Goal. Of all.", "Of two."]);
-        assert_eq!(split(&Task { line: 0, ..tasks[0].clone() }), ["Goal. Of all.", ""]);
+        assert_eq!(
+            split(&Task {
+                line: 0,
+                ..tasks[0].clone()
+            }),
+            ["Goal. Of all.", ""]
+        );
     }
 
     #[test]
     fn a_section_without_prose_is_told_by_its_heading() {
-        let text =
-            "# Plan\n\n## Backend\n\n- [ ] T1 a\n\n## Frontend\n\n### Forms\n\nOf forms.\n\n- [ ] T2 b\n\n## Notes\n";
-        let plan = orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
+        let text = "# Plan\n\n## Backend\n\n- [ ] T1 a\n\n## Frontend\n\n### Forms\n\nOf forms.\n\n- [ ] T2 b\n\n## Notes\n";
+        let plan =
+            orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
         let tasks: Vec<&Task> = plan.tasks.iter().collect();
         let told = |task: &Task| {
             let (plan, section) = split_notes(&plan.notes, &tasks, task);
             let text = |note| note_part("The section of this task", note).text;
             [plan, section].map(|notes| notes.into_iter().map(text).collect::<String>())
         };
-        assert_eq!(told(tasks[0]), ["", "## The section of this task: Backend\n"]);
+        assert_eq!(
+            told(tasks[0]),
+            ["", "## The section of this task: Backend\n"]
+        );
         let both = "## The section of this task: Frontend\n## The section of this task: Forms\n\nOf forms.\n";
         assert_eq!(told(tasks[1]), ["", both]);
     }
 
     #[test]
     fn what_a_child_is_given_keeps_within_the_bound_and_its_block() {
-        let given = |text: &str| Given { from: Some("T1".into()), text: text.to_owned() };
+        let given = |text: &str| Given {
+            from: Some("T1".into()),
+            text: text.to_owned(),
+        };
         // The control: what is short and imitates no mark is given whole.
         let whole = given_part(&given("{\"port\": 4711}"), 1_000);
-        assert!(whole.starts_with("\nWhat agent T1, which gives you this task, adds to it:\n<data-"), "{whole}");
+        assert!(
+            whole.starts_with("\nWhat agent T1, which gives you this task, adds to it:\n<data-"),
+            "{whole}"
+        );
         assert!(whole.contains("\n{\"port\": 4711}\n</data-"), "{whole}");
         for bytes in [MARKS_BYTES, 1_000, 8_000] {
             let cut = given_part(&given(&"é</data-0>\n".repeat(10_000)), bytes);
-            assert!(cut.len() <= bytes && cut.contains("bytes left out"), "{bytes}: {}", cut.len());
-            let number = cut.split_once("<data-").and_then(|(_, rest)| rest.split_once('>')).unwrap().0;
+            assert!(
+                cut.len() <= bytes && cut.contains("bytes left out"),
+                "{bytes}: {}",
+                cut.len()
+            );
+            let number = cut
+                .split_once("<data-")
+                .and_then(|(_, rest)| rest.split_once('>'))
+                .unwrap()
+                .0;
             let closing = format!("\n</data-{number}>\n");
-            assert!(cut.ends_with(&closing) && cut.matches(closing.trim()).count() == 1, "{cut}");
+            assert!(
+                cut.ends_with(&closing) && cut.matches(closing.trim()).count() == 1,
+                "{cut}"
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The `.tool` files of a run: those of the user's folder, and those of the project that the user trusts.
+//! The `.tool` files of a run: those of the user's folder, and those of the project that the user
+//! trusts.
 //!
-//! A project's files are read from the base commit, so that no agent can define a tool for another one, and each counts
-//! only after the user has consented to its content. A file that cannot be used is left out and reported. A run freezes
-//! the files that it starts with.
+//! A project's files are read from the base commit, so that no agent can define a tool for another
+//! one, and each counts only after the user has consented to its content. A file that cannot be
+//! used is left out and reported. A run freezes the files that it starts with.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
 use orchestrate_tools::{
-    Extensions, MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, ToolRegistry, add_tool_files, plain_tools,
+    Extensions, MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, ToolRegistry, add_tool_files,
+    plain_tools,
 };
 
 use crate::error::CoordinatorError;
@@ -60,11 +62,17 @@ impl FoundTools {
         consents: &Consents,
         extensions: &Extensions,
     ) -> Result<Self, CoordinatorError> {
-        let mut found = Self { extensions: extensions.clone(), ..Self::default() };
+        let mut found = Self {
+            extensions: extensions.clone(),
+            ..Self::default()
+        };
         if let Some(folder) = user_folder {
             found.read_folder(&folder.join(USER_TOOLS), Links::Anywhere);
         }
-        let project = repo.workdir().canonicalize().unwrap_or_else(|_| repo.workdir().to_owned());
+        let project = repo
+            .workdir()
+            .canonicalize()
+            .unwrap_or_else(|_| repo.workdir().to_owned());
         for path in repo.store().list_files(base, Path::new(PROJECT_TOOLS))? {
             if !is_tool_file(&path) {
                 continue;
@@ -83,7 +91,8 @@ impl FoundTools {
             }
         }
         let mut found = found.registered()?;
-        found.never_replayed = never_replayed(Some((repo, base)), user_folder, found.registry.names())?;
+        found.never_replayed =
+            never_replayed(Some((repo, base)), user_folder, found.registry.names())?;
         Ok(found)
     }
 
@@ -91,7 +100,8 @@ impl FoundTools {
     ///
     /// # Errors
     ///
-    /// Fails if a shipped text is malformed, or the user's list of what is never replayed cannot be read.
+    /// Fails if a shipped text is malformed, or the user's list of what is never replayed cannot be
+    /// read.
     pub fn without_project(user_folder: &Path) -> Result<Self, CoordinatorError> {
         let mut found = Self::default();
         found.read_folder(&user_folder.join(USER_TOOLS), Links::Anywhere);
@@ -105,10 +115,16 @@ impl FoundTools {
     /// # Errors
     ///
     /// Fails if a shipped text is malformed.
-    pub fn check(&self, paths: &[PathBuf], top: Option<&Path>) -> Result<Vec<ToolFileProblem>, CoordinatorError> {
+    pub fn check(
+        &self,
+        paths: &[PathBuf],
+        top: Option<&Path>,
+    ) -> Result<Vec<ToolFileProblem>, CoordinatorError> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let checked: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
-        let placed = |file: &ToolFile| top.map_or_else(|| PathBuf::from(&file.path), |top| top.join(&file.path));
+        let placed = |file: &ToolFile| {
+            top.map_or_else(|| PathBuf::from(&file.path), |top| top.join(&file.path))
+        };
         let is_other = |file: &&ToolFile| !checked.contains(&real(&placed(file)));
         let others: Vec<ToolFile> = self.files.iter().filter(is_other).cloned().collect();
         let mut registry = self.without_files()?;
@@ -136,7 +152,10 @@ impl FoundTools {
                     }
                 }
             }
-            Err(error) => self.problems.push(problem(folder, format!("the folder cannot be read: {error}"))),
+            Err(error) => self.problems.push(problem(
+                folder,
+                format!("the folder cannot be read: {error}"),
+            )),
         }
     }
 
@@ -151,19 +170,24 @@ impl FoundTools {
     fn registered(mut self) -> Result<Self, CoordinatorError> {
         self.registry = self.without_files()?;
         let problems = add_tool_files(&mut self.registry, &self.files);
-        self.files.retain(|file| !problems.iter().any(|problem| problem.file == file.path));
+        self.files
+            .retain(|file| !problems.iter().any(|problem| problem.file == file.path));
         self.problems.extend(problems);
         Ok(self)
     }
 }
 
-/// Returns the names that permission rules may have: those of all tools, and of the files of the user's folder and of
-/// a checkout. Whether a file of a checkout counts is decided when a run starts.
+/// Returns the names that permission rules may have: those of all tools, and of the files of the
+/// user's folder and of a checkout. Whether a file of a checkout counts is decided when a run
+/// starts.
 ///
 /// # Errors
 ///
 /// Fails if a shipped text is malformed.
-pub fn tool_names(user_folder: Option<&Path>, checkout: Option<&Path>) -> Result<ToolNames, CoordinatorError> {
+pub fn tool_names(
+    user_folder: Option<&Path>,
+    checkout: Option<&Path>,
+) -> Result<ToolNames, CoordinatorError> {
     let mut found = FoundTools::default();
     if let Some(folder) = user_folder {
         found.read_folder(&folder.join(USER_TOOLS), Links::Anywhere);
@@ -174,7 +198,8 @@ pub fn tool_names(user_folder: Option<&Path>, checkout: Option<&Path>) -> Result
     Ok(found.registered()?.registry.names().clone())
 }
 
-/// Returns what the user is asked about a project's file. The consent holds for exactly this content.
+/// Returns what the user is asked about a project's file. The consent holds for exactly this
+/// content.
 fn question(project: &Path, file: &ToolFile) -> ProjectCommand {
     ProjectCommand {
         project: project.to_owned(),
@@ -191,17 +216,25 @@ pub(crate) fn is_tool_file(path: &Path) -> bool {
 }
 
 fn of_commit(repo: &Repo, base: &Oid, path: &Path) -> Result<ToolFile, ToolFileProblem> {
-    let read = repo.store().read_file_within(base, path, MAX_TOOL_FILE_BYTES);
+    let read = repo
+        .store()
+        .read_file_within(base, path, MAX_TOOL_FILE_BYTES);
     let bytes = read.map_err(|error| match error {
         GitError::TooLarge { .. } => problem(path, too_large()),
         other => problem(path, format!("the file cannot be read: failed to {other}")),
     })?;
-    text_of(path, bytes.ok_or_else(|| problem(path, "it is not a file".to_owned()))?)
+    text_of(
+        path,
+        bytes.ok_or_else(|| problem(path, "it is not a file".to_owned()))?,
+    )
 }
 
 fn read_tool_file(path: &Path, links: Links<'_>) -> Result<ToolFile, ToolFileProblem> {
     let bytes = read_plain(path, links, MAX_TOOL_FILE_BYTES as u64);
-    text_of(path, bytes.map_err(|error| problem(path, format!("the file cannot be read: {error}")))?)
+    text_of(
+        path,
+        bytes.map_err(|error| problem(path, format!("the file cannot be read: {error}")))?,
+    )
 }
 
 fn text_of(path: &Path, bytes: Vec<u8>) -> Result<ToolFile, ToolFileProblem> {
@@ -209,12 +242,21 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<ToolFile, ToolFileProblem> {
         return Err(problem(path, too_large()));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(ToolFile { path: shown_path(path), text }),
+        Ok(text) => Ok(ToolFile {
+            path: shown_path(path),
+            text,
+        }),
         Err(error) => {
-            let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+            let before = error
+                .as_bytes()
+                .get(..error.utf8_error().valid_up_to())
+                .unwrap_or_default();
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
             let line = u32::try_from(line).ok();
-            Err(ToolFileProblem { line, ..problem(path, "the file is not UTF-8".to_owned()) })
+            Err(ToolFileProblem {
+                line,
+                ..problem(path, "the file is not UTF-8".to_owned())
+            })
         }
     }
 }
@@ -224,7 +266,12 @@ fn too_large() -> String {
 }
 
 fn problem(path: &Path, reason: String) -> ToolFileProblem {
-    ToolFileProblem { file: shown_path(path), line: None, reason, severity: Severity::Error }
+    ToolFileProblem {
+        file: shown_path(path),
+        line: None,
+        reason,
+        severity: Severity::Error,
+    }
 }
 
 /// Lists the `.tool` files of a folder by name.
@@ -233,7 +280,9 @@ fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut files = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
+    let mut files = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()?;
     files.retain(|path| is_tool_file(path));
     files.sort();
     Ok(files)
@@ -249,7 +298,12 @@ mod tests {
     fn a_folder_gives_its_files_and_says_which_cannot_be_used() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join(USER_TOOLS);
-        assert!(FoundTools::without_project(home.path()).unwrap().problems.is_empty());
+        assert!(
+            FoundTools::without_project(home.path())
+                .unwrap()
+                .problems
+                .is_empty()
+        );
         std::fs::create_dir(&folder).unwrap();
         let put = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
         put("a.tool", ALIAS.as_bytes());
@@ -273,7 +327,10 @@ mod tests {
         let mut said: Vec<String> = found
             .problems
             .iter()
-            .map(|problem| format!("{:?} {}", problem.severity, problem).replace(&format!("{}/", folder.display()), ""))
+            .map(|problem| {
+                format!("{:?} {}", problem.severity, problem)
+                    .replace(&format!("{}/", folder.display()), "")
+            })
             .collect();
         said.sort();
         let expected = [
@@ -293,7 +350,9 @@ mod tests {
         // A file that is checked does not stand in its own way.
         let checked = found.check(&[folder.join("a.tool")], None).unwrap();
         assert_eq!(checked, []);
-        let checked = found.check(&[folder.join("e.tool"), folder.join("d.tool")], None).unwrap();
+        let checked = found
+            .check(&[folder.join("e.tool"), folder.join("d.tool")], None)
+            .unwrap();
         assert_eq!(checked.len(), 2, "{checked:?}");
     }
 
@@ -306,6 +365,9 @@ mod tests {
         std::os::unix::fs::symlink(outside.path().join("x.tool"), folder.join("x.tool")).unwrap();
         std::fs::write(folder.join("y.tool"), ALIAS.replace("peek", "look")).unwrap();
         let names = tool_names(None, Some(checkout.path())).unwrap();
-        assert_eq!((names.canonical("look"), names.canonical("peek")), ("read_file".to_owned(), "peek".to_owned()));
+        assert_eq!(
+            (names.canonical("look"), names.canonical("peek")),
+            ("read_file".to_owned(), "peek".to_owned())
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The map of the repository that an agent gets: prepared while the base is checked and its worktree is made, and taken
-//! once that stands.
+//! The map of the repository that an agent gets: prepared while the base is checked and its
+//! worktree is made, and taken once that stands.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::run::authority;
 use crate::run::context::RunContext;
 use crate::texts::repository_map::{self, MapBudget, MapOrder};
 
-/// Begins to make what maps of the repository need, as far as it follows from the first task that an agent works on.
+/// Begins to make what maps of the repository need, as far as it follows from the first task that
+/// an agent works on.
 ///
 /// # Errors
 ///
@@ -21,10 +22,25 @@ use crate::texts::repository_map::{self, MapBudget, MapOrder};
 pub(crate) fn prepare(context: &RunContext) -> Result<(), CoordinatorError> {
     let state = context.state();
     for record in state.tasks() {
-        let Work::Agent(named) = &record.task.work else { continue };
+        let Work::Agent(named) = &record.task.work else {
+            continue;
+        };
         // A role that is missing fails the task that needs it.
-        let Ok(role) = context.roles.role(named.as_deref().unwrap_or(&state.settings.agent)) else { continue };
-        let order = order(context, role, MapOf { record, base: &state.base, context_tokens: u64::MAX })?;
+        let Ok(role) = context
+            .roles
+            .role(named.as_deref().unwrap_or(&state.settings.agent))
+        else {
+            continue;
+        };
+        let order = order(
+            context,
+            role,
+            MapOf {
+                record,
+                base: &state.base,
+                context_tokens: u64::MAX,
+            },
+        )?;
         if order.is_possible().is_ok() {
             context.host.maps.prepare(order);
             break;
@@ -33,7 +49,8 @@ pub(crate) fn prepare(context: &RunContext) -> Result<(), CoordinatorError> {
     Ok(())
 }
 
-/// Begins to make what the map of one agent needs, which is about to begin at this commit; a later attempt gets none.
+/// Begins to make what the map of one agent needs, which is about to begin at this commit; a later
+/// attempt gets none.
 ///
 /// # Errors
 ///
@@ -45,26 +62,50 @@ pub(crate) fn prepare_for(
     base: &Oid,
 ) -> Result<(), CoordinatorError> {
     if record.attempt() == 0 {
-        context.host.maps.prepare(order(context, role, MapOf { record, base, context_tokens: u64::MAX })?);
+        context.host.maps.prepare(order(
+            context,
+            role,
+            MapOf {
+                record,
+                base,
+                context_tokens: u64::MAX,
+            },
+        )?);
     }
     Ok(())
 }
 
-/// Returns the map of the repository for an agent whose worktree was made; `None` if it gets none, has begun, or the
-/// map is not ready in time.
+/// Returns the map of the repository for an agent whose worktree was made; `None` if it gets none,
+/// has begun, or the map is not ready in time.
 ///
 /// # Errors
 ///
 /// Fails if the agent's specification, or its commit, cannot be read.
-pub(crate) async fn take(context: &RunContext, task: &TaskId) -> Result<Option<String>, CoordinatorError> {
+pub(crate) async fn take(
+    context: &RunContext,
+    task: &TaskId,
+) -> Result<Option<String>, CoordinatorError> {
     let record = context.task(task)?;
-    let (Some(role), Some(spec), Some(base)) = (record.agent(), record.spec(), record.base()) else { return Ok(None) };
+    let (Some(role), Some(spec), Some(base)) = (record.agent(), record.spec(), record.base())
+    else {
+        return Ok(None);
+    };
     if record.attempt() > 1 || record.turns() > 0 {
         return Ok(None);
     }
     let role = context.roles.role(role)?;
-    let context_tokens = context.blob_value::<AgentSpec>(spec, "agent")?.context_tokens;
-    let order = order(context, role, MapOf { record: &record, base, context_tokens })?;
+    let context_tokens = context
+        .blob_value::<AgentSpec>(spec, "agent")?
+        .context_tokens;
+    let order = order(
+        context,
+        role,
+        MapOf {
+            record: &record,
+            base,
+            context_tokens,
+        },
+    )?;
     let wait = Duration::from_millis(context.state().settings.map_wait_ms);
     let made = context.host.maps.make(order, wait).await?.ok();
     Ok(made.map(|map| context.host.redactor.owned(map)))

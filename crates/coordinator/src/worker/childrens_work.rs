@@ -1,4 +1,5 @@
-//! What an agent is told of those that it spawned: what has become of them, and what of their work was merged.
+//! What an agent is told of those that it spawned: what has become of them, and what of their work
+//! was merged.
 
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::git_path::text;
@@ -25,19 +26,31 @@ pub(super) async fn merged_into(
     let (state, mut found) = (context.state(), Vec::new());
     for other in others {
         let newest = state.task(other).and_then(|record| record.merged().last());
-        let Some(merged) = newest.filter(|merged| merged.into.agent() == Some(agent)) else { continue };
+        let Some(merged) = newest.filter(|merged| merged.into.agent() == Some(agent)) else {
+            continue;
+        };
         let (commit, of) = (merged.commit.clone(), merged.commit.clone());
         let files = context.git(move |repo| files_of(repo, &of)).await?;
-        found.push(MergedWork { agent: other.clone(), commit, files });
+        found.push(MergedWork {
+            agent: other.clone(),
+            commit,
+            files,
+        });
     }
     Ok(found)
 }
 
 /// Lists the files that a merge changes in its first parent.
 fn files_of(repo: &Repo, merge: &Oid) -> Result<Vec<String>, GitError> {
-    let Some(before) = repo.store().commit_info(merge)?.parents.into_iter().next() else { return Ok(Vec::new()) };
+    let Some(before) = repo.store().commit_info(merge)?.parents.into_iter().next() else {
+        return Ok(Vec::new());
+    };
     let changed = repo.store().changed_paths(&before, merge)?;
-    let mut files: Vec<String> = changed.iter().take(NAMED_FILES).map(|path| shown(&text(path))).collect();
+    let mut files: Vec<String> = changed
+        .iter()
+        .take(NAMED_FILES)
+        .map(|path| shown(&text(path)))
+        .collect();
     let more = changed.len().saturating_sub(NAMED_FILES);
     if more > 0 {
         files.push(format!("and {more} more"));
@@ -45,8 +58,8 @@ fn files_of(repo: &Repo, merge: &Oid) -> Result<Vec<String>, GitError> {
     Ok(files)
 }
 
-/// Records the message to an agent that had finished before those that it spawned, unless there is something else to do
-/// before.
+/// Records the message to an agent that had finished before those that it spawned, unless there is
+/// something else to do before.
 pub(super) async fn tell(context: &RunContext, agent: &TaskId) -> Result<(), CoordinatorError> {
     let state = context.state();
     let children: Vec<&TaskRecord> = state.children(agent).collect();
@@ -55,18 +68,28 @@ pub(super) async fn tell(context: &RunContext, agent: &TaskId) -> Result<(), Coo
         all_done: true,
         timed_out: false,
         has_message: false,
-        agents: children.iter().map(|child| state.agent_status(child, true)).collect(),
+        agents: children
+            .iter()
+            .map(|child| state.agent_status(child, true))
+            .collect(),
         merged: merged_into(context, agent, &ids).await?,
     };
     let outcomes = cut(&ended.outcomes(), EVIDENCE_BYTES);
-    let text = context.prompts.render_around("children_ended", &[], &[("children", &outcomes)]);
+    let text = context
+        .prompts
+        .render_around("children_ended", &[], &[("children", &outcomes)]);
     let (text, task) = (Blob::new(text.into_bytes()), agent.clone());
     let cause = ReturnCause::ChildrenEnded;
     let told = move |state: &RunState| {
         if state.decide_hand_over(&task) != HandOver::AfterNews {
             return Batch::default();
         }
-        let returned = Event::TaskReturned { task, cause, text: text.id().clone(), onto: None };
+        let returned = Event::TaskReturned {
+            task,
+            cause,
+            text: text.id().clone(),
+            onto: None,
+        };
         Batch::from(returned).with_blob(text)
     };
     context.decide(told).await

@@ -1,7 +1,7 @@
 //! The coordinator's end of a worker's link: the one place that answers a worker's requests.
 //!
-//! It answers for one task only. It decides nothing: each answer is read from the run's state, or is what
-//! `orchestrate_core` decides inside the journal's sequencer.
+//! It answers for one task only. It decides nothing: each answer is read from the run's state, or
+//! is what `orchestrate_core` decides inside the journal's sequencer.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,8 +17,8 @@ use orchestrate_core::run_state::{
     ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, StopRefused, WaitDecision,
 };
 use orchestrate_core::{
-    AgentId, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, ReviewVerdict, RunState, TaskId, TaskRecord,
-    VerdictRefused, WaitRefused,
+    AgentId, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, ReviewVerdict, RunState,
+    TaskId, TaskRecord, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_plan::{PlanError, proposed};
@@ -28,8 +28,8 @@ use crate::error::CoordinatorError;
 use crate::link::blobs::Blobs;
 use crate::link::link_error::LinkError;
 use crate::link::requests::{
-    CallSlot, ChildrenSettled, EndCall, Facts, LimitedBudgets, LinkReply as Reply, LinkRequest as Request, ReachLimit,
-    ReadSkill, Reserve, SendMessage, StartCall, TerminateAgent,
+    CallSlot, ChildrenSettled, EndCall, Facts, LimitedBudgets, LinkReply as Reply,
+    LinkRequest as Request, ReachLimit, ReadSkill, Reserve, SendMessage, StartCall, TerminateAgent,
 };
 use crate::link::worker_link::{Answer, Answers, WorkerLink};
 use crate::run::blocking::blocking;
@@ -46,7 +46,8 @@ use crate::worktree::run_branches::{RunBranches, WorkSpan};
 pub(crate) struct LinkServer {
     context: Arc<RunContext>,
     task: TaskId,
-    /// The slots in the journal for the ends of open calls; one that is not used is released with the link.
+    /// The slots in the journal for the ends of open calls; one that is not used is released with
+    /// the link.
     slots: Mutex<BTreeMap<CallSlot, Slot>>,
     /// The newest error that concerns the whole run.
     failed: Mutex<Option<CoordinatorError>>,
@@ -67,7 +68,11 @@ impl Answers for LinkServer {
                 self.context.retries.tell(of.retry);
                 Box::pin(future::ready(Ok(Reply::NotifyRetry(().into()))))
             }
-            other => Box::pin(async move { self.carry_out(other).await.map_err(|error| self.told(error)) }),
+            other => Box::pin(async move {
+                self.carry_out(other)
+                    .await
+                    .map_err(|error| self.told(error))
+            }),
         }
     }
 }
@@ -76,19 +81,36 @@ impl LinkServer {
     /// Creates the server of a task's link.
     pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Arc<Self> {
         let (context, task) = (Arc::clone(context), task.clone());
-        Arc::new(Self { context, task, slots: Mutex::default(), failed: Mutex::default() })
+        Arc::new(Self {
+            context,
+            task,
+            slots: Mutex::default(),
+            failed: Mutex::default(),
+        })
     }
 
     /// Creates a worker's end.
     pub(crate) fn link(self: &Arc<Self>) -> WorkerLink {
-        WorkerLink::new(self.context.run.clone(), self.task.clone(), Arc::clone(self) as Arc<dyn Answers>)
+        WorkerLink::new(
+            self.context.run.clone(),
+            self.task.clone(),
+            Arc::clone(self) as Arc<dyn Answers>,
+        )
     }
 
-    /// Returns how a worker has ended: with the error itself, if one that concerns the whole run stayed here.
-    pub(crate) fn ended(&self, ended: Result<(), CoordinatorError>) -> Result<(), CoordinatorError> {
+    /// Returns how a worker has ended: with the error itself, if one that concerns the whole run
+    /// stayed here.
+    pub(crate) fn ended(
+        &self,
+        ended: Result<(), CoordinatorError>,
+    ) -> Result<(), CoordinatorError> {
         match ended {
             Err(CoordinatorError::Link(LinkError::Run(text))) => {
-                let kept = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let kept = self
+                    .failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take();
                 Err(kept.unwrap_or(CoordinatorError::Link(LinkError::Run(text))))
             }
             other => other,
@@ -121,38 +143,59 @@ impl LinkServer {
             Request::ReadTaint(_) => Reply::ReadTaint(context.state().taint_guard(task).into()),
             Request::ReadPlan(_) => Reply::ReadPlan(self.plan().await?.into()),
             Request::ReadSkill(of) => Reply::ReadSkill(self.skill(*of).await?.into()),
-            Request::ReadWorkSpan(_) => Reply::ReadWorkSpan(WorkSpan::of(&context.state(), &self.record()?).into()),
-            Request::ReadBranches(_) => Reply::ReadBranches(RunBranches::of(&context.state()).into()),
+            Request::ReadWorkSpan(_) => {
+                Reply::ReadWorkSpan(WorkSpan::of(&context.state(), &self.record()?).into())
+            }
+            Request::ReadBranches(_) => {
+                Reply::ReadBranches(RunBranches::of(&context.state()).into())
+            }
             Request::ReadHandBacks(of) => {
                 Reply::ReadHandBacks(HandBacks::of(&context.state(), &of.agents, Some(task)).into())
             }
-            Request::JudgeRedCheck(_) => Reply::JudgeRedCheck(self.context.state().after_red_check(&self.task).into()),
+            Request::JudgeRedCheck(_) => {
+                Reply::JudgeRedCheck(self.context.state().after_red_check(&self.task).into())
+            }
             Request::JudgePlan(of) => Reply::JudgePlan(self.judge_plan(&of.answer).into()),
             Request::Record(of) => Reply::Record(self.append(of.facts).await?.into()),
             Request::StartCall(of) => Reply::StartCall(self.start_call(*of).await?.into()),
             Request::EndCall(of) => Reply::EndCall(self.end_call(*of).await?.into()),
             Request::ReadLimits(_) => Reply::ReadLimits(self.limits().into()),
             Request::Reserve(of) => Reply::Reserve(self.reserve(*of).await?.into()),
-            Request::ReserveSearch(of) => Reply::ReserveSearch(self.reserve_search(of.search).await?.into()),
-            Request::AwaitBudget(of) => Reply::AwaitBudget(self.await_budget(of.amount).await?.into()),
+            Request::ReserveSearch(of) => {
+                Reply::ReserveSearch(self.reserve_search(of.search).await?.into())
+            }
+            Request::AwaitBudget(of) => {
+                Reply::AwaitBudget(self.await_budget(of.amount).await?.into())
+            }
             Request::NotifyRetry(of) => {
                 context.retries.tell(of.retry);
                 Reply::NotifyRetry(().into())
             }
             Request::DeliverMessages(_) => Reply::DeliverMessages(self.deliver().await?.into()),
-            Request::ForeseeMessage(of) => Reply::ForeseeMessage(self.foresee_message(&of.message)?.into()),
+            Request::ForeseeMessage(of) => {
+                Reply::ForeseeMessage(self.foresee_message(&of.message)?.into())
+            }
             Request::SendMessage(of) => Reply::SendMessage(self.send(*of).await?.into()),
-            Request::ForeseeChild(of) => Reply::ForeseeChild(new_child::foresee(context, self.own(of.child))?.into()),
-            Request::SpawnChild(of) => Reply::SpawnChild(new_child::add(context, self.own(of.child)).await?.into()),
+            Request::ForeseeChild(of) => {
+                Reply::ForeseeChild(new_child::foresee(context, self.own(of.child))?.into())
+            }
+            Request::SpawnChild(of) => {
+                Reply::SpawnChild(new_child::add(context, self.own(of.child)).await?.into())
+            }
             Request::ForeseeTermination(of) => {
                 Reply::ForeseeTermination(context.state().check_termination(task, &of.agent).into())
             }
             Request::TerminateAgent(of) => Reply::TerminateAgent(self.terminate(*of).await?.into()),
             Request::ReadAgentStatus(of) => Reply::ReadAgentStatus(self.status(&of.agent).into()),
-            Request::ListActiveAgents(_) => Reply::ListActiveAgents(context.state().active_agents(true).into()),
-            Request::ForeseeWait(of) => {
-                Reply::ForeseeWait(context.state().check_wait(task, &of.agents, of.timeout).into())
+            Request::ListActiveAgents(_) => {
+                Reply::ListActiveAgents(context.state().active_agents(true).into())
             }
+            Request::ForeseeWait(of) => Reply::ForeseeWait(
+                context
+                    .state()
+                    .check_wait(task, &of.agents, of.timeout)
+                    .into(),
+            ),
             Request::WaitForAgents(of) => Reply::WaitForAgents(self.wait(of.wait).await?.into()),
             Request::TakesWorkAt(of) => Reply::TakesWorkAt(self.takes_work_at(&of.call)?.into()),
             Request::AwaitTimeout(_) => {
@@ -160,13 +203,23 @@ impl LinkServer {
                 Reply::AwaitTimeout(().into())
             }
             Request::ReachLimit(of) => Reply::ReachLimit(self.reach_limit(*of).await?.into()),
-            Request::GiveVerdict(of) => Reply::GiveVerdict(self.give_verdict(of.verdict).await?.into()),
-            Request::ConcludeReview(of) => {
-                Reply::ConcludeReview(review_end::conclude(context, task, of.summary).await?.into())
+            Request::GiveVerdict(of) => {
+                Reply::GiveVerdict(self.give_verdict(of.verdict).await?.into())
             }
-            Request::SettleChildren(_) => Reply::SettleChildren(self.settle_children().await?.into()),
+            Request::ConcludeReview(of) => Reply::ConcludeReview(
+                review_end::conclude(context, task, of.summary)
+                    .await?
+                    .into(),
+            ),
+            Request::SettleChildren(_) => {
+                Reply::SettleChildren(self.settle_children().await?.into())
+            }
             Request::HandOver(of) => Reply::HandOver(self.hand_over(of.fact).await?.into()),
-            Request::Fail(of) => Reply::Fail(end_facts::fail_worked(context, task, of.failure).await?.into()),
+            Request::Fail(of) => Reply::Fail(
+                end_facts::fail_worked(context, task, of.failure)
+                    .await?
+                    .into(),
+            ),
         })
     }
 
@@ -180,17 +233,27 @@ impl LinkServer {
 impl LinkServer {
     async fn history(&self) -> Result<Vec<Recorded>, CoordinatorError> {
         let (run, task) = (self.context.run.clone(), self.task.clone());
-        self.context.read(move |store| store.events_of_task(&run, &task, 0, usize::MAX)).await
+        self.context
+            .read(move |store| store.events_of_task(&run, &task, 0, usize::MAX))
+            .await
     }
 
     async fn blobs(&self, ids: Vec<BlobId>) -> Result<Blobs, CoordinatorError> {
-        self.context.read(move |store| ids.into_iter().map(|id| Ok((id.clone(), store.blob(&id)?))).collect()).await
+        self.context
+            .read(move |store| {
+                ids.into_iter()
+                    .map(|id| Ok((id.clone(), store.blob(&id)?)))
+                    .collect()
+            })
+            .await
     }
 
     fn decisions(&self) -> BTreeMap<CallHash, ApprovalDecision> {
         let state = self.context.state();
         let calls = state.approvals_of(&self.task);
-        calls.filter_map(|(call, approval)| Some((call.clone(), approval.decision.clone()?))).collect()
+        calls
+            .filter_map(|(call, approval)| Some((call.clone(), approval.decision.clone()?)))
+            .collect()
     }
 
     async fn plan(&self) -> Result<Option<String>, CoordinatorError> {
@@ -205,27 +268,47 @@ impl LinkServer {
         ReadSkill { name, file }: ReadSkill,
     ) -> Result<Result<String, SkillRefused>, CoordinatorError> {
         let (context, base) = (Arc::clone(&self.context), self.context.state().base.clone());
-        let read = move || context.skills.read(&context.host.repo, &base, &name, file.as_deref());
+        let read = move || {
+            context
+                .skills
+                .read(&context.host.repo, &base, &name, file.as_deref())
+        };
         blocking("a reader of skills", read).await
     }
 
     fn judge_plan(&self, answer: &str) -> Result<String, String> {
         let settings = &self.context.state().settings;
         let known = known_names(&self.context.roles, settings.base_url.is_some());
-        let errors = |errors: Vec<PlanError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let errors = |errors: Vec<PlanError>| {
+            errors
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         proposed(answer, &known, settings).map_err(errors)
     }
 }
 
 /// What the worker records.
 impl LinkServer {
-    /// Requires that events are about the worker's own task, as a worker elsewhere could send others.
-    fn require_own<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Result<(), CoordinatorError> {
-        if events.into_iter().all(|event| event.task() == Some(&self.task)) {
+    /// Requires that events are about the worker's own task, as a worker elsewhere could send
+    /// others.
+    fn require_own<'e>(
+        &self,
+        events: impl IntoIterator<Item = &'e Event>,
+    ) -> Result<(), CoordinatorError> {
+        if events
+            .into_iter()
+            .all(|event| event.task() == Some(&self.task))
+        {
             return Ok(());
         }
         let task = &self.task;
-        Err(LinkError::Invalid(format!("the worker of {task} records events of another task")).into())
+        Err(LinkError::Invalid(format!(
+            "the worker of {task} records events of another task"
+        ))
+        .into())
     }
 
     async fn append(&self, facts: Facts) -> Result<(), CoordinatorError> {
@@ -234,13 +317,18 @@ impl LinkServer {
         Ok(())
     }
 
-    async fn start_call(&self, StartCall { started }: StartCall) -> Result<CallSlot, CoordinatorError> {
+    async fn start_call(
+        &self,
+        StartCall { started }: StartCall,
+    ) -> Result<CallSlot, CoordinatorError> {
         self.require_own([&started])?;
         // Reserved first: the end must be recordable whatever happens after the start.
         let reserved = self.context.journal.reserve().await?;
         self.context.record(vec![started]).await?;
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.last_key_value().map_or(CallSlot(0), |(CallSlot(last), _)| CallSlot(last + 1));
+        let slot = slots
+            .last_key_value()
+            .map_or(CallSlot(0), |(CallSlot(last), _)| CallSlot(last + 1));
         slots.insert(slot, reserved);
         Ok(slot)
     }
@@ -251,7 +339,11 @@ impl LinkServer {
         EndCall { slot, end }: EndCall,
     ) -> impl Future<Output = Result<(), CoordinatorError>> + Send + use<> {
         let own = self.require_own(&end.events);
-        let reserved = self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(&slot);
+        let reserved = self
+            .slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&slot);
         let durable = reserved.map(|reserved| reserved.append(batch(end)));
         let run = self.context.run.clone();
         async move {
@@ -267,26 +359,59 @@ impl LinkServer {
 impl LinkServer {
     fn limits(&self) -> LimitedBudgets {
         let state = self.context.state();
-        LimitedBudgets { tokens: state.budget.is_capped(&self.task), money: state.money.is_capped(&self.task) }
+        LimitedBudgets {
+            tokens: state.budget.is_capped(&self.task),
+            money: state.money.is_capped(&self.task),
+        }
     }
 
     async fn reserve(&self, asked: Reserve) -> Result<Result<u64, Reservation>, CoordinatorError> {
         let task = self.task.clone();
-        let Reserve { turn, model, request, parts, new, amount } = asked;
+        let Reserve {
+            turn,
+            model,
+            request,
+            parts,
+            new,
+            amount,
+        } = asked;
         let blobs = new.into_iter().map(Blob::new).collect();
-        let sent = self.context.journal.append_if(move |state| match state.ask_budgets(&task, amount) {
-            Reservation::Fits => {
-                let Amount { tokens: reserved_tokens, micro_usd: reserved_micro_usd } = amount;
-                let started = Event::TurnStarted { task: task.clone(), turn };
-                let requested =
-                    Event::ModelRequested { task, turn, model, request, parts, reserved_tokens, reserved_micro_usd };
-                Ok(Batch { events: vec![started, requested], blobs, ..Batch::default() })
-            }
-            other => Err(other),
-        });
+        let sent =
+            self.context
+                .journal
+                .append_if(move |state| match state.ask_budgets(&task, amount) {
+                    Reservation::Fits => {
+                        let Amount {
+                            tokens: reserved_tokens,
+                            micro_usd: reserved_micro_usd,
+                        } = amount;
+                        let started = Event::TurnStarted {
+                            task: task.clone(),
+                            turn,
+                        };
+                        let requested = Event::ModelRequested {
+                            task,
+                            turn,
+                            model,
+                            request,
+                            parts,
+                            reserved_tokens,
+                            reserved_micro_usd,
+                        };
+                        Ok(Batch {
+                            events: vec![started, requested],
+                            blobs,
+                            ..Batch::default()
+                        })
+                    }
+                    other => Err(other),
+                });
         let refusal = match sent.await? {
             Ok(numbers) => {
-                return numbers.last().map(|seq| Ok(*seq)).ok_or(CoordinatorError::Ended(self.context.run.clone()));
+                return numbers
+                    .last()
+                    .map(|seq| Ok(*seq))
+                    .ok_or(CoordinatorError::Ended(self.context.run.clone()));
             }
             Err(refusal) => refusal,
         };
@@ -296,12 +421,17 @@ impl LinkServer {
         Ok(Err(refusal))
     }
 
-    async fn reserve_search(&self, search: SearchRequested) -> Result<Result<(), Reservation>, CoordinatorError> {
+    async fn reserve_search(
+        &self,
+        search: SearchRequested,
+    ) -> Result<Result<(), Reservation>, CoordinatorError> {
         self.require_own([&Event::SearchRequested(search.clone())])?;
         let (turn, amount) = (search.turn, search.amount());
-        let asked = self.context.journal.append_if(move |state| match state.ask_budgets(&search.task, amount) {
-            Reservation::Fits => Ok(Batch::from(vec![Event::SearchRequested(search)])),
-            other => Err(other),
+        let asked = self.context.journal.append_if(move |state| {
+            match state.ask_budgets(&search.task, amount) {
+                Reservation::Fits => Ok(Batch::from(vec![Event::SearchRequested(search)])),
+                other => Err(other),
+            }
         });
         let refusal = asked.await?.err();
         if refusal == Some(Reservation::Waits) {
@@ -317,7 +447,12 @@ impl LinkServer {
             let recorded = state.waiting_for(&task) == Some(amount);
             let waits = !recorded && state.ask_budgets(&task, amount) == Reservation::Waits;
             let Amount { tokens, micro_usd } = amount;
-            let fact = waits.then_some(Event::BudgetWaited { task, turn, tokens, micro_usd });
+            let fact = waits.then_some(Event::BudgetWaited {
+                task,
+                turn,
+                tokens,
+                micro_usd,
+            });
             Batch::from(fact.into_iter().collect::<Vec<_>>())
         };
         self.context.decide(waited).await
@@ -325,15 +460,25 @@ impl LinkServer {
 
     async fn await_budget(&self, amount: Amount) -> Result<(), CoordinatorError> {
         let mut state = self.context.journal.watch();
-        let decided = state.wait_for(|state| state.ask_budgets(&self.task, amount) != Reservation::Waits).await;
-        decided.map(|_| ()).map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
+        let decided = state
+            .wait_for(|state| state.ask_budgets(&self.task, amount) != Reservation::Waits)
+            .await;
+        decided
+            .map(|_| ())
+            .map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
     }
 }
 
 /// Messages, and other agents.
 impl LinkServer {
     async fn deliver(&self) -> Result<Vec<Envelope>, CoordinatorError> {
-        if self.context.state().messages_for(&self.task).next().is_none() {
+        if self
+            .context
+            .state()
+            .messages_for(&self.task)
+            .next()
+            .is_none()
+        {
             return Ok(Vec::new());
         }
         let task = self.task.clone();
@@ -351,21 +496,38 @@ impl LinkServer {
         self.context.send(self.origin(Some(call))?, message).await
     }
 
-    fn foresee_message(&self, message: &Outgoing) -> Result<Result<(), MessageRefused>, CoordinatorError> {
-        Ok(self.context.state().decide_message(&self.origin(None)?, message).map(drop))
+    fn foresee_message(
+        &self,
+        message: &Outgoing,
+    ) -> Result<Result<(), MessageRefused>, CoordinatorError> {
+        Ok(self
+            .context
+            .state()
+            .decide_message(&self.origin(None)?, message)
+            .map(drop))
     }
 
     /// Returns the agent as the sender of a message.
     fn origin(&self, call: Option<CallOfTurn>) -> Result<Origin, CoordinatorError> {
         let record = self.record()?;
-        let role = record.agent().map(|name| self.context.roles.role(name)).transpose()?;
+        let role = record
+            .agent()
+            .map(|name| self.context.roles.role(name))
+            .transpose()?;
         let channels = role.and_then(|role| role.channels.clone());
-        Ok(Origin { from: Sender::Agent(self.task.clone()), call, channels })
+        Ok(Origin {
+            from: Sender::Agent(self.task.clone()),
+            call,
+            channels,
+        })
     }
 
     /// Returns a child as one of this agent.
     fn own(&self, child: NewChild) -> NewChild {
-        NewChild { parent: Some(self.task.clone()), ..child }
+        NewChild {
+            parent: Some(self.task.clone()),
+            ..child
+        }
     }
 
     async fn terminate(
@@ -373,10 +535,12 @@ impl LinkServer {
         TerminateAgent { call, agent }: TerminateAgent,
     ) -> Result<Result<Option<Vec<KeptWork>>, StopRefused>, CoordinatorError> {
         let (by, named) = (self.task.clone(), agent.clone());
-        let stops = self.context.journal.append_if(move |state| match state.decide_termination(&by, &call, &named) {
-            Ok(TerminateDecision::Stops(events)) => Ok(Batch::from(events)),
-            Ok(TerminateDecision::Over) => Err(None),
-            Err(refused) => Err(Some(refused)),
+        let stops = self.context.journal.append_if(move |state| {
+            match state.decide_termination(&by, &call, &named) {
+                Ok(TerminateDecision::Stops(events)) => Ok(Batch::from(events)),
+                Ok(TerminateDecision::Over) => Err(None),
+                Err(refused) => Err(Some(refused)),
+            }
         });
         Ok(match stops.await? {
             Ok(_) => Ok(None),
@@ -387,19 +551,30 @@ impl LinkServer {
 
     fn status(&self, agent: &AgentId) -> Result<AgentStatus, String> {
         let state = self.context.state();
-        let record = state.known_agent(agent).map_err(|refused| refused.to_string())?;
+        let record = state
+            .known_agent(agent)
+            .map_err(|refused| refused.to_string())?;
         let messages = state.channel(&Sender::Agent(self.task.clone()), &agent.clone().into());
         let messages = Some(messages).filter(|messages| messages.sent > 0);
-        Ok(AgentStatus { messages, ..state.agent_status(record, true) })
+        Ok(AgentStatus {
+            messages,
+            ..state.agent_status(record, true)
+        })
     }
 
-    async fn wait(&self, asked: AskedWait) -> Result<Result<Option<EndedAgentsWait>, WaitRefused>, CoordinatorError> {
+    async fn wait(
+        &self,
+        asked: AskedWait,
+    ) -> Result<Result<Option<EndedAgentsWait>, WaitRefused>, CoordinatorError> {
         let (task, wanted) = (self.task.clone(), asked.clone());
-        let waits = self.context.journal.append_if(move |state| match state.decide_wait(&task, &wanted) {
-            Ok(WaitDecision::Waits(fact)) => Ok(Batch::from(*fact)),
-            Ok(WaitDecision::Over { timed_out }) => Err(Ok(timed_out)),
-            Err(refused) => Err(Err(refused)),
-        });
+        let waits =
+            self.context
+                .journal
+                .append_if(move |state| match state.decide_wait(&task, &wanted) {
+                    Ok(WaitDecision::Waits(fact)) => Ok(Batch::from(*fact)),
+                    Ok(WaitDecision::Over { timed_out }) => Err(Ok(timed_out)),
+                    Err(refused) => Err(Err(refused)),
+                });
         let timed_out = match waits.await? {
             Ok(_) => return Ok(Ok(None)),
             Err(Err(refused)) => return Ok(Err(refused)),
@@ -408,10 +583,19 @@ impl LinkServer {
         let state = self.context.state();
         let named: Vec<&TaskRecord> = asked.ids.iter().filter_map(|id| state.task(id)).collect();
         let all_done = asked.ids.iter().all(|id| state.is_done_for(&self.task, id));
-        let agents = named.iter().map(|record| state.agent_status(record, true)).collect();
+        let agents = named
+            .iter()
+            .map(|record| state.agent_status(record, true))
+            .collect();
         let has_message = state.messages_for(&self.task).next().is_some();
         let merged = childrens_work::merged_into(&self.context, &self.task, &asked.ids).await?;
-        Ok(Ok(Some(EndedAgentsWait { all_done, timed_out, has_message, agents, merged })))
+        Ok(Ok(Some(EndedAgentsWait {
+            all_done,
+            timed_out,
+            has_message,
+            agents,
+            merged,
+        })))
     }
 
     fn takes_work_at(&self, call: &CallOfTurn) -> Result<bool, CoordinatorError> {
@@ -423,11 +607,19 @@ impl LinkServer {
 
 /// The end of the worker's task.
 impl LinkServer {
-    /// Resolves when the attempt's time is used up; never if it has no limit. While the agent waits for a model that
-    /// does not answer, its time stands still.
+    /// Resolves when the attempt's time is used up; never if it has no limit. While the agent waits
+    /// for a model that does not answer, its time stands still.
     async fn out_of_time(&self) {
-        let is_waiting = |state: &RunState| state.task(&self.task).is_some_and(|record| record.outage().is_some());
-        let left = |state: &RunState| state.time_left_of(&self.task).filter(|_| !is_waiting(state));
+        let is_waiting = |state: &RunState| {
+            state
+                .task(&self.task)
+                .is_some_and(|record| record.outage().is_some())
+        };
+        let left = |state: &RunState| {
+            state
+                .time_left_of(&self.task)
+                .filter(|_| !is_waiting(state))
+        };
         time_limit::reached(self.context.journal.watch(), left).await;
     }
 
@@ -436,25 +628,39 @@ impl LinkServer {
         ReachLimit { cause, message }: ReachLimit,
     ) -> Result<Option<ReachedLimit>, CoordinatorError> {
         let task = self.task.clone();
-        let due = move |state: &RunState| state.decide_report(&task, cause, &message).map(Batch::from).ok_or(());
+        let due = move |state: &RunState| {
+            state
+                .decide_report(&task, cause, &message)
+                .map(Batch::from)
+                .ok_or(())
+        };
         match self.context.journal.append_if(due).await? {
             Ok(_) => Ok(self.record()?.reached_limit().cloned()),
             Err(()) => Ok(None),
         }
     }
 
-    async fn give_verdict(&self, verdict: ReviewVerdict) -> Result<Result<(), VerdictRefused>, CoordinatorError> {
+    async fn give_verdict(
+        &self,
+        verdict: ReviewVerdict,
+    ) -> Result<Result<(), VerdictRefused>, CoordinatorError> {
         let task = self.task.clone();
-        let given = self.context.journal.append_if(move |state| state.decide_verdict(&task, &verdict).map(Batch::from));
+        let given = self
+            .context
+            .journal
+            .append_if(move |state| state.decide_verdict(&task, &verdict).map(Batch::from));
         Ok(given.await?.map(|_| ()))
     }
 
     async fn settle_children(&self) -> Result<ChildrenSettled, CoordinatorError> {
         let task = self.task.clone();
-        let waits = self.context.journal.append_if(move |state| match state.decide_hand_over(&task) {
-            HandOver::AfterChildren(wait) => Ok(Batch::from(*wait)),
-            other => Err(other),
-        });
+        let waits =
+            self.context
+                .journal
+                .append_if(move |state| match state.decide_hand_over(&task) {
+                    HandOver::AfterChildren(wait) => Ok(Batch::from(*wait)),
+                    other => Err(other),
+                });
         match waits.await? {
             Ok(_) => Ok(ChildrenSettled::Waits),
             Err(HandOver::Now) => Ok(ChildrenSettled::Done),
@@ -462,22 +668,31 @@ impl LinkServer {
                 childrens_work::tell(&self.context, &self.task).await?;
                 Ok(ChildrenSettled::WorkLeft)
             }
-            Err(HandOver::AfterMessages | HandOver::AfterChildren(_)) => Ok(ChildrenSettled::WorkLeft),
+            Err(HandOver::AfterMessages | HandOver::AfterChildren(_)) => {
+                Ok(ChildrenSettled::WorkLeft)
+            }
         }
     }
 
     async fn hand_over(&self, fact: Event) -> Result<bool, CoordinatorError> {
         self.require_own([&fact])?;
         let task = self.task.clone();
-        let handed = self.context.journal.append_if(move |state| match state.decide_hand_over(&task) {
-            HandOver::Now => Ok(Batch::from(fact)),
-            other => Err(other),
-        });
+        let handed =
+            self.context
+                .journal
+                .append_if(move |state| match state.decide_hand_over(&task) {
+                    HandOver::Now => Ok(Batch::from(fact)),
+                    other => Err(other),
+                });
         Ok(handed.await?.is_ok())
     }
 }
 
 /// Returns facts with the bytes that they name, to be recorded together.
 fn batch(Facts { events, blobs }: Facts) -> Batch {
-    Batch { events, blobs: blobs.into_iter().map(Blob::new).collect(), ..Batch::default() }
+    Batch {
+        events,
+        blobs: blobs.into_iter().map(Blob::new).collect(),
+        ..Batch::default()
+    }
 }

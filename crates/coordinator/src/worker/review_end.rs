@@ -1,5 +1,5 @@
-//! Ends a reviewing task's work with its verdict: records what [`RunState::verdict_end`] decides, with the messages to
-//! the agents whose work is returned.
+//! Ends a reviewing task's work with its verdict: records what [`RunState::verdict_end`] decides,
+//! with the messages to the agents whose work is returned.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::{AfterFault, AfterReview, RunId, RunState, TaskId, VerdictEnd};
@@ -11,11 +11,21 @@ use crate::run::layout::Layout;
 use crate::texts::prompts::{EVIDENCE_BYTES, Prompts, cut};
 use crate::worker::end_facts::after_rounds;
 
-/// Records what follows from the verdict, unless the agent has to read a message first; returns whether it was
-/// recorded.
-pub(crate) async fn conclude(context: &RunContext, task: &TaskId, summary: String) -> Result<bool, CoordinatorError> {
+/// Records what follows from the verdict, unless the agent has to read a message first; returns
+/// whether it was recorded.
+pub(crate) async fn conclude(
+    context: &RunContext,
+    task: &TaskId,
+    summary: String,
+) -> Result<bool, CoordinatorError> {
     let (task, prompts) = (task.clone(), context.prompts.clone());
-    let ending = Ending { task, summary, prompts, run: context.run.clone(), layout: context.host.layout.clone() };
+    let ending = Ending {
+        task,
+        summary,
+        prompts,
+        run: context.run.clone(),
+        layout: context.host.layout.clone(),
+    };
     let concluded = context.journal.append_if(move |state| {
         if let Some(unread) = state.messages_for(&ending.task).next() {
             return Err(unread.sequence);
@@ -39,9 +49,12 @@ impl Ending {
     fn facts(self, state: &RunState, end: VerdictEnd) -> Batch {
         let (task, summary) = (self.task.clone(), self.summary.clone());
         match end {
-            VerdictEnd::Approve => {
-                Batch::from(Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) })
-            }
+            VerdictEnd::Approve => Batch::from(Event::TaskMerged {
+                task,
+                commit: None,
+                target: None,
+                summary: Some(summary),
+            }),
             VerdictEnd::NothingToDo => Batch::from(Event::NothingToDo { task, summary }),
             VerdictEnd::Await(after) => {
                 let mut batch = Batch::from(Event::ReviewWaiting { task });
@@ -54,18 +67,36 @@ impl Ending {
     }
 
     /// Returns work to its agent with the requested changes, or ends its task.
-    fn add_return(&self, state: &RunState, AfterReview { change, after }: AfterReview, batch: &mut Batch) {
+    fn add_return(
+        &self,
+        state: &RunState,
+        AfterReview { change, after }: AfterReview,
+        batch: &mut Batch,
+    ) {
         let task = change.task;
         if after != AfterFault::Return {
             let message = self.give_up_message(state, &task, &change.text);
-            batch.events.push(Event::TaskFailed { task, cause: FailureCause::ChangesRequested, message });
+            batch.events.push(Event::TaskFailed {
+                task,
+                cause: FailureCause::ChangesRequested,
+                message,
+            });
             return;
         }
         let (reviewer, text) = (self.task.as_str(), cut(&change.text, EVIDENCE_BYTES));
-        let text = self.prompts.render_around("changes_requested", &[("reviewer", reviewer)], &[("changes", &text)]);
+        let text = self.prompts.render_around(
+            "changes_requested",
+            &[("reviewer", reviewer)],
+            &[("changes", &text)],
+        );
         let blob = Blob::new(text.into_bytes());
         let text = blob.id().clone();
-        batch.events.push(Event::TaskReturned { task, cause: ReturnCause::ChangesRequested, text, onto: None });
+        batch.events.push(Event::TaskReturned {
+            task,
+            cause: ReturnCause::ChangesRequested,
+            text,
+            onto: None,
+        });
         batch.blobs.push(blob);
     }
 
@@ -79,6 +110,8 @@ impl Ending {
         };
         let worktree = self.layout.worktree(&self.run, task).display().to_string();
         let reviewer = &self.task;
-        format!("{reviewer} requests changes{again}; the branch and its worktree {worktree} are kept\n{changes}")
+        format!(
+            "{reviewer} requests changes{again}; the branch and its worktree {worktree} are kept\n{changes}"
+        )
     }
 }

@@ -1,7 +1,8 @@
 //! What a reviewing task's agent sees: the newest result with the work that waits for its verdict.
 //!
-//! The work is merged into commits of their own, without a checkout, so that the agent reads and tests what would be
-//! merged. Work that conflicts stays out of its worktree; the agent sees it as a diff.
+//! The work is merged into commits of their own, without a checkout, so that the agent reads and
+//! tests what would be merged. Work that conflicts stays out of its worktree; the agent sees it as
+//! a diff.
 
 use std::collections::BTreeMap;
 
@@ -51,20 +52,37 @@ pub(super) async fn of(
     state: &RunState,
     record: &TaskRecord,
 ) -> Result<UnderReview, CoordinatorError> {
-    let trees = if record.task.verdict { state.work_under_review(&record.task.id) } else { BTreeMap::new() };
+    let trees = if record.task.verdict {
+        state.work_under_review(&record.task.id)
+    } else {
+        BTreeMap::new()
+    };
     let is_new = record.task.verdict && (record.attempt() == 0 || *record.shown_work() != trees);
     let (mut base, mut changes) = (state.integration.clone(), BTreeMap::new());
     if is_new {
         for reviewed in trees.keys().filter_map(|task| state.task(task)) {
-            let Some(work) = reviewed.commit().cloned() else { continue };
+            let Some(work) = reviewed.commit().cloned() else {
+                continue;
+            };
             let change = match joined(context, state, (record, reviewed), [&base, &work]).await? {
-                Some(after) => Change { before: std::mem::replace(&mut base, after.clone()), after },
-                None => Change { before: reviewed.base().unwrap_or(&state.base).clone(), after: work },
+                Some(after) => Change {
+                    before: std::mem::replace(&mut base, after.clone()),
+                    after,
+                },
+                None => Change {
+                    before: reviewed.base().unwrap_or(&state.base).clone(),
+                    after: work,
+                },
             };
             changes.insert(reviewed.task.id.clone(), change);
         }
     }
-    Ok(UnderReview { base, trees, is_new, changes })
+    Ok(UnderReview {
+        base,
+        trees,
+        is_new,
+        changes,
+    })
 }
 
 /// Merges work into a commit and keeps the result; `None` if it conflicts.
@@ -74,9 +92,18 @@ async fn joined(
     (reviewer, reviewed): (&TaskRecord, &TaskRecord),
     [onto, work]: [&Oid; 2],
 ) -> Result<Option<Oid>, CoordinatorError> {
-    let (seen, id, ours, theirs) = (state.clone(), reviewed.task.id.clone(), onto.clone(), work.clone());
-    let (merged, is_joined) = context.git(move |repo| combine(repo, (&seen, &id), &ours, &theirs)).await?;
-    let Merge::Clean { tree } = merged else { return Ok(None) };
+    let (seen, id, ours, theirs) = (
+        state.clone(),
+        reviewed.task.id.clone(),
+        onto.clone(),
+        work.clone(),
+    );
+    let (merged, is_joined) = context
+        .git(move |repo| combine(repo, (&seen, &id), &ours, &theirs))
+        .await?;
+    let Merge::Clean { tree } = merged else {
+        return Ok(None);
+    };
     let mut parents = vec![onto.clone()];
     parents.extend(is_joined.then(|| work.clone()));
     let spec = CommitSpec {
@@ -88,5 +115,7 @@ async fn joined(
         time_unix: unix_seconds(),
     };
     let name = format!("{}/review", reviewer.task.id.branch_component());
-    keep_commit(&context.host, &context.run, spec, name).await.map(Some)
+    keep_commit(&context.host, &context.run, spec, name)
+        .await
+        .map(Some)
 }

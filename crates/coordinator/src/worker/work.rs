@@ -1,8 +1,8 @@
 //! One worker: takes one task from its recorded state to the point where another party has to act.
 //!
-//! A worker owns its worktree and its agent, and reaches the run only through its link. It reads the task's recorded
-//! state, carries out the next step, records the outcome, and repeats; so it makes no difference whether the worker
-//! is the first one or takes over from a dead process.
+//! A worker owns its worktree and its agent, and reaches the run only through its link. It reads
+//! the task's recorded state, carries out the next step, records the outcome, and repeats; so it
+//! makes no difference whether the worker is the first one or takes over from a dead process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +12,15 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::task::Work;
-use orchestrate_core::{Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint};
+use orchestrate_core::{
+    Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint,
+};
 use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::{
-    AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan, JudgeRedCheck, ReachLimit,
-    SettleChildren, TakeMap,
+    AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan,
+    JudgeRedCheck, ReachLimit, SettleChildren, TakeMap,
 };
 use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::Verification;
@@ -29,14 +31,16 @@ use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{
-    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan, send_back_unstored,
+    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan,
+    send_back_unstored,
 };
 use crate::worker::workplace::Workplace;
 
 /// The maximum number of files named if only ignored files were written.
 const SHOWN_IGNORED: usize = 10;
 
-/// Works on a task until another party has to act, the user is needed, the task has ended, or it is interrupted.
+/// Works on a task until another party has to act, the user is needed, the task has ended, or it is
+/// interrupted.
 pub(crate) async fn work(
     assignment: Assignment,
     link: WorkerLink,
@@ -45,7 +49,13 @@ pub(crate) async fn work(
 ) -> Result<(), CoordinatorError> {
     if link.task().await?.reached_limit().is_some() {
         // Its time may be used up; only its last report is left, which has a time of its own.
-        let ended = work_until_blocked(assignment, link.clone(), Arc::clone(&host), shutdown.clone()).await;
+        let ended = work_until_blocked(
+            assignment,
+            link.clone(),
+            Arc::clone(&host),
+            shutdown.clone(),
+        )
+        .await;
         return match ended {
             Ok(()) => Ok(()),
             Err(error) => failing::contain(&host, &link, error).await,
@@ -53,7 +63,12 @@ pub(crate) async fn work(
     }
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
     let expired = out_of_time(link.clone());
-    let working = work_until_blocked(assignment.clone(), link.clone(), Arc::clone(&host), shutdown.clone());
+    let working = work_until_blocked(
+        assignment.clone(),
+        link.clone(),
+        Arc::clone(&host),
+        shutdown.clone(),
+    );
     tokio::pin!(working, expired);
     tokio::select! {
         ended = &mut working => return match ended {
@@ -62,28 +77,49 @@ pub(crate) async fn work(
         },
         () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
     }
-    // The work is interrupted, not dropped: its events are recorded before the timeout, and if they hand the work
-    // over, it was done in time.
+    // The work is interrupted, not dropped: its events are recorded before the timeout, and if they
+    // hand the work over, it was done in time.
     let ended = working.await;
-    let mut text = format!("the attempt exceeded the task's `timeout` of {} s", limit.unwrap_or_default().as_secs());
+    let mut text = format!(
+        "the attempt exceeded the task's `timeout` of {} s",
+        limit.unwrap_or_default().as_secs()
+    );
     if let Err(error) = ended {
         if error.own_failure().is_none() {
             return Err(error);
         }
         text.push_str(&format!("; then it failed to {error}"));
     }
-    report_out_of_time(assignment, &link, Arc::clone(&host), shutdown.for_report(), &text).await?;
-    failing::fail(&host, &link, Failure { cause: FailureCause::Timeout, message: text, report: None }).await
+    report_out_of_time(
+        assignment,
+        &link,
+        Arc::clone(&host),
+        shutdown.for_report(),
+        &text,
+    )
+    .await?;
+    failing::fail(
+        &host,
+        &link,
+        Failure {
+            cause: FailureCause::Timeout,
+            message: text,
+            report: None,
+        },
+    )
+    .await
 }
 
-/// Resolves when the attempt's time is used up; never if that cannot be known, since the work meets the same error.
+/// Resolves when the attempt's time is used up; never if that cannot be known, since the work meets
+/// the same error.
 async fn out_of_time(link: WorkerLink) {
     if link.ask(AwaitTimeout {}).await.is_err() {
         std::future::pending().await
     }
 }
 
-/// Lets an agent whose time is used up make its last report, if one is due; the task has failed then.
+/// Lets an agent whose time is used up make its last report, if one is due; the task has failed
+/// then.
 pub(crate) async fn report_out_of_time(
     assignment: Assignment,
     link: &WorkerLink,
@@ -91,10 +127,18 @@ pub(crate) async fn report_out_of_time(
     shutdown: Shutdown,
     why: &str,
 ) -> Result<(), CoordinatorError> {
-    link.ask(ReachLimit { cause: FailureCause::Timeout, message: why.to_owned() }).await?;
+    link.ask(ReachLimit {
+        cause: FailureCause::Timeout,
+        message: why.to_owned(),
+    })
+    .await?;
     let record = link.task().await?;
-    // The report needs no files, so those of work that was merged meanwhile need not be brought for it.
-    let is_driven = matches!(record.next_work(), Some(WorkStep::Drive | WorkStep::BringFiles { .. }));
+    // The report needs no files, so those of work that was merged meanwhile need not be brought for
+    // it.
+    let is_driven = matches!(
+        record.next_work(),
+        Some(WorkStep::Drive | WorkStep::BringFiles { .. })
+    );
     if record.reached_limit().is_none() || !is_driven {
         return Ok(());
     }
@@ -104,7 +148,8 @@ pub(crate) async fn report_out_of_time(
     };
     match reported.await {
         Err(error) if error.own_failure().is_some() => {
-            // The task fails for lack of time; without a worktree there is only the report of the facts.
+            // The task fails for lack of time; without a worktree there is only the report of the
+            // facts.
             tracing::warn!(task = %record.task.id, %error, "an agent could not make its last report");
             Ok(())
         }
@@ -127,7 +172,9 @@ async fn work_until_blocked(
             Some(WorkStep::BringFiles { from, to }) => bring_files(&workplace, from, to).await?,
             Some(WorkStep::MergeInto { onto }) => merge_return(&workplace, onto).await?,
             Some(WorkStep::Drive) => drive(&workplace, &record).await?,
-            Some(WorkStep::Verify { command, tree }) => check_task(&workplace, &record, command, tree).await?,
+            Some(WorkStep::Verify { command, tree }) => {
+                check_task(&workplace, &record, command, tree).await?
+            }
             Some(WorkStep::Begin { .. }) | None => false,
         };
         if !goes_on || workplace.shutdown.level() >= ShutdownLevel::Stop {
@@ -142,10 +189,17 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     let failed = workplace.set_up().await?.filter(|result| !result.passed);
     if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
         let output = cut(result.output.trim(), EVIDENCE_BYTES);
-        let command = workplace.assignment.preparation.setup.as_ref().map_or("", |setup| &setup.command);
+        let command = workplace
+            .assignment
+            .preparation
+            .setup
+            .as_ref()
+            .map_or("", |setup| &setup.command);
         // A list of tasks shows the beginning of the text alone.
         let telling = failing_lines(&result.output).into_iter().next();
-        let why = telling.filter(|line| !output.starts_with(line.as_str())).map(|line| format!(": {line}"));
+        let why = telling
+            .filter(|line| !output.starts_with(line.as_str()))
+            .map(|line| format!(": {line}"));
         let (exit, why) = (&result.exit, why.unwrap_or_default());
         let text = format!("the worktree's setup `{command}` ended with {exit}{why}\n{output}");
         let text = with_hint(text, &result.output);
@@ -161,22 +215,35 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     };
     let task = workplace.task().clone();
     let mut prepared = match map {
-        Some(map) => Facts::naming(map.into_bytes(), |text| Event::MapMade { task: task.clone(), text }),
+        Some(map) => Facts::naming(map.into_bytes(), |text| Event::MapMade {
+            task: task.clone(),
+            text,
+        }),
         None => Facts::from(Vec::new()),
     };
-    prepared.events.push(Event::WorktreePrepared { task, onto: None });
+    prepared
+        .events
+        .push(Event::WorktreePrepared { task, onto: None });
     workplace.link.record(prepared).await?;
     Ok(true)
 }
 
 /// Brings the files of what was merged into the branch into the worktree; the agent can go on then.
 async fn bring_files(workplace: &Workplace, from: Oid, to: Oid) -> Result<bool, CoordinatorError> {
-    if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
+    if workplace
+        .assignment
+        .role
+        .as_ref()
+        .is_some_and(|role| role.delivers.is_report())
+    {
         workplace.files.bring_merged_over(from, to.clone()).await?;
     } else {
         workplace.files.bring_merged(from, to.clone()).await?;
     }
-    let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: Some(to) };
+    let prepared = Event::WorktreePrepared {
+        task: workplace.task().clone(),
+        onto: Some(to),
+    };
     workplace.link.record(vec![prepared]).await?;
     Ok(true)
 }
@@ -184,15 +251,23 @@ async fn bring_files(workplace: &Workplace, from: Oid, to: Oid) -> Result<bool, 
 /// Drives the agent until it stops; returns whether there may be more to do.
 async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let mut driver: Box<dyn AgentDriver> = match &record.task.work {
-        Work::Run(command) => Box::new(CommandDriver { command: command.clone() }),
+        Work::Run(command) => Box::new(CommandDriver {
+            command: command.clone(),
+        }),
         Work::Agent(_) => Box::new(LoopDriver::open(workplace).await?),
     };
     let (cause, text) = match driver.drive(workplace).await? {
         DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
-        DriverEnd::Finished(summary) => return hand_over_or_send_back(workplace, record, summary).await,
+        DriverEnd::Finished(summary) => {
+            return hand_over_or_send_back(workplace, record, summary).await;
+        }
         DriverEnd::AtLimit { limit, report } => {
             let ReachedLimit { cause, message, .. } = limit;
-            let failure = Failure { cause, message, report };
+            let failure = Failure {
+                cause,
+                message,
+                report,
+            };
             failing::fail(&workplace.host, &workplace.link, failure).await?;
             return Ok(false);
         }
@@ -218,7 +293,11 @@ async fn hand_over_or_send_back(
 }
 
 /// Makes the finished work the tip of the task's branch, or its report the task's result.
-async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
+async fn hand_over(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    summary: String,
+) -> Result<bool, CoordinatorError> {
     let (link, files) = (&workplace.link, &workplace.files);
     if let Some(repair) = record.repair() {
         let left = files.unresolved(repair).await?;
@@ -229,7 +308,11 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     if let Some(left) = files.left_of_merge().await?.filter(|left| !left.is_empty()) {
         return send_back_conflict(workplace, record, &left).await;
     }
-    let is_report = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+    let is_report = workplace
+        .assignment
+        .role
+        .as_ref()
+        .is_some_and(|role| role.delivers.is_report());
     if is_report {
         files.keep().await?;
         if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
@@ -249,7 +332,11 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     }
     // The work of its children is handed over with its report.
     if is_report && !link.task().await?.has_childrens_work() {
-        let is_plan = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Plan);
+        let is_plan = workplace
+            .assignment
+            .role
+            .as_ref()
+            .is_some_and(|role| role.delivers == Delivers::Plan);
         return if is_plan {
             propose_plan(workplace, record, &summary).await
         } else {
@@ -265,19 +352,29 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
         return Ok(goes_on);
     }
     // Either a check or a message is next, so there is more to do.
-    let fact = Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary };
+    let fact = Event::TaskCommitted {
+        task: workplace.task().clone(),
+        commit,
+        tree,
+        summary,
+    };
     link.ask(HandOver { fact }).await?;
     Ok(true)
 }
 
-/// Returns work to its agent if the facts do not bear out what the report claims and its role is strict about that;
-/// returns whether there is more to do then, or `None` if the work is taken.
+/// Returns work to its agent if the facts do not bear out what the report claims and its role is
+/// strict about that; returns whether there is more to do then, or `None` if the work is taken.
 async fn refuse_claims(
     workplace: &Workplace,
     record: &TaskRecord,
     summary: &str,
 ) -> Result<Option<bool>, CoordinatorError> {
-    if !workplace.assignment.role.as_ref().is_some_and(|role| role.strict_hand_back) {
+    if !workplace
+        .assignment
+        .role
+        .as_ref()
+        .is_some_and(|role| role.strict_hand_back)
+    {
         return Ok(None);
     }
     let unverified = workplace.link.task().await?.refused_claims(summary);
@@ -287,86 +384,149 @@ async fn refuse_claims(
     send_back_claims(workplace, record, &unverified).await
 }
 
-/// Ends a task whose result is its report; there is more to do only if a message has arrived meanwhile.
+/// Ends a task whose result is its report; there is more to do only if a message has arrived
+/// meanwhile.
 async fn report(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
     let task = workplace.task().clone();
-    let fact = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
+    let fact = Event::TaskMerged {
+        task,
+        commit: None,
+        target: None,
+        summary: Some(summary),
+    };
     Ok(!workplace.link.ask(HandOver { fact }).await?)
 }
 
-/// Ends a task whose result is a plan; one that cannot be run is returned to its agent. Returns whether there is more
-/// to do.
-async fn propose_plan(workplace: &Workplace, record: &TaskRecord, answer: &str) -> Result<bool, CoordinatorError> {
-    match workplace.link.ask(JudgePlan { answer: answer.to_owned() }).await? {
+/// Ends a task whose result is a plan; one that cannot be run is returned to its agent. Returns
+/// whether there is more to do.
+async fn propose_plan(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    answer: &str,
+) -> Result<bool, CoordinatorError> {
+    match workplace
+        .link
+        .ask(JudgePlan {
+            answer: answer.to_owned(),
+        })
+        .await?
+    {
         Ok(plan) => report(workplace, plan).await,
         Err(errors) => send_back_plan(workplace, record, &errors).await,
     }
 }
 
-/// Ends a review with its verdict; an agent that has given none is told once. Returns whether there is more to do.
+/// Ends a review with its verdict; an agent that has given none is told once. Returns whether there
+/// is more to do.
 async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
     let link = &workplace.link;
     match link.task().await?.review_end() {
         ReviewEnd::Conclude => Ok(!link.ask(ConcludeReview { summary }).await?),
         ReviewEnd::AskForVerdict => {
-            let (task, text) = (workplace.task().clone(), workplace.assignment.prompts.render("no_verdict", &[]));
-            let returned = |text| Event::TaskReturned { task, cause: ReturnCause::NoVerdict, text, onto: None };
-            link.record(Facts::naming(text.into_bytes(), returned)).await?;
+            let (task, text) = (
+                workplace.task().clone(),
+                workplace.assignment.prompts.render("no_verdict", &[]),
+            );
+            let returned = |text| Event::TaskReturned {
+                task,
+                cause: ReturnCause::NoVerdict,
+                text,
+                onto: None,
+            };
+            link.record(Facts::naming(text.into_bytes(), returned))
+                .await?;
             Ok(true)
         }
         ReviewEnd::Fail => {
             let said = cut(summary.trim(), EVIDENCE_BYTES);
-            let text = format!("the agent ended twice without `review_verdict`; its last words: {said}");
+            let text =
+                format!("the agent ended twice without `review_verdict`; its last words: {said}");
             workplace.fail(FailureCause::NoVerdict, text).await?;
             Ok(false)
         }
     }
 }
 
-/// Lists the ignored files in a worktree without changes, and its caches and build outputs; empty if there are none.
+/// Lists the ignored files in a worktree without changes, and its caches and build outputs; empty
+/// if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
     let record = workplace.link.task().await?;
     // What looks like a secret is named with its reason.
-    let is_ignored = |file: &PathBuf| record.aside().withheld.iter().all(|kept| Path::new(&kept.path) != file);
+    let is_ignored = |file: &PathBuf| {
+        record
+            .aside()
+            .withheld
+            .iter()
+            .all(|kept| Path::new(&kept.path) != file)
+    };
     let mut ignored = workplace.files.uncommitted().await?;
     ignored.retain(is_ignored);
     let scratch = workplace.files.scratch().await?;
-    let lists = [("files that git ignores", ignored), ("caches and build outputs", scratch)];
+    let lists = [
+        ("files that git ignores", ignored),
+        ("caches and build outputs", scratch),
+    ];
     let lists = lists.into_iter().filter(|(_, files)| !files.is_empty());
-    Ok(lists.map(|(what, files)| format!("it wrote only {what}: {}\n", listed(&files))).collect())
+    Ok(lists
+        .map(|(what, files)| format!("it wrote only {what}: {}\n", listed(&files)))
+        .collect())
 }
 
 /// Names the first of some files, and counts the others.
 fn listed(files: &[PathBuf]) -> String {
-    let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
+    let shown: Vec<String> = files
+        .iter()
+        .take(SHOWN_IGNORED)
+        .map(|file| shown_path(file))
+        .collect();
     match files.len().saturating_sub(SHOWN_IGNORED) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
-/// Ends a task whose work changes nothing; there is more to do only if a message has arrived meanwhile.
-async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
+/// Ends a task whose work changes nothing; there is more to do only if a message has arrived
+/// meanwhile.
+async fn no_changes(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    summary: String,
+) -> Result<bool, CoordinatorError> {
     let ignored = only_ignored(workplace).await?;
     let summary = format!("{ignored}{}", summary.trim());
-    let may_do_nothing = workplace.assignment.role.as_ref().is_some_and(|role| role.may_do_nothing);
+    let may_do_nothing = workplace
+        .assignment
+        .role
+        .as_ref()
+        .is_some_and(|role| role.may_do_nothing);
     match record.without_changes(may_do_nothing) {
         WithoutChanges::Report => report(workplace, summary).await,
         WithoutChanges::NothingToDo => {
-            let fact = Event::NothingToDo { task: workplace.task().clone(), summary };
+            let fact = Event::NothingToDo {
+                task: workplace.task().clone(),
+                summary,
+            };
             Ok(!workplace.link.ask(HandOver { fact }).await?)
         }
         WithoutChanges::Fail => {
             let said = cut(&summary, EVIDENCE_BYTES);
             let text = match &record.task.work {
-                Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
+                Work::Run(_) => {
+                    format!("the command repeated what was rejected; its output: {said}")
+                }
                 Work::Agent(_) if record.rejection_stands() => {
-                    let merged = if record.merged().is_empty() { "" } else { ", which stays merged" };
+                    let merged = if record.merged().is_empty() {
+                        ""
+                    } else {
+                        ", which stays merged"
+                    };
                     format!(
                         "the agent ended without changing a file after its work was rejected{merged}; its report: {said}"
                     )
                 }
-                Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
+                Work::Agent(_) => {
+                    format!("the agent ended without changing a file; its report: {said}")
+                }
             };
             workplace.fail(FailureCause::NoChanges, text).await?;
             Ok(false)
@@ -382,14 +542,22 @@ async fn check_task(
     tree: Oid,
 ) -> Result<bool, CoordinatorError> {
     let (link, task) = (&workplace.link, workplace.task().clone());
-    let verification = Verification { task, scope: VerifyScope::Task, tree, command: command.clone() };
+    let verification = Verification {
+        task,
+        scope: VerifyScope::Task,
+        tree,
+        command: command.clone(),
+    };
     link.record(vec![verification.started()]).await?;
     let result = workplace.run(&command).await?;
     if result.cancelled {
         return Ok(false);
     }
     let output = result.output.clone().into_bytes();
-    link.record(Facts::naming(output, |output| verification.finished(&result, output))).await?;
+    link.record(Facts::naming(output, |output| {
+        verification.finished(&result, output)
+    }))
+    .await?;
     if result.passed {
         return Ok(false);
     }

@@ -1,4 +1,5 @@
-//! An agent's environment: its assignment, its link, its worktree, its permissions there, and its level of shutdown.
+//! An agent's environment: its assignment, its link, its worktree, its permissions there, and its
+//! level of shutdown.
 
 use std::sync::Arc;
 
@@ -41,12 +42,25 @@ impl Workplace {
         shutdown: Shutdown,
     ) -> Result<Self, CoordinatorError> {
         let files = Workspace::open(&host, &link).await?;
-        let policy = Policy::new(&assignment.rules, &assignment.tools).map_err(CoordinatorError::Rules)?;
+        let policy =
+            Policy::new(&assignment.rules, &assignment.tools).map_err(CoordinatorError::Rules)?;
         let record = link.task().await?;
         let withheld = &record.aside().withheld;
         let scope = Arc::new(files.scope(withheld)?);
-        let policy = Arc::new(policy.limited(&assignment.tool_settings, &scope.path).withholding(withheld));
-        Ok(Self { assignment: Arc::new(assignment), link, files, host, scope, policy, shutdown })
+        let policy = Arc::new(
+            policy
+                .limited(&assignment.tool_settings, &scope.path)
+                .withholding(withheld),
+        );
+        Ok(Self {
+            assignment: Arc::new(assignment),
+            link,
+            files,
+            host,
+            scope,
+            policy,
+            shutdown,
+        })
     }
 
     /// Returns the task's id.
@@ -54,26 +68,53 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Prepares the worktree with the project's setup and the base's outputs; returns the command's result if it ran,
-    /// or failed elsewhere.
+    /// Prepares the worktree with the project's setup and the base's outputs; returns the command's
+    /// result if it ran, or failed elsewhere.
     pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
         let (_, tree) = self.files.tip().await?;
         let seen = self.seen();
-        let unprepared = Unprepared { path: self.files.path(), seen: &seen, tree };
-        prepare(&self.host, &self.assignment.preparation, unprepared, &self.shutdown).await
+        let unprepared = Unprepared {
+            path: self.files.path(),
+            seen: &seen,
+            tree,
+        };
+        prepare(
+            &self.host,
+            &self.assignment.preparation,
+            unprepared,
+            &self.shutdown,
+        )
+        .await
     }
 
     /// Returns the worktree as its processes see it now.
     fn seen(&self) -> Seen {
-        Seen { path: self.scope.path.clone(), view: self.scope.view.now() }
+        Seen {
+            path: self.scope.path.clone(),
+            view: self.scope.view.now(),
+        }
     }
 
     /// Fails the task, unless its work has been handed over meanwhile.
-    pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
-        failing::fail(&self.host, &self.link, Failure { cause, message, report: None }).await
+    pub(crate) async fn fail(
+        &self,
+        cause: FailureCause,
+        message: String,
+    ) -> Result<(), CoordinatorError> {
+        failing::fail(
+            &self.host,
+            &self.link,
+            Failure {
+                cause,
+                message,
+                report: None,
+            },
+        )
+        .await
     }
 
-    /// Runs a shell command without network in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
+    /// Runs a shell command without network in the worktree, in the sandbox; interrupted when the
+    /// level reaches `Stop`.
     pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
         let check = Check {
             command: ShellCommand::offline(command),
@@ -82,6 +123,8 @@ impl Workplace {
         };
         let sandbox = self.host.sandbox_in(self.files.path());
         let result = run_check(&sandbox, &self.host.running, check, &self.shutdown).await?;
-        Ok(result.explaining_missing(self.host.repo.workdir()).redacted(&self.host.redactor))
+        Ok(result
+            .explaining_missing(self.host.repo.workdir())
+            .redacted(&self.host.redactor))
     }
 }

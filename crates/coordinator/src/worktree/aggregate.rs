@@ -1,11 +1,11 @@
-//! The results of several agents: their changes as a diff, and the conflicts between their branches, found by merging
-//! without a checkout.
+//! The results of several agents: their changes as a diff, and the conflicts between their
+//! branches, found by merging without a checkout.
 
 use std::path::PathBuf;
 
 use orchestrate_core::aggregated::{
-    AgentChanges, AggregatedResults, BranchConflict, ConflictingFile, Counterpart, MAX_COMBINED_DIFF_BYTES,
-    pairs_to_merge,
+    AgentChanges, AggregatedResults, BranchConflict, ConflictingFile, Counterpart,
+    MAX_COMBINED_DIFF_BYTES, pairs_to_merge,
 };
 use orchestrate_core::git_path::{shown_path, text};
 use orchestrate_core::{AgentId, Oid, WaitRefused};
@@ -28,13 +28,20 @@ struct Work {
 }
 
 impl Workspace {
-    /// Returns the results of these agents beside those of this one; fails with the reason if one does not exist.
+    /// Returns the results of these agents beside those of this one; fails with the reason if one
+    /// does not exist.
     pub(crate) async fn aggregate(
         &self,
         agents: &[AgentId],
         shows: ShowsPath,
     ) -> Result<Result<AggregatedResults, WaitRefused>, CoordinatorError> {
-        match self.link.ask(ReadHandBacks { agents: agents.to_vec() }).await? {
+        match self
+            .link
+            .ask(ReadHandBacks {
+                agents: agents.to_vec(),
+            })
+            .await?
+        {
             Ok(handed) => aggregate(&self.host, handed, shows).await.map(Ok),
             Err(refused) => Ok(Err(refused)),
         }
@@ -50,9 +57,20 @@ pub(crate) async fn aggregate(
     host.git(move |repo| results(repo, handed, &shows)).await
 }
 
-fn results(repo: &Repo, handed: HandBacks, shows: &ShowsPath) -> Result<AggregatedResults, GitError> {
-    let HandBacks { result, own, agents } = handed;
-    let works = agents.iter().map(|agent| work_of(repo, agent)).collect::<Result<Vec<_>, _>>()?;
+fn results(
+    repo: &Repo,
+    handed: HandBacks,
+    shows: &ShowsPath,
+) -> Result<AggregatedResults, GitError> {
+    let HandBacks {
+        result,
+        own,
+        agents,
+    } = handed;
+    let works = agents
+        .iter()
+        .map(|agent| work_of(repo, agent))
+        .collect::<Result<Vec<_>, _>>()?;
     let changes: Vec<AgentChanges> = works.iter().map(|work| work.changes.clone()).collect();
     let hand_backs = agents.into_iter().map(|agent| agent.hand_back).collect();
     let mut together = AggregatedResults::of(hand_backs, &changes);
@@ -63,13 +81,24 @@ fn results(repo: &Repo, handed: HandBacks, shows: &ShowsPath) -> Result<Aggregat
     let (pairs, unchecked) = pairs_to_merge(&changes);
     together.unchecked_pairs = unchecked;
     for (one, other) in pairs {
-        let Some((Work { changes, tip: Some(tip), .. }, second)) = works.get(one).map(|work| (work, works.get(other)))
+        let Some((
+            Work {
+                changes,
+                tip: Some(tip),
+                ..
+            },
+            second,
+        )) = works.get(one).map(|work| (work, works.get(other)))
         else {
             continue;
         };
         let (target, with) = match second {
             None => (&yours, with.clone()),
-            Some(Work { changes, tip: Some(tip), .. }) => (tip, Counterpart::Agent(changes.agent_id.clone())),
+            Some(Work {
+                changes,
+                tip: Some(tip),
+                ..
+            }) => (tip, Counterpart::Agent(changes.agent_id.clone())),
             Some(Work { tip: None, .. }) => continue,
         };
         if let Merge::Conflict { files, .. } = repo.merging().merge(target, tip)? {
@@ -78,7 +107,11 @@ fn results(repo: &Repo, handed: HandBacks, shows: &ShowsPath) -> Result<Aggregat
                 kind: file.kind.clone(),
             };
             let files = files.iter().map(file).collect();
-            together.conflicts.push(BranchConflict { agent_id: changes.agent_id.clone(), with, files });
+            together.conflicts.push(BranchConflict {
+                agent_id: changes.agent_id.clone(),
+                with,
+                files,
+            });
         }
     }
     for work in &works {
@@ -90,29 +123,64 @@ fn results(repo: &Repo, handed: HandBacks, shows: &ShowsPath) -> Result<Aggregat
 fn work_of(repo: &Repo, agent: &HandedBack) -> Result<Work, GitError> {
     let agent_id = agent.hand_back.agent_id.clone();
     let Some(tip) = agent.tip.clone() else {
-        let changes = AgentChanges { agent_id, files: Vec::new() };
-        return Ok(Work { changes, base: agent.span.base.clone(), tip: None });
+        let changes = AgentChanges {
+            agent_id,
+            files: Vec::new(),
+        };
+        return Ok(Work {
+            changes,
+            base: agent.span.base.clone(),
+            tip: None,
+        });
     };
     let base = base_of(repo, &agent.span, &tip)?;
-    let files = repo.store().diff(&base, &tip)?.into_iter().map(changed_file).collect();
-    Ok(Work { changes: AgentChanges { agent_id, files }, base, tip: Some(tip) })
+    let files = repo
+        .store()
+        .diff(&base, &tip)?
+        .into_iter()
+        .map(changed_file)
+        .collect();
+    Ok(Work {
+        changes: AgentChanges { agent_id, files },
+        base,
+        tip: Some(tip),
+    })
 }
 
-/// Adds an agent's changes to the combined diff, as far as they may be shown and there is room for them.
-fn add_diff(repo: &Repo, work: &Work, shows: &ShowsPath, to: &mut AggregatedResults) -> Result<(), GitError> {
-    let Some(tip) = work.tip.as_ref().filter(|_| !work.changes.files.is_empty()) else { return Ok(()) };
-    let (may_show, withheld): (Vec<PathBuf>, Vec<PathBuf>) =
-        repo.store().changed_paths(&work.base, tip)?.into_iter().partition(|path| shows(&text(path)));
-    to.withheld.extend(withheld.iter().map(|path| shown_path(path)));
+/// Adds an agent's changes to the combined diff, as far as they may be shown and there is room for
+/// them.
+fn add_diff(
+    repo: &Repo,
+    work: &Work,
+    shows: &ShowsPath,
+    to: &mut AggregatedResults,
+) -> Result<(), GitError> {
+    let Some(tip) = work.tip.as_ref().filter(|_| !work.changes.files.is_empty()) else {
+        return Ok(());
+    };
+    let (may_show, withheld): (Vec<PathBuf>, Vec<PathBuf>) = repo
+        .store()
+        .changed_paths(&work.base, tip)?
+        .into_iter()
+        .partition(|path| shows(&text(path)));
+    to.withheld
+        .extend(withheld.iter().map(|path| shown_path(path)));
     if may_show.is_empty() || to.diff.len() >= MAX_COMBINED_DIFF_BYTES {
         return Ok(());
     }
-    to.diff.push_str(&format!("agent {}:\n", work.changes.agent_id));
-    to.diff.push_str(&repo.store().diff_text_of(&work.base, tip, &may_show)?);
+    to.diff
+        .push_str(&format!("agent {}:\n", work.changes.agent_id));
+    to.diff
+        .push_str(&repo.store().diff_text_of(&work.base, tip, &may_show)?);
     if to.diff.len() > MAX_COMBINED_DIFF_BYTES {
-        let end = (0..=MAX_COMBINED_DIFF_BYTES).rev().find(|at| to.diff.is_char_boundary(*at)).unwrap_or(0);
+        let end = (0..=MAX_COMBINED_DIFF_BYTES)
+            .rev()
+            .find(|at| to.diff.is_char_boundary(*at))
+            .unwrap_or(0);
         to.diff.truncate(end);
-        to.diff.push_str("\n[the combined diff is longer; merge or look at the branches one by one]\n");
+        to.diff.push_str(
+            "\n[the combined diff is longer; merge or look at the branches one by one]\n",
+        );
     }
     Ok(())
 }

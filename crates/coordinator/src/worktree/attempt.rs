@@ -30,7 +30,8 @@ impl Unresolved {
 }
 
 impl Workspace {
-    /// Brings a worktree to the start of its attempt, with the files that the project wants in every worktree.
+    /// Brings a worktree to the start of its attempt, with the files that the project wants in
+    /// every worktree.
     pub(crate) async fn begin(&self) -> Result<(), CoordinatorError> {
         let (record, tip) = self.record().await?;
         let branch = format!("refs/heads/{}", self.link.run.task_branch(&self.link.agent));
@@ -40,9 +41,19 @@ impl Workspace {
         if replaced.is_some() {
             self.keep_replaced().await?;
         }
-        let (worktree, run, task) = (Arc::clone(&self.worktree), self.link.run.clone(), self.link.agent.clone());
-        let (own, lost) = (self.own_refs(), record.lost_files().cloned().filter(|_| replaced.is_none()));
-        let superseded = record.attempt().checked_sub(1).filter(|attempt| *attempt > 0);
+        let (worktree, run, task) = (
+            Arc::clone(&self.worktree),
+            self.link.run.clone(),
+            self.link.agent.clone(),
+        );
+        let (own, lost) = (
+            self.own_refs(),
+            record.lost_files().cloned().filter(|_| replaced.is_none()),
+        );
+        let superseded = record
+            .attempt()
+            .checked_sub(1)
+            .filter(|attempt| *attempt > 0);
         let begun = self.host.git(move |repo| {
             if let Some(lost) = lost {
                 restore(repo, &worktree, &own, (&tip, &lost))?;
@@ -59,21 +70,29 @@ impl Workspace {
         begun.await
     }
 
-    /// Merges the commit that work was returned onto into the worktree, including conflict markers; returns the files
-    /// in conflict that are not text: a tool that writes text can neither keep them nor restore a version.
+    /// Merges the commit that work was returned onto into the worktree, including conflict markers;
+    /// returns the files in conflict that are not text: a tool that writes text can neither keep
+    /// them nor restore a version.
     ///
-    /// The worktree is reset to the branch's tip first, so doing it twice is harmless: no agent has edited it since
-    /// the work was handed over, or the merge would have been recorded. The user may have, so it is saved first.
+    /// The worktree is reset to the branch's tip first, so doing it twice is harmless: no agent has
+    /// edited it since the work was handed over, or the merge would have been recorded. The user
+    /// may have, so it is saved first.
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
         self.keep_replaced().await?;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record().await?);
         let anchor = worktrees::conflict_anchor(&self.link.run, &self.link.agent);
         let written = self.host.git(move |repo| {
             repo.worktrees().restart(&worktree, &tip, &tip)?;
-            let WrittenConflict { tree, files, .. } = repo.merging().write_conflict(&worktree, &onto, &tip, &anchor)?;
+            let WrittenConflict { tree, files, .. } = repo
+                .merging()
+                .write_conflict(&worktree, &onto, &tip, &anchor)?;
             let mut binary = Vec::new();
             for file in repo.merging().untouched(&worktree, &files)? {
-                if repo.store().read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                if repo
+                    .store()
+                    .read_stored(&tree, &file.path)?
+                    .is_some_and(|bytes| !is_text(&bytes))
+                {
                     binary.push(named(&file));
                 }
             }
@@ -84,7 +103,8 @@ impl Workspace {
 
     /// Returns the unresolved files of the conflict that the agent is resolving.
     ///
-    /// The two sides are those that were written into the worktree: a commit that the agent made since contains both.
+    /// The two sides are those that were written into the worktree: a commit that the agent made
+    /// since contains both.
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let found = self.host.git(move |repo| {
@@ -92,29 +112,44 @@ impl Workspace {
                 return Ok(Unresolved::default());
             };
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-            let marked =
-                repo.merging().remaining_markers(&repo.store().current_tree(&worktree)?, &paths, [&onto, &tip])?;
+            let marked = repo.merging().remaining_markers(
+                &repo.store().current_tree(&worktree)?,
+                &paths,
+                [&onto, &tip],
+            )?;
             Ok(Unresolved {
-                marked: marked.iter().map(|(path, line)| format!("{}:{line}", shown_path(path))).collect(),
-                untouched: repo.merging().untouched(&worktree, &files)?.iter().map(named).collect(),
+                marked: marked
+                    .iter()
+                    .map(|(path, line)| format!("{}:{line}", shown_path(path)))
+                    .collect(),
+                untouched: repo
+                    .merging()
+                    .untouched(&worktree, &files)?
+                    .iter()
+                    .map(named)
+                    .collect(),
             })
         });
         found.await
     }
 
-    /// Saves files that are about to be replaced: an attempt's work, or later changes of the user's.
+    /// Saves files that are about to be replaced: an attempt's work, or later changes of the
+    /// user's.
     async fn keep_replaced(&self) -> Result<(), CoordinatorError> {
         self.keep().await.map(drop).map_err(|error| match error {
             CoordinatorError::Git(source) if error.return_cause().is_some() => {
-                CoordinatorError::Unkeepable { path: self.worktree.path().to_owned(), source: Box::new(source) }
+                CoordinatorError::Unkeepable {
+                    path: self.worktree.path().to_owned(),
+                    source: Box::new(source),
+                }
             }
             other => other,
         })
     }
 }
 
-/// Holds the tip of a branch that is about to move: that of an attempt which the new one supersedes, or what the user
-/// has committed there since.
+/// Holds the tip of a branch that is about to move: that of an attempt which the new one
+/// supersedes, or what the user has committed there since.
 fn hold_replaced(
     repo: &Repo,
     (run, task): (&RunId, &TaskId),
@@ -131,15 +166,21 @@ fn hold_replaced(
     repo.keep(&format!("{}{task}/replaced", run.keep_prefix()), tip)
 }
 
-/// Brings the files of the newest snapshot into a worktree that was made again. One with other files than those of the
-/// branch's tip stays as it is, unless a killed process has left it so.
-fn restore(repo: &Repo, worktree: &Worktree, own: &OwnRefs, (tip, snapshot): (&Oid, &Oid)) -> Result<(), GitError> {
+/// Brings the files of the newest snapshot into a worktree that was made again. One with other
+/// files than those of the branch's tip stays as it is, unless a killed process has left it so.
+fn restore(
+    repo: &Repo,
+    worktree: &Worktree,
+    own: &OwnRefs,
+    (tip, snapshot): (&Oid, &Oid),
+) -> Result<(), GitError> {
     let is_begun = own.current(repo, RESTORING, tip)?.is_some();
     if !is_begun && repo.store().current_tree(worktree)? != repo.tree_of(tip)? {
         return Ok(());
     }
     own.set(repo, RESTORING, snapshot)?;
-    repo.worktrees().exchange(worktree, &repo.tree_of(snapshot)?)?;
+    repo.worktrees()
+        .exchange(worktree, &repo.tree_of(snapshot)?)?;
     own.forget(repo, &[RESTORING])
 }
 

@@ -1,7 +1,8 @@
-//! The worktree's files before the newest command, so that one which is ended in the middle can be undone.
+//! The worktree's files before the newest command, so that one which is ended in the middle can be
+//! undone.
 //!
-//! They are held by a ref of the agent's own, which the next command replaces; a worktree without changes is its
-//! branch's tip.
+//! They are held by a ref of the agent's own, which the next command replaces; a worktree without
+//! changes is its branch's tip.
 
 use std::sync::Arc;
 
@@ -18,7 +19,13 @@ impl Workspace {
     /// Stores the worktree's files as they are, and returns the commit that holds them.
     pub(crate) async fn keep_before(&self) -> Result<Oid, ServiceError> {
         let (_, tip) = self.record().await?;
-        let spec = self.beside(tip.clone(), vec![tip.clone()], "Before a command".to_owned()).await?;
+        let spec = self
+            .beside(
+                tip.clone(),
+                vec![tip.clone()],
+                "Before a command".to_owned(),
+            )
+            .await?;
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
         let kept = self.host.git(move |repo| {
             let tree = repo.store().current_tree(&worktree)?;
@@ -26,7 +33,10 @@ impl Workspace {
                 own.forget(repo, &[BEFORE])?;
                 return Ok(tip);
             }
-            if let Some(before) = own.current(repo, BEFORE, &tip)?.filter(|before| before.tree == tree) {
+            if let Some(before) = own
+                .current(repo, BEFORE, &tip)?
+                .filter(|before| before.tree == tree)
+            {
                 return Ok(before.id);
             }
             let commit = repo.commit(&CommitSpec { tree, ..spec })?;
@@ -46,11 +56,15 @@ impl Workspace {
         Ok(listed(&changes.await?))
     }
 
-    /// Returns how to undo what the newest command has changed, if it changed anything; for one whose end was lost.
+    /// Returns how to undo what the newest command has changed, if it changed anything; for one
+    /// whose end was lost.
     pub(crate) async fn undo_of_command(&self) -> Result<Option<String>, CoordinatorError> {
         let (_, tip) = self.record().await?;
         let (own, of_tip) = (self.own_refs(), tip.clone());
-        let before = self.host.git(move |repo| own.current(repo, BEFORE, &of_tip)).await?;
+        let before = self
+            .host
+            .git(move |repo| own.current(repo, BEFORE, &of_tip))
+            .await?;
         let before = before.map_or(tip, |before| before.id);
         // What git cannot store cannot be compared either; the agent is told of it when it commits.
         let changes = self.changes_since(&before).await.unwrap_or_default();

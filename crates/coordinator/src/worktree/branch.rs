@@ -1,4 +1,5 @@
-//! An agent's own names for commits: each is a ref of the agent's, and never a branch of the repository.
+//! An agent's own names for commits: each is a ref of the agent's, and never a branch of the
+//! repository.
 
 use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::{CommitSpec, GitError, RefEntry, Repo};
@@ -11,9 +12,11 @@ use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::run_branches::RunBranches;
 use crate::worktree::workspace::Workspace;
 
-/// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's `.lock`.
+/// The longest name for a commit, in bytes: as part of a file name, it has to fit with git's
+/// `.lock`.
 const LONGEST_NAME: usize = 200;
-/// The most names for commits, and the most changes set aside, that an agent may have; each is a file.
+/// The most names for commits, and the most changes set aside, that an agent may have; each is a
+/// file.
 const MOST_NAMES: usize = 100;
 
 /// What an operation does to the agent's names for commits.
@@ -26,7 +29,11 @@ enum NameChange {
 
 impl Workspace {
     /// Creates, deletes or lists the agent's own names for commits.
-    pub(crate) async fn branch(&self, action: BranchAction, name: &str) -> Result<GitBranchResult, ServiceError> {
+    pub(crate) async fn branch(
+        &self,
+        action: BranchAction,
+        name: &str,
+    ) -> Result<GitBranchResult, ServiceError> {
         let (record, tip) = self.record().await?;
         self.require_name(action, name).await?;
         let (own, at, wanted) = (self.own_refs(), tip.clone(), name.to_owned());
@@ -42,15 +49,26 @@ impl Workspace {
         });
         let branches = done.await?.map_err(ServiceError::Invalid)?;
         let current = record.branch().unwrap_or_default().to_owned();
-        Ok(GitBranchResult { action, current, head: tip, branches })
+        Ok(GitBranchResult {
+            action,
+            current,
+            head: tip,
+            branches,
+        })
     }
 
     /// Requires that an operation on the agent's names could be carried out.
-    pub(super) async fn require_branch(&self, action: BranchAction, name: &str) -> Result<(), ServiceError> {
+    pub(super) async fn require_branch(
+        &self,
+        action: BranchAction,
+        name: &str,
+    ) -> Result<(), ServiceError> {
         let (_, tip) = self.record().await?;
         self.require_name(action, name).await?;
         let (own, wanted) = (self.own_refs(), name.to_owned());
-        let change = self.host.git(move |repo| change_of_names(repo, &own, (action, &wanted), &tip));
+        let change = self
+            .host
+            .git(move |repo| change_of_names(repo, &own, (action, &wanted), &tip));
         change.await?.map(drop).map_err(ServiceError::Invalid)
     }
 
@@ -68,7 +86,9 @@ impl Workspace {
         if count < MOST_NAMES {
             return Ok(());
         }
-        Err(ServiceError::Invalid(format!("{count} changes are set aside already; pop or drop one first")))
+        Err(ServiceError::Invalid(format!(
+            "{count} changes are set aside already; pop or drop one first"
+        )))
     }
 
     /// Returns a commit beside the branch to be created.
@@ -79,12 +99,23 @@ impl Workspace {
         message: String,
     ) -> Result<CommitSpec, CoordinatorError> {
         let (record, _) = self.record().await?;
-        let (trailers, by) = (trailers(&self.link.run, &record), self.host.identities.clone());
-        Ok(CommitSpec { tree, parents, message, trailers, by, time_unix: unix_seconds() })
+        let (trailers, by) = (
+            trailers(&self.link.run, &record),
+            self.host.identities.clone(),
+        );
+        Ok(CommitSpec {
+            tree,
+            parents,
+            message,
+            trailers,
+            by,
+            time_unix: unix_seconds(),
+        })
     }
 }
 
-/// Returns what an operation on the agent's names does at this tip, or why it cannot be carried out.
+/// Returns what an operation on the agent's names does at this tip, or why it cannot be carried
+/// out.
 fn change_of_names(
     repo: &Repo,
     own: &OwnRefs,
@@ -92,20 +123,26 @@ fn change_of_names(
     at: &Oid,
 ) -> Result<Result<NameChange, String>, GitError> {
     let known = own.branches(repo)?;
-    let there = known.iter().find(|branch| branch.name == wanted).map(|branch| branch.commit.clone());
+    let there = known
+        .iter()
+        .find(|branch| branch.name == wanted)
+        .map(|branch| branch.commit.clone());
     let nested = |branch: &&GitBranch| {
-        let is_above = |one: &str, two: &str| two.strip_prefix(one).is_some_and(|rest| rest.starts_with('/'));
+        let is_above = |one: &str, two: &str| {
+            two.strip_prefix(one)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
         is_above(&branch.name, wanted) || is_above(wanted, &branch.name)
     };
     Ok(match (action, there) {
         (BranchAction::List, _) => Ok(NameChange::Nothing),
         (BranchAction::Create, Some(there)) if there == *at => Ok(NameChange::Nothing),
-        (BranchAction::Create, Some(there)) => {
-            Err(format!("`{wanted}` names {there} already; delete it first, or use another name"))
-        }
-        (BranchAction::Create, None) if known.len() >= MOST_NAMES => {
-            Err(format!("you have {MOST_NAMES} names already; delete one first"))
-        }
+        (BranchAction::Create, Some(there)) => Err(format!(
+            "`{wanted}` names {there} already; delete it first, or use another name"
+        )),
+        (BranchAction::Create, None) if known.len() >= MOST_NAMES => Err(format!(
+            "you have {MOST_NAMES} names already; delete one first"
+        )),
         (BranchAction::Create, None) => match known.iter().find(nested) {
             Some(other) => Err(format!("`{wanted}` cannot stand beside `{}`", other.name)),
             None => Ok(NameChange::Create),
@@ -113,7 +150,10 @@ fn change_of_names(
         (BranchAction::Delete, Some(target)) => Ok(NameChange::Delete(target)),
         (BranchAction::Delete, None) => {
             let names: Vec<String> = known.into_iter().map(|branch| branch.name).collect();
-            Err(format!("you have no branch `{wanted}`; yours: {}", names.join(", ")))
+            Err(format!(
+                "you have no branch `{wanted}`; yours: {}",
+                names.join(", ")
+            ))
         }
     })
 }
@@ -121,10 +161,14 @@ fn change_of_names(
 /// Returns why a text cannot be the agent's name for a commit, or `None` if it can.
 fn refusal_of_name(name: &str, branches: &RunBranches) -> Option<String> {
     let is_taken = ["HEAD", "@", TaskId::INTEGRATION].contains(&name)
-        || branches.tasks.iter().any(|other| other.task.as_str() == name);
+        || branches
+            .tasks
+            .iter()
+            .any(|other| other.task.as_str() == name);
     let is_plain = name.split('/').all(|part| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let has_edges = part.starts_with(['.', '-']) || part.ends_with('.') || part.ends_with(".lock");
+        let has_edges =
+            part.starts_with(['.', '-']) || part.ends_with('.') || part.ends_with(".lock");
         !part.is_empty() && part.chars().all(plain) && !has_edges && !part.contains("..")
     });
     if !is_plain || name.len() > LONGEST_NAME {

@@ -46,12 +46,19 @@ impl Workspace {
         let before = self.keep().await?;
         let exchange = self.plan_checkout((revision, &commit), paths, &tip).await?;
         require_none_forbidden(policy, &exchange.changed)?;
-        self.exchange(&exchange.wanted, &exchange.new_here, policy).await?;
+        self.exchange(&exchange.wanted, &exchange.new_here, policy)
+            .await?;
         if paths.is_empty() && commit == tip {
             let own = self.own_refs();
-            self.host.git(move |repo| own.forget(repo, &[MERGING])).await?;
+            self.host
+                .git(move |repo| own.forget(repo, &[MERGING]))
+                .await?;
         }
-        Ok(GitCheckoutResult { commit, changes: listed(&exchange.changes), before })
+        Ok(GitCheckoutResult {
+            commit,
+            changes: listed(&exchange.changes),
+            before,
+        })
     }
 
     /// Requires that files could be brought into the worktree.
@@ -68,7 +75,11 @@ impl Workspace {
     }
 
     /// Returns the commit whose files are wanted, and the tip of the branch.
-    async fn to_check_out(&self, revision: &str, paths: &[String]) -> Result<(Oid, Oid), ServiceError> {
+    async fn to_check_out(
+        &self,
+        revision: &str,
+        paths: &[String],
+    ) -> Result<(Oid, Oid), ServiceError> {
         let commit = self.resolve(revision).await?;
         let (record, tip) = self.record().await?;
         if paths.is_empty() && record.onto().is_some() {
@@ -78,7 +89,8 @@ impl Workspace {
         Ok((commit, tip))
     }
 
-    /// Returns what a checkout of a revision, which is this commit, does; fails for a path that neither side has.
+    /// Returns what a checkout of a revision, which is this commit, does; fails for a path that
+    /// neither side has.
     async fn plan_checkout(
         &self,
         (revision, commit): (&str, &Oid),
@@ -98,18 +110,28 @@ impl Workspace {
                 true => repo.tree_of(&commit)?,
                 false => store.overlay(&current, &commit, &paths)?,
             };
-            let (changes, changed) = (store.diff(&current, &wanted)?, store.changed_paths(&current, &wanted)?);
+            let (changes, changed) = (
+                store.diff(&current, &wanted)?,
+                store.changed_paths(&current, &wanted)?,
+            );
             let new_here = new_here(repo, &current, &wanted, &tip)?;
-            Ok(Ok(Exchange { wanted, changes, changed, new_here }))
+            Ok(Ok(Exchange {
+                wanted,
+                changes,
+                changed,
+                new_here,
+            }))
         });
         planned.await?.map_err(|unknown| {
             let (unknown, revision) = (shown(&unknown.to_string_lossy()), shown(revision));
-            ServiceError::Invalid(format!("neither {revision} nor your worktree has `{unknown}`"))
+            ServiceError::Invalid(format!(
+                "neither {revision} nor your worktree has `{unknown}`"
+            ))
         })
     }
 
-    /// Makes the worktree contain the files of a tree, unless that would change files that configure agents. The caller
-    /// has stored what the worktree has.
+    /// Makes the worktree contain the files of a tree, unless that would change files that
+    /// configure agents. The caller has stored what the worktree has.
     pub(super) async fn exchange(
         &self,
         wanted: &Oid,
@@ -118,26 +140,40 @@ impl Workspace {
     ) -> Result<(), ServiceError> {
         require_none_protected(policy, new_here)?;
         let (worktree, wanted) = (Arc::clone(&self.worktree), wanted.clone());
-        self.host.git(move |repo| repo.worktrees().exchange(&worktree, &wanted)).await?;
+        self.host
+            .git(move |repo| repo.worktrees().exchange(&worktree, &wanted))
+            .await?;
         // The index is at a tree that a ref holds, as after every snapshot.
         self.keep().await?;
         Ok(())
     }
 
-    /// Returns the commit that an agent means: `HEAD`, an id, a name of its own, another task, the result so far, or a
-    /// branch or tag of the repository; each may be followed by `~N` and `^N`.
+    /// Returns the commit that an agent means: `HEAD`, an id, a name of its own, another task, the
+    /// result so far, or a branch or tag of the repository; each may be followed by `~N` and `^N`.
     pub(super) async fn resolve(&self, revision: &str) -> Result<Oid, ServiceError> {
         let revision = revision.trim();
         let (name, suffix) = revision.split_at(revision.find(['~', '^']).unwrap_or(revision.len()));
-        let unknown =
-            || ServiceError::Invalid(format!("there is no commit `{}`; see git_log and git_branch", shown(revision)));
+        let unknown = || {
+            ServiceError::Invalid(format!(
+                "there is no commit `{}`; see git_log and git_branch",
+                shown(revision)
+            ))
+        };
         if !suffix.chars().all(|c| matches!(c, '~' | '^' | '0'..='9')) {
             return Err(unknown());
         }
         let (_, tip) = self.record().await?;
         let is_head = name == "HEAD" || name == "@";
-        let known = if is_head { Some(tip) } else { self.branches().await?.tip(&self.link.run, name) };
-        let (own, name, suffix) = (self.own_refs().branch(name), name.to_owned(), suffix.to_owned());
+        let known = if is_head {
+            Some(tip)
+        } else {
+            self.branches().await?.tip(&self.link.run, name)
+        };
+        let (own, name, suffix) = (
+            self.own_refs().branch(name),
+            name.to_owned(),
+            suffix.to_owned(),
+        );
         let found = self.host.git(move |repo| {
             let found = match known {
                 Some(known) => Some(known),
@@ -155,16 +191,29 @@ impl Workspace {
 
 /// Refuses to change files that configure agents.
 fn require_none_protected(policy: &Policy, new_here: &[PathBuf]) -> Result<(), ServiceError> {
-    let Some(path) = new_here.iter().map(|path| text(path)).find(|path| policy.protects(path)) else { return Ok(()) };
+    let Some(path) = new_here
+        .iter()
+        .map(|path| text(path))
+        .find(|path| policy.protects(path))
+    else {
+        return Ok(());
+    };
     let reason = format!(
         "only the user may change `{}`, which configures agents; name other paths, and report what should change",
         shown(&path)
     );
-    Err(ServiceError::Denied { rule: CONFIGURATION.to_owned(), reason })
+    Err(ServiceError::Denied {
+        rule: CONFIGURATION.to_owned(),
+        reason,
+    })
 }
 
 /// Returns the first path that no tree or commit of these has.
-pub(super) fn unknown_path(repo: &Repo, trees: [&Oid; 2], paths: &[PathBuf]) -> Result<Option<PathBuf>, GitError> {
+pub(super) fn unknown_path(
+    repo: &Repo,
+    trees: [&Oid; 2],
+    paths: &[PathBuf],
+) -> Result<Option<PathBuf>, GitError> {
     let [one, other] = trees;
     for path in paths {
         if !repo.store().has_path(one, path)? && !repo.store().has_path(other, path)? {
@@ -175,21 +224,44 @@ pub(super) fn unknown_path(repo: &Repo, trees: [&Oid; 2], paths: &[PathBuf]) -> 
 }
 
 /// Refuses to change files that no tool may touch: those of a tree are named by no call.
-pub(super) fn require_none_forbidden(policy: &Policy, changed: &[PathBuf]) -> Result<(), ServiceError> {
-    let paths: Vec<String> =
-        changed.iter().map(|path| text(path)).filter(|path| policy.forbids(path).is_some()).collect();
-    let Some(Decision::Deny { rule, reason }) = paths.first().and_then(|path| policy.forbids(path)) else {
+pub(super) fn require_none_forbidden(
+    policy: &Policy,
+    changed: &[PathBuf],
+) -> Result<(), ServiceError> {
+    let paths: Vec<String> = changed
+        .iter()
+        .map(|path| text(path))
+        .filter(|path| policy.forbids(path).is_some())
+        .collect();
+    let Some(Decision::Deny { rule, reason }) = paths.first().and_then(|path| policy.forbids(path))
+    else {
         return Ok(());
     };
-    let named: Vec<String> = paths.iter().take(NAMED_FILES).map(|path| format!("`{}`", shown(path))).collect();
-    let more =
-        if paths.len() > NAMED_FILES { format!(" and {} more", paths.len() - NAMED_FILES) } else { String::new() };
-    let reason = format!("nothing was changed, since this would change {}{more}: {reason}", named.join(", "));
+    let named: Vec<String> = paths
+        .iter()
+        .take(NAMED_FILES)
+        .map(|path| format!("`{}`", shown(path)))
+        .collect();
+    let more = if paths.len() > NAMED_FILES {
+        format!(" and {} more", paths.len() - NAMED_FILES)
+    } else {
+        String::new()
+    };
+    let reason = format!(
+        "nothing was changed, since this would change {}{more}: {reason}",
+        named.join(", ")
+    );
     Err(ServiceError::Denied { rule, reason })
 }
 
-/// Returns the files that an exchange would change, and that would then differ from the branch's tip.
-pub(super) fn new_here(repo: &Repo, current: &Oid, wanted: &Oid, tip: &Oid) -> Result<Vec<PathBuf>, GitError> {
+/// Returns the files that an exchange would change, and that would then differ from the branch's
+/// tip.
+pub(super) fn new_here(
+    repo: &Repo,
+    current: &Oid,
+    wanted: &Oid,
+    tip: &Oid,
+) -> Result<Vec<PathBuf>, GitError> {
     let mut paths = repo.store().changed_paths(current, wanted)?;
     let mut new = Vec::new();
     for path in paths.drain(..) {
@@ -200,7 +272,8 @@ pub(super) fn new_here(repo: &Repo, current: &Oid, wanted: &Oid, tip: &Oid) -> R
     Ok(new)
 }
 
-/// Returns the object that a name stands for: the agent's own, an id or the beginning of one, or the repository's.
+/// Returns the object that a name stands for: the agent's own, an id or the beginning of one, or
+/// the repository's.
 fn named(repo: &Repo, own: &str, name: &str) -> Result<Option<Oid>, GitError> {
     // A path component such as `..` or an empty one is no name.
     if Path::new(name).components().count() != name.split('/').count() {

@@ -20,7 +20,8 @@ use crate::worktree::run_branches::WorkSpan;
 use crate::worktree::workspace::Workspace;
 use crate::worktree::worktrees;
 
-/// How many changed files are read for what they change: a person looks at larger changes anyhow, and they are rare.
+/// How many changed files are read for what they change: a person looks at larger changes anyhow,
+/// and they are rare.
 const MAX_READ_FILES: usize = 1_000;
 /// The largest file that is read for this; tests are written by people.
 const MAX_READ_BYTES: usize = 1 << 20;
@@ -35,11 +36,20 @@ impl Workspace {
     }
 
     /// Stores the worktree of a task, if it has one, and records what its work changes.
-    pub(crate) async fn keep_and_compare(host: &Arc<Host>, link: &WorkerLink) -> Result<(), CoordinatorError> {
+    pub(crate) async fn keep_and_compare(
+        host: &Arc<Host>,
+        link: &WorkerLink,
+    ) -> Result<(), CoordinatorError> {
         let (record, mut kept) = (link.task().await?, None);
         if record.tip().is_some() && host.layout.worktree(&link.run, &link.agent).exists() {
             let worktree = worktrees::open(host, &link.run, &record).await?;
-            kept = Self { host: Arc::clone(host), link: link.clone(), worktree }.keep().await?;
+            kept = Self {
+                host: Arc::clone(host),
+                link: link.clone(),
+                worktree,
+            }
+            .keep()
+            .await?;
         }
         let record = link.task().await?;
         match kept.or_else(|| record.tip().cloned()) {
@@ -65,14 +75,27 @@ async fn record_changes(
         }
         let base = base_of(repo, &span, &work)?;
         let files = repo.store().diff(&base, &work)?;
-        let changed = |file: &FileChange| ChangedPath { status: file.status.letter(), path: text(&file.path) };
+        let changed = |file: &FileChange| ChangedPath {
+            status: file.status.letter(),
+            path: text(&file.path),
+        };
         let paths = files.iter().map(changed).collect();
         let changes = changes_between(repo, (&base, &work), files)?;
         let (risks, weakened) = (changes.risks(), changes.weakened);
-        Ok(Some(ComparedWork { risks, weakened, ..ComparedWork::new(tree, paths) }))
+        Ok(Some(ComparedWork {
+            risks,
+            weakened,
+            ..ComparedWork::new(tree, paths)
+        }))
     });
-    let Some(work) = compared.await? else { return Ok(()) };
-    link.record(vec![Event::WorkCompared(WorkCompared { task: record.task.id.clone(), work })]).await
+    let Some(work) = compared.await? else {
+        return Ok(());
+    };
+    link.record(vec![Event::WorkCompared(WorkCompared {
+        task: record.task.id.clone(),
+        work,
+    })])
+    .await
 }
 
 /// Returns what there is to know about the files that differ between two commits.
@@ -85,37 +108,78 @@ pub(crate) fn changes_between(
     for file in files.iter().take(MAX_READ_FILES) {
         let read = read_versions(repo, (from, to), file)?;
         let path = text(&file.path);
-        if let Some(reason) = read.after.as_deref().and_then(|after| secret_in(&path, after)) {
-            let how = if file.status == ChangeStatus::Added { "new" } else { "changed" };
+        if let Some(reason) = read
+            .after
+            .as_deref()
+            .and_then(|after| secret_in(&path, after))
+        {
+            let how = if file.status == ChangeStatus::Added {
+                "new"
+            } else {
+                "changed"
+            };
             secrets.push(format!("{} is {how}: {reason}", shown(&path)));
         }
         let version = versions_of(file, path, read);
-        held += [&version.before, &version.after].into_iter().flatten().map(String::len).sum::<usize>();
+        held += [&version.before, &version.after]
+            .into_iter()
+            .flatten()
+            .map(String::len)
+            .sum::<usize>();
         let is_too_much = held > MAX_HELD_BYTES;
-        versions.push(if is_too_much { FileVersions { before: None, after: None, ..version } } else { version });
+        versions.push(if is_too_much {
+            FileVersions {
+                before: None,
+                after: None,
+                ..version
+            }
+        } else {
+            version
+        });
     }
     let loses_most = repo.store().loses_most(from, to)?;
     let weakened = weakened_tests(&versions);
     let files = files.into_iter().map(changed_file).collect();
-    Ok(BranchChanges { files, loses_most, own: None, secrets, weakened })
+    Ok(BranchChanges {
+        files,
+        loses_most,
+        own: None,
+        secrets,
+        weakened,
+    })
 }
 
-/// Returns both versions of a file for a look at its tests. What is not known of one version would look like something
-/// that the other has lost, so that neither is given then.
+/// Returns both versions of a file for a look at its tests. What is not known of one version would
+/// look like something that the other has lost, so that neither is given then.
 fn versions_of(file: &FileChange, path: String, read: Versions) -> FileVersions {
     let text_of = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let (before, after) = (text_of(read.before), text_of(read.after));
     let old_path = file.old_path.as_deref().map(text);
     // A file of tests under a name by which no tool finds them is gone.
     if let Some(path) = old_path.filter(|old| reads_tests_of(old) && !reads_tests_of(&path)) {
-        return FileVersions { path, before, after: None, is_deleted: true };
+        return FileVersions {
+            path,
+            before,
+            after: None,
+            is_deleted: true,
+        };
     }
     let is_deleted = file.status == ChangeStatus::Deleted;
     let is_half = before.is_some() && after.is_none() && !is_deleted;
     if is_half || !reads_tests_of(&path) {
-        return FileVersions { path, before: None, after: None, is_deleted };
+        return FileVersions {
+            path,
+            before: None,
+            after: None,
+            is_deleted,
+        };
     }
-    FileVersions { path, before, after, is_deleted }
+    FileVersions {
+        path,
+        before,
+        after,
+        is_deleted,
+    }
 }
 
 /// A file before and after a change; `None` if it is not there, or too large to be read.
@@ -124,14 +188,27 @@ struct Versions {
     after: Option<Vec<u8>>,
 }
 
-fn read_versions(repo: &Repo, (from, to): (&Oid, &Oid), file: &FileChange) -> Result<Versions, GitError> {
-    let read = |commit: &Oid, path: &Path| match repo.store().read_file_within(commit, path, MAX_READ_BYTES) {
+fn read_versions(
+    repo: &Repo,
+    (from, to): (&Oid, &Oid),
+    file: &FileChange,
+) -> Result<Versions, GitError> {
+    let read = |commit: &Oid, path: &Path| match repo.store().read_file_within(
+        commit,
+        path,
+        MAX_READ_BYTES,
+    ) {
         // A link that leads nowhere has no content of its own.
-        Err(GitError::TooLarge { .. } | GitError::Io { .. } | GitError::LinkLeadsOut { .. }) => Ok(None),
+        Err(GitError::TooLarge { .. } | GitError::Io { .. } | GitError::LinkLeadsOut { .. }) => {
+            Ok(None)
+        }
         read => read,
     };
     let old_path = file.old_path.as_deref().unwrap_or(&file.path);
-    Ok(Versions { before: read(from, old_path)?, after: read(to, &file.path)? })
+    Ok(Versions {
+        before: read(from, old_path)?,
+        after: read(to, &file.path)?,
+    })
 }
 
 /// Returns a change as it is listed.
@@ -146,8 +223,8 @@ pub(crate) fn changed_file(change: FileChange) -> ChangedFile {
     }
 }
 
-/// Returns the commit that a task's own work begins at: what it was built on, or what it has taken over since of the
-/// branch that it is merged into.
+/// Returns the commit that a task's own work begins at: what it was built on, or what it has taken
+/// over since of the branch that it is merged into.
 pub(crate) fn base_of(repo: &Repo, span: &WorkSpan, work: &Oid) -> Result<Oid, GitError> {
     let base = span.base.clone();
     match repo.merge_base(&span.target, work)? {

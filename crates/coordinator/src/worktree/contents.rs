@@ -13,15 +13,31 @@ pub(crate) struct GitContents(RecordedContents);
 impl Workspace {
     /// Reads what the worktree's index knows. It blocks.
     pub(crate) fn contents(&self) -> Result<GitContents, CoordinatorError> {
-        Ok(GitContents(self.host.repo.store().recorded(&self.worktree)?))
+        Ok(GitContents(
+            self.host.repo.store().recorded(&self.worktree)?,
+        ))
     }
 }
 
 impl GitContents {
     /// Returns the id of a file's bytes, or `None` if only reading the file shows it.
     pub(crate) fn known(&self, path: &str, stamp: &FileStamp) -> Option<Oid> {
-        let FileStamp { inode, size, modified, changed, .. } = *stamp;
-        self.0.id(path, &Stamp { inode, size, modified, changed })
+        let FileStamp {
+            inode,
+            size,
+            modified,
+            changed,
+            ..
+        } = *stamp;
+        self.0.id(
+            path,
+            &Stamp {
+                inode,
+                size,
+                modified,
+                changed,
+            },
+        )
     }
 
     /// Returns the id that these bytes have.

@@ -10,7 +10,8 @@ use crate::worktree::run_branches::WorkSpan;
 pub(crate) struct HandBacks {
     /// The tip of the integration branch.
     pub(super) result: Oid,
-    /// The tip of the branch of the agent that asks; `None` for a program, whose counterpart is the run's result.
+    /// The tip of the branch of the agent that asks; `None` for a program, whose counterpart is the
+    /// run's result.
     pub(super) own: Option<Oid>,
     pub(super) agents: Vec<HandedBack>,
 }
@@ -25,8 +26,13 @@ pub(super) struct HandedBack {
 }
 
 impl HandBacks {
-    /// Returns those of these agents for one of them, or for a program; fails with the reason if one does not exist.
-    pub(crate) fn of(state: &RunState, agents: &[AgentId], caller: Option<&TaskId>) -> Result<Self, WaitRefused> {
+    /// Returns those of these agents for one of them, or for a program; fails with the reason if
+    /// one does not exist.
+    pub(crate) fn of(
+        state: &RunState,
+        agents: &[AgentId],
+        caller: Option<&TaskId>,
+    ) -> Result<Self, WaitRefused> {
         let handed = |record: &TaskRecord| HandedBack {
             hand_back: state.hand_back(record),
             span: WorkSpan::of(state, record),
@@ -35,7 +41,11 @@ impl HandBacks {
         Ok(Self {
             result: state.integration.clone(),
             own: caller.and_then(|agent| state.task(agent)?.tip().cloned()),
-            agents: state.named_agents(agents)?.into_iter().map(handed).collect(),
+            agents: state
+                .named_agents(agents)?
+                .into_iter()
+                .map(handed)
+                .collect(),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Creates, commits and replaces the worktrees of tasks, and carries out what their agents ask of git.
+//! Creates, commits and replaces the worktrees of tasks, and carries out what their agents ask of
+//! git.
 
 pub(crate) mod aggregate;
 pub(crate) mod attempt;

@@ -1,10 +1,11 @@
-//! The refs that an agent's git tools create: names for commits, changes set aside, what the next commit takes, and a
-//! merge in progress.
+//! The refs that an agent's git tools create: names for commits, changes set aside, what the next
+//! commit takes, and a merge in progress.
 //!
-//! All are below the run's safety refs and belong to one task, so no agent sees another's. None of this is in the
-//! journal: each step is one ref that is set or not, so a call that was interrupted can be repeated. What concerns the
-//! next commit (a selection, a merge in progress) is itself a commit whose first parent is the branch's tip; it no
-//! longer counts once the tip has moved, whatever a killed process has left.
+//! All are below the run's safety refs and belong to one task, so no agent sees another's. None of
+//! this is in the journal: each step is one ref that is set or not, so a call that was interrupted
+//! can be repeated. What concerns the next commit (a selection, a merge in progress) is itself a
+//! commit whose first parent is the branch's tip; it no longer counts once the tip has moved,
+//! whatever a killed process has left.
 
 use std::collections::BTreeSet;
 
@@ -45,10 +46,13 @@ pub(crate) struct Stashed {
 impl OwnRefs {
     /// Returns the names for a task's agent.
     pub(crate) fn of(run: &RunId, task: &TaskId) -> Self {
-        Self { prefix: format!("{}{}/", run.keep_prefix(), task.branch_component()) }
+        Self {
+            prefix: format!("{}{}/", run.keep_prefix(), task.branch_component()),
+        }
     }
 
-    /// Returns the full name of the ref of the tree that a merge in progress wrote into the worktree.
+    /// Returns the full name of the ref of the tree that a merge in progress wrote into the
+    /// worktree.
     pub(crate) fn merged_tree(&self) -> String {
         format!("{}merged-tree", self.prefix)
     }
@@ -59,9 +63,16 @@ impl OwnRefs {
     }
 
     /// Returns what a ref holds, if it belongs to this tip.
-    pub(crate) fn current(&self, repo: &Repo, name: &str, tip: &Oid) -> Result<Option<CommitInfo>, GitError> {
+    pub(crate) fn current(
+        &self,
+        repo: &Repo,
+        name: &str,
+        tip: &Oid,
+    ) -> Result<Option<CommitInfo>, GitError> {
         let held = repo.read_ref(&format!("{}{name}", self.prefix))?;
-        let held = held.map(|commit| repo.store().commit_info(&commit)).transpose()?;
+        let held = held
+            .map(|commit| repo.store().commit_info(&commit))
+            .transpose()?;
         Ok(held.filter(|commit| commit.parents.first() == Some(tip)))
     }
 
@@ -86,18 +97,32 @@ impl OwnRefs {
         let prefix = format!("{}{BRANCHES}", self.prefix);
         let named = |entry: RefEntry| {
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
-            Some(GitBranch { name, commit: entry.target })
+            Some(GitBranch {
+                name,
+                commit: entry.target,
+            })
         };
-        Ok(repo.refs_below(&prefix)?.into_iter().filter_map(named).collect())
+        Ok(repo
+            .refs_below(&prefix)?
+            .into_iter()
+            .filter_map(named)
+            .collect())
     }
 
     /// Lists the changes that are set aside, newest first.
     pub(crate) fn stashes(&self, repo: &Repo) -> Result<Vec<Stashed>, GitError> {
-        let gone: BTreeSet<String> = self.numbers(repo, DROPPED)?.into_iter().map(|entry| entry.name).collect();
+        let gone: BTreeSet<String> = self
+            .numbers(repo, DROPPED)?
+            .into_iter()
+            .map(|entry| entry.name)
+            .collect();
         let mut stashes = Vec::new();
         for RefEntry { name, target } in self.numbers(repo, STASHES)?.into_iter().rev() {
             if !gone.contains(&name) {
-                stashes.push(Stashed { number: name, commit: repo.store().commit_info(&target)? });
+                stashes.push(Stashed {
+                    number: name,
+                    commit: repo.store().commit_info(&target)?,
+                });
             }
         }
         Ok(stashes)
@@ -105,14 +130,21 @@ impl OwnRefs {
 
     /// Puts a commit on top of the changes that are set aside.
     pub(crate) fn push(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
-        let newest = self.numbers(repo, STASHES)?.last().and_then(|entry| entry.name.parse::<u32>().ok());
+        let newest = self
+            .numbers(repo, STASHES)?
+            .last()
+            .and_then(|entry| entry.name.parse::<u32>().ok());
         let number = newest.unwrap_or(0).saturating_add(1);
         self.set(repo, &format!("{STASHES}{number:06}"), commit)
     }
 
     /// Takes changes off the stack; a ref still holds them.
     pub(crate) fn take_off(&self, repo: &Repo, stashed: &Stashed) -> Result<(), GitError> {
-        self.set(repo, &format!("{DROPPED}{}", stashed.number), &stashed.commit.id)
+        self.set(
+            repo,
+            &format!("{DROPPED}{}", stashed.number),
+            &stashed.commit.id,
+        )
     }
 
     /// Lists the refs in a folder, oldest first, by their numbers.
@@ -122,23 +154,43 @@ impl OwnRefs {
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
             Some(RefEntry { name, ..entry })
         };
-        Ok(repo.refs_below(&prefix)?.into_iter().filter_map(numbered).collect())
+        Ok(repo
+            .refs_below(&prefix)?
+            .into_iter()
+            .filter_map(numbered)
+            .collect())
     }
 
-    /// Lists the refs that are not needed once the task's worktree is gone: changes that were dropped or applied, a
-    /// selection, a merge in progress, and names for commits that the task's branch contains.
-    pub(crate) fn disposable(&self, repo: &Repo, tip: Option<&Oid>) -> Result<Vec<RefEntry>, GitError> {
-        let gone: BTreeSet<String> = self.numbers(repo, DROPPED)?.into_iter().map(|entry| entry.name).collect();
+    /// Lists the refs that are not needed once the task's worktree is gone: changes that were
+    /// dropped or applied, a selection, a merge in progress, and names for commits that the task's
+    /// branch contains.
+    pub(crate) fn disposable(
+        &self,
+        repo: &Repo,
+        tip: Option<&Oid>,
+    ) -> Result<Vec<RefEntry>, GitError> {
+        let gone: BTreeSet<String> = self
+            .numbers(repo, DROPPED)?
+            .into_iter()
+            .map(|entry| entry.name)
+            .collect();
         let mut disposable = Vec::new();
         for entry in repo.refs_below(&self.prefix)? {
-            let Some(name) = entry.name.strip_prefix(&self.prefix) else { continue };
-            let is_disposable = match name.strip_prefix(STASHES).or_else(|| name.strip_prefix(DROPPED)) {
+            let Some(name) = entry.name.strip_prefix(&self.prefix) else {
+                continue;
+            };
+            let is_disposable = match name
+                .strip_prefix(STASHES)
+                .or_else(|| name.strip_prefix(DROPPED))
+            {
                 Some(number) => gone.contains(number),
                 None if name.starts_with(BRANCHES) => match tip {
                     Some(tip) => repo.contains(tip, &entry.target)?,
                     None => false,
                 },
-                None => [SELECTED, MERGING, BEFORE, RESTORING, PULLED, "merged-tree"].contains(&name),
+                None => {
+                    [SELECTED, MERGING, BEFORE, RESTORING, PULLED, "merged-tree"].contains(&name)
+                }
             };
             if is_disposable {
                 disposable.push(entry);

@@ -1,7 +1,9 @@
-//! Removes the worktree of merged work while its run goes on, so that a run occupies only what its agents still need.
+//! Removes the worktree of merged work while its run goes on, so that a run occupies only what its
+//! agents still need.
 //!
-//! Only what is stored elsewhere goes: a worktree with files of a person's, or with ignored ones that nothing can make
-//! again, stays until the run is cleaned. If the work is rejected, the next worker creates the worktree again.
+//! Only what is stored elsewhere goes: a worktree with files of a person's, or with ignored ones
+//! that nothing can make again, stays until the run is cleaned. If the work is rejected, the next
+//! worker creates the worktree again.
 
 use orchestrate_core::{Event, Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{GitError, RefEntry, Removed, Repo};
@@ -11,7 +13,8 @@ use crate::run::caches;
 use crate::run::context::RunContext;
 use crate::worktree::own_refs::OwnRefs;
 
-/// Removes the worktree of a task whose work is merged, unless it has something that is stored nowhere else.
+/// Removes the worktree of a task whose work is merged, unless it has something that is stored
+/// nowhere else.
 pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), CoordinatorError> {
     let record = context.task(&task)?;
     let (layout, run) = (context.host.layout.clone(), context.run.clone());
@@ -25,11 +28,17 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
         }
         let worktree = repo.worktrees().open(&path)?;
         let kept = repo.worktrees().require_kept(&worktree)?;
-        if !repo.worktrees().uncommitted_beside(&worktree, &kept)?.is_empty() {
+        if !repo
+            .worktrees()
+            .uncommitted_beside(&worktree, &kept)?
+            .is_empty()
+        {
             return Ok(None);
         }
         hold_files(repo, &run, &record, kept.tree())?;
-        repo.worktrees().remove_kept(&worktree, kept, &trash).map(Some)
+        repo.worktrees()
+            .remove_kept(&worktree, kept, &trash)
+            .map(Some)
     });
     let removed: Removed = match moved.await {
         Ok(Some(removed)) => removed,
@@ -41,7 +50,9 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
             return Ok(());
         }
     };
-    context.record(vec![Event::WorktreeLost { task: task.clone() }]).await?;
+    context
+        .record(vec![Event::WorktreeLost { task: task.clone() }])
+        .await?;
     let path = context.host.layout.worktree(&context.run, &task);
     let delete = move |_: &Repo| {
         caches::forget(&path);
@@ -53,9 +64,14 @@ pub(crate) async fn release(context: &RunContext, task: TaskId) -> Result<(), Co
     Ok(())
 }
 
-/// Gives the files of a task's worktree, by their tree, a ref that stays if of all refs only those hold them that go
-/// with the worktree.
-pub(crate) fn hold_files(repo: &Repo, run: &RunId, record: &TaskRecord, files: &Oid) -> Result<(), GitError> {
+/// Gives the files of a task's worktree, by their tree, a ref that stays if of all refs only those
+/// hold them that go with the worktree.
+pub(crate) fn hold_files(
+    repo: &Repo,
+    run: &RunId,
+    record: &TaskRecord,
+    files: &Oid,
+) -> Result<(), GitError> {
     let holds = |target: &Oid| {
         // A damaged ref holds nothing.
         if !repo.has_object(target)? {
@@ -65,8 +81,15 @@ pub(crate) fn hold_files(repo: &Repo, run: &RunId, record: &TaskRecord, files: &
         Ok(commit.map_or(target == files, |commit| commit.tree == *files))
     };
     let going = OwnRefs::of(run, &record.task.id).disposable(repo, record.tip())?;
-    let branch = record.branch().map(|branch| repo.read_ref(&format!("refs/heads/{branch}"))).transpose()?;
-    let kept = repo.kept(run)?.into_iter().filter(|entry| !going.contains(entry)).map(|entry| entry.target);
+    let branch = record
+        .branch()
+        .map(|branch| repo.read_ref(&format!("refs/heads/{branch}")))
+        .transpose()?;
+    let kept = repo
+        .kept(run)?
+        .into_iter()
+        .filter(|entry| !going.contains(entry))
+        .map(|entry| entry.target);
     for target in branch.flatten().into_iter().chain(kept) {
         if holds(&target)? {
             return Ok(());
@@ -75,7 +98,10 @@ pub(crate) fn hold_files(repo: &Repo, run: &RunId, record: &TaskRecord, files: &
     for RefEntry { target, .. } in going {
         if holds(&target)? {
             let component = record.task.id.branch_component();
-            return repo.keep(&format!("{}{component}/cleaned-{target}", run.keep_prefix()), &target);
+            return repo.keep(
+                &format!("{}{component}/cleaned-{target}", run.keep_prefix()),
+                &target,
+            );
         }
     }
     // They are in the files of another run.

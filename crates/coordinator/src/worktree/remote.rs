@@ -1,19 +1,22 @@
-//! Pushes an agent's branch to a remote repository, and merges one of that one's branches into it, on its request.
+//! Pushes an agent's branch to a remote repository, and merges one of that one's branches into it,
+//! on its request.
 //!
-//! What a call would reach is looked up before it is decided about, without any connection. It is looked up again when
-//! it is carried out, and nothing happens if it has changed meanwhile. The user's credentials are git's business: they
-//! are neither here nor at the agent's programs.
+//! What a call would reach is looked up before it is decided about, without any connection. It is
+//! looked up again when it is carried out, and nothing happens if it has changed meanwhile. The
+//! user's credentials are git's business: they are neither here nor at the agent's programs.
 
 use orchestrate_core::Oid;
 use orchestrate_core::host::{GitAddress, Host};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
 use orchestrate_git::{
-    CommitInfo, Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms, Unpushed,
+    CommitInfo, Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms,
+    Unpushed,
 };
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{
-    GitPullResult, GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, ServiceError, UsersCommits,
+    GitPullResult, GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, ServiceError,
+    UsersCommits,
 };
 
 use crate::error::CoordinatorError;
@@ -40,7 +43,11 @@ const PUSH: &str = "git_push";
 
 impl Workspace {
     /// Returns what a push of the agent's branch would do.
-    pub(crate) async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError> {
+    pub(crate) async fn foresee_push(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PushPlan, ServiceError> {
         let (record, tip) = self.record().await?;
         let span = self.link.ask(ReadWorkSpan {}).await?;
         if tip == span.base {
@@ -49,15 +56,38 @@ impl Workspace {
         }
         let own = record.branch().unwrap_or_default().to_owned();
         let branch = branch.map_or_else(|| own.clone(), str::to_owned);
-        let (RunBranches { base, base_commit: users, .. }, remote) = (self.branches().await?, remote.to_owned());
+        let (
+            RunBranches {
+                base,
+                base_commit: users,
+                ..
+            },
+            remote,
+        ) = (self.branches().await?, remote.to_owned());
         let planned = self.host.git(move |repo| {
             let remotes = repo.remotes();
             let address = remotes.address(&remote, Direction::Push)?;
-            let protected = if branch == own { None } else { protection(repo, (&remote, &branch), base.as_deref())? };
-            let Unpushed { since_base, below_base } = remotes.unpushed(&remote, &tip, &users, COUNTED_COMMITS)?;
+            let protected = if branch == own {
+                None
+            } else {
+                protection(repo, (&remote, &branch), base.as_deref())?
+            };
+            let Unpushed {
+                since_base,
+                below_base,
+            } = remotes.unpushed(&remote, &tip, &users, COUNTED_COMMITS)?;
             let (address, host) = described(&address);
             let (commits, users_commits) = (listed(&since_base), of_user(&below_base));
-            Ok(PushPlan { remote, address, host, branch, commit: tip, commits, users_commits, protected })
+            Ok(PushPlan {
+                remote,
+                address,
+                host,
+                branch,
+                commit: tip,
+                commits,
+                users_commits,
+                protected,
+            })
         });
         planned.await.map_err(explained)
     }
@@ -70,20 +100,52 @@ impl Workspace {
         policy: &Policy,
     ) -> Result<GitPushResult, ServiceError> {
         let now = self.foresee_push(&plan.remote, Some(&plan.branch)).await?;
-        require_same(PushPlan { commits: plan.commits.clone(), ..now } == *plan)?;
-        let own = self.record().await?.0.branch().unwrap_or_default().to_owned();
+        require_same(
+            PushPlan {
+                commits: plan.commits.clone(),
+                ..now
+            } == *plan,
+        )?;
+        let own = self
+            .record()
+            .await?
+            .0
+            .branch()
+            .unwrap_or_default()
+            .to_owned();
         let is_open = plan.branch == own || policy.names_branch(PUSH, &plan.remote, &plan.branch);
         let decided = plan.clone();
         let pushed = self.reach(&terms, move |repo, terms| {
-            let PushPlan { remote, branch, commit, .. } = &decided;
+            let PushPlan {
+                remote,
+                branch,
+                commit,
+                ..
+            } = &decided;
             let address = repo.remotes().address(remote, Direction::Push)?;
             if address.as_str() != decided.address {
                 return Ok(Err(changed()));
             }
-            if !is_open && repo.remotes().default_branch(remote, &address, terms)?.as_ref() == Some(branch) {
+            if !is_open
+                && repo
+                    .remotes()
+                    .default_branch(remote, &address, terms)?
+                    .as_ref()
+                    == Some(branch)
+            {
                 return Ok(Err(refused_default(remote, branch)));
             }
-            repo.remotes().push(RemoteBranch { remote, address: &address, branch }, commit, terms).map(Ok)
+            repo.remotes()
+                .push(
+                    RemoteBranch {
+                        remote,
+                        address: &address,
+                        branch,
+                    },
+                    commit,
+                    terms,
+                )
+                .map(Ok)
         });
         let state = match pushed.await?? {
             Pushed::Created => PushState::Created,
@@ -91,22 +153,51 @@ impl Workspace {
             Pushed::UpToDate => PushState::UpToDate,
         };
         let uncommitted = self.status().await?.changes;
-        let PushPlan { remote, address, branch, commit, .. } = plan.clone();
-        Ok(GitPushResult { remote, address, branch, commit, state, uncommitted })
+        let PushPlan {
+            remote,
+            address,
+            branch,
+            commit,
+            ..
+        } = plan.clone();
+        Ok(GitPushResult {
+            remote,
+            address,
+            branch,
+            commit,
+            state,
+            uncommitted,
+        })
     }
 
     /// Returns what a pull would do.
-    pub(crate) async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError> {
-        let (base, remote, given) = (self.branches().await?.base, remote.to_owned(), branch.map(str::to_owned));
+    pub(crate) async fn foresee_pull(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PullPlan, ServiceError> {
+        let (base, remote, given) = (
+            self.branches().await?.base,
+            remote.to_owned(),
+            branch.map(str::to_owned),
+        );
         let planned = self.host.git(move |repo| {
             let address = repo.remotes().address(&remote, Direction::Fetch)?;
             let default = || repo.remotes().noted_default_branch(&remote);
-            let Some(branch) = given.or(base).map_or_else(default, |branch| Ok(Some(branch)))? else {
+            let Some(branch) = given
+                .or(base)
+                .map_or_else(default, |branch| Ok(Some(branch)))?
+            else {
                 let reason = "the run started from no branch, so name the `branch` to pull";
                 return Ok(Err(ServiceError::Invalid(reason.to_owned())));
             };
             let (address, host) = described(&address);
-            Ok(Ok(PullPlan { remote, address, host, branch }))
+            Ok(Ok(PullPlan {
+                remote,
+                address,
+                host,
+                branch,
+            }))
         });
         planned.await.map_err(explained)?
     }
@@ -127,9 +218,19 @@ impl Workspace {
             if address.as_str() != decided.address {
                 return Ok(Err(changed()));
             }
-            let from = RemoteBranch { remote, address: &address, branch };
-            let Some(commit) = repo.remotes().fetch(from, [&tip, &span.base], terms, max_bytes)? else {
-                let reason = format!("`{}` has no commit in common with your branch", shown(branch));
+            let from = RemoteBranch {
+                remote,
+                address: &address,
+                branch,
+            };
+            let Some(commit) = repo
+                .remotes()
+                .fetch(from, [&tip, &span.base], terms, max_bytes)?
+            else {
+                let reason = format!(
+                    "`{}` has no commit in common with your branch",
+                    shown(branch)
+                );
                 return Ok(Err(ServiceError::Invalid(reason)));
             };
             // The agent's merge may come later than the next `git gc`.
@@ -137,9 +238,21 @@ impl Workspace {
             Ok(Ok(commit))
         });
         let commit: Oid = fetched.await??;
-        let PullPlan { remote, address, branch, .. } = plan.clone();
-        let merge = self.merge_source(Source::other(format!("{remote}/{branch}"), commit), policy).await?;
-        Ok(GitPullResult { remote, address, branch, merge })
+        let PullPlan {
+            remote,
+            address,
+            branch,
+            ..
+        } = plan.clone();
+        let merge = self
+            .merge_source(Source::other(format!("{remote}/{branch}"), commit), policy)
+            .await?;
+        Ok(GitPullResult {
+            remote,
+            address,
+            branch,
+            merge,
+        })
     }
 
     /// Reaches a remote, until it is done or given up.
@@ -149,8 +262,16 @@ impl Workspace {
         work: impl FnOnce(&Repo, Terms) -> Result<T, GitError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let given_up = Cancel::new();
-        let (killed_by, of_git) = (given_up.clone(), Terms { timeout: terms.timeout, is_attended: false });
-        let work = self.host.git(move |repo| work(&repo.killed_by(&killed_by), of_git));
+        let (killed_by, of_git) = (
+            given_up.clone(),
+            Terms {
+                timeout: terms.timeout,
+                is_attended: false,
+            },
+        );
+        let work = self
+            .host
+            .git(move |repo| work(&repo.killed_by(&killed_by), of_git));
         tokio::pin!(work);
         let done = tokio::select! {
             done = &mut work => done,
@@ -168,16 +289,27 @@ fn described(address: &GitAddress) -> (String, Option<String>) {
 }
 
 /// Returns why agents do not push to a branch that is not their own, as far as that is known here.
-fn protection(repo: &Repo, (remote, branch): (&str, &str), base: Option<&str>) -> Result<Option<String>, GitError> {
+fn protection(
+    repo: &Repo,
+    (remote, branch): (&str, &str),
+    base: Option<&str>,
+) -> Result<Option<String>, GitError> {
     let name = shown(branch);
     let is_users = repo.read_ref(&format!("refs/heads/{branch}"))?.is_some();
     let is_default = repo.remotes().noted_default_branch(remote)?.as_deref() == Some(branch);
     Ok(match branch {
-        _ if base == Some(branch) => Some(format!("`{name}` is the branch that the run started from")),
-        _ if is_default => Some(format!("`{name}` is the default branch of `{}`", shown(remote))),
+        _ if base == Some(branch) => {
+            Some(format!("`{name}` is the branch that the run started from"))
+        }
+        _ if is_default => Some(format!(
+            "`{name}` is the default branch of `{}`",
+            shown(remote)
+        )),
         _ if branch.starts_with(OF_RUNS) => Some(format!("`{name}` is another agent's branch")),
         _ if is_users => Some(format!("`{name}` is a branch of the user's")),
-        _ if MAIN.contains(&branch) => Some(format!("`{name}` is, by its name, the main branch of a project")),
+        _ if MAIN.contains(&branch) => Some(format!(
+            "`{name}` is, by its name, the main branch of a project"
+        )),
         _ => None,
     })
 }
@@ -190,7 +322,10 @@ fn line(commit: &CommitInfo) -> String {
 /// Returns what is shown of the user's commits that a push would publish; `None` if there are none.
 fn of_user(commits: &[CommitInfo]) -> Option<UsersCommits> {
     let newest = || commits.iter().take(SHOWN_USERS_COMMITS).map(line).collect();
-    (!commits.is_empty()).then(|| UsersCommits { count: commits.len(), newest: newest() })
+    (!commits.is_empty()).then(|| UsersCommits {
+        count: commits.len(),
+        newest: newest(),
+    })
 }
 
 fn listed(commits: &[CommitInfo]) -> Vec<String> {
@@ -207,8 +342,7 @@ fn require_same(is_same: bool) -> Result<(), ServiceError> {
 }
 
 fn changed() -> ServiceError {
-    let reason =
-        "nothing was done, since the remote or your branch has changed since it was decided; make the call again";
+    let reason = "nothing was done, since the remote or your branch has changed since it was decided; make the call again";
     ServiceError::Invalid(reason.to_owned())
 }
 
@@ -218,19 +352,24 @@ fn refused_default(remote: &str, branch: &str) -> ServiceError {
         "`{name}` is the default branch of `{remote}`; push to a branch of your own instead (without `branch`, it has your \
         branch's name)"
     );
-    ServiceError::Denied { rule: "built-in:protected-branch".to_owned(), reason }
+    ServiceError::Denied {
+        rule: "built-in:protected-branch".to_owned(),
+        reason,
+    }
 }
 
 /// Says what one can do about a failure of a remote.
 fn explained(error: CoordinatorError) -> ServiceError {
     use RemoteFailure::{
-        NoBranch, NoRepository, NotFastForward, Other, Redirected, Refused, TimedOut, TooLarge, Unauthenticated,
-        UnknownHostKey, Unreachable,
+        NoBranch, NoRepository, NotFastForward, Other, Redirected, Refused, TimedOut, TooLarge,
+        Unauthenticated, UnknownHostKey, Unreachable,
     };
     let text = error.to_string();
     let cause = match error {
         CoordinatorError::Git(GitError::Remote(RemoteError::Failed { cause, .. })) => cause,
-        CoordinatorError::Git(GitError::Remote(RemoteError::Unknown { .. } | RemoteError::Unusable { .. })) => {
+        CoordinatorError::Git(GitError::Remote(
+            RemoteError::Unknown { .. } | RemoteError::Unusable { .. },
+        )) => {
             return ServiceError::Invalid(text);
         }
         CoordinatorError::Git(GitError::Killed) => {
@@ -240,7 +379,9 @@ fn explained(error: CoordinatorError) -> ServiceError {
         other => return other.into(),
     };
     let users = |what: &str| {
-        ServiceError::Failed(format!("{text}\nOnly the user can change that: {what}. Go on without it, and report it."))
+        ServiceError::Failed(format!(
+            "{text}\nOnly the user can change that: {what}. Go on without it, and report it."
+        ))
     };
     match cause {
         NotFastForward => ServiceError::Invalid(format!(
@@ -250,7 +391,9 @@ fn explained(error: CoordinatorError) -> ServiceError {
             "{text}\nChange what the server objects to, or push to another branch; nothing is forced."
         )),
         NoBranch => ServiceError::Invalid(format!("{text}\nName a branch that is there.")),
-        Unauthenticated => users("git must find the credentials without a question, by a credential helper or a key"),
+        Unauthenticated => users(
+            "git must find the credentials without a question, by a credential helper or a key",
+        ),
         UnknownHostKey => users("ssh has to be connected to that host once by hand"),
         Redirected => users("the remote needs the address that the server leads to"),
         NoRepository => users("the address of the remote, or the rights there"),

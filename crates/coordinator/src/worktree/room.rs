@@ -1,5 +1,5 @@
-//! Admission by disk space: an agent starts only if the disk has room for its worktree, since a disk that fills up
-//! stops all of them in the middle of their work.
+//! Admission by disk space: an agent starts only if the disk has room for its worktree, since a
+//! disk that fills up stops all of them in the middle of their work.
 
 use orchestrate_core::TaskId;
 
@@ -27,15 +27,25 @@ pub(crate) async fn require(context: &RunContext, task: &TaskId) -> Result<(), C
     let outputs = warm::copied_bytes(host, &preparation).await?;
     let caches = caches::copied_bytes(&host.layout, preparation.warm_limit).await?;
     let tracked = context.git(|repo| repo.worktrees().tracked_bytes()).await?;
-    let needed = [outputs, caches, tracked, SPARE].into_iter().fold(0, u64::saturating_add);
+    let needed = [outputs, caches, tracked, SPARE]
+        .into_iter()
+        .fold(0, u64::saturating_add);
     let path = host.layout.run(&context.run);
     let looked_at = path.clone();
     let look = move || {
-        let free =
-            orchestrate_files::create_folder(&looked_at).and_then(|()| orchestrate_files::free_bytes(&looked_at));
-        free.map_err(|source| CoordinatorError::Io { path: looked_at, source })
+        let free = orchestrate_files::create_folder(&looked_at)
+            .and_then(|()| orchestrate_files::free_bytes(&looked_at));
+        free.map_err(|source| CoordinatorError::Io {
+            path: looked_at,
+            source,
+        })
     };
     let free = blocking("a look at the disk", look).await?;
     let admitted = context.admitted.admit(&context.state(), task, needed, free);
-    admitted.map_err(|room| CoordinatorError::NoRoom { task: task.clone(), path, needed, room })
+    admitted.map_err(|room| CoordinatorError::NoRoom {
+        task: task.clone(),
+        path,
+        needed,
+        room,
+    })
 }

@@ -38,7 +38,10 @@ impl WorkSpan {
     /// Returns that of a task.
     pub(crate) fn of(state: &RunState, record: &TaskRecord) -> Self {
         let base = record.base().unwrap_or(&state.base).clone();
-        Self { base, target: state.target_tip(record).clone() }
+        Self {
+            base,
+            target: state.target_tip(record).clone(),
+        }
     }
 }
 
@@ -60,7 +63,9 @@ impl RunBranches {
 
     /// Returns the task of this id, or whose branch has this name.
     pub(crate) fn named(&self, name: &str) -> Option<&TaskBranch> {
-        self.tasks.iter().find(|branch| branch.task.as_str() == name || branch.name.as_deref() == Some(name))
+        self.tasks
+            .iter()
+            .find(|branch| branch.task.as_str() == name || branch.name.as_deref() == Some(name))
     }
 
     /// Returns the tip of a task's branch, or of the merged result, by its name within the run.

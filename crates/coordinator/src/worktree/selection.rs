@@ -1,4 +1,5 @@
-//! What an agent selects for its next commit: the contents of some files, as they were when it selected them.
+//! What an agent selects for its next commit: the contents of some files, as they were when it
+//! selected them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +35,13 @@ impl Workspace {
         let (_, tip) = self.record().await?;
         let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
-        let spec = self.beside(tip.clone(), vec![tip.clone()], "Selected for the next commit".to_owned()).await?;
+        let spec = self
+            .beside(
+                tip.clone(),
+                vec![tip.clone()],
+                "Selected for the next commit".to_owned(),
+            )
+            .await?;
         let selected = self.host.git(move |repo| {
             let store = repo.store();
             let current = store.current_tree(&worktree)?;
@@ -50,7 +57,11 @@ impl Workspace {
             if changes.is_empty() {
                 own.forget(repo, &[SELECTED])?;
             } else {
-                own.set(repo, SELECTED, &repo.commit(&orchestrate_git::CommitSpec { tree, ..spec })?)?;
+                own.set(
+                    repo,
+                    SELECTED,
+                    &repo.commit(&orchestrate_git::CommitSpec { tree, ..spec })?,
+                )?;
             }
             Ok(Ok(changes))
         });
@@ -70,9 +81,20 @@ impl Workspace {
     }
 
     /// Commits what is selected, or the worktree if nothing is or a merge is to be completed.
-    pub(crate) async fn commit_selected(&self, message: &str, policy: &Policy) -> Result<GitCommit, ServiceError> {
-        let Next { selected, merging, .. } = self.next_commit().await?;
-        let new = NewTip { message, policy, selected: selected.as_ref(), merging: merging.as_ref() };
+    pub(crate) async fn commit_selected(
+        &self,
+        message: &str,
+        policy: &Policy,
+    ) -> Result<GitCommit, ServiceError> {
+        let Next {
+            selected, merging, ..
+        } = self.next_commit().await?;
+        let new = NewTip {
+            message,
+            policy,
+            selected: selected.as_ref(),
+            merging: merging.as_ref(),
+        };
         let made = self.commit_as(new).await?;
         if selected.is_some() {
             // The worktree's index shows what is left.
@@ -83,9 +105,18 @@ impl Workspace {
 
     /// Requires that there is something to commit.
     pub(super) async fn require_commit(&self) -> Result<(), ServiceError> {
-        let Next { selected, merging, tip, is_repair } = self.next_commit().await?;
+        let Next {
+            selected,
+            merging,
+            tip,
+            is_repair,
+        } = self.next_commit().await?;
         let is_more = selected.is_some() || merging.is_some() || is_repair;
-        if is_more || self.differs_from(&tip).await? { Ok(()) } else { Err(nothing()) }
+        if is_more || self.differs_from(&tip).await? {
+            Ok(())
+        } else {
+            Err(nothing())
+        }
     }
 
     /// Returns what the next commit takes.
@@ -93,7 +124,10 @@ impl Workspace {
         let (record, tip) = self.record().await?;
         if let Some(left) = self.left_of_merge().await?.filter(|left| !left.is_empty()) {
             let files: Vec<String> = left.marked.into_iter().chain(left.untouched).collect();
-            let reason = format!("the merge in progress is not resolved in {}; see git_status", files.join(", "));
+            let reason = format!(
+                "the merge in progress is not resolved in {}; see git_status",
+                files.join(", ")
+            );
             return Err(ServiceError::Invalid(reason));
         }
         let (merging, is_repair) = (self.merging(&tip).await?, record.onto().is_some());
@@ -101,20 +135,28 @@ impl Workspace {
             None if !is_repair => self.selected(&tip).await?,
             _ => None,
         };
-        Ok(Next { selected, merging, tip, is_repair })
+        Ok(Next {
+            selected,
+            merging,
+            tip,
+            is_repair,
+        })
     }
 
     /// Returns the tree that is selected.
     async fn selected(&self, tip: &Oid) -> Result<Option<Oid>, ServiceError> {
         let (own, tip) = (self.own_refs(), tip.clone());
         let found = self.host.git(move |repo| {
-            let Some(selected) = own.current(repo, SELECTED, &tip)? else { return Ok(None) };
+            let Some(selected) = own.current(repo, SELECTED, &tip)? else {
+                return Ok(None);
+            };
             let loses_most = repo.store().loses_most(&tip, &selected.tree)?;
             Ok(Some((selected.tree, loses_most)))
         });
         match found.await? {
             Some((_, true)) => Err(ServiceError::Invalid(
-                "what is selected deletes most of the files; select less, or finish and explain".to_owned(),
+                "what is selected deletes most of the files; select less, or finish and explain"
+                    .to_owned(),
             )),
             found => Ok(found.map(|(tree, _)| tree)),
         }
@@ -124,7 +166,9 @@ impl Workspace {
 /// Words that a path names nothing that can be selected.
 fn unknown(path: &Path) -> ServiceError {
     let path = shown(&path.to_string_lossy());
-    ServiceError::Invalid(format!("`{path}` is neither in your worktree nor in your last commit, or git ignores it"))
+    ServiceError::Invalid(format!(
+        "`{path}` is neither in your worktree nor in your last commit, or git ignores it"
+    ))
 }
 
 fn nothing() -> ServiceError {

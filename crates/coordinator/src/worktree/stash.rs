@@ -1,7 +1,7 @@
 //! Changes that an agent sets aside, on a stack of its own.
 //!
-//! An entry is a commit of the worktree's files; its parent is the tip that they were changed from. It is applied by a
-//! merge of three trees, which changes nothing if there is a conflict.
+//! An entry is a commit of the worktree's files; its parent is the tip that they were changed from.
+//! It is applied by a merge of three trees, which changes nothing if there is a conflict.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,19 +19,28 @@ use crate::worktree::workspace::Workspace;
 
 /// The changes of a stack's newest entry, merged with the worktree.
 enum Applied {
-    Clean { wanted: Oid, changes: Vec<FileChange>, new_here: Vec<PathBuf> },
+    Clean {
+        wanted: Oid,
+        changes: Vec<FileChange>,
+        new_here: Vec<PathBuf>,
+    },
     Conflict(Vec<PathBuf>),
 }
 
 impl Workspace {
     /// Sets the worktree's changes aside, or applies, drops or lists what was set aside.
-    pub(crate) async fn stash(&self, action: StashAction, policy: &Policy) -> Result<GitStashResult, ServiceError> {
+    pub(crate) async fn stash(
+        &self,
+        action: StashAction,
+        policy: &Policy,
+    ) -> Result<GitStashResult, ServiceError> {
         let stack = self.stack().await?;
         let (entry, changes) = match action {
             StashAction::List => (None, Vec::new()),
-            StashAction::Push => {
-                self.push_changes(&stack, policy).await.map(|(entry, changes)| (Some(entry), changes))?
-            }
+            StashAction::Push => self
+                .push_changes(&stack, policy)
+                .await
+                .map(|(entry, changes)| (Some(entry), changes))?,
             StashAction::Pop => {
                 let entry = newest(&stack)?;
                 let changes = self.apply(&entry, policy).await?;
@@ -45,7 +54,12 @@ impl Workspace {
             }
         };
         let stashes = self.stack().await?.iter().map(told).collect();
-        Ok(GitStashResult { action, entry, stashes, changes: listed(&changes) })
+        Ok(GitStashResult {
+            action,
+            entry,
+            stashes,
+            changes: listed(&changes),
+        })
     }
 
     /// Requires that something can be set aside, or is.
@@ -56,7 +70,11 @@ impl Workspace {
             StashAction::Pop | StashAction::Drop => newest(&stack).map(drop),
             StashAction::Push => {
                 let tip = self.require_pushable(&stack).await?;
-                if self.differs_from(&tip).await? { Ok(()) } else { Err(unchanged()) }
+                if self.differs_from(&tip).await? {
+                    Ok(())
+                } else {
+                    Err(unchanged())
+                }
             }
         }
     }
@@ -68,7 +86,10 @@ impl Workspace {
 
     async fn take_off(&self, entry: &Stashed) -> Result<(), ServiceError> {
         let (own, entry) = (self.own_refs(), entry.clone());
-        Ok(self.host.git(move |repo| own.take_off(repo, &entry)).await?)
+        Ok(self
+            .host
+            .git(move |repo| own.take_off(repo, &entry))
+            .await?)
     }
 
     async fn push_changes(
@@ -89,7 +110,9 @@ impl Workspace {
             let tree = repo.store().current_tree(&worktree)?;
             let changes = repo.store().diff(&tree, &tip)?;
             // An interrupted push that is repeated has stored the same changes.
-            let is_same = |entry: &Stashed| entry.commit.tree == tree && entry.commit.parents.first() == Some(&tip);
+            let is_same = |entry: &Stashed| {
+                entry.commit.tree == tree && entry.commit.parents.first() == Some(&tip)
+            };
             let commit = match newest.filter(is_same) {
                 Some(entry) => entry.commit,
                 None => {
@@ -103,7 +126,13 @@ impl Workspace {
         });
         let (commit, changes, wanted) = pushed.await?;
         self.exchange(&wanted, &[], policy).await?;
-        Ok((told(&Stashed { number: String::new(), commit }), changes))
+        Ok((
+            told(&Stashed {
+                number: String::new(),
+                commit,
+            }),
+            changes,
+        ))
     }
 
     /// Requires that changes can be put on the stack, and returns the branch's tip.
@@ -118,7 +147,11 @@ impl Workspace {
     }
 
     /// Applies an entry to the worktree; nothing changes if it conflicts.
-    async fn apply(&self, entry: &Stashed, policy: &Policy) -> Result<Vec<FileChange>, ServiceError> {
+    async fn apply(
+        &self,
+        entry: &Stashed,
+        policy: &Policy,
+    ) -> Result<Vec<FileChange>, ServiceError> {
         self.keep().await?;
         let (_, tip) = self.record().await?;
         let (worktree, entry) = (Arc::clone(&self.worktree), entry.commit.clone());
@@ -126,7 +159,9 @@ impl Workspace {
             let current = repo.store().current_tree(&worktree)?;
             let base = entry.parents.first().unwrap_or(&tip);
             Ok(match repo.merging().apply(base, &current, &entry.id)? {
-                Merge::Conflict { files, .. } => Applied::Conflict(files.into_iter().map(|file| file.path).collect()),
+                Merge::Conflict { files, .. } => {
+                    Applied::Conflict(files.into_iter().map(|file| file.path).collect())
+                }
                 Merge::Clean { tree } => Applied::Clean {
                     changes: repo.store().diff(&current, &tree)?,
                     new_here: new_here(repo, &current, &tree, &tip)?,
@@ -135,7 +170,11 @@ impl Workspace {
             })
         });
         match applied.await? {
-            Applied::Clean { wanted, changes, new_here } => {
+            Applied::Clean {
+                wanted,
+                changes,
+                new_here,
+            } => {
                 self.exchange(&wanted, &new_here, policy).await?;
                 Ok(changes)
             }
@@ -163,5 +202,9 @@ fn unchanged() -> ServiceError {
 
 fn told(entry: &Stashed) -> GitStash {
     let (commit, message) = (entry.commit.id.clone(), entry.commit.subject().to_owned());
-    GitStash { commit, message, time: entry.commit.time_unix }
+    GitStash {
+        commit,
+        message,
+        time: entry.commit.time_unix,
+    }
 }

@@ -24,25 +24,33 @@ impl Workspace {
     /// Reports whether git ignores a file of the worktree.
     pub(crate) async fn ignores(&self, file: PathBuf) -> Result<bool, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
-        self.host.git(move |repo| repo.worktrees().ignores(&worktree, &file)).await
+        self.host
+            .git(move |repo| repo.worktrees().ignores(&worktree, &file))
+            .await
     }
 
     /// Lists the files of the worktree that no commit of it will contain, such as ignored files.
     pub(crate) async fn uncommitted(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
-        self.host.git(move |repo| repo.worktrees().uncommitted(&worktree)).await
+        self.host
+            .git(move |repo| repo.worktrees().uncommitted(&worktree))
+            .await
     }
 
     /// Lists the caches and build outputs of the worktree.
     pub(crate) async fn scratch(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
-        self.host.git(move |repo| repo.worktrees().scratch(&worktree)).await
+        self.host
+            .git(move |repo| repo.worktrees().scratch(&worktree))
+            .await
     }
 
     /// Reports whether the worktree's files differ from those of a commit.
     pub(super) async fn differs_from(&self, commit: &Oid) -> Result<bool, CoordinatorError> {
         let (worktree, commit) = (Arc::clone(&self.worktree), commit.clone());
-        self.host.git(move |repo| Ok(repo.store().current_tree(&worktree)? != repo.tree_of(&commit)?)).await
+        self.host
+            .git(move |repo| Ok(repo.store().current_tree(&worktree)? != repo.tree_of(&commit)?))
+            .await
     }
 
     /// Compares the worktree with the branch's tip.
@@ -54,21 +62,38 @@ impl Workspace {
                 Some(selected) => repo.store().diff(&tip, &selected.tree)?,
                 None => Vec::new(),
             };
-            let merging = own.current(repo, MERGING, &tip)?.and_then(|merge| merge.parents.into_iter().nth(1));
+            let merging = own
+                .current(repo, MERGING, &tip)?
+                .and_then(|merge| merge.parents.into_iter().nth(1));
             Ok((repo.store().status(&worktree)?, selected, merging))
         });
         let (changes, selected, merging) = found.await?;
         let branch = record.branch().unwrap_or_default().to_owned();
         let (changes, selected) = (listed(&changes), listed(&selected));
-        Ok(GitStatus { branch, head: Some(head), changes, selected, merging })
+        Ok(GitStatus {
+            branch,
+            head: Some(head),
+            changes,
+            selected,
+            merging,
+        })
     }
 
-    /// Returns the diff from the tip to the worktree, or to what the next commit takes, as far as it may be shown.
-    pub(crate) async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, CoordinatorError> {
+    /// Returns the diff from the tip to the worktree, or to what the next commit takes, as far as
+    /// it may be shown.
+    pub(crate) async fn diff(
+        &self,
+        staged: bool,
+        shows: ShowsPath,
+    ) -> Result<ShownDiff, CoordinatorError> {
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record().await?);
         let own = self.own_refs();
         let text = self.host.git(move |repo| {
-            let selected = if staged { own.current(repo, SELECTED, &tip)? } else { None };
+            let selected = if staged {
+                own.current(repo, SELECTED, &tip)?
+            } else {
+                None
+            };
             let tree = match selected {
                 Some(selected) => selected.tree,
                 None => repo.store().current_tree(&worktree)?,
@@ -82,7 +107,10 @@ impl Workspace {
                 (true, false) => String::new(),
                 (false, false) => repo.store().diff_text_of(&tip, &tree, &may_show)?,
             };
-            Ok(ShownDiff { text, withheld: withheld.iter().map(|path| shown_path(path)).collect() })
+            Ok(ShownDiff {
+                text,
+                withheld: withheld.iter().map(|path| shown_path(path)).collect(),
+            })
         });
         text.await
     }
@@ -90,7 +118,10 @@ impl Workspace {
     /// Returns the newest commits of the branch, newest first.
     pub(crate) async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, CoordinatorError> {
         let (_, tip) = self.record().await?;
-        let commits = self.host.git(move |repo| repo.store().log(&tip, limit)).await?;
+        let commits = self
+            .host
+            .git(move |repo| repo.store().log(&tip, limit))
+            .await?;
         let commit = |found: CommitInfo| GitCommit {
             author: author(&found.author),
             id: found.id,
@@ -105,6 +136,9 @@ impl Workspace {
 
 /// Returns changes as tools show them.
 pub(super) fn listed(changes: &[FileChange]) -> Vec<GitChange> {
-    let change = |change: &FileChange| GitChange { status: change.status.letter(), path: text(&change.path) };
+    let change = |change: &FileChange| GitChange {
+        status: change.status.letter(),
+        path: text(&change.path),
+    };
     changes.iter().map(change).collect()
 }

@@ -1,7 +1,8 @@
-//! The files at a worker: one agent's worktree and branch, and all git operations on them, on the agent's behalf.
+//! The files at a worker: one agent's worktree and branch, and all git operations on them, on the
+//! agent's behalf.
 //!
-//! They are on the worker's machine, with a repository of its own. What the run knows and records passes through the
-//! worker's link.
+//! They are on the worker's machine, with a repository of its own. What the run knows and records
+//! passes through the worker's link.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,16 +32,27 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
-    pub(crate) async fn open(host: &Arc<Host>, link: &WorkerLink) -> Result<Self, CoordinatorError> {
+    pub(crate) async fn open(
+        host: &Arc<Host>,
+        link: &WorkerLink,
+    ) -> Result<Self, CoordinatorError> {
         let record = link.task().await?;
         if worktrees::is_lost(host, &link.run, &record).await? {
             // Its setup and merges have to be repeated.
-            link.record(vec![Event::WorktreeLost { task: link.agent.clone() }]).await?;
+            link.record(vec![Event::WorktreeLost {
+                task: link.agent.clone(),
+            }])
+            .await?;
         }
         let worktree = worktrees::open(host, &link.run, &record).await?;
         let opened = Arc::clone(&worktree);
-        host.git(move |repo| repo.worktrees().require_finished(&opened)).await?;
-        Ok(Self { host: Arc::clone(host), link: link.clone(), worktree })
+        host.git(move |repo| repo.worktrees().require_finished(&opened))
+            .await?;
+        Ok(Self {
+            host: Arc::clone(host),
+            link: link.clone(),
+            worktree,
+        })
     }
 
     /// Returns the folder of the worktree.
@@ -49,20 +61,37 @@ impl Workspace {
     }
 
     /// Returns the scope of the tools, without the content of files that look like secrets.
-    pub(crate) fn scope(&self, withheld: &[WithheldFile]) -> Result<WorktreeScope, CoordinatorError> {
+    pub(crate) fn scope(
+        &self,
+        withheld: &[WithheldFile],
+    ) -> Result<WorktreeScope, CoordinatorError> {
         let root = self.worktree.root().try_clone_to_owned();
-        let root = root.map_err(|source| CoordinatorError::Io { path: self.path().to_owned(), source })?;
-        let since_1970 = self.index_written()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let root = root.map_err(|source| CoordinatorError::Io {
+            path: self.path().to_owned(),
+            source,
+        })?;
+        let since_1970 = self
+            .index_written()?
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
         let path = self.host.repo.worktrees().path_seen(self.path().to_owned());
-        Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(withheld), checked_out })
+        Ok(WorktreeScope {
+            path,
+            root: Arc::new(root),
+            view: self.view(withheld),
+            checked_out,
+        })
     }
 
-    /// Returns what makes the view of the worktree's processes. Where the sandbox can, it shows empty files in the
-    /// place of those that look like secrets.
+    /// Returns what makes the view of the worktree's processes. Where the sandbox can, it shows
+    /// empty files in the place of those that look like secrets.
     fn view(&self, withheld: &[WithheldFile]) -> ViewSource {
         let worktree = Arc::clone(&self.worktree);
-        let hidden: Vec<PathBuf> = withheld.iter().map(|file| file.path.clone().into()).collect();
+        let hidden: Vec<PathBuf> = withheld
+            .iter()
+            .map(|file| file.path.clone().into())
+            .collect();
         ViewSource::new(move || {
             let Seen { path, mut view } = worktree.seen();
             let is_mounted = path != worktree.path();
@@ -92,15 +121,18 @@ impl Workspace {
 
     /// Returns the task's record and its branch's tip.
     pub(super) async fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
-        let missing = || CoordinatorError::UnknownTask { run: self.link.run.clone(), task: self.link.agent.clone() };
+        let missing = || CoordinatorError::UnknownTask {
+            run: self.link.run.clone(),
+            task: self.link.agent.clone(),
+        };
         let record = self.link.task().await?;
         let tip = record.tip().cloned().ok_or_else(missing)?;
         Ok((record, tip))
     }
 }
 
-/// Reports whether there is a file at a path below a folder, to which no link leads: over another one nothing can be
-/// shown, and it is not the file that was withheld.
+/// Reports whether there is a file at a path below a folder, to which no link leads: over another
+/// one nothing can be shown, and it is not the file that was withheld.
 fn is_file_in(folder: &Path, file: &Path) -> bool {
     let mut place = folder.to_owned();
     let mut parts = file.components().peekable();
@@ -118,7 +150,12 @@ fn is_file_in(folder: &Path, file: &Path) -> bool {
 /// Shows an empty file in the place of one.
 fn hide(view: &mut View, is_mounted: bool, path: PathBuf) {
     match view {
-        View::Host(host) if is_mounted => host.mounts.push(Mount::new(path, Mounted::File(Vec::new()))),
-        View::Host(host) => host.masks.push(Mask { path, content: Content::File(Vec::new()) }),
+        View::Host(host) if is_mounted => host
+            .mounts
+            .push(Mount::new(path, Mounted::File(Vec::new()))),
+        View::Host(host) => host.masks.push(Mask {
+            path,
+            content: Content::File(Vec::new()),
+        }),
     }
 }

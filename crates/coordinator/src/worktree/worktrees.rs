@@ -11,21 +11,49 @@ use crate::run::host::Host;
 use crate::run::layout::Layout;
 
 /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
-pub(crate) async fn open(host: &Host, run: &RunId, record: &TaskRecord) -> Result<Arc<Worktree>, CoordinatorError> {
+pub(crate) async fn open(
+    host: &Host,
+    run: &RunId,
+    record: &TaskRecord,
+) -> Result<Arc<Worktree>, CoordinatorError> {
     let task = record.task.id.clone();
-    let unknown = || CoordinatorError::UnknownTask { run: run.clone(), task: task.clone() };
-    let spec = worktree_spec(&host.layout, run, &task, record.tip().cloned().ok_or_else(unknown)?);
-    Ok(Arc::new(host.git(move |repo| repo.worktrees().add(&spec)).await?))
+    let unknown = || CoordinatorError::UnknownTask {
+        run: run.clone(),
+        task: task.clone(),
+    };
+    let spec = worktree_spec(
+        &host.layout,
+        run,
+        &task,
+        record.tip().cloned().ok_or_else(unknown)?,
+    );
+    Ok(Arc::new(
+        host.git(move |repo| repo.worktrees().add(&spec)).await?,
+    ))
 }
 
-/// Recreates git's entry for a task's worktree if it was deleted: the files still exist, and are kept.
-pub(crate) async fn restore(host: &Host, run: &RunId, record: &TaskRecord) -> Result<(), CoordinatorError> {
-    let Some(tip) = record.tip().cloned() else { return Ok(()) };
+/// Recreates git's entry for a task's worktree if it was deleted: the files still exist, and are
+/// kept.
+pub(crate) async fn restore(
+    host: &Host,
+    run: &RunId,
+    record: &TaskRecord,
+) -> Result<(), CoordinatorError> {
+    let Some(tip) = record.tip().cloned() else {
+        return Ok(());
+    };
     let spec = worktree_spec(&host.layout, run, &record.task.id, tip);
-    let merged = record.repair().is_some().then(|| conflict_anchor(run, &record.task.id));
+    let merged = record
+        .repair()
+        .is_some()
+        .then(|| conflict_anchor(run, &record.task.id));
     let restored = host.git(move |repo| {
-        let merged = merged.map(|anchor| repo.read_ref(&anchor)).transpose()?.flatten();
-        repo.worktrees().restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
+        let merged = merged
+            .map(|anchor| repo.read_ref(&anchor))
+            .transpose()?
+            .flatten();
+        repo.worktrees()
+            .restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
     });
     restored.await
 }
@@ -35,9 +63,13 @@ pub(crate) fn conflict_anchor(run: &RunId, task: &TaskId) -> String {
     format!("{}{}/conflict", run.keep_prefix(), task.branch_component())
 }
 
-/// Reports whether a task's worktree is gone although it was prepared, so that its setup and merges have to be repeated
-/// once it is recreated.
-pub(crate) async fn is_lost(host: &Host, run: &RunId, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+/// Reports whether a task's worktree is gone although it was prepared, so that its setup and merges
+/// have to be repeated once it is recreated.
+pub(crate) async fn is_lost(
+    host: &Host,
+    run: &RunId,
+    record: &TaskRecord,
+) -> Result<bool, CoordinatorError> {
     restore(host, run, record).await?;
     let path = host.layout.worktree(run, &record.task.id);
     let look = move |repo: &Repo| match repo.worktrees().open(&path) {
@@ -48,8 +80,8 @@ pub(crate) async fn is_lost(host: &Host, run: &RunId, record: &TaskRecord) -> Re
     Ok(record.is_prepared() && host.git(look).await?)
 }
 
-/// Moves a task's branch to its recorded position, if it only has to follow. Commits of a person's on top are no
-/// problem as long as they could become the task's work.
+/// Moves a task's branch to its recorded position, if it only has to follow. Commits of a person's
+/// on top are no problem as long as they could become the task's work.
 pub(crate) async fn settle_branch(
     context: &RunContext,
     task: &TaskId,
@@ -61,7 +93,9 @@ pub(crate) async fn settle_branch(
     let own = context.host.layout.worktree(&context.run, task);
     let elsewhere = context.git(move |repo| {
         let name = format!("refs/heads/{short}");
-        let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
+        let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else {
+            return Ok(None);
+        };
         if repo.contains(&to, &found)? {
             repo.advance(&name, Some(&found), &to)?;
             return Ok(None);
@@ -71,11 +105,24 @@ pub(crate) async fn settle_branch(
         }
         // The worker keeps the files of the task's own worktree.
         let own = own.canonicalize().unwrap_or(own);
-        Ok(Some((found, repo.landing().checkout_of(&short)?.filter(|checkout| *checkout != own))))
+        Ok(Some((
+            found,
+            repo.landing()
+                .checkout_of(&short)?
+                .filter(|checkout| *checkout != own),
+        )))
     });
-    let Some((found, checkout)) = elsewhere.await? else { return Ok(()) };
+    let Some((found, checkout)) = elsewhere.await? else {
+        return Ok(());
+    };
     let (run, expected, found) = (context.run.clone(), tip.to_string(), found.to_string());
-    Err(CoordinatorError::BranchMoved { run, branch, expected, found, checkout })
+    Err(CoordinatorError::BranchMoved {
+        run,
+        branch,
+        expected,
+        found,
+        checkout,
+    })
 }
 
 fn worktree_spec(layout: &Layout, run: &RunId, task: &TaskId, base: Oid) -> WorktreeSpec {

@@ -1,8 +1,8 @@
-//! Detects an agent that repeats itself, as it was done for agents of older journals, which are continued as they
-//! began.
+//! Detects an agent that repeats itself, as it was done for agents of older journals, which are
+//! continued as they began.
 //!
-//! Only whole turns with the same calls and the very same answers in a row count. What replaces it is in
-//! `agent_loop/repeats.rs`.
+//! Only whole turns with the same calls and the very same answers in a row count. What replaces it
+//! is in `agent_loop/repeats.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,10 +28,17 @@ impl OlderRepeats {
         if has(SameAgain::Stopped) {
             return Repeated::No;
         }
-        let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect();
+        let asked: Vec<String> = calls
+            .iter()
+            .map(|call| format!("{} {}", call.name, call.arguments))
+            .collect();
         let told: Vec<&str> = answers.iter().map(|answer| answer.text.as_str()).collect();
         let this = Some((asked.join("\n"), told.join("\n")));
-        self.count = if self.last == this { self.count.saturating_add(1) } else { 1 };
+        self.count = if self.last == this {
+            self.count.saturating_add(1)
+        } else {
+            1
+        };
         self.last = this;
         if self.count < REPEATS_BEFORE_WARNING {
             Repeated::No

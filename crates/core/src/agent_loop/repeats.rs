@@ -1,14 +1,16 @@
 //! Detects calls that an agent repeats.
 //!
-//! The same call with the same result counts, wherever it stands in its turn and whatever other calls come between,
-//! until something new has happened: a call that may change files has had a result that it has not had before, a
-//! message has come, a wait has ended, work was returned. An agent is told at the third time; after the fifth, the call
-//! is not run any more; an agent that makes nothing but such calls is ended. A result is the same whatever its
-//! durations and times of day, and whatever the handle under which its whole text is kept.
+//! The same call with the same result counts, wherever it stands in its turn and whatever other
+//! calls come between, until something new has happened: a call that may change files has had a
+//! result that it has not had before, a message has come, a wait has ended, work was returned. An
+//! agent is told at the third time; after the fifth, the call is not run any more; an agent that
+//! makes nothing but such calls is ended. A result is the same whatever its durations and times of
+//! day, and whatever the handle under which its whole text is kept.
 //!
-//! What is not the agent's doing is no repetition: a call that was stopped from outside is passed over. Asking about
-//! something that goes on by itself is none however often it is done, since the answer will change; the agent is
-//! advised to wait, and its turns, its time and its budget bound it.
+//! What is not the agent's doing is no repetition: a call that was stopped from outside is passed
+//! over. Asking about something that goes on by itself is none however often it is done, since the
+//! answer will change; the agent is advised to wait, and its turns, its time and its budget bound
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +68,9 @@ impl Repeats {
     /// Reports whether a call is not run, since it has had the same result too often.
     pub(super) fn refuses(&self, call: &ToolCall) -> bool {
         let newest = self.newest.get(&call_id(call));
-        newest.and_then(|pair| self.counts.get(pair)).is_some_and(|count| *count >= REPEATS_BEFORE_REFUSAL)
+        newest
+            .and_then(|pair| self.counts.get(pair))
+            .is_some_and(|count| *count >= REPEATS_BEFORE_REFUSAL)
     }
 
     /// Counts the calls of a turn; `changes` says whether a call of this name may change files.
@@ -98,7 +102,11 @@ impl Repeats {
                 ended.insert(call.name.clone());
             }
         }
-        self.refused_turns = if refused == calls.len() { self.refused_turns + 1 } else { 0 };
+        self.refused_turns = if refused == calls.len() {
+            self.refused_turns + 1
+        } else {
+            0
+        };
         if self.refused_turns >= REFUSED_TURNS {
             Repeated::Loops
         } else if !ended.is_empty() {
@@ -139,7 +147,8 @@ fn comparable(text: &str) -> String {
     let mut parts = text.split(HANDLE);
     let mut same = parts.next().map(without_times).unwrap_or_default();
     for part in parts {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        let rest =
+            part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
         same.push_str(HANDLE);
         same.push_str(&without_times(rest));
     }
@@ -156,9 +165,16 @@ mod tests {
     fn of(turns: &[(&str, &str, SameAgain)]) -> String {
         let mut repeats = Repeats::default();
         let turn = |(name, text, same_again): &(&str, &str, SameAgain)| {
-            let call = ToolCall { id: "c1".into(), name: (*name).to_owned(), arguments: json!({}) };
+            let call = ToolCall {
+                id: "c1".into(),
+                name: (*name).to_owned(),
+                arguments: json!({}),
+            };
             let is_refused = repeats.refuses(&call);
-            let answer = ToolAnswer { same_again: *same_again, ..ToolAnswer::failed(&call.id, *text) };
+            let answer = ToolAnswer {
+                same_again: *same_again,
+                ..ToolAnswer::failed(&call.id, *text)
+            };
             match repeats.count_turn(&[call], &[answer], |name| name.starts_with("write")) {
                 Repeated::No if is_refused => '-',
                 Repeated::No => '.',
@@ -180,9 +196,23 @@ mod tests {
         let write = |name: &'static str| (name, "written", Repeats);
         let table: Vec<(Vec<Call>, &str)> = vec![
             (vec![look("a"); 9], "..wwe--ll"),
-            // Another answer among them makes no difference; the control: other answers each time do.
-            ([vec![look("a"); 2], vec![look("b")], vec![look("a"); 3]].concat(), "...wwe"),
-            (vec![look("a"), look("b"), look("c"), look("d"), look("e"), look("f")], "......"),
+            // Another answer among them makes no difference; the control: other answers each time
+            // do.
+            (
+                [vec![look("a"); 2], vec![look("b")], vec![look("a"); 3]].concat(),
+                "...wwe",
+            ),
+            (
+                vec![
+                    look("a"),
+                    look("b"),
+                    look("c"),
+                    look("d"),
+                    look("e"),
+                    look("f"),
+                ],
+                "......",
+            ),
             // Two calls in turn are a loop, too.
             ([read, test].repeat(8), "....wwwwee--llll"),
             // Work in between is news, but not if it is the same work each time.
@@ -204,16 +234,28 @@ mod tests {
             (vec![("look", "at work", GoesOn); 12], "..pppppppppp"),
             (vec![("look", "stopped", Stopped); 12], "............"),
             // What stops a call is no news, so the loop around it is still found.
-            ([vec![look("a"); 2], vec![("look", "stopped", Stopped)], vec![look("a")]].concat(), "...w"),
+            (
+                [
+                    vec![look("a"); 2],
+                    vec![("look", "stopped", Stopped)],
+                    vec![look("a")],
+                ]
+                .concat(),
+                "...w",
+            ),
             // Once it has ended, its status does not change any more.
-            ([vec![("look", "at work", GoesOn); 3], vec![look("ended"); 3]].concat(), "..p..w"),
+            (
+                [vec![("look", "at work", GoesOn); 3], vec![look("ended"); 3]].concat(),
+                "..p..w",
+            ),
         ];
         for (turns, expected) in table {
             assert_eq!(of(&turns), expected, "{turns:?}");
         }
     }
 
-    /// Sixty such calls have cost 422,000 tokens in one run, although another one was ended at its eighth turn.
+    /// Sixty such calls have cost 422,000 tokens in one run, although another one was ended at its
+    /// eighth turn.
     #[test]
     fn a_result_is_the_same_whatever_it_took_and_wherever_it_is_kept() {
         let turns: Vec<String> = (0..9)
@@ -224,29 +266,46 @@ mod tests {
                 )
             })
             .collect();
-        let turns: Vec<(&str, &str, SameAgain)> =
-            turns.iter().map(|text| ("test", text.as_str(), SameAgain::Repeats)).collect();
+        let turns: Vec<(&str, &str, SameAgain)> = turns
+            .iter()
+            .map(|text| ("test", text.as_str(), SameAgain::Repeats))
+            .collect();
         assert_eq!(of(&turns), "..wwe--ll");
         // The control: what else differs, counts.
-        let turns: Vec<String> = (0..9).map(|turn| format!("{turn} failed\n[exit code 1, 1.0 s]")).collect();
-        let turns: Vec<(&str, &str, SameAgain)> =
-            turns.iter().map(|text| ("test", text.as_str(), SameAgain::Repeats)).collect();
+        let turns: Vec<String> = (0..9)
+            .map(|turn| format!("{turn} failed\n[exit code 1, 1.0 s]"))
+            .collect();
+        let turns: Vec<(&str, &str, SameAgain)> = turns
+            .iter()
+            .map(|text| ("test", text.as_str(), SameAgain::Repeats))
+            .collect();
         assert_eq!(of(&turns), ".........");
     }
 
     #[test]
     fn what_is_new_lets_a_call_be_made_again() {
-        let call = ToolCall { id: "c1".into(), name: "look".to_owned(), arguments: json!({}) };
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "look".to_owned(),
+            arguments: json!({}),
+        };
         let answer = ToolAnswer::failed(&call.id, "same");
         let mut repeats = Repeats::default();
         let once = |repeats: &mut Repeats| {
-            repeats.count_turn(std::slice::from_ref(&call), std::slice::from_ref(&answer), |_| false)
+            repeats.count_turn(
+                std::slice::from_ref(&call),
+                std::slice::from_ref(&answer),
+                |_| false,
+            )
         };
         for _ in 0..4 {
             once(&mut repeats);
         }
         assert!(!repeats.refuses(&call));
-        assert_eq!(once(&mut repeats), Repeated::Ends(BTreeSet::from(["look".to_owned()])));
+        assert_eq!(
+            once(&mut repeats),
+            Repeated::Ends(BTreeSet::from(["look".to_owned()]))
+        );
         assert!(repeats.refuses(&call));
         repeats.begin_anew();
         assert!(!repeats.refuses(&call));

@@ -1,4 +1,5 @@
-//! Lines for commands of the user's own, which no run has made: their chain follows from the file alone.
+//! Lines for commands of the user's own, which no run has made: their chain follows from the file
+//! alone.
 
 use serde_json::Value;
 
@@ -33,12 +34,17 @@ pub struct CommandEnd {
 
 /// Returns a chain's newest line in a file as it is, whether what is before it is right or not.
 pub fn last_of(text: &str, chain: &RunId) -> Chain {
-    let of_chain = lines(text).flatten().filter(|line| line.entry.run_id == *chain);
-    of_chain.last().map_or_else(Chain::default, |line| Chain { lines: line.entry.seq, head: line.hash.to_owned() })
+    let of_chain = lines(text)
+        .flatten()
+        .filter(|line| line.entry.run_id == *chain);
+    of_chain.last().map_or_else(Chain::default, |line| Chain {
+        lines: line.entry.seq,
+        head: line.hash.to_owned(),
+    })
 }
 
-/// Returns the line of a command that follows a chain's newest one, without its end; `None` for parameters that are no
-/// JSON.
+/// Returns the line of a command that follows a chain's newest one, without its end; `None` for
+/// parameters that are no JSON.
 pub fn line_after(last: &Chain, chain: &RunId, end: CommandEnd) -> Option<String> {
     let success = end.exit_code == 0;
     let because = || format!("exit code {}", end.exit_code);
@@ -54,10 +60,17 @@ pub fn line_after(last: &Chain, chain: &RunId, end: CommandEnd) -> Option<String
         error_class: None,
         exit_code: Some(end.exit_code),
         // The user has typed it.
-        decision: Decision { outcome: DecisionOutcome::Allowed, rule: "typed".to_owned(), by: None },
+        decision: Decision {
+            outcome: DecisionOutcome::Allowed,
+            rule: "typed".to_owned(),
+            by: None,
+        },
         egress: Vec::new(),
         recovered: Vec::new(),
-        resource_usage: ResourceUsage { wall_ms: end.duration_ms, ..ResourceUsage::default() },
+        resource_usage: ResourceUsage {
+            wall_ms: end.duration_ms,
+            ..ResourceUsage::default()
+        },
         taint: Vec::new(),
         run_id: chain.clone(),
         turn: end.iter,
@@ -103,11 +116,17 @@ mod tests {
         assert_eq!(last_of(&text, &chain).head, chains[&chain].head);
         let failed = text.lines().last().unwrap();
         assert!(
-            failed.contains(r#""success":false,"execution_time":0.012,"error":"exit code 7","exit_code":7"#),
+            failed.contains(
+                r#""success":false,"execution_time":0.012,"error":"exit code 7","exit_code":7"#
+            ),
             "{failed}"
         );
         // A line that is gone is missed.
-        let rest: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        let rest: String = text
+            .lines()
+            .skip(1)
+            .map(|line| format!("{line}\n"))
+            .collect();
         assert!(check(&rest).is_err());
     }
 }

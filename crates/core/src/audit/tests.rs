@@ -5,7 +5,13 @@ use super::*;
 
 fn fact(run: &str, seq: u64, event: &Value) -> Recorded {
     let event = serde_json::from_value(event.clone()).unwrap();
-    Recorded { run_id: run.into(), seq, ts_ms: 1_738_034_567_000 + seq, v: 1, event }
+    Recorded {
+        run_id: run.into(),
+        seq,
+        ts_ms: 1_738_034_567_000 + seq,
+        v: 1,
+        event,
+    }
 }
 
 fn started(call: &str) -> Value {
@@ -24,7 +30,10 @@ fn log(run: &str, calls: u64) -> (Vec<String>, String) {
     let mut log = AuditLog::default();
     let ids: Vec<String> = (0..calls).map(|n| format!("c{n}")).collect();
     let events = ids.iter().flat_map(|id| [started(id), finished(id)]);
-    let lines = events.zip(1..).filter_map(|(event, seq)| log.apply(&fact(run, seq, &event))).collect();
+    let lines = events
+        .zip(1..)
+        .filter_map(|(event, seq)| log.apply(&fact(run, seq, &event)))
+        .collect();
     (lines, log.head().to_owned())
 }
 
@@ -65,7 +74,14 @@ fn a_call_of_an_older_journal_is_in_the_log() {
     log.apply(&fact("r", 1, &started("c0")));
     let line: Value = serde_json::from_str(&log.apply(&fact("r", 2, &end)).unwrap()).unwrap();
     let usage = &line["resource_usage"];
-    assert_eq!((&usage["written_bytes"], &usage["cpu_ms"], &usage["processes"]), (&json!(3), &json!(0), &json!(0)));
+    assert_eq!(
+        (
+            &usage["written_bytes"],
+            &usage["cpu_ms"],
+            &usage["processes"]
+        ),
+        (&json!(3), &json!(0), &json!(0))
+    );
 }
 
 #[test]
@@ -77,29 +93,49 @@ fn the_same_events_give_the_same_log() {
 fn a_decision_says_who_decided() {
     let asked = json!({"type": "approval.requested", "task": "T1", "call": "hash", "call_id": "c0", "tool": "read_file",
                        "summary": "s", "arguments": {}, "rule": "ask"});
-    let decided = json!({"type": "approval.decided", "call": "hash", "allowed": true, "message": null});
+    let decided =
+        json!({"type": "approval.decided", "call": "hash", "allowed": true, "message": null});
     let asked_again = json!({"type": "approval.requested", "task": "T1", "call": "other", "call_id": "c3",
                              "tool": "read_file", "summary": "s", "arguments": {}, "rule": "ask"});
-    let by_program =
-        json!({"type": "approval.decided", "call": "other", "allowed": true, "message": null, "by": "gate"});
+    let by_program = json!({"type": "approval.decided", "call": "other", "allowed": true, "message": null, "by": "gate"});
     let refused = {
         let mut end = finished("c1");
         end["outcome"] = json!("denied");
         end["error"] = json!("Security validation failed: no");
         end
     };
-    let of_users =
-        [asked, decided, started("c0"), finished("c0"), started("c1"), refused, started("c2"), finished("c2")];
-    let events: Vec<Value> =
-        of_users.into_iter().chain([asked_again, by_program, started("c3"), finished("c3")]).collect();
+    let of_users = [
+        asked,
+        decided,
+        started("c0"),
+        finished("c0"),
+        started("c1"),
+        refused,
+        started("c2"),
+        finished("c2"),
+    ];
+    let events: Vec<Value> = of_users
+        .into_iter()
+        .chain([asked_again, by_program, started("c3"), finished("c3")])
+        .collect();
     let mut log = AuditLog::default();
-    let lines = events.iter().zip(1..).filter_map(|(event, seq)| log.apply(&fact("r", seq, event)));
-    let decisions: Vec<Value> =
-        lines.map(|line| serde_json::from_str::<Value>(&line).unwrap()["decision"].clone()).collect();
-    let outcomes: Vec<&Value> = decisions.iter().map(|decision| &decision["outcome"]).collect();
+    let lines = events
+        .iter()
+        .zip(1..)
+        .filter_map(|(event, seq)| log.apply(&fact("r", seq, event)));
+    let decisions: Vec<Value> = lines
+        .map(|line| serde_json::from_str::<Value>(&line).unwrap()["decision"].clone())
+        .collect();
+    let outcomes: Vec<&Value> = decisions
+        .iter()
+        .map(|decision| &decision["outcome"])
+        .collect();
     assert_eq!(outcomes, ["approved", "denied", "allowed", "approved"]);
     assert_eq!(
-        decisions.iter().map(|decision| decision["by"].as_str()).collect::<Vec<_>>(),
+        decisions
+            .iter()
+            .map(|decision| decision["by"].as_str())
+            .collect::<Vec<_>>(),
         [None, None, None, Some("gate")]
     );
 }
@@ -113,7 +149,10 @@ fn the_rule_that_denied_a_part_of_a_call_is_named() {
     let mut log = AuditLog::default();
     log.apply(&fact("r", 1, &started("c0")));
     let line: Value = serde_json::from_str(&log.apply(&fact("r", 2, &end)).unwrap()).unwrap();
-    assert_eq!(line["decision"], json!({"outcome": "denied", "rule": "deny:Write(/docs/**)"}));
+    assert_eq!(
+        line["decision"],
+        json!({"outcome": "denied", "rule": "deny:Write(/docs/**)"})
+    );
 }
 
 #[test]
@@ -144,7 +183,10 @@ fn each_kind_of_damage_is_found_at_its_line() {
 fn a_torn_line_that_was_written_again_is_accepted() {
     let (lines, head) = log("r-1", 2);
     let torn = format!("{}\n{}\n{}\n", lines[0], &lines[1][..40], lines[1]);
-    assert_eq!(check(&torn).unwrap()[&RunId::from("r-1")], Chain { lines: 2, head });
+    assert_eq!(
+        check(&torn).unwrap()[&RunId::from("r-1")],
+        Chain { lines: 2, head }
+    );
 }
 
 #[test]
@@ -152,18 +194,33 @@ fn the_torn_line_of_one_run_says_nothing_against_another() {
     let ((one, _), (other, head)) = (log("r-1", 2), log("r-2", 2));
     let torn = one[1][..one[1].len() - 40].to_owned();
     let shared = [one[0].clone(), torn, other[0].clone(), other[1].clone()];
-    let unreadable = Broken { line: 2, fault: Fault::Unreadable };
+    let unreadable = Broken {
+        line: 2,
+        fault: Fault::Unreadable,
+    };
     let whole = Chain { lines: 2, head };
-    assert_eq!(check_run(&text(&shared), &RunId::from("r-2")), Ok((whole.clone(), Some(unreadable.clone()))));
+    assert_eq!(
+        check_run(&text(&shared), &RunId::from("r-2")),
+        Ok((whole.clone(), Some(unreadable.clone())))
+    );
     // The run whose line it is lacks one.
     let (chain, found) = check_run(&text(&shared), &RunId::from("r-1")).unwrap();
     assert_eq!((chain.lines, found), (1, Some(unreadable)));
     // A line of the run itself that cannot be read is named instead of the one after it.
     let own = [other[0][..40].to_owned(), other[1].clone()];
-    assert_eq!(check_run(&text(&own), &RunId::from("r-2")), Err(Broken { line: 1, fault: Fault::Unreadable }));
+    assert_eq!(
+        check_run(&text(&own), &RunId::from("r-2")),
+        Err(Broken {
+            line: 1,
+            fault: Fault::Unreadable
+        })
+    );
     // Once it has been written again, also after lines of others, nothing is wrong.
     let again = [&shared[..], &one[1..]].concat();
-    assert_eq!(check_run(&text(&again), &RunId::from("r-2")), Ok((whole, None)));
+    assert_eq!(
+        check_run(&text(&again), &RunId::from("r-2")),
+        Ok((whole, None))
+    );
     assert_eq!(check(&text(&again)).unwrap()[&RunId::from("r-1")].lines, 2);
 }
 
@@ -173,26 +230,55 @@ fn what_follows_the_last_record_is_foreign() {
     let whole = text(&one);
     let found = |text: &str, is_shared: bool| -> Vec<(usize, String)> {
         let found = foreign(text, &RunId::from("r-1"), is_shared).into_iter();
-        found.map(|foreign| (foreign.line, foreign.text.to_owned())).collect()
+        found
+            .map(|foreign| (foreign.line, foreign.text.to_owned()))
+            .collect()
     };
-    for (after, expected) in [("", None), ("\n", Some("")), ("no record\n", Some("no record")), ("\0", Some("\0"))] {
-        let expected: Vec<(usize, String)> = expected.into_iter().map(|text| (3, text.to_owned())).collect();
+    for (after, expected) in [
+        ("", None),
+        ("\n", Some("")),
+        ("no record\n", Some("no record")),
+        ("\0", Some("\0")),
+    ] {
+        let expected: Vec<(usize, String)> = expected
+            .into_iter()
+            .map(|text| (3, text.to_owned()))
+            .collect();
         for is_shared in [false, true] {
-            assert_eq!(found(&format!("{whole}{after}"), is_shared), expected, "{after:?}");
+            assert_eq!(
+                found(&format!("{whole}{after}"), is_shared),
+                expected,
+                "{after:?}"
+            );
         }
     }
-    // Another run's records are foreign in a file of the run's own; in a shared one, so is only what follows them.
+    // Another run's records are foreign in a file of the run's own; in a shared one, so is only
+    // what follows them.
     let mixed = format!("{whole}torn\n{}more", text(&other));
-    assert_eq!(found(&mixed, false).iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 6]);
+    assert_eq!(
+        found(&mixed, false)
+            .iter()
+            .map(|(line, _)| *line)
+            .collect::<Vec<_>>(),
+        [3, 4, 5, 6]
+    );
     assert_eq!(found(&mixed, true), [(6, "more".to_owned())]);
 }
 
 #[test]
 fn runs_share_a_file() {
     let ((one, _), (other, _)) = (log("r-1", 2), log("r-2", 2));
-    let mixed = [one[0].clone(), other[0].clone(), other[1].clone(), one[1].clone()];
+    let mixed = [
+        one[0].clone(),
+        other[0].clone(),
+        other[1].clone(),
+        one[1].clone(),
+    ];
     let chains = check(&text(&mixed)).unwrap();
-    assert_eq!(chains.values().map(|chain| chain.lines).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(
+        chains.values().map(|chain| chain.lines).collect::<Vec<_>>(),
+        [2, 2]
+    );
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Tokens that are counted once.
 //!
-//! Only exact counts are kept. What is kept follows from the value itself, so values that differ in nothing else are
-//! equal, and none of it is serialized.
+//! Only exact counts are kept. What is kept follows from the value itself, so values that differ in
+//! nothing else are equal, and none of it is serialized.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -16,7 +16,11 @@ pub(crate) struct Memo(OnceLock<usize>);
 
 impl Memo {
     /// Returns the number, which `count` counts with this counter.
-    pub(crate) fn tokens(&self, counter: &dyn TokenCounter, count: impl FnOnce() -> usize) -> usize {
+    pub(crate) fn tokens(
+        &self,
+        counter: &dyn TokenCounter,
+        count: impl FnOnce() -> usize,
+    ) -> usize {
         match counter.is_exact() {
             true => *self.0.get_or_init(count),
             false => count(),
@@ -48,18 +52,27 @@ impl Entry {
 
     /// Returns its tokens.
     pub(super) fn tokens(&self, counter: &dyn TokenCounter) -> usize {
-        self.whole.tokens(counter, || message_tokens(&self.message, counter))
+        self.whole
+            .tokens(counter, || message_tokens(&self.message, counter))
     }
 
     /// Returns its tokens once it is collapsed entirely, which `count` counts.
-    pub(super) fn tokens_collapsed(&self, counter: &dyn TokenCounter, count: impl FnOnce(&Message) -> usize) -> usize {
+    pub(super) fn tokens_collapsed(
+        &self,
+        counter: &dyn TokenCounter,
+        count: impl FnOnce(&Message) -> usize,
+    ) -> usize {
         self.collapsed.tokens(counter, || count(&self.message))
     }
 }
 
 impl From<Message> for Entry {
     fn from(message: Message) -> Self {
-        Self { message, whole: Memo::default(), collapsed: Memo::default() }
+        Self {
+            message,
+            whole: Memo::default(),
+            collapsed: Memo::default(),
+        }
     }
 }
 

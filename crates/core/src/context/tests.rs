@@ -17,23 +17,47 @@ impl TokenCounter for Words {
 }
 
 fn steps_context() -> Context {
-    let names = [("todo_write", "todo_write"), ("todowrite", "todo_write"), ("react", "react")];
-    Context::new(names.map(|(name, of)| (name.to_owned(), of.to_owned())).into())
+    let names = [
+        ("todo_write", "todo_write"),
+        ("todowrite", "todo_write"),
+        ("react", "react"),
+    ];
+    Context::new(
+        names
+            .map(|(name, of)| (name.to_owned(), of.to_owned()))
+            .into(),
+    )
 }
 
 fn turn(n: usize, words: usize) -> [Message; 2] {
     let id = format!("c{n}").as_str().into();
-    let call = ToolCall { id, name: "read_file".to_owned(), arguments: serde_json::json!({"path": n}) };
-    let result = ToolResult { call_id: call.id.clone(), text: "word ".repeat(words), is_error: false };
+    let call = ToolCall {
+        id,
+        name: "read_file".to_owned(),
+        arguments: serde_json::json!({"path": n}),
+    };
+    let result = ToolResult {
+        call_id: call.id.clone(),
+        text: "word ".repeat(words),
+        is_error: false,
+    };
     [
-        Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
-        Message::Tool { results: vec![result] },
+        Message::Assistant {
+            text: String::new(),
+            tool_calls: vec![call],
+            raw: None,
+        },
+        Message::Tool {
+            results: vec![result],
+        },
     ]
 }
 
 fn context(turns: usize, words: usize) -> Context {
     let mut context = steps_context();
-    context.push(Message::User { text: "the task".to_owned() });
+    context.push(Message::User {
+        text: "the task".to_owned(),
+    });
     for n in 0..turns {
         for message in turn(n, words) {
             context.push(message);
@@ -49,7 +73,11 @@ fn request(context: &Context) -> ModelRequest {
         tools: Vec::new(),
         messages: context.sent(),
         max_output_tokens: 10,
-        origin: Origin { task: TaskId::from("T1"), turn: 1, returned: None },
+        origin: Origin {
+            task: TaskId::from("T1"),
+            turn: 1,
+            returned: None,
+        },
     }
 }
 
@@ -87,12 +115,20 @@ fn a_compacted_request_fits_and_keeps_calls_with_their_results() {
             context.compact(decision);
         }
         let sent = request(&context);
-        assert!(matches!(fit(request_tokens(&sent, &Words), bound, &Words), Fit::Fits(_)), "{turns} turns");
+        assert!(
+            matches!(
+                fit(request_tokens(&sent, &Words), bound, &Words),
+                Fit::Fits(_)
+            ),
+            "{turns} turns"
+        );
         for pair in sent.messages.windows(2) {
             let orphan = matches!(pair, [Message::User { .. }, Message::Tool { .. }]);
             assert!(!orphan, "{turns} turns: a result without its call");
         }
-        assert!(matches!(sent.messages.first(), Some(Message::User { text }) if text.starts_with("the task")));
+        assert!(
+            matches!(sent.messages.first(), Some(Message::User { text }) if text.starts_with("the task"))
+        );
     }
 }
 
@@ -104,7 +140,9 @@ fn old_results_are_collapsed_before_turns_are_left_out() {
     assert!(decision.collapsed.contains(&2), "{decision:?}");
     context.compact(decision);
     let sent = context.sent();
-    let Some(Message::Tool { results }) = sent.get(2) else { panic!("{sent:#?}") };
+    let Some(Message::Tool { results }) = sent.get(2) else {
+        panic!("{sent:#?}")
+    };
     assert!(results[0].text.starts_with("[left out, "), "{results:?}");
     assert_eq!(sent.len(), context.transcript().len());
 }
@@ -113,11 +151,25 @@ fn old_results_are_collapsed_before_turns_are_left_out() {
 fn the_list_of_steps_is_never_given_up() {
     let list = |n: usize, name: &str, text: &str, is_error: bool| {
         let id: CallId = format!("list {n}").as_str().into();
-        let call = ToolCall { id: id.clone(), name: name.to_owned(), arguments: serde_json::json!({"items": []}) };
-        let result = ToolResult { call_id: id, text: text.to_owned(), is_error };
+        let call = ToolCall {
+            id: id.clone(),
+            name: name.to_owned(),
+            arguments: serde_json::json!({"items": []}),
+        };
+        let result = ToolResult {
+            call_id: id,
+            text: text.to_owned(),
+            is_error,
+        };
         [
-            Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
-            Message::Tool { results: vec![result] },
+            Message::Assistant {
+                text: String::new(),
+                tool_calls: vec![call],
+                raw: None,
+            },
+            Message::Tool {
+                results: vec![result],
+            },
         ]
     };
     let mut context = context(2, 30);
@@ -126,16 +178,32 @@ fn the_list_of_steps_is_never_given_up() {
         list(2, "TodoWrite", "[~] second", false),
         list(3, "todo_write", "ERROR: third", true),
     ] {
-        written.into_iter().for_each(|message| context.push(message));
+        written
+            .into_iter()
+            .for_each(|message| context.push(message));
     }
-    turn(9, 30).into_iter().for_each(|message| context.push(message));
+    turn(9, 30)
+        .into_iter()
+        .for_each(|message| context.push(message));
     let told = |context: &Context, to: usize| {
-        let compaction = Compaction { collapsed: Vec::new(), dropped: Some((1, to)) };
+        let compaction = Compaction {
+            collapsed: Vec::new(),
+            dropped: Some((1, to)),
+        };
         let sent = serde_json::to_string(&sent_under(context, compaction)).unwrap();
-        ["[ ] first", "[~] second", "The newest result of `todo_write`:"].map(|text| sent.matches(text).count())
+        [
+            "[ ] first",
+            "[~] second",
+            "The newest result of `todo_write`:",
+        ]
+        .map(|text| sent.matches(text).count())
     };
-    // Where the newest list is still sent, it is not repeated; where it is left out, the note contains it.
-    assert_eq!([told(&context, 5), told(&context, 7), told(&context, 11)], [[1, 1, 0], [0, 1, 0], [0, 1, 1]]);
+    // Where the newest list is still sent, it is not repeated; where it is left out, the note
+    // contains it.
+    assert_eq!(
+        [told(&context, 5), told(&context, 7), told(&context, 11)],
+        [[1, 1, 0], [0, 1, 0], [0, 1, 1]]
+    );
 }
 
 #[test]
@@ -158,7 +226,10 @@ fn the_newest_result_of_each_tool_that_stays_in_view_is_kept() {
     push(3, "react", long("notes"));
     push(4, "grep", long("other"));
     let sent = |dropped| {
-        let compaction = Compaction { collapsed: vec![2, 4, 6, 8], dropped };
+        let compaction = Compaction {
+            collapsed: vec![2, 4, 6, 8],
+            dropped,
+        };
         let sent = serde_json::to_string(&sent_under(&context, compaction)).unwrap();
         ["old", "steps", "notes", "other"].map(|word| sent.contains(&format!("{word} {word}")))
     };
@@ -170,7 +241,9 @@ fn the_newest_result_of_each_tool_that_stays_in_view_is_kept() {
 fn compactions(turns: usize, words: usize, bound: usize) -> usize {
     let (mut context, mut count) = (context(0, 0), 0);
     for n in 0..turns {
-        turn(n, words).into_iter().for_each(|message| context.push(message));
+        turn(n, words)
+            .into_iter()
+            .for_each(|message| context.push(message));
         if let Fit::TooLarge(_) = fit(size(&context), bound, &Words) {
             context.compact(context.decide(fixed(), bound, &Words).unwrap());
             count += 1;
@@ -182,40 +255,64 @@ fn compactions(turns: usize, words: usize, bound: usize) -> usize {
 #[test]
 fn compactions_stay_some_turns_apart_however_long_an_agent_works() {
     let (turns, bound) = (100, 3_000);
-    // Results too short to be collapsed, some of which collapsing shortens a little, and large ones.
+    // Results too short to be collapsed, some of which collapsing shortens a little, and large
+    // ones.
     for words in [20, 100, 200] {
         let of_turn = request_tokens(&request(&context(1, words)), &Words) - PROTOCOL_MARGIN;
         let apart = bound * FREED_PERCENT / 100 / of_turn;
         let count = compactions(turns, words, bound);
-        assert!(apart >= 1 && count <= turns / apart, "{count} compactions in {turns} turns of {words} words");
+        assert!(
+            apart >= 1 && count <= turns / apart,
+            "{count} compactions in {turns} turns of {words} words"
+        );
     }
 }
 
 #[test]
 fn a_newest_turn_that_is_too_large_is_reduced() {
     let large = "word ".repeat(900);
-    let call =
-        |n: usize, arguments| ToolCall { id: format!("c{n}").as_str().into(), name: "tool".to_owned(), arguments };
+    let call = |n: usize, arguments| ToolCall {
+        id: format!("c{n}").as_str().into(),
+        name: "tool".to_owned(),
+        arguments,
+    };
     for calls in [1, 3, 8] {
-        for (argument, text) in [("small", large.as_str()), (&large, "done"), (&large, &large)] {
+        for (argument, text) in [
+            ("small", large.as_str()),
+            (&large, "done"),
+            (&large, &large),
+        ] {
             let mut context = context(3, 200);
             let ids = 100..100 + calls;
-            let tool_calls: Vec<ToolCall> =
-                ids.map(|n| call(n, serde_json::json!({"path": "p", "content": argument}))).collect();
-            let answer =
-                |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: text.to_owned(), is_error: false };
+            let tool_calls: Vec<ToolCall> = ids
+                .map(|n| call(n, serde_json::json!({"path": "p", "content": argument})))
+                .collect();
+            let answer = |call: &ToolCall| ToolResult {
+                call_id: call.id.clone(),
+                text: text.to_owned(),
+                is_error: false,
+            };
             let results = tool_calls.iter().map(answer).collect();
-            context.push(Message::Assistant { text: String::new(), tool_calls, raw: None });
+            context.push(Message::Assistant {
+                text: String::new(),
+                tool_calls,
+                raw: None,
+            });
             context.push(Message::Tool { results });
             if let Fit::TooLarge(_) = fit(size(&context), 1_000, &Words) {
                 context.compact(context.decide(fixed(), 1_000, &Words).unwrap());
             }
             let sent = request(&context);
             assert!(
-                matches!(fit(request_tokens(&sent, &Words), 1_000, &Words), Fit::Fits(_)),
+                matches!(
+                    fit(request_tokens(&sent, &Words), 1_000, &Words),
+                    Fit::Fits(_)
+                ),
                 "{calls} calls: {sent:#?}"
             );
-            let Some(Message::Tool { results }) = sent.messages.last() else { panic!("{sent:#?}") };
+            let Some(Message::Tool { results }) = sent.messages.last() else {
+                panic!("{sent:#?}")
+            };
             assert_eq!(results.len(), calls);
         }
     }
@@ -224,24 +321,46 @@ fn a_newest_turn_that_is_too_large_is_reduced() {
 #[test]
 fn long_texts_within_arguments_are_reduced_but_no_steps() {
     let large = "word ".repeat(900);
-    let items = serde_json::json!({"items": [{"content": large}, {"content": "short", "times": 2}]});
+    let items =
+        serde_json::json!({"items": [{"content": large}, {"content": "short", "times": 2}]});
     let context = steps_context();
     let left = |name: &str| {
-        let call = ToolCall { id: "c1".into(), name: name.to_owned(), arguments: items.clone() };
+        let call = ToolCall {
+            id: "c1".into(),
+            name: name.to_owned(),
+            arguments: items.clone(),
+        };
         context.collapse_call(&call).arguments
     };
     let stub = "[left out, 1 lines: the call was made with the full text]";
-    let reduced = serde_json::json!({"items": [{"content": stub}, {"content": "short", "times": 2}]});
-    assert_eq!([left("edit_files"), left("todo_write"), left("TodoWrite")], [reduced, items.clone(), items.clone()]);
+    let reduced =
+        serde_json::json!({"items": [{"content": stub}, {"content": "short", "times": 2}]});
+    assert_eq!(
+        [left("edit_files"), left("todo_write"), left("TodoWrite")],
+        [reduced, items.clone(), items.clone()]
+    );
 }
 
 #[test]
 fn arguments_that_are_large_otherwise_are_left_out() {
-    let names: Value =
-        (0..5_000).map(|n| (format!("name {n}"), Value::from(n))).collect::<serde_json::Map<_, _>>().into();
-    for arguments in [names, serde_json::json!({"items": vec![7; 9_000]}), serde_json::json!({"n".repeat(9_000): 1})] {
-        let call = ToolCall { id: "c1".into(), name: "edit_files".to_owned(), arguments };
-        let left = Context::default().collapse_call(&call).arguments.to_string();
+    let names: Value = (0..5_000)
+        .map(|n| (format!("name {n}"), Value::from(n)))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    for arguments in [
+        names,
+        serde_json::json!({"items": vec![7; 9_000]}),
+        serde_json::json!({"n".repeat(9_000): 1}),
+    ] {
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "edit_files".to_owned(),
+            arguments,
+        };
+        let left = Context::default()
+            .collapse_call(&call)
+            .arguments
+            .to_string();
         assert!(left.len() < 100 && left.contains("left_out"), "{left}");
     }
 }
@@ -249,15 +368,26 @@ fn arguments_that_are_large_otherwise_are_left_out() {
 #[test]
 fn nothing_is_decided_when_the_task_alone_is_too_large() {
     let mut context = steps_context();
-    context.push(Message::User { text: "word ".repeat(5_000) });
-    turn(1, 10).into_iter().for_each(|message| context.push(message));
+    context.push(Message::User {
+        text: "word ".repeat(5_000),
+    });
+    turn(1, 10)
+        .into_iter()
+        .for_each(|message| context.push(message));
     assert_eq!(context.decide(fixed(), 1_000, &Words), None);
 }
 
 #[test]
 fn a_byte_bound_never_says_too_large() {
     let context = context(3, 5_000);
-    assert_eq!(fit(request_tokens(&request(&context), &ByteBound), 1_000, &ByteBound), Fit::Unknown);
+    assert_eq!(
+        fit(
+            request_tokens(&request(&context), &ByteBound),
+            1_000,
+            &ByteBound
+        ),
+        Fit::Unknown
+    );
 }
 
 /// Counts words, and keeps the texts that it was asked about.
@@ -289,7 +419,9 @@ fn a_message_is_counted_once_however_often_it_is_sent() {
     for n in 0..120 {
         context.tokens(&watched);
         watched.take();
-        turn(n, 100).into_iter().for_each(|message| context.push(message));
+        turn(n, 100)
+            .into_iter()
+            .for_each(|message| context.push(message));
         if let Fit::TooLarge(_) = fit(size(&context), bound, &Words) {
             let decision = context.decide(fixed(), bound, &watched).unwrap();
             dropped += usize::from(decision.dropped.is_some());
@@ -314,11 +446,24 @@ fn a_message_is_counted_once_however_often_it_is_sent() {
 fn a_reply_counts_as_the_larger_of_the_two_forms_in_which_it_may_be_sent() {
     let text = "word ".repeat(100);
     let tokens = |raw: Option<RawBlocks>| {
-        message_tokens(&Message::Assistant { text: text.clone(), tool_calls: Vec::new(), raw }, &Words)
+        message_tokens(
+            &Message::Assistant {
+                text: text.clone(),
+                tool_calls: Vec::new(),
+                raw,
+            },
+            &Words,
+        )
     };
-    let blocks = |blocks| Some(RawBlocks { model: "anthropic/m".to_owned(), blocks });
+    let blocks = |blocks| {
+        Some(RawBlocks {
+            model: "anthropic/m".to_owned(),
+            blocks,
+        })
+    };
     let repeated = serde_json::json!({"type": "text", "text": text});
-    let thought = serde_json::json!({"type": "thinking", "thinking": "word ".repeat(30), "signature": "s"});
+    let thought =
+        serde_json::json!({"type": "thinking", "thinking": "word ".repeat(30), "signature": "s"});
     assert_eq!(tokens(None), 101);
     assert_eq!(tokens(blocks(vec![repeated.clone()])), 101);
     assert_eq!(tokens(blocks(vec![thought.clone(), repeated])), 131);
@@ -329,12 +474,19 @@ fn a_reply_counts_as_the_larger_of_the_two_forms_in_which_it_may_be_sent() {
 #[test]
 fn a_message_that_grows_is_counted_again_and_a_bound_is_not_kept() {
     let mut context = context(1, 5);
-    context.push(Message::User { text: "one".to_owned() });
+    context.push(Message::User {
+        text: "one".to_owned(),
+    });
     let bound = context.tokens(&ByteBound);
     let one = size(&context) - fixed();
     assert!(one < bound);
-    context.push(Message::User { text: "two more words".to_owned() });
-    assert_eq!(size(&context) - fixed(), one + "two more words".split(' ').count() - 1);
+    context.push(Message::User {
+        text: "two more words".to_owned(),
+    });
+    assert_eq!(
+        size(&context) - fixed(),
+        one + "two more words".split(' ').count() - 1
+    );
     assert!(context.tokens(&ByteBound) > bound);
 }
 
@@ -343,7 +495,9 @@ fn the_list_of_what_is_collapsed_does_not_grow_with_the_transcript() {
     let (mut context, bound) = (context(0, 0), 3_000);
     let mut longest = 0;
     for n in 0..300 {
-        turn(n, 100).into_iter().for_each(|message| context.push(message));
+        turn(n, 100)
+            .into_iter()
+            .for_each(|message| context.push(message));
         if let Fit::TooLarge(_) = fit(size(&context), bound, &Words) {
             let decision = context.decide(fixed(), bound, &Words).unwrap();
             longest = longest.max(decision.collapsed.len());

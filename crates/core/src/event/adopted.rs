@@ -20,7 +20,8 @@ pub struct AdoptedWork {
     /// Files that look like secrets, and that the person has taken all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admitted: Vec<String>,
-    /// The message to the agent, to which the rest of its work returns once this is merged; `None` if there is none.
+    /// The message to the agent, to which the rest of its work returns once this is merged; `None`
+    /// if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<BlobId>,
 }

@@ -12,7 +12,8 @@ use crate::egress::EgressDecided;
 use crate::event::adopted::AdoptedWork;
 use crate::event::landing::{FailedLanding, HeldIntegration, UndoneLanding};
 use crate::event::outcome::{
-    CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
+    CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus,
+    ToolOutcome, VerifyScope,
 };
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
 use crate::left_aside::LeftAside;
@@ -132,13 +133,16 @@ pub enum Event {
         branch: String,
         /// The commit that the worktree starts from.
         base: Oid,
-        /// The agent's specification ([`crate::AgentSpec`]); that of the first attempt applies to all of them.
+        /// The agent's specification ([`crate::AgentSpec`]); that of the first attempt applies to
+        /// all of them.
         spec: Option<BlobId>,
-        /// How its tools and its rules let it send data out; absent if they do not, and in older journals.
+        /// How its tools and its rules let it send data out; absent if they do not, and in older
+        /// journals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sends: Option<crate::sending::Sending>,
     },
-    /// The map of the repository for an agent was made while its worktree was; it follows its first message.
+    /// The map of the repository for an agent was made while its worktree was; it follows its first
+    /// message.
     #[serde(rename = "agent.map")]
     MapMade {
         /// The task.
@@ -146,7 +150,8 @@ pub enum Event {
         /// The map, with its heading.
         text: BlobId,
     },
-    /// The worktree's setup has run, or it has a commit: the one that work was returned onto, or its branch's tip.
+    /// The worktree's setup has run, or it has a commit: the one that work was returned onto, or
+    /// its branch's tip.
     #[serde(rename = "worktree.prepared")]
     WorktreePrepared {
         /// The task.
@@ -155,7 +160,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         onto: Option<Oid>,
     },
-    /// The worktree is gone, deleted by hand or removed once its work was merged; the next worker creates it again.
+    /// The worktree is gone, deleted by hand or removed once its work was merged; the next worker
+    /// creates it again.
     #[serde(rename = "worktree.lost")]
     WorktreeLost {
         /// The task.
@@ -182,13 +188,15 @@ pub enum Event {
         request: RequestHash,
         /// What the whole request is made of.
         parts: RequestParts,
-        /// The maximum that it can use: the maximum reply, and the input as counted for a budget, or else its bytes.
+        /// The maximum that it can use: the maximum reply, and the input as counted for a budget,
+        /// or else its bytes.
         reserved_tokens: u64,
         /// The maximum that it can cost in micro-dollars; `None` if the price is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved_micro_usd: Option<u64>,
     },
-    /// A request waits until other open requests are settled, since the budgets cannot cover all of them.
+    /// A request waits until other open requests are settled, since the budgets cannot cover all of
+    /// them.
     #[serde(rename = "budget.waited")]
     BudgetWaited {
         /// The task.
@@ -218,7 +226,8 @@ pub enum Event {
         /// Why the model stopped.
         stop: StopReason,
     },
-    /// The model does not answer; until it does, its request is sent again, and the attempt's time stands still.
+    /// The model does not answer; until it does, its request is sent again, and the attempt's time
+    /// stands still.
     #[serde(rename = "model.waiting")]
     ModelWaiting {
         /// The task.
@@ -228,7 +237,8 @@ pub enum Event {
         /// Why the request failed.
         error: String,
     },
-    /// Another model took over for the rest of an attempt, since the one before is out; the reservation is released.
+    /// Another model took over for the rest of an attempt, since the one before is out; the
+    /// reservation is released.
     #[serde(rename = "model.switched")]
     ModelSwitched {
         /// The task.
@@ -252,7 +262,8 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
-    /// An endpoint rejects the key or the account, so the agent waits for a resume; the reservation is released.
+    /// An endpoint rejects the key or the account, so the agent waits for a resume; the reservation
+    /// is released.
     #[serde(rename = "model.rejected")]
     ModelRejected {
         /// The task.
@@ -264,7 +275,8 @@ pub enum Event {
         /// Why the request failed.
         error: String,
     },
-    /// A request ended without a whole reply: what it used counts, or else the maximum; the reservation is released.
+    /// A request ended without a whole reply: what it used counts, or else the maximum; the
+    /// reservation is released.
     #[serde(rename = "model.cut")]
     ModelCut {
         /// The task.
@@ -332,7 +344,8 @@ pub enum Event {
         tool: String,
         /// How it ended.
         outcome: ToolOutcome,
-        /// The class of its failure; `None` also for a command that ran and ended with a non-zero exit code.
+        /// The class of its failure; `None` also for a command that ran and ended with a non-zero
+        /// exit code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_class: Option<ErrorKind>,
         /// The rule that denied it, or something that it did.
@@ -369,7 +382,8 @@ pub enum Event {
         call_id: CallId,
         /// The tool's canonical name.
         tool: String,
-        /// The call in one line, escaped for a terminal; a long one ends with the number of omitted characters.
+        /// The call in one line, escaped for a terminal; a long one ends with the number of omitted
+        /// characters.
         summary: String,
         /// The complete arguments in canonical form, secrets redacted.
         #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -390,7 +404,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A call waits; its agent's worker ends until it is woken. A wait for a person is `approval.requested` instead.
+    /// A call waits; its agent's worker ends until it is woken. A wait for a person is
+    /// `approval.requested` instead.
     #[serde(rename = "agent.waiting")]
     AgentWaiting {
         /// The task.
@@ -402,7 +417,8 @@ pub enum Event {
         /// What it waits for.
         wait: Wait,
     },
-    /// An agent has finished, but agents that it spawned have not; it waits for the end of these, or for a message.
+    /// An agent has finished, but agents that it spawned have not; it waits for the end of these,
+    /// or for a message.
     #[serde(rename = "handover.waiting")]
     HandOverWaiting {
         /// The task.
@@ -417,7 +433,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         timed_out: bool,
     },
-    /// An agent is to be stopped, and with it all its descendants that have not ended; their work is kept.
+    /// An agent is to be stopped, and with it all its descendants that have not ended; their work
+    /// is kept.
     #[serde(rename = "stop.requested")]
     StopRequested(StopRequest),
     /// A message was accepted for delivery.
@@ -435,17 +452,20 @@ pub enum Event {
         to: AgentId,
         /// The sender's sequence number.
         sequence: u64,
-        /// Whether its deadline had passed, so that the agent did not see it; only earlier builds record it here.
+        /// Whether its deadline had passed, so that the agent did not see it; only earlier builds
+        /// record it here.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         expired: bool,
     },
-    /// A message was not delivered before its deadline, and no longer is; or the user did not answer a question before.
+    /// A message was not delivered before its deadline, and no longer is; or the user did not
+    /// answer a question before.
     #[serde(rename = "message.expired")]
     MessageExpired(ExpiredMessage),
     /// The agent that was asked has ended, or cannot go on before the asker, so nobody will answer.
     #[serde(rename = "question.unanswered")]
     QuestionUnanswered(UnansweredQuestion),
-    /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.
+    /// An agent has reached a limit: it makes one last request, without tools, and reports what it
+    /// has.
     #[serde(rename = "report.due")]
     ReportDue(ReportDue),
     /// The report of an agent that has reached a limit arrived; its task fails next.
@@ -467,7 +487,8 @@ pub enum Event {
         tree: Oid,
         /// Whether it is the new tip of the task's branch; the ref is updated after this event.
         on_branch: bool,
-        /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a count of the rest.
+        /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a
+        /// count of the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
         /// What else is not in the tree, by the rules of commits.
@@ -598,7 +619,8 @@ pub enum Event {
         /// The commit that is merged into the agent's worktree first.
         onto: Option<Oid>,
     },
-    /// The branch that the task is being merged into contains its work; the ref is updated after this event.
+    /// The branch that the task is being merged into contains its work; the ref is updated after
+    /// this event.
     #[serde(rename = "task.merged")]
     TaskMerged {
         /// The task.
@@ -674,10 +696,12 @@ pub enum Event {
     /// A landing was undone.
     #[serde(rename = "run.unlanded")]
     RunUnlanded(UndoneLanding),
-    /// The integration branch was not moved because it is checked out; the result is kept beside it.
+    /// The integration branch was not moved because it is checked out; the result is kept beside
+    /// it.
     #[serde(rename = "integration.held")]
     IntegrationHeld(HeldIntegration),
-    /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated afterwards.
+    /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated
+    /// afterwards.
     #[serde(rename = "tasks.dropped")]
     TasksDropped(DroppedTasks),
     /// Worktrees of the run were removed; commits and snapshots are kept.

@@ -1,6 +1,7 @@
 //! The outcomes in events: of a call, of a task's work, of a run, and the scope of a check.
 //!
-//! Each is a closed enum, so that every reader must handle every case. The details are in the event.
+//! Each is a closed enum, so that every reader must handle every case. The details are in the
+//! event.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,8 @@ pub struct ResourceUsage {
     pub cpu_ms: u64,
     /// The highest memory of the processes of one of its commands, in bytes; 0 if it ran none.
     pub peak_memory_bytes: u64,
-    /// The highest number of processes of one of its commands that were seen alive at once; 0 if it ran none.
+    /// The highest number of processes of one of its commands that were seen alive at once; 0 if it
+    /// ran none.
     pub processes: u64,
     /// Bytes of files that the tool read, and that its commands read from disks.
     pub read_bytes: u64,
@@ -76,7 +78,8 @@ pub struct ResourceUsage {
     pub written_bytes: u64,
     /// Bytes of the tool's text before shaping.
     pub output_bytes: u64,
-    /// Bytes of that text which those may have chosen who answered a tool for the web; absent if they were not counted.
+    /// Bytes of that text which those may have chosen who answered a tool for the web; absent if
+    /// they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside_bytes: Option<u64>,
 }
@@ -87,8 +90,8 @@ impl ResourceUsage {
         *self == Self::default()
     }
 
-    /// Returns the processor time of the call's commands in milliseconds. A tool computes little beside them, and what
-    /// one computes that runs none is not a command's.
+    /// Returns the processor time of the call's commands in milliseconds. A tool computes little
+    /// beside them, and what one computes that runs none is not a command's.
     pub fn command_cpu_ms(&self) -> u64 {
         if self.processes == 0 { 0 } else { self.cpu_ms }
     }
@@ -99,14 +102,16 @@ impl ResourceUsage {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCause {
-    /// Its branch conflicts with the integration branch; also the value read from journals older than this field.
+    /// Its branch conflicts with the integration branch; also the value read from journals older
+    /// than this field.
     #[default]
     Conflict,
     /// The task's own check failed.
     TaskCheck,
     /// The run's check failed on the merged tree.
     RunCheck,
-    /// Most of its files are gone, and no recorded call deleted them: the agent has to confirm that.
+    /// Most of its files are gone, and no recorded call deleted them: the agent has to confirm
+    /// that.
     Deletions,
     /// Git cannot store the content of its worktree.
     Unstorable,
@@ -138,7 +143,10 @@ impl ReturnCause {
 
     /// Reports whether this return starts a new attempt, with fresh rounds and turns.
     pub fn is_new_attempt(self) -> bool {
-        matches!(self, ReturnCause::Rejected | ReturnCause::Retried | ReturnCause::Rest)
+        matches!(
+            self,
+            ReturnCause::Rejected | ReturnCause::Retried | ReturnCause::Rest
+        )
     }
 }
 
@@ -153,7 +161,8 @@ pub enum FailureCause {
     Budget,
     /// The cost limit of the run is used up.
     Cost,
-    /// The parts that cannot be left out, such as the task and the tools, do not fit into the context.
+    /// The parts that cannot be left out, such as the task and the tools, do not fit into the
+    /// context.
     Context,
     /// A time limit is used up.
     Timeout,
@@ -179,8 +188,8 @@ pub enum FailureCause {
     Refused,
     /// The model rejected the request.
     Model,
-    /// The model's endpoint did not answer for too long; in older journals, it may also have rejected the key or the
-    /// account.
+    /// The model's endpoint did not answer for too long; in older journals, it may also have
+    /// rejected the key or the account.
     Endpoint,
     /// A `run:` command failed.
     Command,

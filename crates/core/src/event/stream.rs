@@ -5,15 +5,18 @@ use serde_json::Value;
 use crate::event::{Recorded, rfc3339};
 
 impl Recorded {
-    /// Returns the event as one object of `--output-format stream-json`: `type, ts (RFC 3339, milliseconds), run_id,
-    /// seq, v` and then the event's own fields.
+    /// Returns the event as one object of `--output-format stream-json`: `type, ts (RFC 3339,
+    /// milliseconds), run_id, seq, v` and then the event's own fields.
     pub fn stream_json(&self) -> Value {
         let mut object = serde_json::Map::new();
         let fields = match serde_json::to_value(&self.event) {
             Ok(Value::Object(fields)) => fields,
             _ => serde_json::Map::new(),
         };
-        object.insert("type".to_owned(), fields.get("type").cloned().unwrap_or(Value::Null));
+        object.insert(
+            "type".to_owned(),
+            fields.get("type").cloned().unwrap_or(Value::Null),
+        );
         object.insert("ts".to_owned(), Value::String(rfc3339(self.ts_ms)));
         object.insert("run_id".to_owned(), Value::String(self.run_id.to_string()));
         object.insert("seq".to_owned(), Value::from(self.seq));

@@ -9,7 +9,11 @@ use crate::verdict::VerdictGiven;
 impl Event {
     /// Returns the event that adds a task of the plan.
     pub fn planned(task: Task) -> Event {
-        Event::TaskAdded { task: Box::new(task), parent: None, spawn: None }
+        Event::TaskAdded {
+            task: Box::new(task),
+            parent: None,
+            spawn: None,
+        }
     }
 
     /// Returns the task that the event refers to, or `None` if it refers to none.
@@ -88,8 +92,15 @@ impl Event {
 
     /// Reports whether it begins a wait, or ends one for other agents.
     pub(crate) fn is_of_wait(&self) -> bool {
-        let is_of_call = matches!(self, Event::ApprovalRequested { .. } | Event::AgentWaiting { .. });
-        let is_begin = is_of_call || matches!(self, Event::HandOverWaiting { .. } | Event::ModelRejected { .. });
+        let is_of_call = matches!(
+            self,
+            Event::ApprovalRequested { .. } | Event::AgentWaiting { .. }
+        );
+        let is_begin = is_of_call
+            || matches!(
+                self,
+                Event::HandOverWaiting { .. } | Event::ModelRejected { .. }
+            );
         is_begin || matches!(self, Event::AgentWoken { .. })
     }
 }

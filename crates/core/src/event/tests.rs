@@ -22,5 +22,12 @@ fn a_journal_of_before_told_no_cause() {
     let told = serde_json::json!({"type": "task.conflicted", "task": "T1", "message": "in a.rs"});
     let (task, message) = ("T1".into(), "in a.rs".to_owned());
     let read: Option<Event> = serde_json::from_value(told).ok();
-    assert_eq!(read, Some(Event::TaskConflicted { task, cause: ReturnCause::Conflict, message }));
+    assert_eq!(
+        read,
+        Some(Event::TaskConflicted {
+            task,
+            cause: ReturnCause::Conflict,
+            message
+        })
+    );
 }

@@ -3,7 +3,8 @@
 use crate::event::Event;
 
 impl Event {
-    /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
+    /// The values of `type`, in the order of the declaration; a test compares them with the type's
+    /// schema.
     pub const TYPES: [&'static str; 67] = [
         "run.started",
         "run.resumed",

@@ -1,9 +1,9 @@
 //! Which addresses are global: those that no registry reserves for a special use.
 //!
 //! The tables are IANA's special-purpose address registries, `iana-ipv4-special-registry` and
-//! `iana-ipv6-special-registry` below <https://www.iana.org/assignments/>, and the addresses besides link-local ones at
-//! which clouds answer their own machines (Azure and Alibaba, and over IPv6 Amazon, Google, Oracle, Scaleway, Akamai
-//! and Alibaba, as their manuals say).
+//! `iana-ipv6-special-registry` below <https://www.iana.org/assignments/>, and the addresses
+//! besides link-local ones at which clouds answer their own machines (Azure and Alibaba, and over
+//! IPv6 Amazon, Google, Oracle, Scaleway, Akamai and Alibaba, as their manuals say).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -48,10 +48,18 @@ const V6_LOCAL: [([u16; 8], u32, &str); 11] = [
     ([0, 0, 0, 0, 0, 0, 0, 1], 128, THIS_MACHINE),
     ([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32, CLOUDS_SERVICE),
     ([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128, CLOUDS_SERVICE),
-    ([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128, CLOUDS_SERVICE),
+    (
+        [0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe],
+        128,
+        CLOUDS_SERVICE,
+    ),
     ([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128, CLOUDS_SERVICE),
     ([0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1], 128, CLOUDS_SERVICE),
-    ([0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200], 128, CLOUDS_SERVICE),
+    (
+        [0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200],
+        128,
+        CLOUDS_SERVICE,
+    ),
     ([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, PRIVATE_NETWORK),
     ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "this link"),
     ([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, PRIVATE_NETWORK),
@@ -79,9 +87,9 @@ pub fn special_use(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Reports whether a name may lead to an address that is not global where the user has named the host: to a private
-/// network, and as `localhost` to this machine. Whoever answers for the name cannot make it lead to where machines keep
-/// what they hold for themselves.
+/// Reports whether a name may lead to an address that is not global where the user has named the
+/// host: to a private network, and as `localhost` to this machine. Whoever answers for the name
+/// cannot make it lead to where machines keep what they hold for themselves.
 ///
 /// ```
 /// use orchestrate_core::host::may_lead_to;
@@ -96,8 +104,9 @@ pub fn may_lead_to(name: &str, address: IpAddr) -> bool {
     }
 }
 
-/// Reports whether a name may lead to an address that is not global if the user has named the address as well: to every
-/// one but those at which clouds answer their machines, which are asked by their addresses only.
+/// Reports whether a name may lead to an address that is not global if the user has named the
+/// address as well: to every one but those at which clouds answer their machines, which are asked
+/// by their addresses only.
 ///
 /// ```
 /// use orchestrate_core::host::may_be_led_to;
@@ -111,7 +120,10 @@ pub fn may_be_led_to(address: IpAddr) -> bool {
 /// Reports whether a name stands for this machine wherever it is resolved (RFC 6761).
 pub(crate) fn is_this_machine(name: &str) -> bool {
     const LOCALHOST: &str = "localhost";
-    name == LOCALHOST || name.strip_suffix(LOCALHOST).is_some_and(|below| below.ends_with('.'))
+    name == LOCALHOST
+        || name
+            .strip_suffix(LOCALHOST)
+            .is_some_and(|below| below.ends_with('.'))
 }
 
 fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
@@ -128,7 +140,10 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         differs.leading_zeros() >= bits
     };
     let named = |table: &[([u16; 8], u32, &'static str)]| {
-        table.iter().find(|(block, bits, _)| is_in(*block, *bits)).map(|(.., used_for)| *used_for)
+        table
+            .iter()
+            .find(|(block, bits, _)| is_in(*block, *bits))
+            .map(|(.., used_for)| *used_for)
     };
     if is_in(NAT64.0, NAT64.1) {
         let [.., a, b, c, d] = address.octets();
@@ -158,7 +173,10 @@ mod tests {
             ("100.64.0.1", "a carrier's own network"),
             ("100.100.100.200", "a cloud's service for its machines"),
             ("127.255.0.1", "this machine"),
-            ("169.254.169.254", "this link, where clouds keep the metadata of machines"),
+            (
+                "169.254.169.254",
+                "this link, where clouds keep the metadata of machines",
+            ),
             ("168.63.129.16", "a cloud's service for its machines"),
             ("172.31.255.255", "a private network"),
             ("192.0.0.192", "protocols"),
@@ -171,7 +189,10 @@ mod tests {
             ("::1", "this machine"),
             ("::127.0.0.1", "no global host"),
             ("::ffff:10.0.0.1", "a private network"),
-            ("64:ff9b::169.254.169.254", "this link, where clouds keep the metadata of machines"),
+            (
+                "64:ff9b::169.254.169.254",
+                "this link, where clouds keep the metadata of machines",
+            ),
             ("64:ff9b:1::1", "no global host"),
             ("100::1", "no global host"),
             ("2001::1", "protocols"),
@@ -200,13 +221,26 @@ mod tests {
     /// Whoever answers for a name that the user has listed chooses the address.
     #[test]
     fn no_name_leads_to_a_clouds_service() {
-        let over_v4 = V4.iter().filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
-        let over_v6 = V6_LOCAL.iter().filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
+        let over_v4 = V4
+            .iter()
+            .filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
+        let over_v6 = V6_LOCAL
+            .iter()
+            .filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
         let over_v6 = over_v6.map(|(block, ..)| IpAddr::from(*block));
-        for address in over_v4.map(|(block, ..)| IpAddr::from(*block)).chain(over_v6) {
-            assert!(!may_lead_to("wiki.corp.example", address) && !may_be_led_to(address), "{address}");
+        for address in over_v4
+            .map(|(block, ..)| IpAddr::from(*block))
+            .chain(over_v6)
+        {
+            assert!(
+                !may_lead_to("wiki.corp.example", address) && !may_be_led_to(address),
+                "{address}"
+            );
         }
-        assert!(may_lead_to("wiki.corp.example", "fd12:3456::1".parse().unwrap()));
+        assert!(may_lead_to(
+            "wiki.corp.example",
+            "fd12:3456::1".parse().unwrap()
+        ));
     }
 
     #[test]
@@ -249,7 +283,8 @@ mod tests {
             prop_assert_eq!(special_use(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low).into()), expected);
         }
 
-        /// The standard library's own tests for local addresses find nothing that is taken for global here.
+        /// The standard library's own tests for local addresses find nothing that is taken for
+        /// global here.
         #[test]
         fn no_local_address_is_global(bits in any::<u32>(), wide in any::<u128>()) {
             let own = Ipv4Addr::from_bits(bits);

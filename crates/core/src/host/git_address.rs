@@ -1,7 +1,9 @@
-//! Addresses of git's remote repositories: by which protocol, at which host or in which folder, and without a password.
+//! Addresses of git's remote repositories: by which protocol, at which host or in which folder, and
+//! without a password.
 //!
-//! An address comes from a configuration, and git, curl and ssh each read it in their own way. So what they might read
-//! differently is refused, and the address that git gets has the host about which it was decided.
+//! An address comes from a configuration, and git, curl and ssh each read it in their own way. So
+//! what they might read differently is refused, and the address that git gets has the host about
+//! which it was decided.
 
 use std::fmt;
 
@@ -45,7 +47,8 @@ pub struct Login {
 /// Why a text is no address of a remote repository that git may be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGitAddress {
-    /// Git, or what it starts, could read it in different ways. The text is not repeated, since it may hold a password.
+    /// Git, or what it starts, could read it in different ways. The text is not repeated, since it
+    /// may hold a password.
     #[error("the address is written in a way that programs may read differently")]
     Syntax,
     /// It is reached in another way, perhaps by a program that it names.
@@ -63,7 +66,8 @@ impl GitAddress {
     /// Parses an address as git does.
     ///
     /// # Errors
-    /// [`InvalidGitAddress`] if git could start a program that it names, or take its host for another one.
+    /// [`InvalidGitAddress`] if git could start a program that it names, or take its host for
+    /// another one.
     ///
     /// ```
     /// use orchestrate_core::host::GitAddress;
@@ -78,7 +82,9 @@ impl GitAddress {
         if is_odd || text.chars().any(char::is_control) {
             return Err(InvalidGitAddress::Syntax);
         }
-        let scheme = text.get(..text.find(|c: char| !is_of_scheme(c)).unwrap_or(text.len())).unwrap_or_default();
+        let scheme = text
+            .get(..text.find(|c: char| !is_of_scheme(c)).unwrap_or(text.len()))
+            .unwrap_or_default();
         let rest = text.get(scheme.len()..).unwrap_or_default();
         if rest.starts_with("::") {
             return Err(InvalidGitAddress::Protocol(shown(scheme)));
@@ -91,17 +97,29 @@ impl GitAddress {
 
     /// Returns the address of a folder of this machine.
     pub fn of_folder(path: &str) -> GitAddress {
-        GitAddress { text: path.to_owned(), place: Place::Folder(path.to_owned()), login: None }
+        GitAddress {
+            text: path.to_owned(),
+            place: Place::Folder(path.to_owned()),
+            login: None,
+        }
     }
 
     /// Returns the host; `None` for a folder of this machine.
     pub fn host(&self) -> Option<&Host> {
-        if let Place::Host(host) = &self.place { Some(host) } else { None }
+        if let Place::Host(host) = &self.place {
+            Some(host)
+        } else {
+            None
+        }
     }
 
     /// Returns the folder of this machine, if it is one.
     pub fn folder(&self) -> Option<&str> {
-        if let Place::Folder(folder) = &self.place { Some(folder) } else { None }
+        if let Place::Folder(folder) = &self.place {
+            Some(folder)
+        } else {
+            None
+        }
     }
 
     /// Returns the address as git gets it and people see it: without a password.
@@ -114,8 +132,8 @@ impl GitAddress {
         self.login.as_ref()
     }
 
-    /// Reports whether two addresses name one repository, as far as they show it: by two protocols, the same path at
-    /// the same host; by one, only if they are equal.
+    /// Reports whether two addresses name one repository, as far as they show it: by two protocols,
+    /// the same path at the same host; by one, only if they are equal.
     ///
     /// ```
     /// use orchestrate_core::host::GitAddress;
@@ -130,11 +148,13 @@ impl GitAddress {
 
     /// Returns the protocol; an address without one means ssh.
     fn protocol(&self) -> &str {
-        self.text.split_once("://").map_or("ssh", |(protocol, _)| protocol)
+        self.text
+            .split_once("://")
+            .map_or("ssh", |(protocol, _)| protocol)
     }
 
-    /// Returns the path at the host in one form, such as `owner/project`: servers take each with and without its
-    /// ending.
+    /// Returns the path at the host in one form, such as `owner/project`: servers take each with
+    /// and without its ending.
     pub fn path(&self) -> &str {
         let is_bracketed = self.text.starts_with('[') || self.text.contains("@[");
         let path = match self.text.split_once("://") {
@@ -158,10 +178,15 @@ impl Login {
         unescaped(&self.user)
     }
 
-    /// Returns the line of a file of passwords, as `git credential-store` reads it; `None` without a password.
+    /// Returns the line of a file of passwords, as `git credential-store` reads it; `None` without
+    /// a password.
     pub fn stored(&self) -> Option<String> {
         let (scheme, host) = self.origin.split_once("://")?;
-        Some(format!("{scheme}://{}:{}@{host}", self.user, self.password.as_ref()?))
+        Some(format!(
+            "{scheme}://{}:{}@{host}",
+            self.user,
+            self.password.as_ref()?
+        ))
     }
 }
 
@@ -181,7 +206,8 @@ struct Authority<'a> {
 
 impl<'a> Authority<'a> {
     fn parse(text: &'a str) -> Result<Authority<'a>, InvalidGitAddress> {
-        let is_odd = |c: char| c.is_whitespace() || matches!(c, '?' | '#' | '\\' | '"' | '\'' | '`' | '$');
+        let is_odd =
+            |c: char| c.is_whitespace() || matches!(c, '?' | '#' | '\\' | '"' | '\'' | '`' | '$');
         if text.chars().any(is_odd) {
             return Err(InvalidGitAddress::Syntax);
         }
@@ -192,7 +218,11 @@ impl<'a> Authority<'a> {
         if user.is_some_and(|user| user.is_empty() || user.starts_with('-') || user.contains('@')) {
             return Err(InvalidGitAddress::Syntax);
         }
-        let end = if place.starts_with('[') { place.find(']').map(|at| at + 1) } else { place.find(':') };
+        let end = if place.starts_with('[') {
+            place.find(']').map(|at| at + 1)
+        } else {
+            place.find(':')
+        };
         let (host, rest) = place.split_at(end.unwrap_or(place.len()));
         let port = match rest.strip_prefix(':') {
             None if !rest.is_empty() => return Err(InvalidGitAddress::Host),
@@ -210,7 +240,8 @@ impl<'a> Authority<'a> {
 
     /// Returns host and port with the host in this form.
     fn place(&self, host: &str) -> String {
-        self.port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+        self.port
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 }
 
@@ -222,7 +253,11 @@ fn of_url(scheme: &str, rest: &str) -> Result<GitAddress, InvalidGitAddress> {
     if scheme == "file" {
         // Git decodes the path; an escape is nothing that people write.
         let is_plain = rest.starts_with('/') && !rest.contains('%');
-        return if is_plain { Ok(GitAddress::of_folder(rest)) } else { Err(InvalidGitAddress::Syntax) };
+        return if is_plain {
+            Ok(GitAddress::of_folder(rest))
+        } else {
+            Err(InvalidGitAddress::Syntax)
+        };
     }
     let (authority, path) = rest.split_at(rest.find('/').ok_or(InvalidGitAddress::Syntax)?);
     match scheme {
@@ -232,10 +267,20 @@ fn of_url(scheme: &str, rest: &str) -> Result<GitAddress, InvalidGitAddress> {
             if path.starts_with("/-") {
                 return Err(InvalidGitAddress::Syntax);
             }
-            let user = authority.user.map(|user| format!("{user}@")).unwrap_or_default();
+            let user = authority
+                .user
+                .map(|user| format!("{user}@"))
+                .unwrap_or_default();
             let host = authority.host()?;
-            let text = format!("ssh://{user}{}{path}", authority.place(&spelling_for_ssh(&host, authority.host)));
-            Ok(GitAddress { text, place: Place::Host(host), login: None })
+            let text = format!(
+                "ssh://{user}{}{path}",
+                authority.place(&spelling_for_ssh(&host, authority.host))
+            );
+            Ok(GitAddress {
+                text,
+                place: Place::Host(host),
+                login: None,
+            })
         }
         "git" => {
             let authority = Authority::parse(authority)?;
@@ -244,7 +289,11 @@ fn of_url(scheme: &str, rest: &str) -> Result<GitAddress, InvalidGitAddress> {
             }
             let host = authority.host()?;
             let text = format!("git://{}{path}", authority.place(&host.to_string()));
-            Ok(GitAddress { text, place: Place::Host(host), login: None })
+            Ok(GitAddress {
+                text,
+                place: Place::Host(host),
+                login: None,
+            })
         }
         other => Err(InvalidGitAddress::Protocol(shown(other))),
     }
@@ -258,10 +307,20 @@ fn of_web(scheme: &str, authority: &str, path: &str) -> Result<GitAddress, Inval
     let host = authority.host()?;
     let origin = format!("{scheme}://{}", authority.place(&host.to_string()));
     let login = authority.user.map(|user| {
-        let (user, password) = user.split_once(':').map_or((user, None), |(user, password)| (user, Some(password)));
-        Login { origin: origin.clone(), user: user.to_owned(), password: password.map(str::to_owned) }
+        let (user, password) = user
+            .split_once(':')
+            .map_or((user, None), |(user, password)| (user, Some(password)));
+        Login {
+            origin: origin.clone(),
+            user: user.to_owned(),
+            password: password.map(str::to_owned),
+        }
     });
-    Ok(GitAddress { text: format!("{origin}{path}"), place: Place::Host(host), login })
+    Ok(GitAddress {
+        text: format!("{origin}{path}"),
+        place: Place::Host(host),
+        login,
+    })
 }
 
 fn of_ssh(authority: &str) -> Result<Authority<'_>, InvalidGitAddress> {
@@ -276,28 +335,46 @@ fn of_ssh(authority: &str) -> Result<Authority<'_>, InvalidGitAddress> {
     Ok(authority)
 }
 
-/// Returns a host as ssh gets it: a name as it is written, since the user's configuration of ssh may be about it.
+/// Returns a host as ssh gets it: a name as it is written, since the user's configuration of ssh
+/// may be about it.
 fn spelling_for_ssh(host: &Host, written: &str) -> String {
     let is_same = written.is_ascii() && host.to_string().eq_ignore_ascii_case(written);
-    if is_same { written.to_owned() } else { host.to_string() }
+    if is_same {
+        written.to_owned()
+    } else {
+        host.to_string()
+    }
 }
 
 /// Parses `[user@]host:path`, or a path.
 fn of_short_form(text: &str) -> Result<GitAddress, InvalidGitAddress> {
-    let bracketed = text.find("]:").map(|at| at + 1).filter(|_| text.starts_with('[') || text.contains("@["));
+    let bracketed = text
+        .find("]:")
+        .map(|at| at + 1)
+        .filter(|_| text.starts_with('[') || text.contains("@["));
     let colon = bracketed.or_else(|| text.find(':'));
     let Some(at) = colon.filter(|at| text.find('/').is_none_or(|slash| slash > *at)) else {
         return Ok(GitAddress::of_folder(text));
     };
-    let (place, path) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
+    let (place, path) = (
+        text.get(..at).unwrap_or_default(),
+        text.get(at + 1..).unwrap_or_default(),
+    );
     let authority = of_ssh(place)?;
     if authority.port.is_some() || path.is_empty() || path.starts_with('-') {
         return Err(InvalidGitAddress::Syntax);
     }
     let host = authority.host()?;
-    let user = authority.user.map(|user| format!("{user}@")).unwrap_or_default();
+    let user = authority
+        .user
+        .map(|user| format!("{user}@"))
+        .unwrap_or_default();
     let text = format!("{user}{}:{path}", spelling_for_ssh(&host, authority.host));
-    Ok(GitAddress { text, place: Place::Host(host), login: None })
+    Ok(GitAddress {
+        text,
+        place: Place::Host(host),
+        login: None,
+    })
 }
 
 /// Replaces escapes by what they stand for; one that is none stays.
@@ -305,10 +382,18 @@ fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let digits = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
+        rest = if code.is_some() {
+            after.get(2..).unwrap_or_default()
+        } else {
+            after
+        };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -321,7 +406,9 @@ mod tests {
     fn parsed(text: &str) -> String {
         match GitAddress::parse(text) {
             Ok(address) => {
-                let place = address.host().map_or_else(|| "folder".to_owned(), Host::to_string);
+                let place = address
+                    .host()
+                    .map_or_else(|| "folder".to_owned(), Host::to_string);
                 format!("{address} at {place}")
             }
             Err(error) => format!("{error:?}"),
@@ -331,19 +418,43 @@ mod tests {
     #[test]
     fn each_form_of_an_address_has_its_host() {
         let table = [
-            ("https://GitHub.com/a/b.git", "https://github.com/a/b.git at github.com"),
-            ("https://me:p%40ss@github.com:8443/a", "https://github.com:8443/a at github.com"),
-            ("https://ghp_token@github.com/a", "https://github.com/a at github.com"),
+            (
+                "https://GitHub.com/a/b.git",
+                "https://github.com/a/b.git at github.com",
+            ),
+            (
+                "https://me:p%40ss@github.com:8443/a",
+                "https://github.com:8443/a at github.com",
+            ),
+            (
+                "https://ghp_token@github.com/a",
+                "https://github.com/a at github.com",
+            ),
             ("http://0x7f.1/a", "http://127.0.0.1/a at 127.0.0.1"),
-            ("http://[::ffff:127.0.0.1]:80/a", "http://127.0.0.1:80/a at 127.0.0.1"),
-            ("http://bücher.example/a", "http://xn--bcher-kva.example/a at xn--bcher-kva.example"),
+            (
+                "http://[::ffff:127.0.0.1]:80/a",
+                "http://127.0.0.1:80/a at 127.0.0.1",
+            ),
+            (
+                "http://bücher.example/a",
+                "http://xn--bcher-kva.example/a at xn--bcher-kva.example",
+            ),
             ("ssh://git@Work:2222/a", "ssh://git@Work:2222/a at work"),
             ("git+ssh://0177.0.0.1/a", "ssh://127.0.0.1/a at 127.0.0.1"),
-            ("git@github.com:a/b.git", "git@github.com:a/b.git at github.com"),
+            (
+                "git@github.com:a/b.git",
+                "git@github.com:a/b.git at github.com",
+            ),
             ("github.com:a", "github.com:a at github.com"),
-            ("ssh://git@host.example/v3/My%20Project/a", "ssh://git@host.example/v3/My%20Project/a at host.example"),
+            (
+                "ssh://git@host.example/v3/My%20Project/a",
+                "ssh://git@host.example/v3/My%20Project/a at host.example",
+            ),
             ("me@[::1]:a", "me@[::1]:a at [::1]"),
-            ("git://host.example/a", "git://host.example/a at host.example"),
+            (
+                "git://host.example/a",
+                "git://host.example/a at host.example",
+            ),
             ("/srv/git/a.git", "/srv/git/a.git at folder"),
             ("../a.git", "../a.git at folder"),
             ("./a:b", "./a:b at folder"),
@@ -419,8 +530,18 @@ mod tests {
         let address = GitAddress::parse("https://me%40x:s3cr%2ft@host.example:81/a").unwrap();
         let login = address.login().unwrap();
         assert_eq!(login.user(), "me@x");
-        assert_eq!(login.stored().as_deref(), Some("https://me%40x:s3cr%2ft@host.example:81"));
+        assert_eq!(
+            login.stored().as_deref(),
+            Some("https://me%40x:s3cr%2ft@host.example:81")
+        );
         assert!(!format!("{address} {address:?}").contains("s3cr"));
-        assert_eq!(GitAddress::parse("https://token@host.example/a").unwrap().login().unwrap().stored(), None);
+        assert_eq!(
+            GitAddress::parse("https://token@host.example/a")
+                .unwrap()
+                .login()
+                .unwrap()
+                .stored(),
+            None
+        );
     }
 }

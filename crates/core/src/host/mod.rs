@@ -1,8 +1,9 @@
-//! Hosts: one canonical form, which is decided about and dialled; patterns that match label by label; and which
-//! addresses are global.
+//! Hosts: one canonical form, which is decided about and dialled; patterns that match label by
+//! label; and which addresses are global.
 //!
-//! The rules (`crate::policy`), the tools for the web and every other way to another host compare hosts in this form,
-//! so no spelling of a host is one thing to the decision and another to the connection.
+//! The rules (`crate::policy`), the tools for the web and every other way to another host compare
+//! hosts in this form, so no spelling of a host is one thing to the decision and another to the
+//! connection.
 
 mod address;
 mod git_address;

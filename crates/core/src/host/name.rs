@@ -1,4 +1,5 @@
-//! The canonical form of a host: a name in ASCII and lower case, without a closing dot, or an address.
+//! The canonical form of a host: a name in ASCII and lower case, without a closing dot, or an
+//! address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,7 +9,8 @@ use crate::invisible::shown;
 /// Maximum length of a host's name in bytes, and of one of its labels (RFC 1035).
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
-/// Maximum length of a host as written: a name of the longest kind in another script is longer than in ASCII.
+/// Maximum length of a host as written: a name of the longest kind in another script is longer than
+/// in ASCII.
 const MAX_WRITTEN: usize = 1024;
 
 /// A host in the form in which it is compared and dialled.
@@ -26,8 +28,9 @@ pub enum Host {
 pub struct InvalidHost(String);
 
 impl Host {
-    /// Parses a host as browsers do: names of other scripts become ASCII, and every spelling of an IPv4 address
-    /// (`127.1`, `0x7f000001`, `017700000001`) is that address. Escapes and zones are refused.
+    /// Parses a host as browsers do: names of other scripts become ASCII, and every spelling of an
+    /// IPv4 address (`127.1`, `0x7f000001`, `017700000001`) is that address. Escapes and zones are
+    /// refused.
     ///
     /// # Errors
     /// [`InvalidHost`] if the text names no host.
@@ -57,14 +60,22 @@ impl Host {
 
     /// Returns the address, if the host is written as one.
     pub fn address(&self) -> Option<IpAddr> {
-        if let Host::Address(address) = self { Some(*address) } else { None }
+        if let Host::Address(address) = self {
+            Some(*address)
+        } else {
+            None
+        }
     }
 
     fn of_name(name: &str) -> Option<Host> {
         let name = name.strip_suffix('.').unwrap_or(name);
-        let is_plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'_');
-        let is_label = |label: &str| !label.is_empty() && label.len() <= MAX_LABEL && label.bytes().all(is_plain);
-        (name.len() <= MAX_NAME && name.split('.').all(is_label)).then(|| Host::Name(name.to_owned()))
+        let is_plain =
+            |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'_');
+        let is_label = |label: &str| {
+            !label.is_empty() && label.len() <= MAX_LABEL && label.bytes().all(is_plain)
+        };
+        (name.len() <= MAX_NAME && name.split('.').all(is_label))
+            .then(|| Host::Name(name.to_owned()))
     }
 }
 
@@ -118,7 +129,10 @@ mod tests {
             ("[::ffff:127.0.0.1]", "127.0.0.1"),
             ("[::FFFF:7F00:1]", "127.0.0.1"),
             ("[64:ff9b::127.0.0.1]", "[64:ff9b::7f00:1]"),
-            (&format!("{}.{}", long(3), "a".repeat(61)), &format!("{}.{}", long(3), "a".repeat(61))),
+            (
+                &format!("{}.{}", long(3), "a".repeat(61)),
+                &format!("{}.{}", long(3), "a".repeat(61)),
+            ),
         ];
         for (text, expected) in table {
             assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
@@ -176,7 +190,8 @@ mod tests {
             }
         }
 
-        /// Every IPv4 address has one form, in whichever base and with however many parts it is written.
+        /// Every IPv4 address has one form, in whichever base and with however many parts it is
+        /// written.
         #[test]
         fn every_spelling_of_an_address_is_that_address(bits in any::<u32>()) {
             let [a, b, c, d] = bits.to_be_bytes();

@@ -14,9 +14,12 @@ pub enum HostPattern {
 }
 
 impl HostPattern {
-    /// Parses a pattern; `None` if it is neither a host nor `*.` and a name. There is no pattern of all hosts.
+    /// Parses a pattern; `None` if it is neither a host nor `*.` and a name. There is no pattern of
+    /// all hosts.
     pub fn parse(text: &str) -> Option<HostPattern> {
-        let Some(above) = text.strip_prefix("*.") else { return Host::parse(text).ok().map(HostPattern::Exact) };
+        let Some(above) = text.strip_prefix("*.") else {
+            return Host::parse(text).ok().map(HostPattern::Exact);
+        };
         match Host::parse(above) {
             Ok(Host::Name(name)) => Some(HostPattern::Below(name)),
             _ => None,
@@ -36,7 +39,9 @@ impl HostPattern {
     pub fn covers(&self, other: &HostPattern) -> bool {
         match (self, other) {
             (_, HostPattern::Exact(host)) => self.matches(host),
-            (HostPattern::Below(wide), HostPattern::Below(narrow)) => wide == narrow || is_below(narrow, wide),
+            (HostPattern::Below(wide), HostPattern::Below(narrow)) => {
+                wide == narrow || is_below(narrow, wide)
+            }
             (HostPattern::Exact(_), HostPattern::Below(_)) => false,
         }
     }
@@ -51,8 +56,8 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// Reports whether every host that matches one written pattern matches another one as well; a text that is no pattern
-/// matches nothing.
+/// Reports whether every host that matches one written pattern matches another one as well; a text
+/// that is no pattern matches nothing.
 ///
 /// ```
 /// use orchestrate_core::host::covers_host;
@@ -65,7 +70,8 @@ pub fn covers_host(wide: &str, narrow: &str) -> bool {
 }
 
 fn is_below(name: &str, above: &str) -> bool {
-    name.strip_suffix(above).is_some_and(|below| below.len() > 1 && below.ends_with('.'))
+    name.strip_suffix(above)
+        .is_some_and(|below| below.len() > 1 && below.ends_with('.'))
 }
 
 #[cfg(test)]
@@ -93,21 +99,37 @@ mod tests {
             ("*.localhost", "localhost", false),
         ];
         for (pattern, host, expected) in table {
-            let pattern = HostPattern::parse(pattern).map(|pattern| pattern.matches(&Host::parse(host).unwrap()));
+            let pattern = HostPattern::parse(pattern)
+                .map(|pattern| pattern.matches(&Host::parse(host).unwrap()));
             assert_eq!(pattern.unwrap_or(false), expected, "{pattern:?} {host}");
         }
     }
 
     #[test]
     fn nothing_stands_for_all_hosts() {
-        for text in
-            ["", "*", "*.", "*.*", "**", "*.*.org", "a*.org", "*.127.0.0.1", "*.[::1]", "https://a.org", "a.org/b"]
-        {
+        for text in [
+            "",
+            "*",
+            "*.",
+            "*.*",
+            "**",
+            "*.*.org",
+            "a*.org",
+            "*.127.0.0.1",
+            "*.[::1]",
+            "https://a.org",
+            "a.org/b",
+        ] {
             assert_eq!(HostPattern::parse(text), None, "{text}");
         }
         // The control: one host, and what is below one name, are patterns.
         for text in ["org", "*.org", "*.a.org", "127.0.0.1", "[::1]", "a.org"] {
-            assert_eq!(HostPattern::parse(text).map(|pattern| pattern.to_string()).as_deref(), Some(text));
+            assert_eq!(
+                HostPattern::parse(text)
+                    .map(|pattern| pattern.to_string())
+                    .as_deref(),
+                Some(text)
+            );
         }
     }
 

@@ -28,7 +28,9 @@ pub enum InvalidUrl {
     #[error("only http and https are fetched, not `{0}`")]
     Scheme(String),
     /// It names a user, behind whose name a host may hide.
-    #[error("an address with a user or a password before its host is not fetched; leave out the part before `@`")]
+    #[error(
+        "an address with a user or a password before its host is not fetched; leave out the part before `@`"
+    )]
     User,
     /// Its host is none.
     #[error("`{0}` names no host")]
@@ -46,7 +48,8 @@ impl WebUrl {
     ///
     /// ```
     /// use orchestrate_core::host::{InvalidUrl, WebUrl};
-    /// assert_eq!(WebUrl::parse("HTTPS://Docs.RS:443/a/../b#c").unwrap().to_string(), "https://docs.rs/b");
+    /// let url = WebUrl::parse("HTTPS://Docs.RS:443/a/../b#c").unwrap();
+    /// assert_eq!(url.to_string(), "https://docs.rs/b");
     /// assert_eq!(WebUrl::parse("https://github.com@evil.org"), Err(InvalidUrl::User));
     /// ```
     pub fn parse(text: &str) -> Result<WebUrl, InvalidUrl> {
@@ -62,16 +65,22 @@ impl WebUrl {
     /// As [`WebUrl::parse`].
     pub fn join(&self, location: &str) -> Result<WebUrl, InvalidUrl> {
         require_plain(location)?;
-        WebUrl::checked(self.url.join(location).map_err(|_| InvalidUrl::Syntax(brief_address(location)))?)
+        WebUrl::checked(
+            self.url
+                .join(location)
+                .map_err(|_| InvalidUrl::Syntax(brief_address(location)))?,
+        )
     }
 
     /// Returns the address below this one with these further segments of its path, each escaped.
     #[must_use]
     pub fn below<'s>(&self, segments: impl IntoIterator<Item = &'s str>) -> WebUrl {
         let mut below = self.clone();
-        // An address with a host has a path of segments. `.` and `..` would lead elsewhere and are left out.
+        // An address with a host has a path of segments. `.` and `..` would lead elsewhere and are
+        // left out.
         if let Ok(mut path) = below.url.path_segments_mut() {
-            path.pop_if_empty().extend(segments.into_iter().filter(|segment| !segment.is_empty()));
+            path.pop_if_empty()
+                .extend(segments.into_iter().filter(|segment| !segment.is_empty()));
         }
         below
     }
@@ -88,7 +97,10 @@ impl WebUrl {
 
     /// Returns this address with these parameters in its query, each escaped.
     #[must_use]
-    pub fn with_query<'s>(&self, parameters: impl IntoIterator<Item = (&'s str, &'s str)>) -> WebUrl {
+    pub fn with_query<'s>(
+        &self,
+        parameters: impl IntoIterator<Item = (&'s str, &'s str)>,
+    ) -> WebUrl {
         let mut with_query = self.clone();
         with_query.url.query_pairs_mut().extend_pairs(parameters);
         with_query
@@ -109,7 +121,8 @@ impl WebUrl {
         self.url.scheme() == "https"
     }
 
-    /// Returns the host with the port, unless that follows from the scheme: the field `Host` of a request.
+    /// Returns the host with the port, unless that follows from the scheme: the field `Host` of a
+    /// request.
     pub fn authority(&self) -> String {
         match self.url.port() {
             Some(port) => format!("{}:{port}", self.host),
@@ -127,7 +140,9 @@ impl WebUrl {
 
     /// Reports whether two addresses have the same scheme, host and port.
     pub fn has_origin_of(&self, other: &WebUrl) -> bool {
-        self.is_secure() == other.is_secure() && self.host == other.host && self.port() == other.port()
+        self.is_secure() == other.is_secure()
+            && self.host == other.host
+            && self.port() == other.port()
     }
 
     /// Returns the whole address.
@@ -140,7 +155,11 @@ impl WebUrl {
             return Err(InvalidUrl::Scheme(brief(url.scheme())));
         }
         // Not even an empty one: `https://@host`.
-        let has_user = url.as_str().split('/').nth(2).is_some_and(|authority| authority.contains('@'));
+        let has_user = url
+            .as_str()
+            .split('/')
+            .nth(2)
+            .is_some_and(|authority| authority.contains('@'));
         if has_user || !url.username().is_empty() || url.password().is_some() {
             return Err(InvalidUrl::User);
         }
@@ -172,7 +191,8 @@ fn require_plain(text: &str) -> Result<(), InvalidUrl> {
     }
 }
 
-/// Returns an address with a mark in the place of the user and the password before its host; `None` if it has none.
+/// Returns an address with a mark in the place of the user and the password before its host; `None`
+/// if it has none.
 ///
 /// ```
 /// use orchestrate_core::host::without_user;
@@ -186,12 +206,15 @@ pub fn without_user(text: &str) -> Option<String> {
         Ok(mut url) => {
             url.set_username("").ok()?;
             url.set_password(None).ok()?;
-            url.as_str().split_once("://").map(|(scheme, rest)| marked(scheme, rest))
+            url.as_str()
+                .split_once("://")
+                .map(|(scheme, rest)| marked(scheme, rest))
         }
         // No host follows, or one that is none.
         Err(_) => {
             let (scheme, rest) = text.split_once("://")?;
-            let (authority, path) = rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
+            let (authority, path) =
+                rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
             let (_, host) = authority.rsplit_once('@')?;
             Some(marked(scheme, &format!("{host}{path}")))
         }
@@ -223,11 +246,17 @@ mod tests {
             ("https://Docs.RS/", "https://docs.rs/"),
             (" https://docs.rs:443/a?b#c ", "https://docs.rs/a?b"),
             ("https://docs.rs./a", "https://docs.rs/a"),
-            ("http:\\\\evil.org\\@github.com", "http://evil.org/@github.com"),
+            (
+                "http:\\\\evil.org\\@github.com",
+                "http://evil.org/@github.com",
+            ),
             ("http://0x7f.1:8080/", "http://127.0.0.1:8080/"),
             ("http://[::ffff:127.0.0.1]/", "http://127.0.0.1/"),
             ("https://evil.org#github.com", "https://evil.org/"),
-            ("https://evil.org?x=.github.com", "https://evil.org/?x=.github.com"),
+            (
+                "https://evil.org?x=.github.com",
+                "https://evil.org/?x=.github.com",
+            ),
         ];
         for (text, expected) in table {
             assert_eq!(parsed(text), expected, "{text}");
@@ -245,7 +274,10 @@ mod tests {
             ("https://github.com@evil.org/", "User"),
             ("https://user:secret@evil.org/", "User"),
             ("https://:secret@evil.org/", "User"),
-            ("https://a%00.github.com/", "Syntax(\"https://a%00.github.com/\")"),
+            (
+                "https://a%00.github.com/",
+                "Syntax(\"https://a%00.github.com/\")",
+            ),
             ("https://a\tb.org/", r#"Syntax("https://a\\tb.org/")"#),
             ("https://", "Syntax(\"https://\")"),
             ("https://a!b.org/", "Host(\"a!b.org\")"),
@@ -253,18 +285,36 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(parsed(text), expected, "{text}");
         }
-        assert_eq!(parsed(&format!("https://a.org/{}", "x".repeat(MAX_BYTES))), "TooLong");
+        assert_eq!(
+            parsed(&format!("https://a.org/{}", "x".repeat(MAX_BYTES))),
+            "TooLong"
+        );
     }
 
     #[test]
     fn a_user_and_a_password_are_hidden() {
         let table = [
-            ("https://me:hunter2@a.example/b?c", Some("https://[redacted:user]@a.example/b?c")),
-            ("https:me:hunter2@a.example", Some("https://[redacted:user]@a.example/")),
-            (" HTTPS://token@A.example ", Some("https://[redacted:user]@a.example/")),
-            ("ssh://me:hunter2@a.example/b", Some("ssh://[redacted:user]@a.example/b")),
+            (
+                "https://me:hunter2@a.example/b?c",
+                Some("https://[redacted:user]@a.example/b?c"),
+            ),
+            (
+                "https:me:hunter2@a.example",
+                Some("https://[redacted:user]@a.example/"),
+            ),
+            (
+                " HTTPS://token@A.example ",
+                Some("https://[redacted:user]@a.example/"),
+            ),
+            (
+                "ssh://me:hunter2@a.example/b",
+                Some("ssh://[redacted:user]@a.example/b"),
+            ),
             ("https://me:hunter2@", Some("https://[redacted:user]@")),
-            ("https://me:hunter2@a b/c@d", Some("https://[redacted:user]@a b/c@d")),
+            (
+                "https://me:hunter2@a b/c@d",
+                Some("https://[redacted:user]@a b/c@d"),
+            ),
             ("https://a.example/@me", None),
             ("https://", None),
             ("not a url", None),
@@ -273,7 +323,10 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(without_user(text).as_deref(), expected, "{text}");
         }
-        assert_eq!(parsed("https://me:hunter2@"), "Syntax(\"https://[redacted:user]@\")");
+        assert_eq!(
+            parsed("https://me:hunter2@"),
+            "Syntax(\"https://[redacted:user]@\")"
+        );
     }
 
     #[test]
@@ -286,22 +339,44 @@ mod tests {
             ("\\\\evil.org", Ok("https://evil.org/")),
             ("http://169.254.169.254/", Ok("http://169.254.169.254/")),
             ("//user@evil.org", Err(InvalidUrl::User)),
-            ("file:///etc/passwd", Err(InvalidUrl::Scheme("file".to_owned()))),
+            (
+                "file:///etc/passwd",
+                Err(InvalidUrl::Scheme("file".to_owned())),
+            ),
         ];
         for (location, expected) in table {
-            assert_eq!(page.join(location).map(|url| url.to_string()), expected.map(str::to_owned), "{location}");
+            assert_eq!(
+                page.join(location).map(|url| url.to_string()),
+                expected.map(str::to_owned),
+                "{location}"
+            );
         }
     }
 
     #[test]
     fn parts_are_escaped_and_stay_below() {
         let base = WebUrl::parse("https://pypi.org/pypi/").unwrap();
-        assert_eq!(base.below(["a b", "../x?y#z", "json"]).as_str(), "https://pypi.org/pypi/a%20b/..%2Fx%3Fy%23z/json");
-        assert_eq!(base.below(["..", ".", "x"]).as_str(), "https://pypi.org/pypi/x");
-        assert_eq!(base.with_query([("q", "a&b=c d")]).as_str(), "https://pypi.org/pypi/?q=a%26b%3Dc+d");
-        assert_eq!((base.authority(), base.port()), ("pypi.org".to_owned(), 443));
+        assert_eq!(
+            base.below(["a b", "../x?y#z", "json"]).as_str(),
+            "https://pypi.org/pypi/a%20b/..%2Fx%3Fy%23z/json"
+        );
+        assert_eq!(
+            base.below(["..", ".", "x"]).as_str(),
+            "https://pypi.org/pypi/x"
+        );
+        assert_eq!(
+            base.with_query([("q", "a&b=c d")]).as_str(),
+            "https://pypi.org/pypi/?q=a%26b%3Dc+d"
+        );
+        assert_eq!(
+            (base.authority(), base.port()),
+            ("pypi.org".to_owned(), 443)
+        );
         let other = WebUrl::parse("http://[2606:4700::1]:81/").unwrap();
-        assert_eq!((other.authority().as_str(), other.path_and_query().as_str()), ("[2606:4700::1]:81", "/"));
+        assert_eq!(
+            (other.authority().as_str(), other.path_and_query().as_str()),
+            ("[2606:4700::1]:81", "/")
+        );
         assert!(!other.has_origin_of(&base) && base.has_origin_of(&base.below(["x"])));
     }
 }

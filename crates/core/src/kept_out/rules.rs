@@ -52,7 +52,14 @@ impl CommitRules {
             let mut names = entry.siblings.iter().map(|name| name.to_lowercase());
             names.any(|name| scratch::is_named(known, &name))
         };
-        scratch::scratch(name, entry.is_folder, &Place { beside: &beside, inside: entry.inside })
+        scratch::scratch(
+            name,
+            entry.is_folder,
+            &Place {
+                beside: &beside,
+                inside: entry.inside,
+            },
+        )
     }
 
     /// Reports whether a scratch folder has to be entered, since a part of it may be wanted.
@@ -67,7 +74,11 @@ impl CommitRules {
 
     /// Returns why a new file looks like a secret, by its path and the beginning of its content.
     pub fn secret(&self, path: &str, content: &[u8]) -> Option<String> {
-        if matches(&self.allow, path) { None } else { secret_in(path, content) }
+        if matches(&self.allow, path) {
+            None
+        } else {
+            secret_in(path, content)
+        }
     }
 }
 
@@ -89,11 +100,23 @@ mod tests {
     }
 
     /// Asks about `path`; a folder's ends with a slash. `beside` and `inside` are names of entries.
-    fn scratch(rules: &CommitRules, path: &str, beside: &[&str], inside: &[&str]) -> Option<&'static str> {
+    fn scratch(
+        rules: &CommitRules,
+        path: &str,
+        beside: &[&str],
+        inside: &[&str],
+    ) -> Option<&'static str> {
         let siblings: Vec<String> = beside.iter().map(|name| (*name).to_owned()).collect();
-        let (bare, is_folder) = path.strip_suffix('/').map_or((path, false), |bare| (bare, true));
+        let (bare, is_folder) = path
+            .strip_suffix('/')
+            .map_or((path, false), |bare| (bare, true));
         let inside = |name: &str| inside.contains(&name);
-        rules.scratch(&Untracked { path: bare, is_folder, siblings: &siblings, inside: &inside })
+        rules.scratch(&Untracked {
+            path: bare,
+            is_folder,
+            siblings: &siblings,
+            inside: &inside,
+        })
     }
 
     #[test]
@@ -125,7 +148,10 @@ mod tests {
             (".next/", &[], &[]),
         ];
         for (path, beside, inside) in left_out {
-            assert!(scratch(&table, path, beside, inside).is_some(), "{path} {beside:?} {inside:?}");
+            assert!(
+                scratch(&table, path, beside, inside).is_some(),
+                "{path} {beside:?} {inside:?}"
+            );
         }
         let taken: [(&str, &[&str], &[&str]); 14] = [
             ("build/", &["README.md"], &["main.js"]),
@@ -144,27 +170,45 @@ mod tests {
             ("Cargo.lock", &["Cargo.toml"], &[]),
         ];
         for (path, beside, inside) in taken {
-            assert_eq!(scratch(&table, path, beside, inside), None, "{path} {beside:?} {inside:?}");
+            assert_eq!(
+                scratch(&table, path, beside, inside),
+                None,
+                "{path} {beside:?} {inside:?}"
+            );
         }
     }
 
     #[test]
     fn settings_extend_the_table_and_the_users_permission_holds_for_secrets_too() {
-        let own = rules(&["*.tmp", "out/"], &["build/", "fixtures/key.pem"], &["*.log", ".env"]);
-        assert!(scratch(&own, "a.tmp", &[], &[]).is_some() && scratch(&own, "out/", &[], &[]).is_some());
+        let own = rules(
+            &["*.tmp", "out/"],
+            &["build/", "fixtures/key.pem"],
+            &["*.log", ".env"],
+        );
+        assert!(
+            scratch(&own, "a.tmp", &[], &[]).is_some() && scratch(&own, "out/", &[], &[]).is_some()
+        );
         assert_eq!(scratch(&own, "build/", &["package.json"], &[]), None);
         assert_eq!(scratch(&own, "run.log", &[], &[]), None);
         assert_eq!(own.secret("fixtures/key.pem", b""), None);
         assert!(own.secret("other.pem", b"").is_some());
-        assert!(own.secret(".env", b"A=1\n").is_some(), "a repository does not allow secrets");
+        assert!(
+            own.secret(".env", b"A=1\n").is_some(),
+            "a repository does not allow secrets"
+        );
     }
 
     #[test]
     fn secrets_are_known_by_name_and_by_content() {
         let table = CommitRules::default();
-        let key = format!("-----BEGIN {}PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\n", "OPENSSH ");
-        let inline =
-            format!("key = \"-----BEGIN PRIVATE KEY-----\\n{}\"\n", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC".repeat(2));
+        let key = format!(
+            "-----BEGIN {}PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\n",
+            "OPENSSH "
+        );
+        let inline = format!(
+            "key = \"-----BEGIN PRIVATE KEY-----\\n{}\"\n",
+            "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC".repeat(2)
+        );
         let token = |begin: &str| format!("token: {begin}{}\n", "a1B2c3D4e5F6g7H8i9J0".repeat(4));
         let secret: [(&str, &str); 27] = [
             (".env", "A=1"),
@@ -181,8 +225,14 @@ mod tests {
             ("terraform.tfstate", "{}"),
             (".npmrc", "//registry.npmjs.org/:_authToken=abc\n"),
             (".envrc", "export API_TOKEN=a1B2c3D4e5F6\n"),
-            ("config/secrets.yml", "production:\n  password: \"a1B2c3D4e5F6\"\n"),
-            ("conf.ini", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYa1B2c3D4e5"),
+            (
+                "config/secrets.yml",
+                "production:\n  password: \"a1B2c3D4e5F6\"\n",
+            ),
+            (
+                "conf.ini",
+                "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYa1B2c3D4e5",
+            ),
             (".pypirc", "[pypi]\npassword = abc\n"),
             ("notes.txt", &key),
             ("src/config.py", &inline),
@@ -196,23 +246,44 @@ mod tests {
             ("key.ppk.txt", "PuTTY-User-Key-File-3: ssh-ed25519"),
         ];
         for (path, content) in secret {
-            assert!(table.secret(path, content.as_bytes()).is_some(), "{path}: {content}");
+            assert!(
+                table.secret(path, content.as_bytes()).is_some(),
+                "{path}: {content}"
+            );
         }
         let harmless: [(&str, &str); 19] = [
             (".env.example", "TOKEN=\n"),
             (".env.sample", ""),
             ("id_ed25519.pub", "ssh-ed25519 AAAA"),
             ("src/id_rsa_parser.rs", "fn parse() {}"),
-            ("cert.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
+            (
+                "cert.pem",
+                "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+            ),
             ("pub.key", "-----BEGIN PUBLIC KEY-----\nMIIB\n"),
-            (".npmrc", "//registry.npmjs.org/:_authToken=${NPM_TOKEN}\nsave-exact=true\n"),
-            ("src/detect.rs", "if text.contains(\"-----BEGIN PRIVATE KEY-----\") {"),
-            ("docs/setup.md", "Set `token: ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`"),
+            (
+                ".npmrc",
+                "//registry.npmjs.org/:_authToken=${NPM_TOKEN}\nsave-exact=true\n",
+            ),
+            (
+                "src/detect.rs",
+                "if text.contains(\"-----BEGIN PRIVATE KEY-----\") {",
+            ),
+            (
+                "docs/setup.md",
+                "Set `token: ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`",
+            ),
             ("docs/aws.md", "AKIAIOSFODNN7EXAMPLE"),
-            ("a.css", "mask-image: task-list-of-words-that-go-on-and-on-and-on-and-on-for-a-long-time"),
+            (
+                "a.css",
+                "mask-image: task-list-of-words-that-go-on-and-on-and-on-and-on-for-a-long-time",
+            ),
             ("src/environment.rs", ""),
             (".envrc", "use flake\nexport API_TOKEN=$(pass token)\n"),
-            ("docs/aws.ini", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+            (
+                "docs/aws.ini",
+                "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            ),
             ("config/secrets.yml", "password: <%= ENV['PASSWORD'] %>\n"),
             (".ssh/known_hosts", ""),
             ("src/key.rs", "struct Key;"),
@@ -220,7 +291,11 @@ mod tests {
             ("task.md", "ASIATICLANGUAGESARE in capitals"),
         ];
         for (path, content) in harmless {
-            assert_eq!(table.secret(path, content.as_bytes()), None, "{path}: {content}");
+            assert_eq!(
+                table.secret(path, content.as_bytes()),
+                None,
+                "{path}: {content}"
+            );
         }
     }
 }

@@ -1,12 +1,15 @@
-//! The table of caches and build outputs, by the names that the tools of their ecosystems give them.
+//! The table of caches and build outputs, by the names that the tools of their ecosystems give
+//! them.
 //!
-//! A name that people also give to folders of sources (`build`, `dist`, `target`) counts only beside a file of the
-//! ecosystem that makes such a folder, or with a file inside that says what it is. A folder that holds a tracked file
-//! is never one of these: somebody has put it under version control.
+//! A name that people also give to folders of sources (`build`, `dist`, `target`) counts only
+//! beside a file of the ecosystem that makes such a folder, or with a file inside that says what it
+//! is. A folder that holds a tracked file is never one of these: somebody has put it under version
+//! control.
 
 /// How the surroundings of a new file or folder look.
 pub(super) struct Place<'a> {
-    /// Reports whether the folder that holds it has an entry of this name, in lower case; `*` begins a suffix.
+    /// Reports whether the folder that holds it has an entry of this name, in lower case; `*`
+    /// begins a suffix.
     pub(super) beside: &'a dyn Fn(&str) -> bool,
     /// Reports whether the folder itself has an entry of exactly this name.
     pub(super) inside: &'a dyn Fn(&str) -> bool,
@@ -16,21 +19,39 @@ pub(super) struct Place<'a> {
 struct Row {
     /// The names in lower case; one that begins or ends with `*` is a suffix or a prefix.
     names: &'static [&'static str],
-    /// Entries of the same folder of which one must exist, unless there are none; `*` begins a suffix.
+    /// Entries of the same folder of which one must exist, unless there are none; `*` begins a
+    /// suffix.
     beside: &'static [&'static str],
     /// What it is, in words.
     what: &'static str,
 }
 
 const fn row(names: &'static [&'static str], what: &'static str) -> Row {
-    Row { names, beside: &[], what }
+    Row {
+        names,
+        beside: &[],
+        what,
+    }
 }
 
-const fn beside(names: &'static [&'static str], beside: &'static [&'static str], what: &'static str) -> Row {
-    Row { names, beside, what }
+const fn beside(
+    names: &'static [&'static str],
+    beside: &'static [&'static str],
+    what: &'static str,
+) -> Row {
+    Row {
+        names,
+        beside,
+        what,
+    }
 }
 
-const GRADLE: [&str; 4] = ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
+const GRADLE: [&str; 4] = [
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+];
 
 /// Folders of caches and outputs.
 #[rustfmt::skip]
@@ -72,22 +93,48 @@ const TAGS: [(&str, &str); 3] = [
 const FILES: &[Row] = &[
     row(&["*.pyc", "*.pyo"], "a compiled Python module"),
     row(&["*.log", "nohup.out"], "a log"),
-    row(&[".ds_store", "thumbs.db", "desktop.ini"], "a file of a file manager"),
+    row(
+        &[".ds_store", "thumbs.db", "desktop.ini"],
+        "a file of a file manager",
+    ),
     row(&["*.swp", "*.swo"], "a file of an editor"),
-    row(&["*.o", "*.obj", "*.class", "a.out", "*.gcda", "*.gcno", "*.rs.bk"], "an output of a compiler"),
-    row(&["*.tsbuildinfo", ".eslintcache", ".stylelintcache", ".phpunit.result.cache"], "a cache of a tool"),
+    row(
+        &[
+            "*.o", "*.obj", "*.class", "a.out", "*.gcda", "*.gcno", "*.rs.bk",
+        ],
+        "an output of a compiler",
+    ),
+    row(
+        &[
+            "*.tsbuildinfo",
+            ".eslintcache",
+            ".stylelintcache",
+            ".phpunit.result.cache",
+        ],
+        "a cache of a tool",
+    ),
     row(&[".coverage", ".coverage.*"], "a report of coverage"),
     row(&["*.orig", "*.rej"], "a leftover of a patch"),
 ];
 
-/// Returns what a new file or folder is if the table knows it, by the last part of its path in lower case.
+/// Returns what a new file or folder is if the table knows it, by the last part of its path in
+/// lower case.
 pub(super) fn scratch(name: &str, is_folder: bool, place: &Place<'_>) -> Option<&'static str> {
     if !is_folder {
         return FILES.iter().find(|row| row.has(name)).map(|row| row.what);
     }
-    let is_there = |row: &&Row| row.beside.is_empty() || row.beside.iter().any(|other| (place.beside)(other));
-    let named = FOLDERS.iter().filter(|row| row.has(name)).find(is_there).map(|row| row.what);
-    named.or_else(|| TAGS.iter().find(|(tag, _)| (place.inside)(tag)).map(|(_, what)| *what))
+    let is_there =
+        |row: &&Row| row.beside.is_empty() || row.beside.iter().any(|other| (place.beside)(other));
+    let named = FOLDERS
+        .iter()
+        .filter(|row| row.has(name))
+        .find(is_there)
+        .map(|row| row.what);
+    named.or_else(|| {
+        TAGS.iter()
+            .find(|(tag, _)| (place.inside)(tag))
+            .map(|(_, what)| *what)
+    })
 }
 
 impl Row {

@@ -1,8 +1,9 @@
-//! What looks like a secret: files by the names of keys and credentials, and contents by the forms of keys and tokens.
+//! What looks like a secret: files by the names of keys and credentials, and contents by the forms
+//! of keys and tokens.
 //!
-//! A name counts whatever is in the file, except where only keys are meant and the file holds public parts alone. A
-//! template such as `.env.example` is judged by its content. Placeholders have too few different characters to be
-//! tokens.
+//! A name counts whatever is in the file, except where only keys are meant and the file holds
+//! public parts alone. A template such as `.env.example` is judged by its content. Placeholders
+//! have too few different characters to be tokens.
 
 use std::sync::LazyLock;
 
@@ -33,14 +34,36 @@ const NAMES: &[(&[&str], &str)] = &[
 const KEYS: &[&str] = &["*.pem", "*.key", "*.p8", "*.der.key"];
 
 /// The keys of OpenSSH.
-const SSH_KEYS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"];
+const SSH_KEYS: &[&str] = &[
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_ecdsa_sk",
+    "id_ed25519_sk",
+];
 
 /// Paths of credentials by their ends.
-const PATHS: &[&str] = &[".aws/credentials", ".docker/config.json", ".kube/config", ".config/gh/hosts.yml"];
+const PATHS: &[&str] = &[
+    ".aws/credentials",
+    ".docker/config.json",
+    ".kube/config",
+    ".config/gh/hosts.yml",
+];
 
 /// Names that end so are templates, in which nobody writes secrets.
-const TEMPLATES: &[&str] =
-    &[".example", ".sample", ".template", ".tmpl", ".tpl", ".dist", ".defaults", ".schema", ".pub", ".md"];
+const TEMPLATES: &[&str] = &[
+    ".example",
+    ".sample",
+    ".template",
+    ".tmpl",
+    ".tpl",
+    ".dist",
+    ".defaults",
+    ".schema",
+    ".pub",
+    ".md",
+];
 
 /// Tokens: how they begin, and how many characters of [`is_token_char`] follow at least.
 #[rustfmt::skip]
@@ -62,16 +85,31 @@ const TOKENS: &[(&str, usize, &str)] = &[
 const PEM: &str = "-----BEGIN ";
 const PUTTY: &str = "PuTTY-User-Key-File-";
 /// The values of package registries' settings, which hold a token or a password.
-const REGISTRY: &[&str] = &["_authToken=", "_auth=", "_password=", "password =", "password="];
+const REGISTRY: &[&str] = &[
+    "_authToken=",
+    "_auth=",
+    "_password=",
+    "password =",
+    "password=",
+];
 
 /// Files of settings, in lower case, that may hold secrets in some of their lines.
 #[rustfmt::skip]
 const SETTINGS: &[&str] =
     &[".envrc", "credentials", "secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "secrets.ini"];
 /// What is in the names of settings that are secrets, in lower case.
-const SECRET_NAMES: &[&str] =
-    &["secret", "token", "password", "passwd", "api_key", "apikey", "access_key", "private_key"];
-/// The name of the secret half of a key of AWS, which has no form of its own, and the number of its characters.
+const SECRET_NAMES: &[&str] = &[
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+];
+/// The name of the secret half of a key of AWS, which has no form of its own, and the number of its
+/// characters.
 const AWS_SECRET: (&str, usize) = ("aws_secret_access_key", 40);
 
 /// What a content is searched for, in one pass.
@@ -102,12 +140,15 @@ pub(crate) fn name_of_secret(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns why a file of this path and content looks like a secret; at most [`MAX_SEARCHED_BYTES`] are searched.
+/// Returns why a file of this path and content looks like a secret; at most [`MAX_SEARCHED_BYTES`]
+/// are searched.
 pub fn secret_in(path: &str, content: &[u8]) -> Option<String> {
     let content = content.get(..MAX_SEARCHED_BYTES).unwrap_or(content);
     match named(path) {
         Some(Named::Secret(reason)) => return Some(reason.to_owned()),
-        Some(Named::Key) if !is_public(content) => return Some("its name is that of a key".to_owned()),
+        Some(Named::Key) if !is_public(content) => {
+            return Some("its name is that of a key".to_owned());
+        }
         Some(Named::Registry) if holds_login(content) => {
             return Some("it holds a login of a package registry".to_owned());
         }
@@ -134,14 +175,19 @@ fn named(path: &str) -> Option<Named> {
         && !["config", "authorized_keys"].contains(&name)
         && !name.starts_with("known_hosts");
     let stem = name.split('.').next().unwrap_or(name);
-    let has_plain_end = ["", ".key", ".pem", ".old", ".bak"].iter().any(|end| name.strip_suffix(end) == Some(stem));
+    let has_plain_end = ["", ".key", ".pem", ".old", ".bak"]
+        .iter()
+        .any(|end| name.strip_suffix(end) == Some(stem));
     if SSH_KEYS.contains(&stem) && has_plain_end || in_ssh_folder {
         return Some(Named::Secret("its name is that of a key of OpenSSH"));
     }
     if let Some((_, reason)) = NAMES.iter().find(|(names, _)| is_one_of(names)) {
         return Some(Named::Secret(reason));
     }
-    if PATHS.iter().any(|end| lower == *end || lower.ends_with(&format!("/{end}"))) {
+    if PATHS
+        .iter()
+        .any(|end| lower == *end || lower.ends_with(&format!("/{end}")))
+    {
         return Some(Named::Secret("its name is that of a file of credentials"));
     }
     if is_one_of(KEYS) {
@@ -150,19 +196,24 @@ fn named(path: &str) -> Option<Named> {
     if SETTINGS.contains(&name) {
         return Some(Named::Settings);
     }
-    [".npmrc", ".pypirc", ".yarnrc"].contains(&name).then_some(Named::Registry)
+    [".npmrc", ".pypirc", ".yarnrc"]
+        .contains(&name)
+        .then_some(Named::Registry)
 }
 
-/// Reports whether a line gives a setting with such a name a value of at least so many characters, which is neither a
-/// placeholder nor the name of a variable.
+/// Reports whether a line gives a setting with such a name a value of at least so many characters,
+/// which is neither a placeholder nor the name of a variable.
 fn holds_setting(content: &[u8], names: &[&str], least: usize) -> bool {
     let text = String::from_utf8_lossy(content);
     text.lines().any(|line| {
-        let Some((name, value)) = line.split_once(['=', ':']) else { return false };
+        let Some((name, value)) = line.split_once(['=', ':']) else {
+            return false;
+        };
         let name = name.to_lowercase();
         let value = value.trim().trim_matches(['"', '\'', ',', ';']);
         let different: std::collections::BTreeSet<char> = value.chars().collect();
-        let is_literal = !value.contains(['$', '<', '{', '(', ' ']) && !value.ends_with("EXAMPLEKEY");
+        let is_literal =
+            !value.contains(['$', '<', '{', '(', ' ']) && !value.ends_with("EXAMPLEKEY");
         names.iter().any(|known| name.contains(known))
             && value.len() >= least
             && different.len() >= DIFFERENT
@@ -172,18 +223,31 @@ fn holds_setting(content: &[u8], names: &[&str], least: usize) -> bool {
 
 /// Reports whether a file of keys holds public parts alone.
 fn is_public(content: &[u8]) -> bool {
-    const PUBLIC: [&str; 6] =
-        ["CERTIFICATE", "TRUSTED CERTIFICATE", "CERTIFICATE REQUEST", "PUBLIC KEY", "RSA PUBLIC KEY", "DH PARAMETERS"];
+    const PUBLIC: [&str; 6] = [
+        "CERTIFICATE",
+        "TRUSTED CERTIFICATE",
+        "CERTIFICATE REQUEST",
+        "PUBLIC KEY",
+        "RSA PUBLIC KEY",
+        "DH PARAMETERS",
+    ];
     let text = String::from_utf8_lossy(content);
-    let mut kinds = text.lines().filter_map(|line| line.trim().strip_prefix(PEM)?.strip_suffix("-----")).peekable();
+    let mut kinds = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(PEM)?.strip_suffix("-----"))
+        .peekable();
     kinds.peek().is_some() && kinds.all(|kind| PUBLIC.contains(&kind) || kind == "X509 CRL")
 }
 
-/// Reports whether settings of a package registry have a token or a password in them, not the name of a variable.
+/// Reports whether settings of a package registry have a token or a password in them, not the name
+/// of a variable.
 fn holds_login(content: &[u8]) -> bool {
     let text = String::from_utf8_lossy(content);
     text.lines().any(|line| {
-        let value = REGISTRY.iter().find_map(|key| line.split_once(key)).map(|(_, value)| value.trim());
+        let value = REGISTRY
+            .iter()
+            .find_map(|key| line.split_once(key))
+            .map(|(_, value)| value.trim());
         value.is_some_and(|value| !value.is_empty() && !value.starts_with("${"))
     })
 }
@@ -195,19 +259,33 @@ fn found_in(content: &[u8]) -> Option<&'static str> {
     let mut at = starts.find_overlapping_iter(content);
     at.find_map(|found| match TOKENS.get(found.pattern().as_usize()) {
         Some(token) => is_token(content, found.start(), token).then_some(token.2),
-        None if content.get(found.start()..found.end()) == Some(PUTTY.as_bytes()) => Some("a private key"),
+        None if content.get(found.start()..found.end()) == Some(PUTTY.as_bytes()) => {
+            Some("a private key")
+        }
         None => is_private_key(content, found.start(), found.end()).then_some("a private key"),
     })
 }
 
 fn is_token(content: &[u8], start: usize, (begin, least, _): &(&str, usize, &str)) -> bool {
-    let is_within_word = start.checked_sub(1).and_then(|at| content.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    let is_within_word = start
+        .checked_sub(1)
+        .and_then(|at| content.get(at))
+        .is_some_and(u8::is_ascii_alphanumeric);
     let rest = content.get(start + begin.len()..).unwrap_or_default();
-    let body: &[u8] = rest.split(|byte| !is_token_char(*byte)).next().unwrap_or_default();
-    // The keys of AWS and the older ones of OpenAI are of one length, and words in capitals begin like the former.
+    let body: &[u8] = rest
+        .split(|byte| !is_token_char(*byte))
+        .next()
+        .unwrap_or_default();
+    // The keys of AWS and the older ones of OpenAI are of one length, and words in capitals begin
+    // like the former.
     let has_one_length = ["AKIA", "ASIA"].contains(begin);
     let fits = match (has_one_length, *begin) {
-        (true, _) => body.len() == *least && body.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()),
+        (true, _) => {
+            body.len() == *least
+                && body
+                    .iter()
+                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        }
         (false, "sk-") => body.len() >= *least && body.iter().all(u8::is_ascii_alphanumeric),
         _ => body.len() >= *least,
     };
@@ -223,15 +301,33 @@ fn is_token_char(byte: u8) -> bool {
 fn is_private_key(content: &[u8], start: usize, end: usize) -> bool {
     const PRIVATE: [&str; 2] = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"];
     let rest = content.get(end..).unwrap_or_default();
-    let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-    let head = String::from_utf8_lossy(line.get(..line.len().min(KEY_WITHIN)).unwrap_or_default()).into_owned();
-    let Some((at, kind)) = PRIVATE.iter().find_map(|kind| Some((head.find(kind)?, kind))) else { return false };
+    let line = rest
+        .split(|byte| matches!(byte, b'\n' | b'\r'))
+        .next()
+        .unwrap_or_default();
+    let head = String::from_utf8_lossy(line.get(..line.len().min(KEY_WITHIN)).unwrap_or_default())
+        .into_owned();
+    let Some((at, kind)) = PRIVATE
+        .iter()
+        .find_map(|kind| Some((head.find(kind)?, kind)))
+    else {
+        return false;
+    };
     let before = content.get(..start).unwrap_or_default();
-    let begins_line = before.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t')).is_none_or(|byte| *byte == b'\n');
-    let ends_line = head.get(at + kind.len()..).is_some_and(|after| after.trim().is_empty());
+    let begins_line = before
+        .iter()
+        .rev()
+        .find(|byte| !matches!(byte, b' ' | b'\t'))
+        .is_none_or(|byte| *byte == b'\n');
+    let ends_line = head
+        .get(at + kind.len()..)
+        .is_some_and(|after| after.trim().is_empty());
     let text = rest.get(at + kind.len()..).unwrap_or_default();
     let text = text.get(..text.len().min(KEY_WITHIN)).unwrap_or_default();
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    let has_text = || text.split(|byte| !is_base64(byte)).any(|run| run.len() >= KEY_CHARS);
+    let has_text = || {
+        text.split(|byte| !is_base64(byte))
+            .any(|run| run.len() >= KEY_CHARS)
+    };
     begins_line && ends_line || has_text()
 }

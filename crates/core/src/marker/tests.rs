@@ -6,10 +6,20 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/markers.md")
 /// If set to `write`, the test writes the file instead of comparing it.
 const SWITCH: &str = "ORCHESTRATE_MARKERS";
 
-/// One marker of each kind, with what it says. A new kind is added to the match in [`kind`], then here.
+/// One marker of each kind, with what it says. A new kind is added to the match in [`kind`], then
+/// here.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn examples() -> Vec<(Marker, &'static str)> {
-    let (key, run_id, ts) = ("rovodev|build|a3f7b2c9d1e5f6a8|1a2b3c4".to_owned(), "r-1".to_owned(), 1_738_034_567_890);
-    let (phase, tool, id) = ("build".to_owned(), "shellcheck".to_owned(), "tool_00042".to_owned());
+    let (key, run_id, ts) = (
+        "rovodev|build|a3f7b2c9d1e5f6a8|1a2b3c4".to_owned(),
+        "r-1".to_owned(),
+        1_738_034_567_890,
+    );
+    let (phase, tool, id) = (
+        "build".to_owned(),
+        "shellcheck".to_owned(),
+        "tool_00042".to_owned(),
+    );
     let failed = Marker::ended("tool_00043", 7, 12, ts);
     let interrupted = Marker::ToolEnd {
         id: "tool_00044".to_owned(),
@@ -19,31 +29,90 @@ fn examples() -> Vec<(Marker, &'static str)> {
         ts,
     };
     vec![
-        (Marker::IterStart { iter: 3, run_id: run_id.clone(), ts }, "An agent's turn has begun."),
-        (Marker::IterEnd { iter: 3, run_id: run_id.clone(), ts }, "An agent's turn has ended."),
         (
-            Marker::PhaseStart { iter: 3, phase: phase.clone(), run_id: run_id.clone(), ts },
+            Marker::IterStart {
+                iter: 3,
+                run_id: run_id.clone(),
+                ts,
+            },
+            "An agent's turn has begun.",
+        ),
+        (
+            Marker::IterEnd {
+                iter: 3,
+                run_id: run_id.clone(),
+                ts,
+            },
+            "An agent's turn has ended.",
+        ),
+        (
+            Marker::PhaseStart {
+                iter: 3,
+                phase: phase.clone(),
+                run_id: run_id.clone(),
+                ts,
+            },
             "A phase of a turn has begun.",
         ),
         (
-            Marker::PhaseEnd { iter: 3, phase: phase.clone(), status: "ok".to_owned(), run_id, ts },
+            Marker::PhaseEnd {
+                iter: 3,
+                phase: phase.clone(),
+                status: "ok".to_owned(),
+                run_id,
+                ts,
+            },
             "A phase of a turn has ended.",
         ),
         (
-            Marker::ToolStart { id, tool: tool.clone(), cache_key: key.clone(), git_sha: "1a2b3c4".to_owned(), ts },
+            Marker::ToolStart {
+                id,
+                tool: tool.clone(),
+                cache_key: key.clone(),
+                git_sha: "1a2b3c4".to_owned(),
+                ts,
+            },
             "A tool is about to start; written before it has any effect.",
         ),
-        (Marker::ended("tool_00042", 0, 234, ts), "A tool has passed. Each started id ends exactly once."),
+        (
+            Marker::ended("tool_00042", 0, 234, ts),
+            "A tool has passed. Each started id ends exactly once.",
+        ),
         (failed, "A tool has ended with another exit code than zero."),
         (interrupted, "A tool was interrupted, or its end was lost."),
-        (Marker::CacheHit { cache_key: key.clone(), tool: tool.clone(), ts }, "A stored result was replayed."),
-        (Marker::CacheMiss { cache_key: key, tool, ts }, "No stored result was found, so the tool runs."),
         (
-            Marker::CacheGuard { iter: Some(3), reason: "pending_tasks".to_owned(), phase: phase.clone(), ts },
+            Marker::CacheHit {
+                cache_key: key.clone(),
+                tool: tool.clone(),
+                ts,
+            },
+            "A stored result was replayed.",
+        ),
+        (
+            Marker::CacheMiss {
+                cache_key: key,
+                tool,
+                ts,
+            },
+            "No stored result was found, so the tool runs.",
+        ),
+        (
+            Marker::CacheGuard {
+                iter: Some(3),
+                reason: "pending_tasks".to_owned(),
+                phase: phase.clone(),
+                ts,
+            },
             "Nothing is replayed, because the plan has open tasks.",
         ),
         (
-            Marker::CacheConfig { mode: "use".to_owned(), scope: phase, exported: true, iter: Some(3), ts },
+            Marker::CacheConfig {
+                mode: "use".to_owned(),
+                scope: phase,
+                exported: true,
+                iter: Some(3),
+                ts,
+            },
             "How the cache is used.",
         ),
     ]
@@ -75,18 +144,33 @@ const FIELDS: [(&str, &str); 18] = [
     ("duration_ms", "milliseconds from the start to the end"),
     ("exit", "the same as `rc`"),
     ("exported", "`1` if the environment sets the mode, else `0`"),
-    ("git_sha", "the short id of the commit that is checked out; `unknown` outside a repository"),
+    (
+        "git_sha",
+        "the short id of the commit that is checked out; `unknown` outside a repository",
+    ),
     ("id", "the id of the call; start and end have the same"),
-    ("iter", "the agent's turn, or the loop's iteration; left out where it is not known"),
+    (
+        "iter",
+        "the agent's turn, or the loop's iteration; left out where it is not known",
+    ),
     ("mode", "`off`, `read`, `write` or `use`"),
     ("phase", "`plan` or `build`"),
-    ("rc", "the exit code, as shells count: 128 and the signal's number for one that a signal ended"),
-    ("reason", "`exit_code_<rc>`, `interrupted` or `timeout`; absent if the tool passed. For a guard: `pending_tasks`"),
+    (
+        "rc",
+        "the exit code, as shells count: 128 and the signal's number for one that a signal ended",
+    ),
+    (
+        "reason",
+        "`exit_code_<rc>`, `interrupted` or `timeout`; absent if the tool passed. For a guard: `pending_tasks`",
+    ),
     ("result", "`PASS` or `FAIL`"),
     ("run_id", "the run"),
     ("scope", "what the mode holds for: the phase"),
     ("status", "`ok` or `failed`"),
-    ("tool", "the tool's name; for a request to a model, `provider/model`"),
+    (
+        "tool",
+        "the tool's name; for a request to a model, `provider/model`",
+    ),
     ("ts", "the time in Unix milliseconds"),
 ];
 
@@ -102,24 +186,36 @@ fn page() -> String {
     }
     page.push_str("| field | meaning |\n|---|---|\n");
     for (field, meaning) in FIELDS {
-        page.push_str(&format!("| `{field}` | {} |\n", meaning.replace('|', "\\|")));
+        page.push_str(&format!(
+            "| `{field}` | {} |\n",
+            meaning.replace('|', "\\|")
+        ));
     }
     page
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the file is compared with, and written by this test alone")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the file is compared with, and written by this test alone"
+)]
 fn the_page_of_the_markers_is_up_to_date() {
     if std::env::var(SWITCH).is_ok_and(|value| value == "write") {
         std::fs::write(FILE, page()).unwrap();
     }
     let written = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(written == page(), "docs/markers.md is not what the type says: type `just markers`");
-    let kinds: std::collections::BTreeSet<usize> = examples().iter().map(|(marker, _)| kind(marker)).collect();
+    assert!(
+        written == page(),
+        "docs/markers.md is not what the type says: type `just markers`"
+    );
+    let kinds: std::collections::BTreeSet<usize> =
+        examples().iter().map(|(marker, _)| kind(marker)).collect();
     assert_eq!(kinds.len(), 10, "each kind has an example");
     for (marker, _) in examples() {
         let (_, fields) = marker.parts();
-        let unknown = fields.iter().find(|(field, _)| !FIELDS.iter().any(|(known, _)| known == field));
+        let unknown = fields
+            .iter()
+            .find(|(field, _)| !FIELDS.iter().any(|(known, _)| known == field));
         assert_eq!(unknown, None, "{marker}");
     }
 }
@@ -133,17 +229,28 @@ fn a_marker_is_one_line_of_fields_without_spaces() {
         git_sha: "s".to_owned(),
         ts: 1,
     };
-    assert_eq!(start.to_string(), ":::TOOL_START::: id=a%20b%0A tool=50%25%E2%80%A8 cache_key=k git_sha=s ts=1");
+    assert_eq!(
+        start.to_string(),
+        ":::TOOL_START::: id=a%20b%0A tool=50%25%E2%80%A8 cache_key=k git_sha=s ts=1"
+    );
     let like_a_marker = Marker::ended(":::TOOL_END:::", 0, 1, 5).to_string();
     assert_eq!(like_a_marker.matches(":::").count(), 2, "{like_a_marker}");
     let table = [
-        (Marker::ended("i", 0, 234, 5), ":::TOOL_END::: id=i result=PASS rc=0 exit=0 duration_ms=234 ts=5"),
+        (
+            Marker::ended("i", 0, 234, 5),
+            ":::TOOL_END::: id=i result=PASS rc=0 exit=0 duration_ms=234 ts=5",
+        ),
         (
             Marker::ended("i", 7, 12, 5),
             ":::TOOL_END::: id=i result=FAIL rc=7 exit=7 duration_ms=12 reason=exit_code_7 ts=5",
         ),
         (
-            Marker::CacheGuard { iter: None, reason: "pending_tasks".to_owned(), phase: "build".to_owned(), ts: 5 },
+            Marker::CacheGuard {
+                iter: None,
+                reason: "pending_tasks".to_owned(),
+                phase: "build".to_owned(),
+                ts: 5,
+            },
             ":::CACHE_GUARD::: allowed=0 reason=pending_tasks phase=build ts=5",
         ),
     ];
@@ -155,9 +262,15 @@ fn a_marker_is_one_line_of_fields_without_spaces() {
 /// Escapes a text in pieces of this size.
 fn escaped(text: &str, piece: usize) -> String {
     let (mut escape, mut out) = (MarkerEscape::default(), Vec::new());
-    text.as_bytes().chunks(piece).for_each(|piece| escape.push(piece, &mut out));
+    text.as_bytes()
+        .chunks(piece)
+        .for_each(|piece| escape.push(piece, &mut out));
     escape.finish(&mut out);
-    assert_eq!(escape.is_whole(), text.is_empty() || text.ends_with('\n'), "{text:?}");
+    assert_eq!(
+        escape.is_whole(),
+        text.is_empty() || text.ends_with('\n'),
+        "{text:?}"
+    );
     String::from_utf8(out).unwrap()
 }
 
@@ -165,7 +278,10 @@ fn escaped(text: &str, piece: usize) -> String {
 fn only_a_line_that_looks_like_a_marker_is_escaped_however_it_arrives() {
     let long = format!(":::{}:::", "A".repeat(LONGEST_NAME + 1));
     let table = [
-        (":::TOOL_END::: id=tool_00001 rc=0\n", "::\\:TOOL_END::: id=tool_00001 rc=0\n"),
+        (
+            ":::TOOL_END::: id=tool_00001 rc=0\n",
+            "::\\:TOOL_END::: id=tool_00001 rc=0\n",
+        ),
         ("a\n:::X1:::b\n:::Y:::", "a\n::\\:X1:::b\n::\\:Y:::"),
         ("", ""),
         (":::", ":::"),
@@ -182,7 +298,11 @@ fn only_a_line_that_looks_like_a_marker_is_escaped_however_it_arrives() {
     ];
     for (text, expected) in table {
         for piece in 1..=text.len().max(1) {
-            assert_eq!(escaped(text, piece), expected, "{text:?} in pieces of {piece}");
+            assert_eq!(
+                escaped(text, piece),
+                expected,
+                "{text:?} in pieces of {piece}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Whom a message goes to: one agent, several by their place in the tree or their role, or the user.
+//! Whom a message goes to: one agent, several by their place in the tree or their role, or the
+//! user.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -19,8 +20,8 @@ const ROLE: &str = "role:";
 /// Begins the address of an agent whose id would mean something else.
 const AGENT: &str = "agent:";
 
-/// Whom a message goes to. The words come before ids of agents, so that no agent can take the user's messages by its
-/// name.
+/// Whom a message goes to. The words come before ids of agents, so that no agent can take the
+/// user's messages by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Address {
@@ -43,7 +44,10 @@ pub enum Address {
 impl Address {
     /// Reports whether it stands for any number of receivers.
     pub fn is_group(&self) -> bool {
-        matches!(self, Self::Children | Self::Siblings | Self::Role(_) | Self::All)
+        matches!(
+            self,
+            Self::Children | Self::Siblings | Self::Role(_) | Self::All
+        )
     }
 }
 
@@ -93,7 +97,9 @@ impl FromStr for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Agent(agent) if Self::from(agent.as_str()) == *self => f.write_str(agent.as_str()),
+            Self::Agent(agent) if Self::from(agent.as_str()) == *self => {
+                f.write_str(agent.as_str())
+            }
             Self::Agent(agent) => write!(f, "{AGENT}{agent}"),
             Self::Parent => f.write_str(PARENT),
             Self::Children => f.write_str(CHILDREN),
@@ -114,14 +120,25 @@ mod tests {
         let table = [
             ("T1", Address::Agent("T1".into()), "T1"),
             ("parent", Address::Parent, "parent"),
-            ("role:reviewer", Address::Role("reviewer".to_owned()), "role:reviewer"),
+            (
+                "role:reviewer",
+                Address::Role("reviewer".to_owned()),
+                "role:reviewer",
+            ),
             ("user", Address::User, "user"),
             ("agent:user", Address::Agent("user".into()), "agent:user"),
             ("agent:T1", Address::Agent("T1".into()), "T1"),
-            ("agent:agent:x", Address::Agent("agent:x".into()), "agent:agent:x"),
+            (
+                "agent:agent:x",
+                Address::Agent("agent:x".into()),
+                "agent:agent:x",
+            ),
         ];
         for (text, address, written) in table {
-            assert_eq!((Address::from(text), address.to_string().as_str()), (address.clone(), written));
+            assert_eq!(
+                (Address::from(text), address.to_string().as_str()),
+                (address.clone(), written)
+            );
             assert_eq!(Address::from(written), address);
         }
     }

@@ -85,7 +85,10 @@ impl From<Value> for Body {
 }
 
 fn in_order(fields: Map<String, Value>) -> Map<String, Value> {
-    let mut fields: Vec<(String, Value)> = fields.into_iter().map(|(key, value)| (key, ordered(value))).collect();
+    let mut fields: Vec<(String, Value)> = fields
+        .into_iter()
+        .map(|(key, value)| (key, ordered(value)))
+        .collect();
     fields.sort_by(|one, other| one.0.cmp(&other.0));
     fields.into_iter().collect()
 }

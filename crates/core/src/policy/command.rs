@@ -1,9 +1,9 @@
 //! A shell command, parsed far enough for rules to match what it runs.
 //!
-//! This is neither a shell nor a boundary. A rule that allows matches plain words only ([`Command::is_plain`]). A
-//! rule that denies or asks is loose: a line escapes it only if every program in the line is known to run nothing
-//! that its words or its input name. Anything else, and any line of doubtful meaning, matches if it contains the
-//! rule's words.
+//! This is neither a shell nor a boundary. A rule that allows matches plain words only
+//! ([`Command::is_plain`]). A rule that denies or asks is loose: a line escapes it only if every
+//! program in the line is known to run nothing that its words or its input name. Anything else, and
+//! any line of doubtful meaning, matches if it contains the rule's words.
 
 use std::collections::BTreeSet;
 
@@ -39,12 +39,24 @@ impl Command {
     pub(super) fn read(text: &str) -> Result<Command, TooComplex> {
         let text = without_marks(text);
         let outer = Script::read(&text, 0)?;
-        let mut command = Command { text, outer, ..Command::default() };
+        let mut command = Command {
+            text,
+            outer,
+            ..Command::default()
+        };
         command.note_script(&command.outer.clone(), 0)?;
-        if command.outer.flows && command.outer.commands.iter().any(|argv| command.reach(argv) == Reach::Anything) {
+        if command.outer.flows
+            && command
+                .outer
+                .commands
+                .iter()
+                .any(|argv| command.reach(argv) == Reach::Anything)
+        {
             let outer = command.outer.clone();
             let texts = outer.commands.iter().chain(std::iter::once(&outer.texts));
-            texts.into_iter().try_for_each(|words| command.note_scripts(words, 0))?;
+            texts
+                .into_iter()
+                .try_for_each(|words| command.note_scripts(words, 0))?;
         }
         command.loose = command.loose_text();
         Ok(command)
@@ -65,17 +77,28 @@ impl Command {
 
     /// Reports whether a pattern matches every command of a line of plain words.
     pub(super) fn is_within(&self, pattern: &str) -> bool {
-        self.is_plain() && self.outer.commands.iter().all(|argv| glob::matches_command(pattern, &argv.join(" ")))
+        self.is_plain()
+            && self
+                .outer
+                .commands
+                .iter()
+                .all(|argv| glob::matches_command(pattern, &argv.join(" ")))
     }
 
     /// Returns the subcommands of git that the line itself runs.
     pub(super) fn git_subcommands(&self) -> BTreeSet<String> {
         let of_git = |argv: &Vec<String>| {
             let own = behind_keywords(argv);
-            let assigned = own.iter().take_while(|word| programs::is_assignment(word)).count();
+            let assigned = own
+                .iter()
+                .take_while(|word| programs::is_assignment(word))
+                .count();
             let (program, rest) = own.get(assigned..)?.split_first()?;
             let is_git = programs::base_name(program) == "git";
-            is_git.then(|| programs::git_subcommand(rest)).flatten().map(str::to_owned)
+            is_git
+                .then(|| programs::git_subcommand(rest))
+                .flatten()
+                .map(str::to_owned)
         };
         self.outer.commands.iter().filter_map(of_git).collect()
     }
@@ -93,7 +116,8 @@ impl Command {
         let is_named = names.program_in(&words);
         let hits = |spelling: &String| {
             let program = spelling.split(' ').next().unwrap_or_default();
-            // A program about which nothing is known is taken for the denied one if the line names that.
+            // A program about which nothing is known is taken for the denied one if the line names
+            // that.
             let may_be_it = is_named || program.contains(|c| !is_mark(c));
             match spelling.contains(is_mark) {
                 false => glob::matches_command(pattern, spelling),
@@ -102,48 +126,72 @@ impl Command {
         };
         let hits_within = |spelling: &String| {
             let program = spelling.split(' ').next().unwrap_or_default();
-            // An unknown argument is not taken for a program, unless the line contains the rule's other words.
+            // An unknown argument is not taken for a program, unless the line contains the rule's
+            // other words.
             let may_be_it = !program.contains([MANY, PART]) || names.others_in(&words);
             may_be_it && glob::may_match_command(pattern, spelling)
         };
         self.spellings.iter().any(hits) || self.inner.iter().any(hits_within)
     }
 
-    /// Returns the words of the line, regardless of quotes and backslashes, and those that its escapes produce.
+    /// Returns the words of the line, regardless of quotes and backslashes, and those that its
+    /// escapes produce.
     fn words(&self) -> BTreeSet<String> {
         let mut words = loose_words(&self.text);
-        self.spellings.iter().for_each(|spelling| words.extend(loose_words(spelling)));
+        self.spellings
+            .iter()
+            .for_each(|spelling| words.extend(loose_words(spelling)));
         words
     }
 
     /// Returns the words of what the line may run, if one of its programs may run anything.
     fn loose_text(&self) -> Option<BTreeSet<String>> {
-        let reaches: Vec<Reach> = self.outer.commands.iter().map(|argv| self.reach(argv)).collect();
+        let reaches: Vec<Reach> = self
+            .outer
+            .commands
+            .iter()
+            .map(|argv| self.reach(argv))
+            .collect();
         let last = reaches.iter().rposition(|reach| *reach == Reach::Anything);
         if self.outer.doubtful || last.is_some() && self.outer.flows {
             return Some(self.words());
         }
         let mut words = BTreeSet::new();
-        let anything = self.outer.commands.iter().zip(&reaches).filter(|(_, reach)| **reach == Reach::Anything);
-        let may_rename = anything.flat_map(|(argv, _)| argv).any(|word| may_rename_a_printer(word));
+        let anything = self
+            .outer
+            .commands
+            .iter()
+            .zip(&reaches)
+            .filter(|(_, reach)| **reach == Reach::Anything);
+        let may_rename = anything
+            .flat_map(|(argv, _)| argv)
+            .any(|word| may_rename_a_printer(word));
         for (at, (argv, reach)) in self.outer.commands.iter().zip(&reaches).enumerate() {
-            if !may_rename && *reach == Reach::Nothing && programs::only_prints(behind_keywords(argv)) {
+            if !may_rename
+                && *reach == Reach::Nothing
+                && programs::only_prints(behind_keywords(argv))
+            {
                 continue;
             }
-            // A known program's own name is harmless, and so are git's arguments when no later program reads them.
+            // A known program's own name is harmless, and so are git's arguments when no later
+            // program reads them.
             let skipped = match reach {
                 Reach::Anything => 0,
                 Reach::GitFolder if Some(at) > last => argv.len(),
                 _ => 1,
             };
-            argv.iter().skip(skipped).for_each(|word| words.extend(loose_words(word)));
+            argv.iter()
+                .skip(skipped)
+                .for_each(|word| words.extend(loose_words(word)));
         }
         last.map(|_| words)
     }
 
     /// Finds what one of the line's commands may run, given what the line writes.
     fn reach(&self, argv: &[String]) -> Reach {
-        let is_own = |file: &String| file.contains(".git") || file.contains("hooks") || file.contains(is_mark);
+        let is_own = |file: &String| {
+            file.contains(".git") || file.contains("hooks") || file.contains(is_mark)
+        };
         match programs::reach(behind_keywords(argv)) {
             Reach::Project if !self.outer.files.is_empty() => Reach::Anything,
             Reach::GitFolder if self.outer.files.iter().any(is_own) => Reach::Anything,
@@ -158,11 +206,20 @@ impl Command {
         Ok(())
     }
 
-    /// Records the spellings of a simple command, and of its arguments with unknown parts that it may run.
+    /// Records the spellings of a simple command, and of its arguments with unknown parts that it
+    /// may run.
     fn note_command(&mut self, argv: &[String], depth: usize) -> Result<(), TooComplex> {
         let own = behind_keywords(argv);
-        let own = own.get(own.iter().take_while(|word| programs::is_assignment(word)).count()..).unwrap_or_default();
-        let Some((first, rest)) = own.split_first() else { return Ok(()) };
+        let own = own
+            .get(
+                own.iter()
+                    .take_while(|word| programs::is_assignment(word))
+                    .count()..,
+            )
+            .unwrap_or_default();
+        let Some((first, rest)) = own.split_first() else {
+            return Ok(());
+        };
         let program = programs::base_name(first);
         self.note(first, rest)?;
         self.note(program, rest)?;
@@ -172,7 +229,10 @@ impl Command {
         if program == "xargs"
             && let Some((first, rest)) = programs::behind_xargs(rest).split_first()
         {
-            self.note(programs::base_name(first), &[rest, &[MANY.to_string()]].concat())?;
+            self.note(
+                programs::base_name(first),
+                &[rest, &[MANY.to_string()]].concat(),
+            )?;
         }
         if programs::reach(behind_keywords(argv)) == Reach::Anything {
             self.note_inner(program, rest)?;
@@ -185,13 +245,22 @@ impl Command {
     fn note_inner(&mut self, program: &str, rest: &[String]) -> Result<(), TooComplex> {
         let mut words = rest.to_vec();
         if matches!(program, "xargs" | "parallel") {
-            words = words.iter().map(|word| word.replace("{}", &MANY.to_string())).collect();
+            words = words
+                .iter()
+                .map(|word| word.replace("{}", &MANY.to_string()))
+                .collect();
             words.push(MANY.to_string());
         }
-        // What follows the last unknown part has none. The words of a long line are not joined anew from each of them.
-        let unknown = words.iter().rposition(|word| word.contains(is_mark)).map_or(0, |last| last + 1);
+        // What follows the last unknown part has none. The words of a long line are not joined anew
+        // from each of them.
+        let unknown = words
+            .iter()
+            .rposition(|word| word.contains(is_mark))
+            .map_or(0, |last| last + 1);
         for at in 0..unknown {
-            let Some((first, rest)) = words.get(at..).and_then(<[String]>::split_first) else { continue };
+            let Some((first, rest)) = words.get(at..).and_then(<[String]>::split_first) else {
+                continue;
+            };
             let spelling = joined(programs::base_name(first), rest);
             if spelling.contains(is_mark) {
                 self.count(&spelling)?;
@@ -206,11 +275,16 @@ impl Command {
         if depth >= MAX_NESTING {
             return Ok(());
         }
-        for word in words.iter().filter(|word| word.contains(|c: char| !c.is_ascii_alphanumeric())) {
+        for word in words
+            .iter()
+            .filter(|word| word.contains(|c: char| !c.is_ascii_alphanumeric()))
+        {
             // One word of the line becomes a script of any number of words.
             let text = word.replace(PART, &MANY.to_string());
             // Text that is too complex is rarely a script; its words count unchanged.
-            let Ok(script) = Script::read(&text, depth + 1) else { continue };
+            let Ok(script) = Script::read(&text, depth + 1) else {
+                continue;
+            };
             if script.commands.as_slice() != [vec![text]] {
                 self.note_script(&script, depth + 1)?;
             }
@@ -227,26 +301,42 @@ impl Command {
 
     fn count(&mut self, spelling: &str) -> Result<(), TooComplex> {
         self.bytes += spelling.len();
-        if self.bytes > MAX_READ_BYTES { Err(TooComplex) } else { Ok(()) }
+        if self.bytes > MAX_READ_BYTES {
+            Err(TooComplex)
+        } else {
+            Ok(())
+        }
     }
 }
 
 fn joined(program: &str, rest: &[String]) -> String {
-    std::iter::once(program).chain(rest.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    std::iter::once(program)
+        .chain(rest.iter().map(String::as_str))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn behind_keywords(argv: &[String]) -> &[String] {
-    argv.get(argv.iter().take_while(|word| programs::is_keyword(word)).count()..).unwrap_or_default()
+    argv.get(
+        argv.iter()
+            .take_while(|word| programs::is_keyword(word))
+            .count()..,
+    )
+    .unwrap_or_default()
 }
 
-/// Reports whether a word of a program that may run anything could give the name of a printing program to another
-/// one: it is that name, or not a plain word.
+/// Reports whether a word of a program that may run anything could give the name of a printing
+/// program to another one: it is that name, or not a plain word.
 fn may_rename_a_printer(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c);
-    !word.chars().all(is_plain) || programs::PRINTING.iter().any(|printer| word.contains(printer))
+    !word.chars().all(is_plain)
+        || programs::PRINTING
+            .iter()
+            .any(|printer| word.contains(printer))
 }
 
-/// The words of a pattern that a line must contain for the pattern to match: each in full, or as a prefix.
+/// The words of a pattern that a line must contain for the pattern to match: each in full, or as a
+/// prefix.
 struct Names {
     words: Vec<Name>,
 }
@@ -264,10 +354,18 @@ impl Names {
         let pattern = pattern.strip_suffix(":*").unwrap_or(pattern);
         let mut words = Vec::new();
         for word in pattern.split_whitespace().map(programs::base_name) {
-            let known = word.split(['*', '?']).max_by_key(|known| known.len()).unwrap_or_default();
-            let (is_open_before, is_open_behind) = (!word.starts_with(known), !word.ends_with(known));
+            let known = word
+                .split(['*', '?'])
+                .max_by_key(|known| known.len())
+                .unwrap_or_default();
+            let (is_open_before, is_open_behind) =
+                (!word.starts_with(known), !word.ends_with(known));
             let parts = known.split(|c| !is_part(c)).filter(|part| !part.is_empty());
-            words.extend(parts.map(|part| Name { text: part.to_owned(), is_open_before, is_open_behind }));
+            words.extend(parts.map(|part| Name {
+                text: part.to_owned(),
+                is_open_before,
+                is_open_behind,
+            }));
         }
         Names { words }
     }
@@ -302,16 +400,23 @@ impl Name {
     }
 }
 
-/// Returns the words of a text without quotes and backslashes, split wherever a shell or another language may split
-/// them, and each path's last part.
+/// Returns the words of a text without quotes and backslashes, split wherever a shell or another
+/// language may split them, and each path's last part.
 fn loose_words(text: &str) -> BTreeSet<String> {
     let text = text.replace("\\\n", "");
     let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
     let joined: String = text.chars().filter(|c| !is_quote(*c)).collect();
-    let apart: String = text.chars().map(|c| if is_quote(c) { ' ' } else { c }).collect();
+    let apart: String = text
+        .chars()
+        .map(|c| if is_quote(c) { ' ' } else { c })
+        .collect();
     let mut words = BTreeSet::new();
     for text in [joined, apart, without_escapes(&text)] {
-        words.extend(text.split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_owned));
+        words.extend(
+            text.split(|c| !is_part(c))
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned),
+        );
     }
     words
 }
@@ -338,7 +443,12 @@ mod tests {
     use super::*;
 
     fn commands(text: &str) -> Vec<String> {
-        Script::read(text, 0).unwrap().commands.iter().map(|argv| argv.join(" ")).collect()
+        Script::read(text, 0)
+            .unwrap()
+            .commands
+            .iter()
+            .map(|argv| argv.join(" "))
+            .collect()
     }
 
     #[test]
@@ -350,14 +460,20 @@ mod tests {
             ("a\nid", &["a", "id"]),
             ("a\rid", &["a", "id"]),
             ("echo $(id)", &["id", "echo \u{f0002}"]),
-            ("echo \"x $(id \"a b\")\"; ls", &["id a b", "echo x \u{f0001}", "ls"]),
+            (
+                "echo \"x $(id \"a b\")\"; ls",
+                &["id a b", "echo x \u{f0001}", "ls"],
+            ),
             ("echo `id`", &["id", "echo \u{f0002}"]),
             ("g\"i\"t  'push'  --f\\orce", &["git push --force"]),
             ("git \\\n push", &["git push"]),
             ("git$IFS$9push", &["git \u{f0002}push"]),
             ("$'\\x67it' p{us,}h", &["git p\u{f0002}h"]),
             ("2>&1 git push >f 2>>g", &["git push"]),
-            ("cat <<'EOF' | tr a b\ndon't\nEOF\ngit push", &["cat", "tr a b", "git push"]),
+            (
+                "cat <<'EOF' | tr a b\ndon't\nEOF\ngit push",
+                &["cat", "tr a b", "git push"],
+            ),
             ("cat <<EOF\n$(id)\nEOF", &["cat", "id"]),
             ("ls # git push", &["ls"]),
         ];
@@ -420,7 +536,11 @@ mod tests {
         // Each would take half a minute if the words behind each of its words were joined.
         for (start, unknown) in [("z", 0), ("z $x", 1)] {
             let text = format!("{start}{}", " a".repeat(32_000));
-            assert_eq!(Command::read(&text).unwrap().inner.len(), unknown, "{start}");
+            assert_eq!(
+                Command::read(&text).unwrap().inner.len(),
+                unknown,
+                "{start}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Checks a rule against its examples, so that a rule which means something else than its author thinks is refused.
+//! Checks a rule against its examples, so that a rule which means something else than its author
+//! thinks is refused.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +20,25 @@ pub(super) struct Judged<'a> {
 impl Judged<'_> {
     /// Returns what is wrong with the first example that the rule contradicts.
     pub(super) fn contradicted(&self, examples: &RuleExamples) -> Option<String> {
-        if let Some(example) = examples.matches.iter().find(|example| !self.is_matched(example)) {
+        if let Some(example) = examples
+            .matches
+            .iter()
+            .find(|example| !self.is_matched(example))
+        {
             let why = match self.decision {
                 RuleDecision::Allow if self.is_command(example) => {
                     "; a rule that allows matches a command only if every part of it does"
                 }
                 _ => "",
             };
-            return Some(format!("the example `{example}` under `match` is not matched{why}"));
+            return Some(format!(
+                "the example `{example}` under `match` is not matched{why}"
+            ));
         }
-        let example = examples.not_matches.iter().find(|example| self.is_matched(example))?;
+        let example = examples
+            .not_matches
+            .iter()
+            .find(|example| self.is_matched(example))?;
         let why = match self.decision {
             _ if !self.has_pattern => "; the rule has no pattern, so it matches every call",
             RuleDecision::Ask | RuleDecision::Deny if self.is_command(example) => {
@@ -36,7 +46,9 @@ impl Judged<'_> {
             }
             _ => "",
         };
-        Some(format!("the example `{example}` under `not_match` is matched{why}"))
+        Some(format!(
+            "the example `{example}` under `not_match` is matched{why}"
+        ))
     }
 
     fn is_matched(&self, example: &RuleExample) -> bool {
@@ -44,10 +56,13 @@ impl Judged<'_> {
     }
 
     fn is_command(&self, example: &RuleExample) -> bool {
-        self.readings(example).iter().any(|target| matches!(target, Target::Argv(_) | Target::Shell(_)))
+        self.readings(example)
+            .iter()
+            .any(|target| matches!(target, Target::Argv(_) | Target::Shell(_)))
     }
 
-    /// Returns what an example may be: what the tools of the rule take. Unknown tools may take anything.
+    /// Returns what an example may be: what the tools of the rule take. Unknown tools may take
+    /// anything.
     fn readings(&self, example: &RuleExample) -> Vec<Target> {
         use Permission::{CodeExecution, FileModify, FileRead, FileWrite, NetworkAccess};
         let text = match example {
@@ -55,10 +70,20 @@ impl Judged<'_> {
             RuleExample::Text(text) => text,
         };
         let take = |wanted: &[Permission]| {
-            self.permissions.is_empty() || wanted.iter().any(|permission| self.permissions.contains(permission))
+            self.permissions.is_empty()
+                || wanted
+                    .iter()
+                    .any(|permission| self.permissions.contains(permission))
         };
-        let others = [CodeExecution, FileRead, FileWrite, FileModify, NetworkAccess];
-        let takes_names = self.permissions.is_empty() || self.permissions.iter().any(|taken| !others.contains(taken));
+        let others = [
+            CodeExecution,
+            FileRead,
+            FileWrite,
+            FileModify,
+            NetworkAccess,
+        ];
+        let takes_names = self.permissions.is_empty()
+            || self.permissions.iter().any(|taken| !others.contains(taken));
         let path = || Target::Path(text.strip_prefix("./").unwrap_or(text).to_owned());
         let mut readings = Vec::new();
         readings.extend(take(&[CodeExecution]).then(|| Target::Shell(text.clone())));
@@ -85,13 +110,27 @@ mod tests {
     }
 
     /// A rule, its examples under `match` and under `not_match`, and what is said about them.
-    type Example = (RuleDecision, &'static str, &'static [&'static str], &'static [&'static str], &'static str);
+    type Example = (
+        RuleDecision,
+        &'static str,
+        &'static [&'static str],
+        &'static [&'static str],
+        &'static str,
+    );
 
     /// Returns what is said about a rule with these examples; empty if they are right.
     fn said(decision: RuleDecision, rule: &str, matches: &[&str], not_matches: &[&str]) -> String {
-        let examples = RuleExamples { matches: texts(matches), not_matches: texts(not_matches) };
-        let rule = RuleText { examples, ..RuleText::new(decision, rule, "orchestrate.toml:3:9") };
-        let errors = Policy::new(&[rule], &tool_names()).err().unwrap_or_default();
+        let examples = RuleExamples {
+            matches: texts(matches),
+            not_matches: texts(not_matches),
+        };
+        let rule = RuleText {
+            examples,
+            ..RuleText::new(decision, rule, "orchestrate.toml:3:9")
+        };
+        let errors = Policy::new(&[rule], &tool_names())
+            .err()
+            .unwrap_or_default();
         errors.iter().map(PolicyError::to_string).collect()
     }
 
@@ -105,8 +144,18 @@ mod tests {
                 &["git push", "true && git push x", "argv: git push x"],
                 &["git pull", "echo push"],
             ),
-            (Allow, "Bash(cargo test:*)", &["cargo test -p a"], &["cargo test && rm -rf x", "cargo build"]),
-            (Ask, "write_file(/docs/**)", &["docs/a.md", "./docs/b/c"], &["src/docs/a"]),
+            (
+                Allow,
+                "Bash(cargo test:*)",
+                &["cargo test -p a"],
+                &["cargo test && rm -rf x", "cargo build"],
+            ),
+            (
+                Ask,
+                "write_file(/docs/**)",
+                &["docs/a.md", "./docs/b/c"],
+                &["src/docs/a"],
+            ),
             (Deny, "file_write(/docs/**)", &["docs/a.md"], &["x"]),
             (Ask, "send_message_to_agent(T1)", &["T1"], &["T2"]),
             (Ask, "*(T1)", &["T1"], &["T2"]),
@@ -150,7 +199,13 @@ mod tests {
                 &["a"],
                 "the example `a` under `not_match` is matched; the rule has no pattern, so it matches every call",
             ),
-            (Deny, "write_file(/docs/**)", &["src/a"], &[], "the example `src/a` under `match` is not matched"),
+            (
+                Deny,
+                "write_file(/docs/**)",
+                &["src/a"],
+                &[],
+                "the example `src/a` under `match` is not matched",
+            ),
         ];
         for (decision, rule, matches, not_matches, expected) in table {
             let expected = format!("check the rule `{rule}` of orchestrate.toml:3:9: {expected}");

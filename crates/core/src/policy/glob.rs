@@ -1,11 +1,13 @@
 //! Globs over paths, commands and names, matched in time linear in pattern times text, never more.
 //!
-//! Paths follow gitignore: `*` stays within a component, `**` crosses them, a pattern without an inner slash matches
-//! at any depth, and a match of a directory covers everything below it. In commands and names `*` spans anything; a
-//! command pattern that ends in ` *` or `:*` also matches the bare words before it.
+//! Paths follow gitignore: `*` stays within a component, `**` crosses them, a pattern without an
+//! inner slash matches at any depth, and a match of a directory covers everything below it. In
+//! commands and names `*` spans anything; a command pattern that ends in ` *` or `:*` also matches
+//! the bare words before it.
 //!
-//! Neither the matcher of ignore files (`crates/git/src/store/glob.rs`) nor a library fits: to both, brackets are a
-//! set, while a rule means them literally, and neither can match a command with unknown parts.
+//! Neither the matcher of ignore files (`crates/git/src/store/glob.rs`) nor a library fits: to
+//! both, brackets are a set, while a rule means them literally, and neither can match a command
+//! with unknown parts.
 
 use super::lexer::{MANY, ONE, PART};
 
@@ -34,20 +36,33 @@ impl PathPattern {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let body = pattern.trim_start_matches('/').trim_end_matches('/');
         if body.is_empty() {
-            return PathPattern { components: Vec::new() };
+            return PathPattern {
+                components: Vec::new(),
+            };
         }
         let is_anchored = pattern.starts_with('/') || body.contains('/');
         let anywhere = (!is_anchored).then_some(Component::Any);
-        PathPattern { components: anywhere.into_iter().chain(body.split('/').map(Component::new)).collect() }
+        PathPattern {
+            components: anywhere
+                .into_iter()
+                .chain(body.split('/').map(Component::new))
+                .collect(),
+        }
     }
 
     /// Reports whether a path relative to the worktree, or a directory above it, matches.
     pub(crate) fn matches(&self, path: &str) -> bool {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let fits = |above: &[&str]| {
-            wildcard(&self.components, above, |component| *component == Component::Any, |c, part| c.matches(part))
+            wildcard(
+                &self.components,
+                above,
+                |component| *component == Component::Any,
+                |c, part| c.matches(part),
+            )
         };
-        self.components.is_empty() || (1..=parts.len()).any(|end| parts.get(..end).is_some_and(fits))
+        self.components.is_empty()
+            || (1..=parts.len()).any(|end| parts.get(..end).is_some_and(fits))
     }
 }
 
@@ -79,26 +94,32 @@ fn matches_characters(pattern: &[char], text: &str) -> bool {
     wildcard(pattern, &text, |&p| p == '*', |&p, &t| p == '?' || p == t)
 }
 
-/// Reports whether a command matches: as text, and with a closing ` *` or `:*` also without further words.
+/// Reports whether a command matches: as text, and with a closing ` *` or `:*` also without further
+/// words.
 pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
-    let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    let words = pattern
+        .strip_suffix(":*")
+        .or_else(|| pattern.strip_suffix(" *"));
     match words {
         Some(words) => matches_text(words, command) || matches_text(&format!("{words} *"), command),
         None => matches_text(pattern, command),
     }
 }
 
-/// Reports whether a command with unknown parts may be one that matches, as defined by [`matches_command`].
+/// Reports whether a command with unknown parts may be one that matches, as defined by
+/// [`matches_command`].
 pub(super) fn may_match_command(pattern: &str, command: &str) -> bool {
-    let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    let words = pattern
+        .strip_suffix(":*")
+        .or_else(|| pattern.strip_suffix(" *"));
     match words {
         Some(words) => may_match(words, command) || may_match(&format!("{words} *"), command),
         None => may_match(pattern, command),
     }
 }
 
-/// Reports whether some text matches both, in time of pattern times command: `reached` records which prefixes of the
-/// pattern fit the part of the command read so far.
+/// Reports whether some text matches both, in time of pattern times command: `reached` records
+/// which prefixes of the pattern fit the part of the command read so far.
 fn may_match(pattern: &str, command: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let mut reached = vec![false; pattern.len() + 1];
@@ -112,7 +133,11 @@ fn may_match(pattern: &str, command: &str) -> bool {
             PART => pass(&mut reached, &pattern, |p| p != ' '),
             _ => {
                 let mut next = vec![false; reached.len()];
-                for (at, p) in pattern.iter().enumerate().filter(|(at, _)| reached.get(*at) == Some(&true)) {
+                for (at, p) in pattern
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| reached.get(*at) == Some(&true))
+                {
                     let to = match p {
                         '*' => at,
                         '?' => at + 1,
@@ -138,9 +163,14 @@ fn pass(reached: &mut [bool], pattern: &[char], may_pass: impl Fn(char) -> bool)
     }
 }
 
-/// Matches a sequence with a star that spans any number of elements; only the last star is ever retried, which
-/// prevents exponential time.
-fn wildcard<P, T>(pattern: &[P], text: &[T], is_star: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
+/// Matches a sequence with a star that spans any number of elements; only the last star is ever
+/// retried, which prevents exponential time.
+fn wildcard<P, T>(
+    pattern: &[P],
+    text: &[T],
+    is_star: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
     let (mut at, mut next) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while let Some(item) = text.get(at) {
@@ -154,14 +184,18 @@ fn wildcard<P, T>(pattern: &[P], text: &[T], is_star: impl Fn(&P) -> bool, fits:
                 next += 1;
             }
             _ => {
-                let Some((after_star, from)) = retry else { return false };
+                let Some((after_star, from)) = retry else {
+                    return false;
+                };
                 retry = Some((after_star, from + 1));
                 at = from + 1;
                 next = after_star;
             }
         }
     }
-    pattern.get(next..).is_some_and(|rest| rest.iter().all(is_star))
+    pattern
+        .get(next..)
+        .is_some_and(|rest| rest.iter().all(is_star))
 }
 
 #[cfg(test)]
@@ -184,7 +218,11 @@ mod tests {
             ("/w/app", "w/app-evil/x", false),
         ];
         for (pattern, path, expected) in table {
-            assert_eq!(PathPattern::new(pattern).matches(path), expected, "{pattern} {path}");
+            assert_eq!(
+                PathPattern::new(pattern).matches(path),
+                expected,
+                "{pattern} {path}"
+            );
         }
     }
 
@@ -201,7 +239,11 @@ mod tests {
             ("npm run deploy*", "npm \u{f0001} test", false),
         ];
         for (pattern, command, expected) in table {
-            assert_eq!(may_match_command(pattern, command), expected, "{pattern} {command:?}");
+            assert_eq!(
+                may_match_command(pattern, command),
+                expected,
+                "{pattern} {command:?}"
+            );
         }
     }
 
@@ -218,7 +260,11 @@ mod tests {
             ("* --force", "git push --force", true),
         ];
         for (pattern, command, expected) in table {
-            assert_eq!(matches_command(pattern, command), expected, "{pattern} {command}");
+            assert_eq!(
+                matches_command(pattern, command),
+                expected,
+                "{pattern} {command}"
+            );
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Reads a line as a shell would, far enough for rules to match what it would run.
 //!
-//! This is neither a shell nor a boundary. Parts that only the shell can know (the value of a variable, the output of
-//! a substitution, the files that a pattern finds) are written as one of three characters that no line can contain,
-//! so that a rule which denies may take them for anything. A line that is not made of plain words is
-//! [`Script::opaque`]; one of doubtful meaning is [`Script::doubtful`].
+//! This is neither a shell nor a boundary. Parts that only the shell can know (the value of a
+//! variable, the output of a substitution, the files that a pattern finds) are written as one of
+//! three characters that no line can contain, so that a rule which denies may take them for
+//! anything. A line that is not made of plain words is [`Script::opaque`]; one of doubtful meaning
+//! is [`Script::doubtful`].
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -34,16 +35,19 @@ pub(super) struct TooComplex;
 /// What a line runs, as far as it can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Script {
-    /// The simple commands as their words without quotes, including those of substitutions and groups.
+    /// The simple commands as their words without quotes, including those of substitutions and
+    /// groups.
     pub(super) commands: Vec<Vec<String>>,
     /// The files named by redirections.
     pub(super) files: Vec<String>,
     /// The texts of here-documents and here-strings.
     pub(super) texts: Vec<String>,
-    /// Whether the line contains anything but plain words: operators, expansions, redirections, comments.
+    /// Whether the line contains anything but plain words: operators, expansions, redirections,
+    /// comments.
     pub(super) opaque: bool,
-    /// Whether the line may mean something else than this reading: unclosed constructs, and those not modelled
-    /// exactly (arithmetic, functions, odd here-documents, `${…}` with more than a name and plain characters).
+    /// Whether the line may mean something else than this reading: unclosed constructs, and those
+    /// not modelled exactly (arithmetic, functions, odd here-documents, `${…}` with more than a
+    /// name and plain characters).
     pub(super) doubtful: bool,
     /// Whether text may flow from one command to another: pipes, redirections, expansions, groups.
     pub(super) flows: bool,
@@ -137,20 +141,35 @@ impl Braced {
                 _ => {}
             }
             if open == 0 {
-                return Self { inner, is_closed: true };
+                return Self {
+                    inner,
+                    is_closed: true,
+                };
             }
             inner.push(c);
         }
-        Self { inner, is_closed: false }
+        Self {
+            inner,
+            is_closed: false,
+        }
     }
 }
 
 impl<'t, 's> Lexer<'t, 's> {
-    fn new(text: &'t str, depth: usize, script: &'s mut Script) -> Result<Lexer<'t, 's>, TooComplex> {
+    fn new(
+        text: &'t str,
+        depth: usize,
+        script: &'s mut Script,
+    ) -> Result<Lexer<'t, 's>, TooComplex> {
         if text.len() > MAX_LINE_BYTES || depth > MAX_NESTING {
             return Err(TooComplex);
         }
-        Ok(Lexer { chars: text.chars().peekable(), depth, documents: Vec::new(), script })
+        Ok(Lexer {
+            chars: text.chars().peekable(),
+            depth,
+            documents: Vec::new(),
+            script,
+        })
     }
 
     /// Reads commands to the end, or to the closing bracket.
@@ -179,7 +198,8 @@ impl<'t, 's> Lexer<'t, 's> {
             '{' => return self.brace(simple),
             '(' => {
                 // A function, an array, a pattern, arithmetic.
-                self.script.doubtful |= simple.in_word || !simple.argv.is_empty() || self.chars.peek() == Some(&'(');
+                self.script.doubtful |=
+                    simple.in_word || !simple.argv.is_empty() || self.chars.peek() == Some(&'(');
                 self.end_command(simple)?;
                 return self.nested();
             }
@@ -223,9 +243,15 @@ impl<'t, 's> Lexer<'t, 's> {
         self.script.opaque = true;
     }
 
-    /// Reads `[a-z]`, which stands for one character; a bracket without a counterpart in its word is literal.
+    /// Reads `[a-z]`, which stands for one character; a bracket without a counterpart in its word
+    /// is literal.
     fn bracket(&mut self, simple: &mut Simple) {
-        let ahead: Vec<char> = self.chars.clone().take(LOOK_AHEAD).take_while(|c| !c.is_whitespace()).collect();
+        let ahead: Vec<char> = self
+            .chars
+            .clone()
+            .take(LOOK_AHEAD)
+            .take_while(|c| !c.is_whitespace())
+            .collect();
         let Some(closed) = ahead.iter().skip(1).position(|c| *c == ']') else {
             // The index of an array may contain blanks and signs that are literal there.
             self.script.doubtful |= simple.in_word;
@@ -262,7 +288,11 @@ impl<'t, 's> Lexer<'t, 's> {
     }
 
     /// Reads to the closing quote, or a here-document's text to its end.
-    fn double_quoted(&mut self, simple: &mut Simple, closing: Option<char>) -> Result<(), TooComplex> {
+    fn double_quoted(
+        &mut self,
+        simple: &mut Simple,
+        closing: Option<char>,
+    ) -> Result<(), TooComplex> {
         (simple.in_word, simple.is_quoted) = (true, true);
         while let Some(c) = self.chars.next() {
             match c {
@@ -302,7 +332,10 @@ impl<'t, 's> Lexer<'t, 's> {
             }
             Some('{') => {
                 self.chars.next();
-                let Braced { inner: name, is_closed } = Braced::read(self.chars.by_ref());
+                let Braced {
+                    inner: name,
+                    is_closed,
+                } = Braced::read(self.chars.by_ref());
                 if !is_closed {
                     self.unclosed();
                 }
@@ -340,7 +373,9 @@ impl<'t, 's> Lexer<'t, 's> {
 
     /// The value of a variable is unknown, except for the one that separates words.
     fn variable(&mut self, name: &str, simple: &mut Simple, in_quotes: bool) {
-        let is_separator = name.strip_prefix("IFS").is_some_and(|rest| !rest.starts_with(is_name_char));
+        let is_separator = name
+            .strip_prefix("IFS")
+            .is_some_and(|rest| !rest.starts_with(is_name_char));
         if is_separator && !in_quotes {
             self.end_word(simple);
         } else {
@@ -422,7 +457,9 @@ impl<'t, 's> Lexer<'t, 's> {
             'x' => self.number(16, 2),
             'u' => self.number(16, 4),
             'U' => self.number(16, 8),
-            '0'..='7' => self.number(8, 2).map(|rest| c.to_digit(8).unwrap_or(0) * 64 + rest),
+            '0'..='7' => self
+                .number(8, 2)
+                .map(|rest| c.to_digit(8).unwrap_or(0) * 64 + rest),
             'a' | 'b' | 'e' | 'E' | 'f' | 'v' | 'c' => None,
             _ => return Some(c),
         };
@@ -437,7 +474,9 @@ impl<'t, 's> Lexer<'t, 's> {
         while digits < most
             && let Some(digit) = self.chars.next_if(|c| c.is_digit(radix))
         {
-            value = value.wrapping_mul(radix).wrapping_add(digit.to_digit(radix)?);
+            value = value
+                .wrapping_mul(radix)
+                .wrapping_add(digit.to_digit(radix)?);
             digits += 1;
         }
         (digits > 0 && (radix == 16 || digits == most)).then_some(value)
@@ -451,16 +490,23 @@ impl<'t, 's> Lexer<'t, 's> {
             return self.operator(simple);
         }
         let is_inner = |c: &char| !c.is_whitespace() && !matches!(c, ';' | '|' | '&');
-        let Braced { inner, is_closed } = Braced::read(self.chars.clone().take(LOOK_AHEAD).take_while(is_inner));
+        let Braced { inner, is_closed } =
+            Braced::read(self.chars.clone().take(LOOK_AHEAD).take_while(is_inner));
         let has_choice = inner.contains(',') || inner.contains("..");
         if !is_closed || !has_choice {
             self.script.doubtful |= has_choice;
             simple.push('{');
             return Ok(());
         }
-        self.chars.by_ref().take(inner.chars().count() + 1).for_each(drop);
+        self.chars
+            .by_ref()
+            .take(inner.chars().count() + 1)
+            .for_each(drop);
         simple.push(MANY);
-        (self.script.flows, self.script.doubtful) = (true, self.script.doubtful || !inner.chars().all(is_modelled));
+        (self.script.flows, self.script.doubtful) = (
+            true,
+            self.script.doubtful || !inner.chars().all(is_modelled),
+        );
         self.substitutions(&inner)
     }
 
@@ -483,7 +529,9 @@ impl<'t, 's> Lexer<'t, 's> {
             simple.next = if self.chars.next_if_eq(&'<').is_some() {
                 Next::Text
             } else {
-                Next::Delimiter { strips_tabs: self.chars.next_if_eq(&'-').is_some() }
+                Next::Delimiter {
+                    strips_tabs: self.chars.next_if_eq(&'-').is_some(),
+                }
             };
         } else {
             let mut last = c;
@@ -501,7 +549,9 @@ impl<'t, 's> Lexer<'t, 's> {
     fn stream(&mut self, simple: &mut Simple) {
         let mut ahead = self.chars.clone();
         let is_stream = ahead.next().is_some_and(|c| c.is_ascii_digit())
-            && ahead.next().is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '|' | '&' | ')'));
+            && ahead
+                .next()
+                .is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '|' | '&' | ')'));
         if is_stream {
             self.chars.next();
             simple.next = Next::Argument;
@@ -518,7 +568,11 @@ impl<'t, 's> Lexer<'t, 's> {
                     line.push(c);
                 }
                 self.chars.next();
-                let read = if document.strips_tabs { line.trim_start_matches('\t') } else { &line };
+                let read = if document.strips_tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    &line
+                };
                 if read == document.delimiter {
                     is_closed = true;
                     break;
@@ -540,7 +594,10 @@ impl<'t, 's> Lexer<'t, 's> {
         if !std::mem::take(&mut simple.in_word) {
             return;
         }
-        let (word, is_literal) = (std::mem::take(&mut simple.word), std::mem::take(&mut simple.is_quoted));
+        let (word, is_literal) = (
+            std::mem::take(&mut simple.word),
+            std::mem::take(&mut simple.is_quoted),
+        );
         match std::mem::take(&mut simple.next) {
             Next::Argument => simple.argv.push(word),
             Next::File if word == "/dev/null" => {}
@@ -551,7 +608,11 @@ impl<'t, 's> Lexer<'t, 's> {
             Next::Text => self.script.texts.push(word),
             Next::Delimiter { strips_tabs } => {
                 self.script.doubtful |= word.is_empty() || !word.chars().all(is_name_char);
-                self.documents.push(Document { delimiter: word, is_literal, strips_tabs });
+                self.documents.push(Document {
+                    delimiter: word,
+                    is_literal,
+                    strips_tabs,
+                });
             }
         }
     }

@@ -1,7 +1,8 @@
-//! The well-known programs that run nothing named by their words or input; every other program may run anything.
+//! The well-known programs that run nothing named by their words or input; every other program may
+//! run anything.
 //!
-//! Only rules that deny or ask use this. A missing program costs an unnecessary question, a wrongly listed one
-//! defeats the rule: programs in doubt do not belong into these tables.
+//! Only rules that deny or ask use this. A missing program costs an unnecessary question, a wrongly
+//! listed one defeats the rule: programs in doubt do not belong into these tables.
 
 use super::lexer::is_mark;
 
@@ -116,62 +117,122 @@ const GIT_WITH: &[(&str, &[&str])] = &[
     ("remote", &["-v", "show", "get-url"]),
     ("submodule", &["status", "init"]),
     ("worktree", &["list"]),
-    ("config", &["user.name", "user.email", "--get", "--list", "-l"]),
+    (
+        "config",
+        &["user.name", "user.email", "--get", "--list", "-l"],
+    ),
 ];
 /// Options of git that name a program and may be abbreviated.
-const GIT_COMMANDS: &[&str] =
-    &["--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--strategy", "--textconv", "--template"];
+const GIT_COMMANDS: &[&str] = &[
+    "--exec",
+    "--upload-pack",
+    "--receive-pack",
+    "--open-files-in-pager",
+    "--strategy",
+    "--textconv",
+    "--template",
+];
 /// Options of git before its subcommand that take the next word.
-const GIT_VALUES: &[&str] =
-    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"];
+const GIT_VALUES: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+];
 /// Built-in subcommands of cargo.
 const CARGO: &[&str] = &[
-    "test", "t", "build", "b", "check", "c", "run", "r", "clippy", "fmt", "doc", "d", "bench", "add", "remove", "rm",
-    "update", "tree", "metadata", "clean", "search",
+    "test", "t", "build", "b", "check", "c", "run", "r", "clippy", "fmt", "doc", "d", "bench",
+    "add", "remove", "rm", "update", "tree", "metadata", "clean", "search",
 ];
 /// Built-in subcommands of go.
-const GO: &[&str] = &["test", "build", "vet", "run", "fmt", "mod", "get", "list", "doc", "version"];
-/// Subcommands of npm that run only what the project names, and its options that do not name a program.
+const GO: &[&str] = &[
+    "test", "build", "vet", "run", "fmt", "mod", "get", "list", "doc", "version",
+];
+/// Subcommands of npm that run only what the project names, and its options that do not name a
+/// program.
 const NPM: &[&str] = &["run", "test", "ci", "install", "start", "ls"];
-const NPM_OPTIONS: &[&str] = &["--silent", "-s", "--if-present", "--workspaces", "-D", "--no-audit", "--no-fund"];
+const NPM_OPTIONS: &[&str] = &[
+    "--silent",
+    "-s",
+    "--if-present",
+    "--workspaces",
+    "-D",
+    "--no-audit",
+    "--no-fund",
+];
 
 /// Finds what a simple command, without the words before its program, may run.
 pub(super) fn reach(argv: &[String]) -> Reach {
-    let Some((first, rest)) = argv.split_first() else { return Reach::Nothing };
-    let place = first.strip_prefix("/usr/bin/").or_else(|| first.strip_prefix("/bin/"));
+    let Some((first, rest)) = argv.split_first() else {
+        return Reach::Nothing;
+    };
+    let place = first
+        .strip_prefix("/usr/bin/")
+        .or_else(|| first.strip_prefix("/bin/"));
     let program = place.unwrap_or(first);
     let inert_if = |is_inert: bool, reach: Reach| if is_inert { reach } else { Reach::Anything };
     match program {
         _ if INERT.contains(&program) => Reach::Nothing,
-        _ if INDEXING.contains(&program) => inert_if(!rest.iter().any(|word| has_index(word)), Reach::Nothing),
+        _ if INDEXING.contains(&program) => {
+            inert_if(!rest.iter().any(|word| has_index(word)), Reach::Nothing)
+        }
         _ if ENDS.contains(&program) => inert_if(rest.is_empty(), Reach::Nothing),
         "for" => inert_if(is_plain_for(rest), Reach::Nothing),
-        "sort" => inert_if(rest.iter().all(|word| is_plain_for_sort(word)), Reach::Nothing),
-        "rg" => inert_if(!any_starts(rest, &["--pre", "--hostname-bin"]) && !has_loose_mark(rest), Reach::Nothing),
-        "find" => inert_if(!any_starts(rest, &["-exec", "-ok", "-fprint"]) && !has_loose_mark(rest), Reach::Nothing),
+        "sort" => inert_if(
+            rest.iter().all(|word| is_plain_for_sort(word)),
+            Reach::Nothing,
+        ),
+        "rg" => inert_if(
+            !any_starts(rest, &["--pre", "--hostname-bin"]) && !has_loose_mark(rest),
+            Reach::Nothing,
+        ),
+        "find" => inert_if(
+            !any_starts(rest, &["-exec", "-ok", "-fprint"]) && !has_loose_mark(rest),
+            Reach::Nothing,
+        ),
         "sed" => inert_if(is_plain_sed(rest), Reach::Nothing),
         "awk" => inert_if(is_plain_awk(rest), Reach::Nothing),
         "xargs" => inert_if(is_plain_xargs(rest), Reach::Nothing),
         "git" => inert_if(is_plain_git(rest), Reach::GitFolder),
         "cargo" => {
-            let begins = rest.first().is_some_and(|word| CARGO.contains(&word.as_str()));
-            inert_if(begins && !any_starts(before_dashes(rest), &["--config", "-Z"]), Reach::Project)
+            let begins = rest
+                .first()
+                .is_some_and(|word| CARGO.contains(&word.as_str()));
+            inert_if(
+                begins && !any_starts(before_dashes(rest), &["--config", "-Z"]),
+                Reach::Project,
+            )
         }
         "go" => {
             let begins = rest.first().is_some_and(|word| GO.contains(&word.as_str()));
-            let naming = ["exec", "toolexec", "vettool", "ldflags", "overlay", "gcflags"];
-            let names = |word: &String| naming.iter().any(|name| word.trim_start_matches('-').starts_with(name));
+            let naming = [
+                "exec", "toolexec", "vettool", "ldflags", "overlay", "gcflags",
+            ];
+            let names = |word: &String| {
+                naming
+                    .iter()
+                    .any(|name| word.trim_start_matches('-').starts_with(name))
+            };
             let is_naming = rest.iter().any(|word| is_option(word) && names(word));
             inert_if(begins && !is_naming, Reach::Project)
         }
         "npm" => inert_if(is_plain_npm(rest), Reach::Project),
-        "pytest" => inert_if(!any_starts(rest, &["-o", "--over", "-p", "-c", "--pdbcls"]), Reach::Project),
+        "pytest" => inert_if(
+            !any_starts(rest, &["-o", "--over", "-p", "-c", "--pdbcls"]),
+            Reach::Project,
+        ),
         _ => Reach::Anything,
     }
 }
 
 fn any_starts(words: &[String], starts: &[&str]) -> bool {
-    words.iter().any(|word| starts.iter().any(|start| word.starts_with(start)))
+    words
+        .iter()
+        .any(|word| starts.iter().any(|start| word.starts_with(start)))
 }
 
 fn has_loose_mark(words: &[String]) -> bool {
@@ -183,20 +244,27 @@ fn has_index(word: &str) -> bool {
 }
 
 fn before_dashes(words: &[String]) -> &[String] {
-    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let end = words
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(words.len());
     words.get(..end).unwrap_or_default()
 }
 
 /// Reports whether a loop iterates over words with a variable that no program reads.
 fn is_plain_for(words: &[String]) -> bool {
-    let [name, middle, ..] = words else { return false };
+    let [name, middle, ..] = words else {
+        return false;
+    };
     middle == "in" && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
 }
 
 fn is_plain_for_sort(word: &str) -> bool {
-    let is_harmless = word
-        .strip_prefix('-')
-        .is_some_and(|letters| letters.chars().all(|c| "bdfghinMrRuVcszk0123456789,.".contains(c)));
+    let is_harmless = word.strip_prefix('-').is_some_and(|letters| {
+        letters
+            .chars()
+            .all(|c| "bdfghinMrRuVcszk0123456789,.".contains(c))
+    });
     is_harmless || !word.starts_with('-') && !word.starts_with(is_mark)
 }
 
@@ -204,9 +272,17 @@ fn is_plain_for_sort(word: &str) -> bool {
 fn is_plain_sed(words: &[String]) -> bool {
     let is_known = |word: &&String| ["-i", "-n", "-E", "-r", "-e"].contains(&word.as_str());
     let leading = words.iter().take_while(is_known).count();
-    let Some((script, files)) = words.get(leading..).and_then(<[String]>::split_first) else { return false };
-    let chooses = script.trim_end_matches(['p', 'd', 'q']).chars().all(|c| c.is_ascii_digit() || ",$".contains(c));
-    (chooses || is_substitution(script)) && !files.iter().any(|file| is_option(file) || file.starts_with(is_mark))
+    let Some((script, files)) = words.get(leading..).and_then(<[String]>::split_first) else {
+        return false;
+    };
+    let chooses = script
+        .trim_end_matches(['p', 'd', 'q'])
+        .chars()
+        .all(|c| c.is_ascii_digit() || ",$".contains(c));
+    (chooses || is_substitution(script))
+        && !files
+            .iter()
+            .any(|file| is_option(file) || file.starts_with(is_mark))
 }
 
 fn is_substitution(script: &str) -> bool {
@@ -215,26 +291,39 @@ fn is_substitution(script: &str) -> bool {
     }
     let mut chars = script.chars();
     let delimiter = (chars.next() == Some('s')).then(|| chars.next()).flatten();
-    let Some(delimiter) = delimiter.filter(char::is_ascii_punctuation) else { return false };
+    let Some(delimiter) = delimiter.filter(char::is_ascii_punctuation) else {
+        return false;
+    };
     let parts: Vec<&str> = chars.as_str().split(delimiter).collect();
-    parts.len() == 3 && parts.last().is_some_and(|flags| flags.chars().all(|c| c.is_ascii_digit() || "gpI".contains(c)))
+    parts.len() == 3
+        && parts.last().is_some_and(|flags| {
+            flags
+                .chars()
+                .all(|c| c.is_ascii_digit() || "gpI".contains(c))
+        })
 }
 
 fn is_plain_awk(words: &[String]) -> bool {
     let runs = ["system", "|", "getline", ">", "@", "\\"];
-    let is_safe = |word: &String| !runs.iter().any(|way| word.contains(way)) && !word.starts_with(is_mark);
+    let is_safe =
+        |word: &String| !runs.iter().any(|way| word.contains(way)) && !word.starts_with(is_mark);
     let is_known = |word: &String| !is_option(word) || word.starts_with("-F");
     words.iter().all(|word| is_safe(word) && is_known(word))
 }
 
 /// Reports whether the words that xargs adds go to a program that runs none of them.
 fn is_plain_xargs(words: &[String]) -> bool {
-    behind_xargs(words).first().is_some_and(|word| INERT.contains(&word.as_str()))
+    behind_xargs(words)
+        .first()
+        .is_some_and(|word| INERT.contains(&word.as_str()))
 }
 
 /// Returns the command of an xargs with well-known options only, or its first other option.
 pub(super) fn behind_xargs(words: &[String]) -> &[String] {
-    let leading = words.iter().take_while(|word| ["-0", "-r", "-n1"].contains(&word.as_str())).count();
+    let leading = words
+        .iter()
+        .take_while(|word| ["-0", "-r", "-n1"].contains(&word.as_str()))
+        .count();
     words.get(leading..).unwrap_or_default()
 }
 
@@ -243,37 +332,60 @@ fn is_plain_npm(words: &[String]) -> bool {
     let begins = own.first().is_some_and(|word| NPM.contains(&word.as_str()));
     let is_known = |word: &String| !is_option(word) || NPM_OPTIONS.contains(&word.as_str());
     // A script of this name exists in every project, and runs its words.
-    begins && own.iter().all(is_known) && !own.iter().any(|word| word == "env" || word.starts_with(is_mark))
+    begins
+        && own.iter().all(is_known)
+        && !own
+            .iter()
+            .any(|word| word == "env" || word.starts_with(is_mark))
 }
 
 fn is_plain_git(words: &[String]) -> bool {
     let at = leading_of_git(words);
-    let (Some(before), Some(rest)) = (words.get(..at), words.get(at..)) else { return false };
-    let Some((subcommand, rest)) = rest.split_first() else { return before.is_empty() };
+    let (Some(before), Some(rest)) = (words.get(..at), words.get(at..)) else {
+        return false;
+    };
+    let Some((subcommand, rest)) = rest.split_first() else {
+        return before.is_empty();
+    };
     let is_known = |word: &String| {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
         !is_option(word) || ["-C", "--no-pager", "-P", "--git-dir", "--work-tree"].contains(&name)
     };
     let names_program = |word: &String| {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        name.len() > 2 && GIT_COMMANDS.iter().any(|command| command.starts_with(name) || name.starts_with(command))
+        name.len() > 2
+            && GIT_COMMANDS
+                .iter()
+                .any(|command| command.starts_with(name) || name.starts_with(command))
     };
     let subcommand = subcommand.as_str();
     let short = if subcommand == "grep" { 'O' } else { 'x' };
     let is_checked = matches!(subcommand, "grep" | "rebase");
-    if !before.iter().all(is_known) || rest.iter().any(names_program) || is_checked && has_option(rest, short) {
+    if !before.iter().all(is_known)
+        || rest.iter().any(names_program)
+        || is_checked && has_option(rest, short)
+    {
         return false;
     }
     let is_plain = |word: &String| !word.contains("::") && !word.contains(char::is_whitespace);
-    let has_one = |ones: &[&str]| rest.first().is_some_and(|word| ones.contains(&word.as_str()));
+    let has_one = |ones: &[&str]| {
+        rest.first()
+            .is_some_and(|word| ones.contains(&word.as_str()))
+    };
     GIT_INERT.contains(&subcommand)
-        || GIT_PLAIN.contains(&subcommand) && rest.iter().all(|word| is_plain(word) && !word.starts_with("-s"))
-        || GIT_WITH.iter().any(|(name, ones)| *name == subcommand && has_one(ones))
+        || GIT_PLAIN.contains(&subcommand)
+            && rest
+                .iter()
+                .all(|word| is_plain(word) && !word.starts_with("-s"))
+        || GIT_WITH
+            .iter()
+            .any(|(name, ones)| *name == subcommand && has_one(ones))
 }
 
 /// Reports whether a command, if no later one reads its output, leaves no trace of its words.
 pub(super) fn only_prints(argv: &[String]) -> bool {
-    argv.first().is_some_and(|program| PRINTING.contains(&program.as_str()))
+    argv.first()
+        .is_some_and(|program| PRINTING.contains(&program.as_str()))
 }
 
 /// Reports whether a word is a keyword, so that the next one names the program.
@@ -283,8 +395,12 @@ pub(super) fn is_keyword(word: &str) -> bool {
 
 /// Reports whether a word sets a variable.
 pub(super) fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map(|(name, _)| name.strip_suffix('+').unwrap_or(name));
-    name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+    let name = word
+        .split_once('=')
+        .map(|(name, _)| name.strip_suffix('+').unwrap_or(name));
+    name.is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 /// Returns a program's name without its folder.
@@ -295,13 +411,19 @@ pub(super) fn base_name(word: &str) -> &str {
 /// Returns the subcommand of git in the words after the program, as far as it is a plain word.
 pub(super) fn git_subcommand(words: &[String]) -> Option<&str> {
     let word = words.get(leading_of_git(words))?;
-    word.chars().all(|c| c.is_ascii_lowercase() || c == '-').then_some(word)
+    word.chars()
+        .all(|c| c.is_ascii_lowercase() || c == '-')
+        .then_some(word)
 }
 
-/// Returns the words without the leading options, and without any options: the value of an option is dropped in one
-/// reading and kept in another.
+/// Returns the words without the leading options, and without any options: the value of an option
+/// is dropped in one reading and kept in another.
 pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String>> {
-    let without_any: Vec<String> = words.iter().filter(|word| !is_option(word)).cloned().collect();
+    let without_any: Vec<String> = words
+        .iter()
+        .filter(|word| !is_option(word))
+        .cloned()
+        .collect();
     let mut readings = Vec::new();
     if program == "git" {
         readings.push(words.iter().skip(leading_of_git(words)).cloned().collect());
@@ -318,20 +440,30 @@ pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String
 fn leading_of_git(words: &[String]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| is_option(word)) {
-        at += if GIT_VALUES.contains(&word.as_str()) { 2 } else { 1 };
+        at += if GIT_VALUES.contains(&word.as_str()) {
+            2
+        } else {
+            1
+        };
     }
     at
 }
 
 fn without_any_of_git(words: &[String]) -> Vec<String> {
-    words.iter().skip(leading_of_git(words)).filter(|word| !is_option(word)).cloned().collect()
+    words
+        .iter()
+        .skip(leading_of_git(words))
+        .filter(|word| !is_option(word))
+        .cloned()
+        .collect()
 }
 
 /// Counts the leading options, assuming that each has a value.
 fn with_values(words: &[String]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| is_option(word)) {
-        let takes_next = !word.contains('=') && words.get(at + 1).is_some_and(|next| !is_option(next));
+        let takes_next =
+            !word.contains('=') && words.get(at + 1).is_some_and(|next| !is_option(next));
         at += if takes_next { 2 } else { 1 };
     }
     at
@@ -343,7 +475,9 @@ fn is_option(word: &str) -> bool {
 
 /// Reports whether one of the words is a cluster of short options that includes this one.
 fn has_option(words: &[String], option: char) -> bool {
-    words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(option))
+    words
+        .iter()
+        .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(option))
 }
 
 #[cfg(test)]
@@ -381,8 +515,14 @@ mod tests {
 
     #[test]
     fn options_are_left_out_in_every_reading() {
-        assert_eq!(without_options("git", &words("-C . push -f x")), [words("push -f x"), words("push x")]);
-        assert_eq!(without_options("git", &words("--no-pager log push"))[0], words("log push"));
+        assert_eq!(
+            without_options("git", &words("-C . push -f x")),
+            [words("push -f x"), words("push x")]
+        );
+        assert_eq!(
+            without_options("git", &words("--no-pager log push"))[0],
+            words("log push")
+        );
         let of_others = without_options("npm", &words("--prefix x run deploy"));
         assert!(of_others.contains(&words("run deploy")), "{of_others:?}");
     }

@@ -1,4 +1,5 @@
-//! Spellings of one denied command that a rule about it has to find, and innocent lines that it has to leave alone.
+//! Spellings of one denied command that a rule about it has to find, and innocent lines that it has
+//! to leave alone.
 
 use proptest::prelude::*;
 
@@ -10,8 +11,16 @@ fn denies(rule: &str, command: &str) -> bool {
     let policy = Policy::new(&[rule], &tool_names()).unwrap();
     let targets = [Target::Shell(command.to_owned())];
     let (tool, permission) = ("run_shell_command", Permission::CodeExecution);
-    let question = Question { tool, permission, access: Access::Own, targets: &targets };
-    matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. })
+    let question = Question {
+        tool,
+        permission,
+        access: Access::Own,
+        targets: &targets,
+    };
+    matches!(
+        policy.decide(&Grant::of_tools(["run_shell_command"]), &question),
+        Decision::Deny { .. }
+    )
 }
 
 /// What runs `git push` in a shell, or may.
@@ -197,7 +206,8 @@ const PUSHES: &[&str] = &[
     "awk 'BEGIN { system(\"git push\") }'",
 ];
 
-/// What looks like text to a reader that knows only some programs, only some options, or only most of the syntax.
+/// What looks like text to a reader that knows only some programs, only some options, or only most
+/// of the syntax.
 const HIDDEN_PUSHES: &[&str] = &[
     // What the shell reads otherwise than it seems.
     "echo $((1<<2))\ngit push",
@@ -405,10 +415,19 @@ const INNOCENT: &[&str] = &[
     "if make test; then echo git push; fi",
 ];
 
-const RULES: [&str; 4] = ["Bash(git push*)", "Bash(git push:*)", "Bash(git push *)", "Bash(git push)"];
+const RULES: [&str; 4] = [
+    "Bash(git push*)",
+    "Bash(git push:*)",
+    "Bash(git push *)",
+    "Bash(git push)",
+];
 
 fn passing(rule: &str, lines: &[String]) -> Vec<String> {
-    lines.iter().filter(|line| !denies(rule, line)).cloned().collect()
+    lines
+        .iter()
+        .filter(|line| !denies(rule, line))
+        .cloned()
+        .collect()
 }
 
 #[test]
@@ -421,7 +440,10 @@ fn every_spelling_of_a_denied_command_is_found() {
 
 #[test]
 fn what_hides_a_denied_command_is_found() {
-    let lines: Vec<String> = HIDDEN_PUSHES.iter().map(|line| (*line).to_owned()).collect();
+    let lines: Vec<String> = HIDDEN_PUSHES
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect();
     for rule in RULES {
         assert_eq!(passing(rule, &lines), [""; 0], "{rule}");
     }
@@ -429,10 +451,17 @@ fn what_hides_a_denied_command_is_found() {
 
 #[test]
 fn what_hides_another_program_is_found() {
-    for (rule, command) in [("Bash(rm*)", "rm -f"), ("Bash(rm *)", "/bin/rm -f"), ("Bash(curl*)", "curl -O")] {
+    for (rule, command) in [
+        ("Bash(rm*)", "rm -f"),
+        ("Bash(rm *)", "/bin/rm -f"),
+        ("Bash(curl*)", "curl -O"),
+    ] {
         let other = |line: &&&str| line.contains("git push") && !line.contains("-O'git");
-        let lines: Vec<String> =
-            HIDDEN_PUSHES.iter().filter(other).map(|line| line.replace("git push", command)).collect();
+        let lines: Vec<String> = HIDDEN_PUSHES
+            .iter()
+            .filter(other)
+            .map(|line| line.replace("git push", command))
+            .collect();
         assert!(lines.len() > 60);
         assert_eq!(passing(rule, &lines), [""; 0], "{rule}");
     }
@@ -440,7 +469,10 @@ fn what_hides_another_program_is_found() {
 
 #[test]
 fn innocent_lines_pass() {
-    let denied: Vec<&&str> = INNOCENT.iter().filter(|command| denies("Bash(git push*)", command)).collect();
+    let denied: Vec<&&str> = INNOCENT
+        .iter()
+        .filter(|command| denies("Bash(git push*)", command))
+        .collect();
     assert!(denied.is_empty(), "{denied:#?}");
 }
 
@@ -471,9 +503,12 @@ proptest! {
 
 #[test]
 fn a_rule_without_a_program_finds_its_words_where_the_line_cannot_be_judged() {
-    for command in
-        ["git push --force", "echo 'git push --force' | sh", "f=--force; git push $f", "x=git; $x push --force"]
-    {
+    for command in [
+        "git push --force",
+        "echo 'git push --force' | sh",
+        "f=--force; git push $f",
+        "x=git; $x push --force",
+    ] {
         assert!(denies("Bash(* --force)", command), "{command}");
     }
     for command in ["git push", "echo ok | sh", "cargo test --force-warn x"] {
@@ -483,12 +518,25 @@ fn a_rule_without_a_program_finds_its_words_where_the_line_cannot_be_judged() {
 
 #[test]
 fn a_rule_about_one_word_finds_it_everywhere() {
-    for command in
-        ["rm -rf x", "ls | xargs rm", "find . -exec rm {} +", "sh -c 'rm x'", "$(which rm) x", "\\rm x", "a=rm; $a x"]
-    {
+    for command in [
+        "rm -rf x",
+        "ls | xargs rm",
+        "find . -exec rm {} +",
+        "sh -c 'rm x'",
+        "$(which rm) x",
+        "\\rm x",
+        "a=rm; $a x",
+    ] {
         assert!(denies("Bash(rm *)", command), "{command}");
     }
-    for command in ["$CC x.c", "cargo rm serde", "git rm x", "echo rm", "docker run --rm image", "ls \"$x\""] {
+    for command in [
+        "$CC x.c",
+        "cargo rm serde",
+        "git rm x",
+        "echo rm",
+        "docker run --rm image",
+        "ls \"$x\"",
+    ] {
         assert!(!denies("Bash(rm *)", command), "{command}");
     }
 }

@@ -4,14 +4,16 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// The length of the pieces of a form that are searched for; the text around a match is then compared.
+/// The length of the pieces of a form that are searched for; the text around a match is then
+/// compared.
 pub(super) const PIECE_BYTES: usize = 8;
 
-/// The length from which part of a form is redacted although the rest is missing, because the text was cut or
-/// wrapped. A shorter part reveals little, and could be a word.
+/// The length from which part of a form is redacted although the rest is missing, because the text
+/// was cut or wrapped. A shorter part reveals little, and could be a word.
 pub(super) const LEAST_PART_BYTES: usize = 16;
 
-/// The maximum white space between two characters of a secret: the end of a line and some indentation.
+/// The maximum white space between two characters of a secret: the end of a line and some
+/// indentation.
 pub(super) const MOST_GAP_BYTES: usize = 8;
 
 /// One form of a secret.
@@ -55,16 +57,27 @@ impl Needles {
                 sites.push(Site { form, at });
             }
         }
-        let pieces = AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(texts);
-        Self { forms, pieces: pieces.ok(), sites }
+        let pieces = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(texts);
+        Self {
+            forms,
+            pieces: pieces.ok(),
+            sites,
+        }
     }
 
     /// Returns the matches of forms or parts of them, ordered by their ends.
     pub(super) fn found_in(&self, bytes: &[u8]) -> Vec<Found> {
         let mut found: Vec<Found> = Vec::new();
-        let Some(pieces) = &self.pieces else { return found };
+        let Some(pieces) = &self.pieces else {
+            return found;
+        };
         for piece in pieces.find_overlapping_iter(bytes) {
-            let inside = |found: &Found| found.bytes.start <= piece.start() && piece.end() <= found.bytes.end;
+            let inside = |found: &Found| {
+                found.bytes.start <= piece.start() && piece.end() <= found.bytes.end
+            };
             if found.last().is_some_and(inside) {
                 continue;
             }
@@ -74,7 +87,8 @@ impl Needles {
         found
     }
 
-    /// Extends the match of a piece to as much of its form as matches, or returns `None` if that is too little.
+    /// Extends the match of a piece to as much of its form as matches, or returns `None` if that is
+    /// too little.
     fn extended(&self, bytes: &[u8], site: Site, piece: Range<usize>) -> Option<Found> {
         let form = self.forms.get(site.form)?;
         let before = form.text.get(..site.at)?.iter().rev();
@@ -85,7 +99,10 @@ impl Needles {
         if matched < form.text.len().min(LEAST_PART_BYTES) {
             return None;
         }
-        Some(Found { bytes: piece.start - back.of_text..piece.end + on.of_text, form: site.form })
+        Some(Found {
+            bytes: piece.start - back.of_text..piece.end + on.of_text,
+            form: site.form,
+        })
     }
 }
 

@@ -44,7 +44,8 @@ pub struct Redactor(Option<Arc<Known>>);
 
 struct Known {
     exact: Needles,
-    /// The forms reduced to letters and digits, and secrets that are searched for only in that form.
+    /// The forms reduced to letters and digits, and secrets that are searched for only in that
+    /// form.
     skeletons: Needles,
     /// The names of the secrets; forms refer to them by index.
     names: Vec<String>,
@@ -64,16 +65,28 @@ struct Span {
 }
 
 impl Redactor {
-    /// Creates the redactor of these secrets; those too short to distinguish from words are left out.
+    /// Creates the redactor of these secrets; those too short to distinguish from words are left
+    /// out.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let secrets: Vec<Secret> = secrets.into_iter().filter(Secret::can_be_recognised).collect();
+        let secrets: Vec<Secret> = secrets
+            .into_iter()
+            .filter(Secret::can_be_recognised)
+            .collect();
         if secrets.is_empty() {
             return Self(None);
         }
         let of_each = || secrets.iter().enumerate();
         Self(Some(Arc::new(Known {
-            exact: Needles::new(of_each().flat_map(|(at, secret)| forms_of(at, &secret.value)).collect()),
-            skeletons: Needles::new(of_each().flat_map(|(at, secret)| skeletons_of(at, &secret.value)).collect()),
+            exact: Needles::new(
+                of_each()
+                    .flat_map(|(at, secret)| forms_of(at, &secret.value))
+                    .collect(),
+            ),
+            skeletons: Needles::new(
+                of_each()
+                    .flat_map(|(at, secret)| skeletons_of(at, &secret.value))
+                    .collect(),
+            ),
             names: secrets.iter().map(|secret| secret.name.clone()).collect(),
         })))
     }
@@ -85,9 +98,15 @@ impl Redactor {
 
     /// Returns the text with each secret replaced by `[redacted:NAME]`.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(known) = &self.0 else { return Cow::Borrowed(text) };
+        let Some(known) = &self.0 else {
+            return Cow::Borrowed(text);
+        };
         let spans = known.spans(text);
-        if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(known.replaced(text, &spans)) }
+        if spans.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(known.replaced(text, &spans))
+        }
     }
 
     /// Replaces the secrets in an owned text.
@@ -105,9 +124,11 @@ impl Redactor {
         known.names.get(first.secret).map(String::as_str)
     }
 
-    /// Returns the name of a secret whose mark the text contains, so that the secret itself has been replaced.
+    /// Returns the name of a secret whose mark the text contains, so that the secret itself has
+    /// been replaced.
     ///
-    /// Such a text is for reading only: writing it to a file or running it as a command would change its meaning.
+    /// Such a text is for reading only: writing it to a file or running it as a command would
+    /// change its meaning.
     pub fn mark_in(&self, text: &str) -> Option<&str> {
         let known = self.0.as_ref()?;
         let mut names = known.names.iter().map(String::as_str);
@@ -125,9 +146,10 @@ impl Redactor {
         match value {
             Value::String(text) => Value::String(self.owned(text)),
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
-            Value::Object(fields) => {
-                fields.into_iter().map(|(name, value)| (self.owned(name), self.value(value))).collect()
-            }
+            Value::Object(fields) => fields
+                .into_iter()
+                .map(|(name, value)| (self.owned(name), self.value(value)))
+                .collect(),
             other => other,
         }
     }
@@ -136,22 +158,37 @@ impl Redactor {
     ///
     /// # Errors
     ///
-    /// Fails if a secret is part of a field that must stay exact, so that the value cannot be kept without it.
+    /// Fails if a secret is part of a field that must stay exact, so that the value cannot be kept
+    /// without it.
     pub fn all_of<T: Serialize + DeserializeOwned>(&self, whole: T) -> Result<T, RedactionError> {
         if self.is_empty() {
             return Ok(whole);
         }
-        let value = serde_json::to_value(&whole).map_err(|error| RedactionError::Unreadable(error.to_string()))?;
+        let value = serde_json::to_value(&whole)
+            .map_err(|error| RedactionError::Unreadable(error.to_string()))?;
         let places = self.places_in(&value, "");
-        let Some(first) = places.first() else { return Ok(whole) };
-        let fields = || places.iter().map(|place| place.field.as_str()).collect::<Vec<_>>().join("`, `");
-        serde_json::from_value(self.value(value))
-            .map_err(|_| RedactionError::Fixed { fields: fields(), secret: first.secret.clone() })
+        let Some(first) = places.first() else {
+            return Ok(whole);
+        };
+        let fields = || {
+            places
+                .iter()
+                .map(|place| place.field.as_str())
+                .collect::<Vec<_>>()
+                .join("`, `")
+        };
+        serde_json::from_value(self.value(value)).map_err(|_| RedactionError::Fixed {
+            fields: fields(),
+            secret: first.secret.clone(),
+        })
     }
 
-    /// Redacts the beginning of a growing text, leaving in it the end that may still become a secret.
+    /// Redacts the beginning of a growing text, leaving in it the end that may still become a
+    /// secret.
     pub(super) fn take_settled(&self, text: &mut String) -> String {
-        let Some(known) = &self.0 else { return std::mem::take(text) };
+        let Some(known) = &self.0 else {
+            return std::mem::take(text);
+        };
         let mut end = text.floor_char_boundary(text.len().saturating_sub(self.longest()));
         if end == 0 {
             return String::new();
@@ -168,19 +205,28 @@ impl Redactor {
 
     /// Returns the fields that contain secrets, each by its path.
     fn places_in(&self, value: &Value, path: &str) -> Vec<SecretField> {
-        let found =
-            |text: &str, field: String| self.finds(text).map(|secret| SecretField { field, secret: secret.to_owned() });
+        let found = |text: &str, field: String| {
+            self.finds(text).map(|secret| SecretField {
+                field,
+                secret: secret.to_owned(),
+            })
+        };
         match value {
             Value::String(text) => found(text, path.to_owned()).into_iter().collect(),
             Value::Array(items) => {
-                let in_each =
-                    items.iter().enumerate().map(|(at, item)| self.places_in(item, &below(path, &at.to_string())));
+                let in_each = items
+                    .iter()
+                    .enumerate()
+                    .map(|(at, item)| self.places_in(item, &below(path, &at.to_string())));
                 in_each.flatten().collect()
             }
             Value::Object(fields) => {
                 let in_each = fields.iter().map(|(name, value)| {
                     let field = below(path, &self.text(name));
-                    found(name, field.clone()).into_iter().chain(self.places_in(value, &field)).collect::<Vec<_>>()
+                    found(name, field.clone())
+                        .into_iter()
+                        .chain(self.places_in(value, &field))
+                        .collect::<Vec<_>>()
                 });
                 in_each.flatten().collect()
             }
@@ -191,14 +237,23 @@ impl Redactor {
     /// Returns the length of the longest form in bytes, gaps included.
     fn longest(&self) -> usize {
         let forms = self.0.iter().flat_map(|known| &known.exact.forms);
-        forms.map(|form| form.text.len()).max().map_or(0, |longest| longest + longest / PIECE_BYTES * MOST_GAP_BYTES)
+        forms
+            .map(|form| form.text.len())
+            .max()
+            .map_or(0, |longest| {
+                longest + longest / PIECE_BYTES * MOST_GAP_BYTES
+            })
     }
 }
 
 /// Shows only whether there are secrets.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.is_empty() { "Redactor of nothing" } else { "Redactor" })
+        f.write_str(if self.is_empty() {
+            "Redactor of nothing"
+        } else {
+            "Redactor"
+        })
     }
 }
 
@@ -213,7 +268,8 @@ impl Known {
             layer = view.unescaped();
         }
         for span in &mut found {
-            span.bytes = text.floor_char_boundary(span.bytes.start)..text.ceil_char_boundary(span.bytes.end);
+            span.bytes =
+                text.floor_char_boundary(span.bytes.start)..text.ceil_char_boundary(span.bytes.end);
         }
         found.sort_by_key(|span| span.bytes.start);
         let mut apart: Vec<Span> = Vec::with_capacity(found.len());
@@ -231,9 +287,17 @@ impl Known {
     /// Searches a view for the secrets, and the same view without separators.
     fn look_at(&self, view: &View, found: &mut Vec<Span>) {
         let mut add = |needles: &Needles, view: &View| {
-            let secret_of = |form: usize| needles.forms.get(form).map_or(usize::MAX, |form| form.secret);
+            let secret_of = |form: usize| {
+                needles
+                    .forms
+                    .get(form)
+                    .map_or(usize::MAX, |form| form.secret)
+            };
             let spans = needles.found_in(&view.bytes).into_iter();
-            found.extend(spans.map(|part| Span { bytes: view.source(&part.bytes), secret: secret_of(part.form) }));
+            found.extend(spans.map(|part| Span {
+                bytes: view.source(&part.bytes),
+                secret: secret_of(part.form),
+            }));
         };
         add(&self.exact, view);
         if let Some(squeezed) = view.squeezed() {
@@ -265,7 +329,11 @@ impl Known {
 
 /// Returns the path of a field below a path.
 fn below(path: &str, field: &str) -> String {
-    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+    if path.is_empty() {
+        field.to_owned()
+    } else {
+        format!("{path}.{field}")
+    }
 }
 
 /// Returns the mark that replaces a secret.

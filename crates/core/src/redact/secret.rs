@@ -3,20 +3,25 @@
 /// Shorter secrets, in bytes, are not searched for: they would be found in ordinary words.
 const LEAST_BYTES: usize = 8;
 
-/// The length from which a secret that reads like words or like a name with a number is searched for: no identifier
-/// or file name of a project is that long.
+/// The length from which a secret that reads like words or like a name with a number is searched
+/// for: no identifier or file name of a project is that long.
 const LEAST_PHRASE_BYTES: usize = 24;
 
-/// The longest mixture of letters and digits that still counts as part of a name, as in `gpt-4o` or `utf8`.
+/// The longest mixture of letters and digits that still counts as part of a name, as in `gpt-4o` or
+/// `utf8`.
 const LONGEST_MIXED_WORD: usize = 5;
 
 /// Parts of the names of query parameters that hold a secret.
-const SECRET_PARAMETERS: &[&str] = &["key", "token", "secret", "sig", "pass", "pwd", "auth", "code", "cred"];
+const SECRET_PARAMETERS: &[&str] = &[
+    "key", "token", "secret", "sig", "pass", "pwd", "auth", "code", "cred",
+];
 
-/// A user without a password is a token only if it is at least this long; shorter ones are people's names.
+/// A user without a password is a token only if it is at least this long; shorter ones are people's
+/// names.
 const LEAST_TOKEN_BYTES: usize = 20;
 
-/// Placeholders for a key that a server does not require. Redacting these would hide words of the project.
+/// Placeholders for a key that a server does not require. Redacting these would hide words of the
+/// project.
 const PLACEHOLDERS: &[&str] = &[
     "anything",
     "api-key",
@@ -42,12 +47,17 @@ pub struct Secret {
 impl Secret {
     /// Creates a secret with the name that replaces it.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into().trim().to_owned() }
+        Self {
+            name: name.into(),
+            value: value.into().trim().to_owned(),
+        }
     }
 
     /// Returns the secrets in a URL: its user and password, and the keys in its query.
     pub fn in_url(name: &str, url: &str) -> Vec<Self> {
-        let Some((_, rest)) = url.trim().split_once("://") else { return Vec::new() };
+        let Some((_, rest)) = url.trim().split_once("://") else {
+            return Vec::new();
+        };
         let mut found: Vec<String> = Vec::new();
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if let Some((login, _)) = authority.rsplit_once('@') {
@@ -56,11 +66,19 @@ impl Secret {
                 "" if user.len() < LEAST_TOKEN_BYTES => {}
                 "" => found.extend([user.to_owned(), decoded(user)]),
                 // A short password is identified by its surroundings.
-                _ => found.extend([password.to_owned(), decoded(password), decoded(login), authority.to_owned()]),
+                _ => found.extend([
+                    password.to_owned(),
+                    decoded(password),
+                    decoded(login),
+                    authority.to_owned(),
+                ]),
             }
         }
         let query = rest.split_once('?').map_or("", |(_, query)| query);
-        for (name, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
+        for (name, value) in query
+            .split(['&', '#'])
+            .filter_map(|pair| pair.split_once('='))
+        {
             let name = name.to_ascii_lowercase();
             if SECRET_PARAMETERS.iter().any(|part| name.contains(part)) {
                 found.extend([value.to_owned(), decoded(value)]);
@@ -68,11 +86,14 @@ impl Secret {
         }
         found.sort();
         found.dedup();
-        found.into_iter().map(|value| Self::new(name, value)).collect()
+        found
+            .into_iter()
+            .map(|value| Self::new(name, value))
+            .collect()
     }
 
-    /// Reports whether it is distinguishable from ordinary words. Redacting one that is not would hide words of the
-    /// project, and agents could not write them.
+    /// Reports whether it is distinguishable from ordinary words. Redacting one that is not would
+    /// hide words of the project, and agents could not write them.
     pub(super) fn can_be_recognised(&self) -> bool {
         self.value.len() >= LEAST_BYTES
             && (self.value.len() >= LEAST_PHRASE_BYTES || !is_words(&self.value))
@@ -80,10 +101,14 @@ impl Secret {
     }
 }
 
-/// Reports whether a text consists of words, numbers and short mixtures of both, as names in projects do.
+/// Reports whether a text consists of words, numbers and short mixtures of both, as names in
+/// projects do.
 fn is_words(text: &str) -> bool {
     // A login is not made of words, however short its parts are.
-    !text.contains('@') && text.split(|letter: char| !letter.is_alphanumeric()).all(is_word)
+    !text.contains('@')
+        && text
+            .split(|letter: char| !letter.is_alphanumeric())
+            .all(is_word)
 }
 
 fn is_word(part: &str) -> bool {
@@ -104,7 +129,10 @@ fn decoded(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).filter(|_| *first == b'%').and_then(|code| std::str::from_utf8(code).ok());
+        let code = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|code| std::str::from_utf8(code).ok());
         match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);

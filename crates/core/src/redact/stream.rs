@@ -12,7 +12,10 @@ pub struct RedactedStream {
 impl RedactedStream {
     /// Creates the stream of one text.
     pub fn new(redactor: &Redactor) -> Self {
-        Self { redactor: redactor.clone(), held: String::new() }
+        Self {
+            redactor: redactor.clone(),
+            held: String::new(),
+        }
     }
 
     /// Adds the next piece, and returns the text that can be shown now.

@@ -13,9 +13,21 @@ fn redactor(value: &str) -> Redactor {
 
 /// Encodes base64 with a table of its own, as another program would.
 fn base64_of(bytes: &[u8], last: [char; 2]) -> String {
-    let table: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(last).collect();
-    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
-    let sixes = bits.chunks(6).map(|six| six.iter().chain([0; 6].iter()).take(6).fold(0, |sum, bit| sum * 2 + bit));
+    let table: Vec<char> = ('A'..='Z')
+        .chain('a'..='z')
+        .chain('0'..='9')
+        .chain(last)
+        .collect();
+    let bits: Vec<u8> = bytes
+        .iter()
+        .flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1))
+        .collect();
+    let sixes = bits.chunks(6).map(|six| {
+        six.iter()
+            .chain([0; 6].iter())
+            .take(6)
+            .fold(0, |sum, bit| sum * 2 + bit)
+    });
     sixes.map(|six| table[usize::from(six)]).collect()
 }
 
@@ -23,19 +35,33 @@ fn base64_of(bytes: &[u8], last: [char; 2]) -> String {
 fn every_form_is_known() {
     let json = serde_json::to_string(KEY).unwrap();
     let inner = json.trim_matches('"').to_owned();
-    let swapped = |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+    let swapped = |c: char| {
+        if c.is_ascii_lowercase() {
+            c.to_ascii_uppercase()
+        } else {
+            c.to_ascii_lowercase()
+        }
+    };
     let mut forms = vec![
         KEY.to_owned(),
         KEY.to_uppercase(),
         KEY.to_lowercase(),
         KEY.chars().map(swapped).collect(),
         KEY.chars().rev().collect(),
-        serde_json::to_string(&inner).unwrap().trim_matches('"').to_owned(),
+        serde_json::to_string(&inner)
+            .unwrap()
+            .trim_matches('"')
+            .to_owned(),
         inner,
-        KEY.chars().map(|c| format!("\\u{:04X}", u32::from(c))).collect(),
+        KEY.chars()
+            .map(|c| format!("\\u{:04X}", u32::from(c)))
+            .collect(),
         KEY.bytes().map(|byte| format!("%{byte:02X}")).collect(),
         KEY.bytes().map(|byte| format!("{byte:02X}")).collect(),
-        KEY.replace('"', "%22").replace('\\', "%5C").replace('/', "%2F").replace('+', "%2B"),
+        KEY.replace('"', "%22")
+            .replace('\\', "%5C")
+            .replace('/', "%2F")
+            .replace('+', "%2B"),
     ];
     for before in 0..3 {
         for after in 0..3 {
@@ -49,7 +75,8 @@ fn every_form_is_known() {
         let redacted = redactor.text(&text);
         assert!(redacted.contains("[redacted:KEY]"), "{text}");
         // The characters of base64 remain that also contain bits of the neighbouring text.
-        let left = redacted.replace("[redacted:KEY]", "").len() - "the server said , and no more".len();
+        let left =
+            redacted.replace("[redacted:KEY]", "").len() - "the server said , and no more".len();
         assert!(left <= 8, "{text}: {redacted}");
         assert_eq!(redactor.finds(&text), Some("KEY"));
     }
@@ -57,41 +84,98 @@ fn every_form_is_known() {
 
 const HARD_KEY: &str = "sk-Q7w&e\"R/t<Y>u'I\\o+P=aS dF%41gH1jK2lZ3xC";
 
-/// Returns a key as programs that escape, dump or wrap texts write it, each with the expected result.
+/// Returns a key as programs that escape, dump or wrap texts write it, each with the expected
+/// result.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 fn shapes(key: &str) -> Vec<(&'static str, String)> {
     let each = |write: &dyn Fn(u8) -> String| key.bytes().map(write).collect::<Vec<String>>();
-    let json = serde_json::to_string(key).unwrap().trim_matches('"').to_owned();
+    let json = serde_json::to_string(key)
+        .unwrap()
+        .trim_matches('"')
+        .to_owned();
     let unsafe_as = |write: &dyn Fn(char) -> String| {
-        key.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_string() } else { write(c) }).collect::<String>()
+        key.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_string()
+                } else {
+                    write(c)
+                }
+            })
+            .collect::<String>()
     };
-    let named = key.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+    let named = key
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     let hex = each(&|byte| format!("{byte:02x}"));
     let wrap = |text: &str, width: usize| {
-        let pieces = text.as_bytes().chunks(width).map(|piece| String::from_utf8_lossy(piece).into_owned());
+        let pieces = text
+            .as_bytes()
+            .chunks(width)
+            .map(|piece| String::from_utf8_lossy(piece).into_owned());
         pieces.collect::<Vec<_>>().join("\n")
     };
     let once = base64_of(key.as_bytes(), ['+', '/']);
     let twice = base64_of(format!("{}\n", wrap(&once, 76)).as_bytes(), ['+', '/']);
     vec![
         ("json", json.clone()),
-        ("json of a browser", json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003E")),
+        (
+            "json of a browser",
+            json.replace('&', "\\u0026")
+                .replace('<', "\\u003c")
+                .replace('>', "\\u003E"),
+        ),
         ("html", named.clone()),
         ("html twice", named.replace('&', "&amp;")),
         ("html decimal", each(&|byte| format!("&#{byte};")).concat()),
-        ("html hexadecimal", each(&|byte| format!("&#x{byte:02X};")).concat()),
-        ("percent twice", unsafe_as(&|c| format!("%25{:02X}", u32::from(c)))),
-        ("octal escapes", each(&|byte| format!("\\{byte:03o}")).concat()),
-        ("hexadecimal escapes", each(&|byte| format!("\\x{byte:02x}")).concat()),
+        (
+            "html hexadecimal",
+            each(&|byte| format!("&#x{byte:02X};")).concat(),
+        ),
+        (
+            "percent twice",
+            unsafe_as(&|c| format!("%25{:02X}", u32::from(c))),
+        ),
+        (
+            "octal escapes",
+            each(&|byte| format!("\\{byte:03o}")).concat(),
+        ),
+        (
+            "hexadecimal escapes",
+            each(&|byte| format!("\\x{byte:02x}")).concat(),
+        ),
         ("colons", hex.join(":")),
-        ("numbers of C", hex.iter().map(|byte| format!("0x{byte}")).collect::<Vec<_>>().join(", ")),
+        (
+            "numbers of C",
+            hex.iter()
+                .map(|byte| format!("0x{byte}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
         ("numbers of Rust", format!("{:?}", key.as_bytes())),
         ("shell quoting", unsafe_as(&|c| format!("\\{c}"))),
         ("base32", base32_of(key.as_bytes())),
         ("base64 twice", twice),
         ("fold -w 6", wrap(key, 6)),
-        ("od -An -tx1", hex.chunks(16).map(|line| format!(" {}", line.join(" "))).collect::<Vec<_>>().join("\n")),
-        ("od -c", each(&|byte| format!("   {}", char::from(byte))).concat()),
-        ("hexdump -C", dump(key, |at, bytes, text| format!("{at:08x}  {}  |{text}|", bytes.join(" ")))),
+        (
+            "od -An -tx1",
+            hex.chunks(16)
+                .map(|line| format!(" {}", line.join(" ")))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        (
+            "od -c",
+            each(&|byte| format!("   {}", char::from(byte))).concat(),
+        ),
+        (
+            "hexdump -C",
+            dump(key, |at, bytes, text| {
+                format!("{at:08x}  {}  |{text}|", bytes.join(" "))
+            }),
+        ),
         (
             "xxd",
             dump(key, |at, bytes, text| {
@@ -102,8 +186,10 @@ fn shapes(key: &str) -> Vec<(&'static str, String)> {
         (
             "hexdump",
             dump(key, |at, bytes, _| {
-                let pairs: Vec<String> =
-                    bytes.chunks(2).map(|pair| pair.iter().rev().cloned().collect::<String>()).collect();
+                let pairs: Vec<String> = bytes
+                    .chunks(2)
+                    .map(|pair| pair.iter().rev().cloned().collect::<String>())
+                    .collect();
                 format!("{at:07x} {}", pairs.join(" "))
             }),
         ),
@@ -120,8 +206,16 @@ fn dump(key: &str, line: impl Fn(usize, &[String], &str) -> String) -> String {
 
 fn base32_of(bytes: &[u8]) -> String {
     let table: Vec<char> = ('A'..='Z').chain('2'..='7').collect();
-    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
-    let fives = bits.chunks(5).map(|five| five.iter().chain([0; 5].iter()).take(5).fold(0, |sum, bit| sum * 2 + bit));
+    let bits: Vec<u8> = bytes
+        .iter()
+        .flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1))
+        .collect();
+    let fives = bits.chunks(5).map(|five| {
+        five.iter()
+            .chain([0; 5].iter())
+            .take(5)
+            .fold(0, |sum, bit| sum * 2 + bit)
+    });
     fives.map(|five| table[usize::from(five)]).collect()
 }
 
@@ -135,7 +229,10 @@ fn a_key_goes_whole_however_it_is_written() {
                 let left = redactor.text(&text).replace("[redacted:KEY]", "");
                 // An offset or a label before it, and characters with bits of its neighbours.
                 let most = before.len() + after.len() + 32;
-                assert!(left.len() <= most, "{name} of {key}: {left:?} is left of {text:?}");
+                assert!(
+                    left.len() <= most,
+                    "{name} of {key}: {left:?} is left of {text:?}"
+                );
             }
         }
     }
@@ -148,7 +245,10 @@ fn parts_and_wrapped_lines_are_known() {
     let (first, second) = wrapped.split_at(30);
     for (text, expected) in [
         (format!("head {}", &KEY[..20]), "head [redacted:KEY]"),
-        (format!("{} tail", &KEY[KEY.len() - 17..]), "[redacted:KEY] tail"),
+        (
+            format!("{} tail", &KEY[KEY.len() - 17..]),
+            "[redacted:KEY] tail",
+        ),
         (format!("a {first}\n  {second} b"), "a [redacted:KEY]"),
         (format!("{KEY}{KEY} {KEY}"), "[redacted:KEY]"),
         // Ten characters of it reveal too little.
@@ -161,43 +261,107 @@ fn parts_and_wrapped_lines_are_known() {
 
 #[test]
 fn short_secrets_and_placeholders_hide_no_words() {
-    for value in ["", " ", "a", "key", "hunter2", "placeholder", "Not-Needed", "ollama"] {
+    for value in [
+        "",
+        " ",
+        "a",
+        "key",
+        "hunter2",
+        "placeholder",
+        "Not-Needed",
+        "ollama",
+    ] {
         let redactor = redactor(value);
         assert!(redactor.is_empty(), "{value}");
         let text = "a key for ollama is not-needed: a placeholder will do";
         assert_eq!(redactor.text(text), text);
     }
-    assert_eq!(redactor("hunter22").text("hunter2 hunter22"), "hunter2 [redacted:KEY]");
+    assert_eq!(
+        redactor("hunter22").text("hunter2 hunter22"),
+        "hunter2 [redacted:KEY]"
+    );
 }
 
 #[test]
 fn words_and_names_of_a_project_are_no_secrets() {
-    for value in ["password", "postgres", "whatever", "gpt-4o-mini", "my-database-01", "created_at_updated_at"] {
+    for value in [
+        "password",
+        "postgres",
+        "whatever",
+        "gpt-4o-mini",
+        "my-database-01",
+        "created_at_updated_at",
+    ] {
         assert!(redactor(value).is_empty(), "{value}");
     }
-    for value in ["hunter22", "sk-0a1b2c3d4e", "correct-horse-battery-staple-and-more", "Xk39x9Qp"] {
+    for value in [
+        "hunter22",
+        "sk-0a1b2c3d4e",
+        "correct-horse-battery-staple-and-more",
+        "Xk39x9Qp",
+    ] {
         assert!(!redactor(value).is_empty(), "{value}");
     }
-    assert!(Redactor::new(Secret::in_url("url", "https://h/v1?deployment=gpt4ominiforus")).is_empty());
+    assert!(
+        Redactor::new(Secret::in_url(
+            "url",
+            "https://h/v1?deployment=gpt4ominiforus"
+        ))
+        .is_empty()
+    );
 }
 
 #[test]
 fn the_mark_of_a_secret_is_found() {
     let redactor = redactor(KEY);
     let redacted = redactor.owned(format!("a = {KEY}"));
-    assert_eq!((redactor.mark_in(&redacted), redactor.mark_in("[redacted:OTHER] KEY")), (Some("KEY"), None));
+    assert_eq!(
+        (
+            redactor.mark_in(&redacted),
+            redactor.mark_in("[redacted:OTHER] KEY")
+        ),
+        (Some("KEY"), None)
+    );
 }
 
 #[test]
 fn what_is_secret_in_a_url() {
-    let redacted = |url: &str, text: &str| Redactor::new(Secret::in_url("remote", url)).text(text).into_owned();
+    let redacted = |url: &str, text: &str| {
+        Redactor::new(Secret::in_url("remote", url))
+            .text(text)
+            .into_owned()
+    };
     for (url, text, expected) in [
-        ("https://me:p%40ssw0rd12@h/x", "p@ssw0rd12 p%40ssw0rd12", "[redacted:remote] [redacted:remote]"),
-        ("https://me:pw@host/x", "fetch https://me:pw@host/x: pw", "fetch https://[redacted:remote]/x: pw"),
-        ("https://ghp_0123456789abcdefghij@h", "ghp_0123456789abcdefghij", "[redacted:remote]"),
-        ("https://somebody-at-work@h/x", "by somebody-at-work", "by somebody-at-work"),
-        ("git@github.com:a/b", "git@github.com:a/b", "git@github.com:a/b"),
-        ("https://h/v1?api-version=2024-01-01&key=abcdefgh1", "abcdefgh1 2024-01-01", "[redacted:remote] 2024-01-01"),
+        (
+            "https://me:p%40ssw0rd12@h/x",
+            "p@ssw0rd12 p%40ssw0rd12",
+            "[redacted:remote] [redacted:remote]",
+        ),
+        (
+            "https://me:pw@host/x",
+            "fetch https://me:pw@host/x: pw",
+            "fetch https://[redacted:remote]/x: pw",
+        ),
+        (
+            "https://ghp_0123456789abcdefghij@h",
+            "ghp_0123456789abcdefghij",
+            "[redacted:remote]",
+        ),
+        (
+            "https://somebody-at-work@h/x",
+            "by somebody-at-work",
+            "by somebody-at-work",
+        ),
+        (
+            "git@github.com:a/b",
+            "git@github.com:a/b",
+            "git@github.com:a/b",
+        ),
+        (
+            "https://h/v1?api-version=2024-01-01&key=abcdefgh1",
+            "abcdefgh1 2024-01-01",
+            "[redacted:remote] 2024-01-01",
+        ),
     ] {
         assert_eq!(redacted(url, text), expected, "{url}");
     }
@@ -215,8 +379,13 @@ fn values_are_redacted_in_texts_and_names() {
 #[test]
 fn what_cannot_be_without_a_secret_is_not_kept_with_it() {
     let redactor = redactor("integration.held-by-nobody-at-all");
-    let held = HeldIntegration { checkout: "integration.held-by-nobody-at-all".to_owned(), commit: "1".into() };
-    let refused = redactor.all_of(crate::Event::IntegrationHeld(held)).unwrap_err();
+    let held = HeldIntegration {
+        checkout: "integration.held-by-nobody-at-all".to_owned(),
+        commit: "1".into(),
+    };
+    let refused = redactor
+        .all_of(crate::Event::IntegrationHeld(held))
+        .unwrap_err();
     let (fields, secret) = ("type`, `checkout".to_owned(), "KEY".to_owned());
     assert_eq!(refused, RedactionError::Fixed { fields, secret });
     assert!(!refused.to_string().contains("nobody"), "{refused}");
@@ -234,11 +403,19 @@ fn a_key_is_known_in_one_encoding_within_another() {
     };
     for key in [HARD_KEY, KEY] {
         let redactor = redactor(key);
-        let mut texts = vec![percent(&base64_of(key.as_bytes(), ['+', '/']), true, "-._~")];
+        let mut texts = vec![percent(
+            &base64_of(key.as_bytes(), ['+', '/']),
+            true,
+            "-._~",
+        )];
         for kept in ["-._~", "-._~/", "-._~!'()*", ""] {
             for inner in [true, false].map(|upper| percent(key, upper, kept)) {
                 texts.push(base64_of(inner.as_bytes(), ['+', '/']));
-                texts.push(percent(&base64_of(format!("a{inner}").as_bytes(), ['+', '/']), true, "-._~"));
+                texts.push(percent(
+                    &base64_of(format!("a{inner}").as_bytes(), ['+', '/']),
+                    true,
+                    "-._~",
+                ));
             }
         }
         for text in texts {
@@ -252,7 +429,11 @@ fn a_key_is_known_in_one_encoding_within_another() {
 fn a_hostile_text_takes_no_time_beyond_its_length() {
     let redactor = redactor(KEY);
     // Each would take minutes if every matching piece were compared from its own beginning.
-    let texts = [KEY.repeat(4_000), KEY[..15].repeat(12_000), format!("{}\n", &KEY[..8]).repeat(20_000)];
+    let texts = [
+        KEY.repeat(4_000),
+        KEY[..15].repeat(12_000),
+        format!("{}\n", &KEY[..8]).repeat(20_000),
+    ];
     for text in &texts {
         assert!(redactor.text(text).len() <= text.len());
     }
@@ -268,7 +449,8 @@ proptest! {
     // Some cases build a search.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Wherever a stream is cut, its output equals the redacted whole, and never contains the secret.
+    /// Wherever a stream is cut, its output equals the redacted whole, and never contains the
+    /// secret.
     #[test]
     fn a_stream_is_redacted_across_its_pieces(
         before in "[a-z \n]{0,30}",

@@ -1,7 +1,9 @@
-//! The readings of a text that are searched for secrets: with escapes decoded, without separators between characters,
-//! and without the offsets of a dump. Each byte of a view knows its source in the text.
+//! The readings of a text that are searched for secrets: with escapes decoded, without separators
+//! between characters, and without the offsets of a dump. Each byte of a view knows its source in
+//! the text.
 
-/// The maximum gap between two characters of a secret: the end of a line, some indentation, a separator.
+/// The maximum gap between two characters of a secret: the end of a line, some indentation, a
+/// separator.
 const MOST_GAP: usize = 16;
 /// Marks in a view where a gap was too long to be within a secret.
 const BARRIER: u8 = 0;
@@ -56,8 +58,16 @@ struct Escape {
 impl View {
     /// Creates the unchanged view of a text.
     pub(super) fn of(text: &str) -> Self {
-        let sources = (0..text.len()).map(|at| Source { start: at, end: at + 1 }).collect();
-        Self { bytes: text.as_bytes().to_vec(), sources }
+        let sources = (0..text.len())
+            .map(|at| Source {
+                start: at,
+                end: at + 1,
+            })
+            .collect();
+        Self {
+            bytes: text.as_bytes().to_vec(),
+            sources,
+        }
     }
 
     /// Returns the source of a part of the view in the text.
@@ -80,7 +90,13 @@ impl View {
                 continue;
             };
             let source = self.source(&(at..at + escape.length));
-            out.push_escape(&escape, Source { start: source.start, end: source.end });
+            out.push_escape(
+                &escape,
+                Source {
+                    start: source.start,
+                    end: source.end,
+                },
+            );
             at += escape.length;
         }
         (out.bytes.len() < self.bytes.len()).then_some(out)
@@ -116,7 +132,8 @@ impl View {
         Some(out)
     }
 
-    /// Returns the columns of a dump, its numbers and its text, or `None` if no line looks like one.
+    /// Returns the columns of a dump, its numbers and its text, or `None` if no line looks like
+    /// one.
     pub(super) fn columns(&self) -> Option<[Self; 2]> {
         let (mut numbers, mut text) = (Self::default(), Self::default());
         let (mut from, mut is_dump) = (0, false);
@@ -158,8 +175,12 @@ impl View {
         match u8::try_from(escape.stands_for) {
             Ok(byte) if escape.is_byte => self.push(byte, source),
             _ => {
-                let stands_for = char::from_u32(escape.stands_for).unwrap_or(char::REPLACEMENT_CHARACTER);
-                stands_for.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.push(byte, source));
+                let stands_for =
+                    char::from_u32(escape.stands_for).unwrap_or(char::REPLACEMENT_CHARACTER);
+                stands_for
+                    .encode_utf8(&mut [0; 4])
+                    .bytes()
+                    .for_each(|byte| self.push(byte, source));
             }
         }
     }
@@ -183,18 +204,28 @@ fn escape_at(rest: &[u8]) -> Option<Escape> {
         [b'&', ..] => entity(rest),
         [b'\\', b'x', ..] => number(rest, 2, 2, 16, true),
         [b'\\', b'u', b'{', ..] => {
-            let digits = rest.iter().skip(3).take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+            let digits = rest
+                .iter()
+                .skip(3)
+                .take(6)
+                .take_while(|byte| byte.is_ascii_hexdigit())
+                .count();
             let closed = rest.get(3 + digits) == Some(&b'}');
             let found = number(rest, 3, digits, 16, false).filter(|_| closed)?;
-            Some(Escape { length: found.length + 1, ..found })
+            Some(Escape {
+                length: found.length + 1,
+                ..found
+            })
         }
         [b'\\', b'u', ..] => number(rest, 2, 4, 16, false),
         [b'\\', b'U', ..] => number(rest, 2, 8, 16, false),
         [b'\\', b'0', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => number(rest, 2, 3, 8, true),
         [b'\\', b'0'..=b'3', ..] => number(rest, 1, 3, 8, true),
-        [b'\\', next, ..] if next.is_ascii_punctuation() => {
-            Some(Escape { stands_for: u32::from(*next), is_byte: true, length: 2 })
-        }
+        [b'\\', next, ..] if next.is_ascii_punctuation() => Some(Escape {
+            stands_for: u32::from(*next),
+            is_byte: true,
+            length: 2,
+        }),
         _ => None,
     }
 }
@@ -203,8 +234,14 @@ fn escape_at(rest: &[u8]) -> Option<Escape> {
 fn number(rest: &[u8], from: usize, digits: usize, radix: u32, is_byte: bool) -> Option<Escape> {
     let text = std::str::from_utf8(rest.get(from..from + digits)?).ok()?;
     let all_digits = text.chars().all(|c| c.is_digit(radix));
-    let stands_for = u32::from_str_radix(text, radix).ok().filter(|_| all_digits)?;
-    Some(Escape { stands_for, is_byte, length: from + digits })
+    let stands_for = u32::from_str_radix(text, radix)
+        .ok()
+        .filter(|_| all_digits)?;
+    Some(Escape {
+        stands_for,
+        is_byte,
+        length: from + digits,
+    })
 }
 
 fn entity_number(rest: &[u8], from: usize, radix: u32) -> Option<Escape> {
@@ -212,20 +249,33 @@ fn entity_number(rest: &[u8], from: usize, radix: u32) -> Option<Escape> {
     let digits = rest.iter().skip(from).take(8).take_while(is_digit).count();
     let found = number(rest, from, digits, radix, false)?;
     let end = usize::from(rest.get(found.length) == Some(&b';'));
-    Some(Escape { length: found.length + end, ..found })
+    Some(Escape {
+        length: found.length + end,
+        ..found
+    })
 }
 
 fn entity(rest: &[u8]) -> Option<Escape> {
     let after = rest.get(1..)?;
-    let is_it = |name: &str| after.starts_with(name.as_bytes()) && after.get(name.len()) == Some(&b';');
+    let is_it =
+        |name: &str| after.starts_with(name.as_bytes()) && after.get(name.len()) == Some(&b';');
     let (name, byte) = ENTITIES.iter().find(|(name, _)| is_it(name))?;
-    Some(Escape { stands_for: u32::from(*byte), is_byte: true, length: name.len() + 2 })
+    Some(Escape {
+        stands_for: u32::from(*byte),
+        is_byte: true,
+        length: name.len() + 2,
+    })
 }
 
-/// Returns the length of the offset or line number at the beginning of a line, or 0 if there is none.
+/// Returns the length of the offset or line number at the beginning of a line, or 0 if there is
+/// none.
 fn offset_length(line: &[u8]) -> usize {
     let blank = line.iter().take_while(|byte| **byte == b' ').count();
-    let digits = line.iter().skip(blank).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let digits = line
+        .iter()
+        .skip(blank)
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
     match line.get(blank + digits) {
         Some(b':' | b'\t') if digits > 0 => blank + digits + 1,
         Some(b' ') if digits >= LEAST_OFFSET_DIGITS => blank + digits,
@@ -233,17 +283,32 @@ fn offset_length(line: &[u8]) -> usize {
     }
 }
 
-/// Returns the range of the text column in a line of a dump: between bars, or after two blanks if the offset has a
-/// colon.
+/// Returns the range of the text column in a line of a dump: between bars, or after two blanks if
+/// the offset has a colon.
 fn text_column(line: &[u8], offset: usize) -> std::ops::Range<usize> {
-    let end = line.len() - line.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let end = line.len()
+        - line
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
     if let Some(bar) = line.iter().position(|byte| b"|>".contains(byte)) {
-        let closed = line.get(..end).is_some_and(|line| line.ends_with(b"|") || line.ends_with(b"<"));
+        let closed = line
+            .get(..end)
+            .is_some_and(|line| line.ends_with(b"|") || line.ends_with(b"<"));
         let close = end - usize::from(closed);
         return bar + 1..close.max(bar + 1);
     }
     let has_colon = offset.checked_sub(1).and_then(|at| line.get(at)) == Some(&b':');
-    let blanks = line.iter().skip(offset + 1).zip(line.iter().skip(offset + 2));
-    let gap = blanks.into_iter().position(|pair| pair == (&b' ', &b' ')).filter(|_| has_colon);
-    gap.map_or(line.len()..line.len(), |gap| (offset + gap + 3).min(end)..end)
+    let blanks = line
+        .iter()
+        .skip(offset + 1)
+        .zip(line.iter().skip(offset + 2));
+    let gap = blanks
+        .into_iter()
+        .position(|pair| pair == (&b' ', &b' '))
+        .filter(|_| has_colon);
+    gap.map_or(line.len()..line.len(), |gap| {
+        (offset + gap + 3).min(end)..end
+    })
 }

@@ -1,4 +1,5 @@
-//! Why a request is refused: nothing has changed, and the reason contains what is needed to suggest how to continue.
+//! Why a request is refused: nothing has changed, and the reason contains what is needed to suggest
+//! how to continue.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,10 @@ use crate::task_state::TaskState;
 #[non_exhaustive]
 pub enum RequestRefused {
     /// The task does not exist.
-    #[error("there is no task {task} in this run; its tasks are: {}", joined(known))]
+    #[error(
+        "there is no task {task} in this run; its tasks are: {}",
+        joined(known)
+    )]
     NoSuchTask {
         /// The named task.
         task: TaskId,
@@ -27,7 +31,9 @@ pub enum RequestRefused {
         call: CallHash,
     },
     /// The call was not recorded in full, so the user cannot have seen what would run.
-    #[error("call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in full")]
+    #[error(
+        "call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in full"
+    )]
     HiddenCall {
         /// The hash of the call, which stays parked.
         call: CallHash,
@@ -79,7 +85,10 @@ pub enum RequestRefused {
         state: TaskState,
     },
     /// Other tasks were built on the task that is to be dropped.
-    #[error("{task} cannot be dropped alone, since other tasks depend on it: {}", joined(dependents))]
+    #[error(
+        "{task} cannot be dropped alone, since other tasks depend on it: {}",
+        joined(dependents)
+    )]
     HasDependents {
         /// The task that was to be dropped.
         task: TaskId,
@@ -95,13 +104,16 @@ pub enum RequestRefused {
         parent: TaskId,
     },
     /// The agent that spawned the task has ended without success, so nothing would take its work.
-    #[error("{parent}, which spawned {task}, has ended without success, so nothing would take the work of {task}")]
+    #[error(
+        "{parent}, which spawned {task}, has ended without success, so nothing would take the work of {task}"
+    )]
     ParentEnded {
         /// The task that was to be retried or rejected.
         task: TaskId,
         /// The agent that spawned it.
         parent: TaskId,
-        /// The agent to retry first, which is the parent or an ancestor of it; `None` if it would be refused as well.
+        /// The agent to retry first, which is the parent or an ancestor of it; `None` if it would
+        /// be refused as well.
         #[serde(default)]
         first: Option<TaskId>,
     },
@@ -158,7 +170,9 @@ pub enum RequestRefused {
         more_time: bool,
     },
     /// The cost of the run is to be limited, but what it has spent is not known.
-    #[error("its cost cannot be limited from now on: a model without a known price has answered some of its requests")]
+    #[error(
+        "its cost cannot be limited from now on: a model without a known price has answered some of its requests"
+    )]
     UnknownCost,
     /// The message is refused.
     #[error("{0}")]
@@ -178,7 +192,11 @@ pub enum RequestRefused {
 }
 
 fn joined(tasks: &[TaskId]) -> String {
-    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+    tasks
+        .iter()
+        .map(TaskId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn not_adoptable(state: TaskState) -> &'static str {
@@ -217,11 +235,19 @@ mod tests {
                 "agent 'T1' is done without changes and reads no more messages",
             ),
             (
-                RequestRefused::NothingToReturn { task: task.clone(), state }.to_string(),
+                RequestRefused::NothingToReturn {
+                    task: task.clone(),
+                    state,
+                }
+                .to_string(),
                 "T1 is done without changes: there is nothing to return",
             ),
             (
-                RequestRefused::NothingToDrop { task, state: TaskState::AwaitingReview }.to_string(),
+                RequestRefused::NothingToDrop {
+                    task,
+                    state: TaskState::AwaitingReview,
+                }
+                .to_string(),
                 "T1 is awaiting review: there is nothing to drop",
             ),
         ];

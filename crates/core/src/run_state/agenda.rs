@@ -1,9 +1,11 @@
-//! What there is to do: lists of tasks that [`RunState::apply`] keeps, so that no question goes through all tasks.
+//! What there is to do: lists of tasks that [`RunState::apply`] keeps, so that no question goes
+//! through all tasks.
 //!
-//! Whether a task is in a list is a function of the rest of the state ([`RunState::is_listed`]). After each fact it is
-//! evaluated again for the tasks that the fact may concern: those whose records it has changed, and those that look at
-//! them, which are the tasks that they review and those whose work is merged where they are. So at every instant the
-//! lists are those that [`RunState::with_new_agenda`] makes of all records. What is not listed is decided when it is
+//! Whether a task is in a list is a function of the rest of the state ([`RunState::is_listed`]).
+//! After each fact it is evaluated again for the tasks that the fact may concern: those whose
+//! records it has changed, and those that look at them, which are the tasks that they review and
+//! those whose work is merged where they are. So at every instant the lists are those that
+//! [`RunState::with_new_agenda`] makes of all records. What is not listed is decided when it is
 //! asked for: by the clock, messages, and the merge in progress.
 
 use std::collections::BTreeSet;
@@ -16,7 +18,8 @@ use crate::task_records::Changes;
 use crate::task_state::TaskState;
 
 impl RunState {
-    /// Returns the tasks in a list, by priority where it counts, then in the order of the plan and of addition.
+    /// Returns the tasks in a list, by priority where it counts, then in the order of the plan and
+    /// of addition.
     pub(super) fn listed(&self, list: List) -> impl Iterator<Item = &TaskRecord> {
         self.agenda.places(list).filter_map(|place| self.at(place))
     }
@@ -28,7 +31,9 @@ impl RunState {
 
     /// Returns the agents that an agent has spawned, in the order of addition.
     pub fn children(&self, agent: &AgentId) -> impl Iterator<Item = &TaskRecord> {
-        self.agenda.children(agent).filter_map(|place| self.at(place))
+        self.agenda
+            .children(agent)
+            .filter_map(|place| self.at(place))
     }
 
     /// Returns the tasks that can never start, each with the task because of which it cannot.
@@ -40,10 +45,14 @@ impl RunState {
         })
     }
 
-    /// Returns the same state with lists made of all records, which are the same as those that were kept.
+    /// Returns the same state with lists made of all records, which are the same as those that were
+    /// kept.
     #[must_use]
     pub fn with_new_agenda(&self) -> Self {
-        let mut state = Self { agenda: Agenda::default(), ..self.clone() };
+        let mut state = Self {
+            agenda: Agenda::default(),
+            ..self.clone()
+        };
         let ids: Vec<TaskId> = self.schedule.tasks().cloned().collect();
         for (place, id) in ids.into_iter().enumerate() {
             if let Some(parent) = self.task(&id).and_then(|record| record.parent.as_ref()) {
@@ -58,12 +67,20 @@ impl RunState {
     /// Evaluates the lists again for all tasks that the current fact may concern.
     pub(super) fn update_agenda(&mut self) {
         let Changes { changed, rewired } = self.tasks.take_changes();
-        let rewired: BTreeSet<usize> = rewired.iter().filter_map(|id| self.schedule.place(id)).collect();
-        let changed = changed.iter().filter_map(|id| self.schedule.place(id)).chain(rewired.iter().copied());
+        let rewired: BTreeSet<usize> = rewired
+            .iter()
+            .filter_map(|id| self.schedule.place(id))
+            .collect();
+        let changed = changed
+            .iter()
+            .filter_map(|id| self.schedule.place(id))
+            .chain(rewired.iter().copied());
         let mut concerned = self.concerned(&changed.collect());
         let mut progressed = Vec::new();
         for place in &concerned {
-            let Some(standing) = self.at(*place).map(|record| self.standing(record)) else { continue };
+            let Some(standing) = self.at(*place).map(|record| self.standing(record)) else {
+                continue;
+            };
             let before = self.agenda.standings.get(place);
             if before != Some(&standing) {
                 if before.is_none_or(|before| before.progress != standing.progress) {
@@ -73,10 +90,20 @@ impl RunState {
             }
         }
         let standings = &self.agenda.standings;
-        let progress = |place| standings.get(&place).map_or(Progress::Waiting, |standing| standing.progress);
-        concerned.extend(self.agenda.outlook.update(&self.schedule, (&rewired, progressed), progress));
+        let progress = |place| {
+            standings
+                .get(&place)
+                .map_or(Progress::Waiting, |standing| standing.progress)
+        };
+        concerned.extend(self.agenda.outlook.update(
+            &self.schedule,
+            (&rewired, progressed),
+            progress,
+        ));
         for place in concerned {
-            let Some(record) = self.at(place) else { continue };
+            let Some(record) = self.at(place) else {
+                continue;
+            };
             let is_listed = |list: &List| self.is_listed(*list, (place, record));
             let lists: Memberships = LISTS.into_iter().filter(is_listed).collect();
             let priority = record.task.priority;
@@ -103,30 +130,40 @@ impl RunState {
             List::AtWork => record.is_at_work(),
             List::ToReview => self.needs_new_review(record),
             List::Candidate => self.candidate(record).is_some(),
-            List::Abandoned => !has_worker && !state.is_settled() && self.lost_parent(record).is_some(),
+            List::Abandoned => {
+                !has_worker && !state.is_settled() && self.lost_parent(record).is_some()
+            }
             List::GoesOn => self.can_go_on(record),
-            // The worktree of a command counts as lost once it has begun, and is there nevertheless.
+            // The worktree of a command counts as lost once it has begun, and is there
+            // nevertheless.
             List::Releasable => state.is_merged() && (record.is_prepared() || record.is_command()),
         }
     }
 
     fn standing(&self, record: &TaskRecord) -> Standing {
         let (progress, state) = (self.progress(record), record.state());
-        Standing { progress, state, takes_work: record.takes_work() }
+        Standing {
+            progress,
+            state,
+            takes_work: record.takes_work(),
+        }
     }
 
     /// Returns the changed tasks and those that look at them.
     fn concerned(&self, changed: &BTreeSet<usize>) -> BTreeSet<usize> {
         let mut concerned = changed.clone();
         for place in changed {
-            let Some(record) = self.at(*place) else { continue };
+            let Some(record) = self.at(*place) else {
+                continue;
+            };
             if record.task.verdict {
                 let reviews = self.schedule.reviews(&record.task.id);
                 concerned.extend(reviews.iter().filter_map(|id| self.schedule.place(id)));
             }
             let before = self.agenda.standings.get(place);
-            let is_same =
-                |before: &Standing| (before.state, before.takes_work) == (record.state(), record.takes_work());
+            let is_same = |before: &Standing| {
+                (before.state, before.takes_work) == (record.state(), record.takes_work())
+            };
             if !before.is_some_and(is_same) {
                 self.add_below(record, &mut concerned);
             }

@@ -7,11 +7,20 @@ use crate::run_state::{RunState, TaskRecord};
 use crate::settings::MergeMode;
 
 impl RunState {
-    /// Returns when a person must approve a task's work: as the task says, within what the user allows, or the run.
+    /// Returns when a person must approve a task's work: as the task says, within what the user
+    /// allows, or the run.
     pub fn review_mode(&self, record: &TaskRecord) -> ReviewMode {
-        let of_run = if self.settings.merge == MergeMode::Review { ReviewMode::Always } else { self.settings.review };
+        let of_run = if self.settings.merge == MergeMode::Review {
+            ReviewMode::Always
+        } else {
+            self.settings.review
+        };
         let least = self.settings.least_review.unwrap_or(ReviewMode::Never);
-        let least = if self.settings.merge == MergeMode::Review { ReviewMode::Always } else { least };
+        let least = if self.settings.merge == MergeMode::Review {
+            ReviewMode::Always
+        } else {
+            least
+        };
         record.task.review.map_or(of_run, |own| own.max(least))
     }
 
@@ -37,11 +46,14 @@ impl RunState {
             // Nobody else has such a file, so that nobody could decide about it later.
             holds.extend(record.aside().withheld.iter().cloned().map(Hold::Withheld));
         }
-        // What is merged into another agent's work is reviewed with that, unless the task says otherwise.
+        // What is merged into another agent's work is reviewed with that, unless the task says
+        // otherwise.
         if !into.is_integration() && record.task.review.is_none() {
             return holds;
         }
-        let (risks, weakened) = record.compared().map_or((&[][..], &[][..]), |work| (&work.risks, &work.weakened));
+        let (risks, weakened) = record
+            .compared()
+            .map_or((&[][..], &[][..]), |work| (&work.risks, &work.weakened));
         if mode == ReviewMode::Always {
             holds.push(Hold::Always);
         }

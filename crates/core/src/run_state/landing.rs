@@ -7,7 +7,8 @@ use crate::run_state::{Landing, LandingOutcome, RunState, TaskRecord, TaskState}
 use crate::work_step::LandingConcern;
 
 impl Landing {
-    /// Decides what has become of the landing, from its branch's tip, whether that contains it, and the run's result.
+    /// Decides what has become of the landing, from its branch's tip, whether that contains it, and
+    /// the run's result.
     pub fn outcome(&self, tip: &Oid, is_contained: bool, result: &Oid) -> LandingOutcome {
         let can_go_on = *tip == self.from && *result == self.result;
         match (self.is_done, is_contained) {
@@ -33,11 +34,12 @@ impl RunState {
 
     /// Reports whether all merged work has landed.
     pub fn is_landed(&self) -> bool {
-        self.landed().is_some_and(|landing| landing.result == self.integration)
+        self.landed()
+            .is_some_and(|landing| landing.result == self.integration)
     }
 
-    /// Reports whether the process that has completed the run must land it: this was requested, the run has
-    /// succeeded, its result has not landed, and no landing of this result was undone.
+    /// Reports whether the process that has completed the run must land it: this was requested, the
+    /// run has succeeded, its result has not landed, and no landing of this result was undone.
     pub fn is_to_be_landed(&self) -> bool {
         self.settings.land
             && self.status == RunStatus::Succeeded
@@ -59,14 +61,27 @@ impl RunState {
     }
 
     /// Applies the start of a landing.
-    pub(super) fn landing_started(&mut self, branch: &str, from: &Oid, to: &Oid) -> Result<(), Illegal> {
+    pub(super) fn landing_started(
+        &mut self,
+        branch: &str,
+        from: &Oid,
+        to: &Oid,
+    ) -> Result<(), Illegal> {
         if self.landings.last().is_some_and(|landing| !landing.is_done) {
             return Err(Illegal::LandingOpen);
         }
         let (tasks, result) = (self.newly_merged(), self.integration.clone());
         let (branch, from, to) = (branch.to_owned(), from.clone(), to.clone());
-        self.landings.push(Landing { branch, from, to, result, tasks, is_done: false });
-        // A new landing shows that the result is wanted, although a landing of it was undone before.
+        self.landings.push(Landing {
+            branch,
+            from,
+            to,
+            result,
+            tasks,
+            is_done: false,
+        });
+        // A new landing shows that the result is wanted, although a landing of it was undone
+        // before.
         self.taken_back = None;
         Ok(())
     }
@@ -85,7 +100,8 @@ mod tests {
     #[test]
     fn a_landing_is_settled_by_what_its_branch_contains() {
         use LandingOutcome::{AsRecorded, Completed, Overtaken, Undone};
-        // Whether it is recorded as done, the tip of its branch, whether that contains it, and the run's result.
+        // Whether it is recorded as done, the tip of its branch, whether that contains it, and the
+        // run's result.
         let table = [
             ((true, "to", true, "result"), AsRecorded),
             ((true, "later", true, "newer result"), AsRecorded),
@@ -99,8 +115,14 @@ mod tests {
         ];
         for ((is_done, tip, is_contained, result), expected) in table {
             let (branch, tasks) = ("main".to_owned(), Vec::new());
-            let landing =
-                Landing { branch, from: "from".into(), to: "to".into(), result: "result".into(), tasks, is_done };
+            let landing = Landing {
+                branch,
+                from: "from".into(),
+                to: "to".into(),
+                result: "result".into(),
+                tasks,
+                is_done,
+            };
             let found = landing.outcome(&tip.into(), is_contained, &result.into());
             assert_eq!(found, expected, "{is_done} {tip} {is_contained} {result}");
         }

@@ -12,7 +12,10 @@ use crate::run_state::{RunState, TaskRecord};
 impl RunState {
     /// Decides whether a task may send a request that needs this much now, of tokens and of money.
     pub fn ask_budgets(&self, task: &TaskId, amount: Amount) -> Reservation {
-        if self.task(task).is_some_and(|record| record.reached_limit().is_some()) {
+        if self
+            .task(task)
+            .is_some_and(|record| record.reached_limit().is_some())
+        {
             return self.ask_for_report(task, amount);
         }
         let tokens = self.budget.ask(task, amount.tokens);
@@ -23,18 +26,22 @@ impl RunState {
     /// Returns what the task's request waits for, if it waits.
     pub fn waiting_for(&self, task: &TaskId) -> Option<Amount> {
         let (tokens, money) = (self.budget.waiting(task)?, self.money.waiting(task));
-        Some(Amount { tokens, micro_usd: money })
+        Some(Amount {
+            tokens,
+            micro_usd: money,
+        })
     }
 
     /// Returns what all requests of the run cost.
     pub fn cost(&self) -> Cost {
         let mut sum = Cost::default();
-        self.tasks().for_each(|record| sum.add(record.cost().micro_usd()));
+        self.tasks()
+            .for_each(|record| sum.add(record.cost().micro_usd()));
         sum
     }
 
-    /// Changes the limits of the run, and forgets what the process that has ended had reserved: new workers repeat its
-    /// requests.
+    /// Changes the limits of the run, and forgets what the process that has ended had reserved: new
+    /// workers repeat its requests.
     pub(super) fn raise_budgets(&mut self, tokens: Option<u64>, micro_usd: Option<u64>) {
         let settings = Arc::make_mut(&mut self.settings);
         settings.budget_tokens = tokens.or(settings.budget_tokens);
@@ -61,49 +68,67 @@ impl RunState {
         }
     }
 
-    /// Returns the events that count the requests of a process that has ended, whose ends were not observed.
+    /// Returns the events that count the requests of a process that has ended, whose ends were not
+    /// observed.
     pub fn cut_requests(&self) -> Vec<Event> {
         self.tasks().filter_map(TaskRecord::cut).collect()
     }
 
     /// Counts what a task reserves and spends.
     pub(super) fn count_spending(&mut self, task: &TaskId, event: &Event) {
-        if let Event::TaskReturned { cause: ReturnCause::Retried, .. } = event
+        if let Event::TaskReturned {
+            cause: ReturnCause::Retried,
+            ..
+        } = event
             && let Some(tokens) = self.task(task).and_then(|record| record.task.tokens)
         {
             self.budget.renew(task, tokens);
         }
-        // The last request is paid for from what was held for it, so the hold ends before the tokens are reserved.
+        // The last request is paid for from what was held for it, so the hold ends before the
+        // tokens are reserved.
         self.hold_for_report(task);
         match event {
-            Event::ModelRequested { reserved_tokens, reserved_micro_usd, .. } => {
+            Event::ModelRequested {
+                reserved_tokens,
+                reserved_micro_usd,
+                ..
+            } => {
                 self.budget.reserve(task, *reserved_tokens);
-                self.money.reserve(task, reserved_micro_usd.unwrap_or_default());
+                self.money
+                    .reserve(task, reserved_micro_usd.unwrap_or_default());
             }
-            Event::BudgetWaited { tokens, micro_usd, .. } => {
+            Event::BudgetWaited {
+                tokens, micro_usd, ..
+            } => {
                 self.budget.wait(task, *tokens);
                 if let Some(micro_usd) = micro_usd {
                     self.money.wait(task, *micro_usd);
                 }
             }
-            Event::ModelReplied { usage, micro_usd, .. } => {
+            Event::ModelReplied {
+                usage, micro_usd, ..
+            } => {
                 self.budget.settle(task, usage.total());
                 self.money.settle(task, micro_usd.unwrap_or_default());
             }
             Event::SearchRequested(asked) => {
                 self.budget.reserve(task, asked.reserved_tokens);
-                self.money.reserve(task, asked.reserved_micro_usd.unwrap_or_default());
+                self.money
+                    .reserve(task, asked.reserved_micro_usd.unwrap_or_default());
             }
             // One that was counted as cut off is not counted again.
             Event::SearchEnded(ended) if self.budget.has_reserved(task) => {
                 self.budget.settle(task, ended.usage.total());
                 self.money.settle(task, ended.micro_usd.unwrap_or_default());
             }
-            Event::ModelCut { tokens, micro_usd, .. } => {
+            Event::ModelCut {
+                tokens, micro_usd, ..
+            } => {
                 self.budget.settle(task, *tokens);
                 self.money.settle(task, micro_usd.unwrap_or_default());
             }
-            // A finished task sends no more requests: one whose end was not observed must not keep its reservation.
+            // A finished task sends no more requests: one whose end was not observed must not keep
+            // its reservation.
             Event::ModelFailed { .. }
             | Event::ModelRejected { .. }
             | Event::ModelSwitched { .. }

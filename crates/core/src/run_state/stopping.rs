@@ -1,7 +1,8 @@
 //! Stopping agents: who may, which agents it concerns, and what is left to do about them.
 //!
-//! A request to stop an agent is an event, so it outlives the process, and it holds for all its descendants from that
-//! moment: a child that it is about to spawn is refused. Each of them is cancelled as soon as no worker works on it.
+//! A request to stop an agent is an event, so it outlives the process, and it holds for all its
+//! descendants from that moment: a child that it is about to spawn is refused. Each of them is
+//! cancelled as soon as no worker works on it.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use crate::stop_request::StopRequest;
 use crate::wait::Wait;
 
 impl RunState {
-    /// Decides about an agent's call that ends one of its descendants, which waits until that and all below it have
-    /// ended.
+    /// Decides about an agent's call that ends one of its descendants, which waits until that and
+    /// all below it have ended.
     ///
     /// # Errors
     /// Fails with the reason for the agent.
@@ -27,19 +28,38 @@ impl RunState {
         of: &CallOfTurn,
         agent: &AgentId,
     ) -> Result<TerminateDecision, StopRefused> {
-        if self.task(by).and_then(TaskRecord::ended_wait).is_some_and(|ended| ended.of == *of) {
+        if self
+            .task(by)
+            .and_then(TaskRecord::ended_wait)
+            .is_some_and(|ended| ended.of == *of)
+        {
             return Ok(TerminateDecision::Over);
         }
         self.check_termination(by, agent)?;
-        let open: Vec<TaskId> = self.subtree(agent).filter(|record| is_open(record)).map(id_of).collect();
+        let open: Vec<TaskId> = self
+            .subtree(agent)
+            .filter(|record| is_open(record))
+            .map(id_of)
+            .collect();
         if open.is_empty() {
             return Ok(TerminateDecision::Over);
         }
         let CallOfTurn { turn, call } = of.clone();
-        let wait = Wait::Agents { ids: open, until_ms: None };
+        let wait = Wait::Agents {
+            ids: open,
+            until_ms: None,
+        };
         Ok(TerminateDecision::Stops(vec![
-            Event::StopRequested(StopRequest { task: agent.clone(), by: Some(by.clone()) }),
-            Event::AgentWaiting { task: by.clone(), turn, call_id: call, wait },
+            Event::StopRequested(StopRequest {
+                task: agent.clone(),
+                by: Some(by.clone()),
+            }),
+            Event::AgentWaiting {
+                task: by.clone(),
+                turn,
+                call_id: call,
+                wait,
+            },
         ]))
     }
 
@@ -48,7 +68,11 @@ impl RunState {
     /// # Errors
     /// Fails with the reason for the agent.
     pub fn check_termination(&self, by: &AgentId, agent: &AgentId) -> Result<(), StopRefused> {
-        if self.is_ancestor(by, agent) { Ok(()) } else { Err(self.may_not_stop(by, agent)) }
+        if self.is_ancestor(by, agent) {
+            Ok(())
+        } else {
+            Err(self.may_not_stop(by, agent))
+        }
     }
 
     /// Reports whether an agent, or one of those below it, has not ended.
@@ -56,14 +80,15 @@ impl RunState {
         self.subtree(agent).any(is_open)
     }
 
-    /// Returns the agents that are to be cancelled now, with those that a worker may still work on. Those with a merge
-    /// in progress are not among them.
+    /// Returns the agents that are to be cancelled now, with those that a worker may still work on.
+    /// Those with a merge in progress are not among them.
     pub fn stopping(&self) -> impl Iterator<Item = &TaskId> {
         let stopping = self.listed(List::Stopping).map(|record| &record.task.id);
         stopping.filter(|task| !self.is_merging(task))
     }
 
-    /// Returns the events that cancel a task, if it is to be cancelled now; no worker works on it any more.
+    /// Returns the events that cancel a task, if it is to be cancelled now; no worker works on it
+    /// any more.
     pub fn decide_cancellation(&self, task: &TaskId) -> Vec<Event> {
         let record = self.task(task).filter(|_| !self.is_merging(task));
         record.map(TaskRecord::cancellation).unwrap_or_default()
@@ -88,10 +113,13 @@ impl RunState {
         Ok(())
     }
 
-    /// Reports whether a task's work, or that of one of its children, is part of the merge in progress, which ends
-    /// before the task may.
+    /// Reports whether a task's work, or that of one of its children, is part of the merge in
+    /// progress, which ends before the task may.
     fn is_merging(&self, task: &TaskId) -> bool {
-        let is_target = self.merges.target().is_some_and(|into| into.agent() == Some(task));
+        let is_target = self
+            .merges
+            .target()
+            .is_some_and(|into| into.agent() == Some(task));
         is_target || self.merges.current() == Some(task)
     }
 
@@ -110,7 +138,11 @@ impl RunState {
     }
 
     fn may_not_stop(&self, by: &AgentId, agent: &AgentId) -> StopRefused {
-        let own = self.subtree(by).filter(|record| record.task.id != *by).map(id_of).collect();
+        let own = self
+            .subtree(by)
+            .filter(|record| record.task.id != *by)
+            .map(id_of)
+            .collect();
         let agent = agent.clone();
         if self.task(&agent).is_some() {
             StopRefused::NotBelow { agent, own }

@@ -1,4 +1,5 @@
-//! Waiting for other agents: whether an agent may, when its wait is over, and when its deadline passes.
+//! Waiting for other agents: whether an agent may, when its wait is over, and when its deadline
+//! passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,15 +21,30 @@ impl RunState {
     /// # Errors
     ///
     /// Fails with the reason for the agent.
-    pub fn decide_wait(&self, waiter: &TaskId, asked: &AskedWait) -> Result<WaitDecision, WaitRefused> {
-        if let Some(ended) = self.task(waiter).and_then(TaskRecord::ended_wait).filter(|ended| ended.of == asked.of) {
-            return Ok(WaitDecision::Over { timed_out: ended.timed_out });
+    pub fn decide_wait(
+        &self,
+        waiter: &TaskId,
+        asked: &AskedWait,
+    ) -> Result<WaitDecision, WaitRefused> {
+        if let Some(ended) = self
+            .task(waiter)
+            .and_then(TaskRecord::ended_wait)
+            .filter(|ended| ended.of == asked.of)
+        {
+            return Ok(WaitDecision::Over {
+                timed_out: ended.timed_out,
+            });
         }
         let Some(wait) = self.new_wait(waiter, &asked.ids, asked.timeout)? else {
             return Ok(WaitDecision::Over { timed_out: false });
         };
         let CallOfTurn { turn, call } = asked.of.clone();
-        let waiting = Event::AgentWaiting { task: waiter.clone(), turn, call_id: call, wait };
+        let waiting = Event::AgentWaiting {
+            task: waiter.clone(),
+            turn,
+            call_id: call,
+            wait,
+        };
         Ok(WaitDecision::Waits(Box::new(waiting)))
     }
 
@@ -37,7 +53,12 @@ impl RunState {
     /// # Errors
     ///
     /// Fails as [`RunState::decide_wait`] does.
-    pub fn check_wait(&self, waiter: &TaskId, agents: &[TaskId], timeout: Option<Duration>) -> Result<(), WaitRefused> {
+    pub fn check_wait(
+        &self,
+        waiter: &TaskId,
+        agents: &[TaskId],
+        timeout: Option<Duration>,
+    ) -> Result<(), WaitRefused> {
         self.new_wait(waiter, agents, timeout).map(drop)
     }
 
@@ -59,7 +80,8 @@ impl RunState {
                 ids.push(id.clone());
             }
         }
-        let until_ms = timeout.map(|timeout| self.worked_ms().saturating_add(milliseconds(timeout)));
+        let until_ms =
+            timeout.map(|timeout| self.worked_ms().saturating_add(milliseconds(timeout)));
         let wait = Wait::Agents { ids, until_ms };
         if self.is_over(waiter, &wait) {
             return Ok(None);
@@ -68,15 +90,22 @@ impl RunState {
         if held_up.is_empty() {
             return Ok(Some(wait));
         }
-        Err(self.asked_by_another(waiter).unwrap_or(WaitRefused::Cycle(held_up)))
+        Err(self
+            .asked_by_another(waiter)
+            .unwrap_or(WaitRefused::Cycle(held_up)))
     }
 
     /// Returns the question of an agent that waits for the answer of this one.
     fn asked_by_another(&self, waiter: &TaskId) -> Option<WaitRefused> {
         self.tasks().find_map(|record| match record.wait()? {
-            Wait::Message { to: Receiver::Agent(asked), question, .. } if asked == waiter => {
-                Some(WaitRefused::Asked { asker: record.task.id.clone(), question: *question })
-            }
+            Wait::Message {
+                to: Receiver::Agent(asked),
+                question,
+                ..
+            } if asked == waiter => Some(WaitRefused::Asked {
+                asker: record.task.id.clone(),
+                question: *question,
+            }),
             _ => None,
         })
     }
@@ -116,7 +145,8 @@ impl RunState {
         Ok(records)
     }
 
-    /// Returns the record of an agent that another one names; the agent of the goal also by the name of the root.
+    /// Returns the record of an agent that another one names; the agent of the goal also by the
+    /// name of the root.
     ///
     /// # Errors
     ///
@@ -124,21 +154,28 @@ impl RunState {
     pub fn known_agent(&self, id: &AgentId) -> Result<&TaskRecord, WaitRefused> {
         self.task(self.agent_named(id)).ok_or_else(|| {
             let known: Vec<&str> = self.tasks().map(|record| record.task.id.as_str()).collect();
-            WaitRefused::Unknown { agent: id.clone(), known: known.join(", ") }
+            WaitRefused::Unknown {
+                agent: id.clone(),
+                known: known.join(", "),
+            }
         })
     }
 
     /// Reports whether one agent is the parent of the other, or an ancestor of its parent.
     pub fn is_ancestor(&self, ancestor: &AgentId, of: &AgentId) -> bool {
-        let parent_of = |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
+        let parent_of =
+            |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
-        let mut parents = std::iter::successors(parent_of(of), |parent| parent_of(parent)).take(self.tasks.len());
+        let mut parents =
+            std::iter::successors(parent_of(of), |parent| parent_of(parent)).take(self.tasks.len());
         parents.any(|parent| parent == ancestor)
     }
 
     /// Reports whether a task waits for something that has happened.
     pub fn is_woken(&self, task: &TaskId) -> bool {
-        self.task(task).and_then(TaskRecord::wait).is_some_and(|wait| self.is_over(task, wait))
+        self.task(task)
+            .and_then(TaskRecord::wait)
+            .is_some_and(|wait| self.is_over(task, wait))
     }
 
     fn is_over(&self, waiter: &TaskId, wait: &Wait) -> bool {
@@ -155,12 +192,14 @@ impl RunState {
         }
     }
 
-    /// Reports whether the agent reads a message after its call, which must then not wait for the sender.
+    /// Reports whether the agent reads a message after its call, which must then not wait for the
+    /// sender.
     fn has_message(&self, waiter: &TaskId) -> bool {
         self.messages_for(waiter).next().is_some()
     }
 
-    /// Reports whether an agent's wait for others is over, or will be once the merge into its branch has ended.
+    /// Reports whether an agent's wait for others is over, or will be once the merge into its
+    /// branch has ended.
     fn will_wake(&self, task: &TaskId) -> bool {
         self.is_woken(task) || self.has_message(task)
     }
@@ -170,8 +209,8 @@ impl RunState {
         self.merges.target().and_then(MergeTarget::agent) == Some(agent)
     }
 
-    /// Reports whether an agent that is waited for is done: at rest, and merged into the waiting one if its work is to
-    /// be.
+    /// Reports whether an agent that is waited for is done: at rest, and merged into the waiting
+    /// one if its work is to be.
     pub fn is_done_for(&self, waiter: &TaskId, id: &TaskId) -> bool {
         self.task(id).is_none_or(|record| {
             let goes_to_waiter = self.merge_target(record).agent() == Some(waiter);
@@ -180,85 +219,128 @@ impl RunState {
     }
 
     fn is_answered(&self, call: &CallHash) -> bool {
-        self.approvals.get(call).is_some_and(|approval| approval.decision.is_some())
+        self.approvals
+            .get(call)
+            .is_some_and(|approval| approval.decision.is_some())
     }
 
-    /// Reports whether an agent's work is over as far as it can be without a person's review: it has ended, or its
-    /// finished work waits for a review.
+    /// Reports whether an agent's work is over as far as it can be without a person's review: it
+    /// has ended, or its finished work waits for a review.
     pub fn is_at_rest(&self, record: &TaskRecord) -> bool {
         let is_verified = record.state() == TaskState::Verified && !self.can_go_on(record);
         let is_handed_over = record.state().awaits_review() || is_verified;
         record.state().is_settled() || is_handed_over && !record.is_stopping()
     }
 
-    /// Returns the deadline that passes next, of a wait or of a message; `None` if there is none, or while the run's
-    /// time stands still.
+    /// Returns the deadline that passes next, of a wait or of a message; `None` if there is none,
+    /// or while the run's time stands still.
     pub fn next_expiry(&self) -> Option<Expiry> {
         if self.stands_still() {
             return None;
         }
         let waiting = self.listed(List::Waiting);
-        let waits = waiting.filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
+        let waits =
+            waiting.filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
         let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
         let of_wait = waits.min().map(|(until_ms, task)| {
             let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
-            Expiry { of: Expiring::Wait { task: task.clone(), until_ms }, left }
+            Expiry {
+                of: Expiring::Wait {
+                    task: task.clone(),
+                    until_ms,
+                },
+                left,
+            }
         });
         let of_message = self.next_deadline().map(|(deadline, message)| {
             let (from, to) = (message.from.clone(), message.to.clone());
             let left = Duration::from_millis(deadline.saturating_sub(self.updated_ms));
-            Expiry { of: Expiring::Message { from, to, sequence: message.sequence }, left }
+            Expiry {
+                of: Expiring::Message {
+                    from,
+                    to,
+                    sequence: message.sequence,
+                },
+                left,
+            }
         });
-        // If both pass at once, the message comes first: its sender, which waits, is then told that it is closed.
-        of_message.into_iter().chain(of_wait).min_by_key(|expiry| expiry.left)
+        // If both pass at once, the message comes first: its sender, which waits, is then told that
+        // it is closed.
+        of_message
+            .into_iter()
+            .chain(of_wait)
+            .min_by_key(|expiry| expiry.left)
     }
 
-    /// Returns the events of a deadline that has passed; none if the wait is over, or the message read or answered.
+    /// Returns the events of a deadline that has passed; none if the wait is over, or the message
+    /// read or answered.
     pub fn decide_expiry(&self, expiry: &Expiry) -> Vec<Event> {
         match &expiry.of {
             Expiring::Wait { task, until_ms } => {
                 let wait = self.task(task).and_then(TaskRecord::wait);
-                let is_current =
-                    wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms)) && !self.is_merged_into(task);
-                let woken = is_current.then(|| Event::AgentWoken { task: task.clone(), timed_out: true });
+                let is_current = wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms))
+                    && !self.is_merged_into(task);
+                let woken = is_current.then(|| Event::AgentWoken {
+                    task: task.clone(),
+                    timed_out: true,
+                });
                 woken.into_iter().collect()
             }
             Expiring::Message { from, to, sequence } => {
-                let is_meant =
-                    |message: &&Envelope| message.from == *from && message.to == *to && message.sequence == *sequence;
-                self.outstanding().find(is_meant).map(|message| self.expired(message)).unwrap_or_default()
+                let is_meant = |message: &&Envelope| {
+                    message.from == *from && message.to == *to && message.sequence == *sequence
+                };
+                self.outstanding()
+                    .find(is_meant)
+                    .map(|message| self.expired(message))
+                    .unwrap_or_default()
             }
         }
     }
 
     /// Returns the events that end the waits for what has happened.
     pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
-        // A decision about a call is itself the event that ends the wait for it, and so is a resumption.
+        // A decision about a call is itself the event that ends the wait for it, and so is a
+        // resumption.
         let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
-        let ends = |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
+        let ends =
+            |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
         let woken = self.listed(List::Waiting).filter(waits).filter(ends);
-        woken.map(|record| Event::AgentWoken { task: record.task.id.clone(), timed_out: false })
+        woken.map(|record| Event::AgentWoken {
+            task: record.task.id.clone(),
+            timed_out: false,
+        })
     }
 
-    /// Reports whether an agent waits for one that will never come to rest, though not because that one waits, too.
-    /// When the wait began, this could not be known: where nothing is merged, what depends on work that is then handed
-    /// over never starts.
+    /// Reports whether an agent waits for one that will never come to rest, though not because that
+    /// one waits, too. When the wait began, this could not be known: where nothing is merged, what
+    /// depends on work that is then handed over never starts.
     fn is_stranded(&self, record: &TaskRecord) -> bool {
-        let Some(Wait::Agents { ids, .. }) = record.wait() else { return false };
+        let Some(Wait::Agents { ids, .. }) = record.wait() else {
+            return false;
+        };
         if self.can_any_go_on() {
             return false;
         }
-        let waits_itself = |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
-        !self.held_up_by(&record.task.id, ids).iter().all(waits_itself)
+        let waits_itself =
+            |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
+        !self
+            .held_up_by(&record.task.id, ids)
+            .iter()
+            .all(waits_itself)
     }
 
-    /// Returns those of the agents that cannot come to rest while the waiter waits, even if everything else ends well.
+    /// Returns those of the agents that cannot come to rest while the waiter waits, even if
+    /// everything else ends well.
     pub(super) fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
         // Asked after every event while a question waits, of runs with thousands of tasks.
         let order = self.needed_for(ids);
-        let records = order.iter().filter_map(|place| self.task(self.schedule.id(*place)?));
-        let mut supposed: BTreeMap<&TaskId, Progress> =
-            records.map(|record| (&record.task.id, self.progress(record))).collect();
+        let records = order
+            .iter()
+            .filter_map(|place| self.task(self.schedule.id(*place)?));
+        let mut supposed: BTreeMap<&TaskId, Progress> = records
+            .map(|record| (&record.task.id, self.progress(record)))
+            .collect();
         let rests = |supposed: &BTreeMap<&TaskId, Progress>, id: &TaskId| {
             supposed.get(id).is_some_and(|progress| is_rest(*progress))
         };
@@ -269,41 +351,64 @@ impl RunState {
             }
             supposed.extend(ended);
         }
-        ids.iter().filter(|id| !rests(&supposed, id)).cloned().collect()
+        ids.iter()
+            .filter(|id| !rests(&supposed, id))
+            .cloned()
+            .collect()
     }
 
-    /// Returns the places of tasks, and of all that may have to end before they can come to rest, in the order of the
-    /// schedule.
+    /// Returns the places of tasks, and of all that may have to end before they can come to rest,
+    /// in the order of the schedule.
     fn needed_for(&self, ids: &[TaskId]) -> Vec<usize> {
         let mut needed = BTreeSet::new();
-        let mut open: Vec<usize> = ids.iter().filter_map(|id| self.schedule.place(id)).collect();
+        let mut open: Vec<usize> = ids
+            .iter()
+            .filter_map(|id| self.schedule.place(id))
+            .collect();
         while let Some(place) = open.pop() {
             if !needed.insert(place) {
                 continue;
             }
             open.extend(self.schedule.waits_of(place));
             let record = self.schedule.id(place).and_then(|id| self.task(id));
-            let awaited = record.map(|record| self.awaited_by(record)).unwrap_or_default();
+            let awaited = record
+                .map(|record| self.awaited_by(record))
+                .unwrap_or_default();
             open.extend(awaited.iter().filter_map(|id| self.schedule.place(id)));
         }
         self.schedule.in_order(needed)
     }
 
-    /// Returns the tasks that one waits for that has started: by its call, or because they review its work.
+    /// Returns the tasks that one waits for that has started: by its call, or because they review
+    /// its work.
     fn awaited_by(&self, record: &TaskRecord) -> Vec<TaskId> {
         let mut awaited = self.waits_for_verdict_of(record);
         match record.wait() {
             Some(Wait::Agents { ids, .. }) => awaited.extend(ids.iter().cloned()),
             Some(Wait::Children) => {
-                awaited.extend(self.open_children(&record.task.id).map(|child| child.task.id.clone()));
+                awaited.extend(
+                    self.open_children(&record.task.id)
+                        .map(|child| child.task.id.clone()),
+                );
             }
-            Some(Wait::Message { to: Receiver::Agent(asked), .. }) => awaited.push(asked.clone()),
-            Some(Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. }) | None => {}
+            Some(Wait::Message {
+                to: Receiver::Agent(asked),
+                ..
+            }) => awaited.push(asked.clone()),
+            Some(
+                Wait::Message {
+                    to: Receiver::User, ..
+                }
+                | Wait::Person { .. }
+                | Wait::Endpoint { .. },
+            )
+            | None => {}
         }
         awaited
     }
 
-    /// Returns the tasks at these places that would end next if the progress were as supposed, and how.
+    /// Returns the tasks at these places that would end next if the progress were as supposed, and
+    /// how.
     fn would_end(
         &self,
         waiter: &TaskId,
@@ -322,22 +427,35 @@ impl RunState {
                 Progress::Held => {
                     let reviewers = self.waits_for_verdict_of(record);
                     let is_merged = !self.stays_unmerged(record)
-                        && reviewers.iter().all(|reviewer| of(reviewer) == Progress::Merged);
+                        && reviewers
+                            .iter()
+                            .all(|reviewer| of(reviewer) == Progress::Merged);
                     is_merged.then_some(Progress::Merged)
                 }
                 Progress::Active | Progress::Parked => {
                     let is_free = match record.wait() {
                         Some(Wait::Agents { ids, until_ms }) => {
-                            until_ms.is_some() || self.will_wake(id) || ids.iter().all(|id| is_rest(of(id)))
+                            until_ms.is_some()
+                                || self.will_wake(id)
+                                || ids.iter().all(|id| is_rest(of(id)))
                         }
                         Some(Wait::Children) => {
-                            self.will_wake(id) || self.open_children(id).all(|child| is_rest(of(&child.task.id)))
+                            self.will_wake(id)
+                                || self
+                                    .open_children(id)
+                                    .all(|child| is_rest(of(&child.task.id)))
                         }
-                        Some(Wait::Message { to: Receiver::Agent(asked), until_ms, .. }) => {
-                            until_ms.is_some() || self.is_woken(id) || is_rest(of(asked))
-                        }
+                        Some(Wait::Message {
+                            to: Receiver::Agent(asked),
+                            until_ms,
+                            ..
+                        }) => until_ms.is_some() || self.is_woken(id) || is_rest(of(asked)),
                         Some(
-                            Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. },
+                            Wait::Message {
+                                to: Receiver::User, ..
+                            }
+                            | Wait::Person { .. }
+                            | Wait::Endpoint { .. },
                         )
                         | None => true,
                     };
@@ -345,13 +463,20 @@ impl RunState {
                 }
             }
         };
-        let records = order.iter().filter_map(|place| self.task(self.schedule.id(*place)?));
-        records.filter_map(|record| Some((&record.task.id, end(record)?))).collect()
+        let records = order
+            .iter()
+            .filter_map(|place| self.task(self.schedule.id(*place)?));
+        records
+            .filter_map(|record| Some((&record.task.id, end(record)?)))
+            .collect()
     }
 }
 
 fn is_rest(progress: Progress) -> bool {
-    matches!(progress, Progress::Merged | Progress::Failed | Progress::Held)
+    matches!(
+        progress,
+        Progress::Merged | Progress::Failed | Progress::Held
+    )
 }
 
 fn milliseconds(time: Duration) -> u64 {
@@ -366,8 +491,16 @@ mod tests {
     use crate::task::Task;
 
     fn state(events: Vec<Event>) -> RunState {
-        let recorded = |(seq, event)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: 0, v: VERSION, event };
-        RunState::replay(&(1..).zip(events).map(recorded).collect::<Vec<_>>()).unwrap().unwrap()
+        let recorded = |(seq, event)| Recorded {
+            run_id: "r-abcdef".into(),
+            seq,
+            ts_ms: 0,
+            v: VERSION,
+            event,
+        };
+        RunState::replay(&(1..).zip(events).map(recorded).collect::<Vec<_>>())
+            .unwrap()
+            .unwrap()
     }
 
     /// Only what an agent waits for, directly or not, has a say in when it comes to rest.
@@ -383,7 +516,11 @@ mod tests {
         };
         let planned = |id: &str, depends: &[&str]| {
             let depends = depends.iter().map(|id| TaskId::from(*id)).collect();
-            Event::planned(Task { id: id.into(), depends, ..Task::default() })
+            Event::planned(Task {
+                id: id.into(),
+                depends,
+                ..Task::default()
+            })
         };
         let spawned = Event::AgentSpawned {
             task: "a".into(),
@@ -395,7 +532,10 @@ mod tests {
             spec: None,
             sends: None,
         };
-        let wait = Wait::Agents { ids: vec!["x".into()], until_ms: None };
+        let wait = Wait::Agents {
+            ids: vec!["x".into()],
+            until_ms: None,
+        };
         let state = state(vec![
             started,
             planned("c", &["b"]),
@@ -405,17 +545,35 @@ mod tests {
             planned("b", &["a"]),
             Event::TaskReady { task: "a".into() },
             spawned,
-            Event::AgentWaiting { task: "a".into(), turn: 1, call_id: "c1".into(), wait },
+            Event::AgentWaiting {
+                task: "a".into(),
+                turn: 1,
+                call_id: "c1".into(),
+                wait,
+            },
         ]);
         let needed = state.needed_for(&["c".into()]);
-        let mut names: Vec<&str> = needed.iter().map(|place| state.schedule.id(*place).unwrap().as_str()).collect();
-        assert!(names.iter().position(|name| *name == "b") < names.iter().position(|name| *name == "c"));
+        let mut names: Vec<&str> = needed
+            .iter()
+            .map(|place| state.schedule.id(*place).unwrap().as_str())
+            .collect();
+        assert!(
+            names.iter().position(|name| *name == "b") < names.iter().position(|name| *name == "c")
+        );
         names.sort_unstable();
         assert_eq!(names, ["a", "b", "c", "x"]);
-        let table: [(&str, &str, Vec<TaskId>); 4] =
-            [("x", "c", vec!["c".into()]), ("y", "c", vec![]), ("c", "x", vec![]), ("a", "y", vec![])];
+        let table: [(&str, &str, Vec<TaskId>); 4] = [
+            ("x", "c", vec!["c".into()]),
+            ("y", "c", vec![]),
+            ("c", "x", vec![]),
+            ("a", "y", vec![]),
+        ];
         for (waiter, id, held_up) in table {
-            assert_eq!(state.held_up_by(&waiter.into(), &[id.into()]), held_up, "{waiter} waits for {id}");
+            assert_eq!(
+                state.held_up_by(&waiter.into(), &[id.into()]),
+                held_up,
+                "{waiter} waits for {id}"
+            );
         }
     }
 }

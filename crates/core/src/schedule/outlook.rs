@@ -1,7 +1,8 @@
 //! What the progress of all tasks means for each: whether it may start now, or never can.
 //!
-//! [`Outlook`] keeps the answer for each task while tasks progress. It is a function of the graph and of the progress
-//! alone, the same that [`Schedule::ready`] and [`Schedule::skipped`] evaluate for all tasks.
+//! [`Outlook`] keeps the answer for each task while tasks progress. It is a function of the graph
+//! and of the progress alone, the same that [`Schedule::ready`] and [`Schedule::skipped`] evaluate
+//! for all tasks.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,13 +15,18 @@ impl Schedule {
     /// Returns the tasks that may start now, by descending priority, then in the order of the plan.
     pub fn ready(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
         let states = self.states(progress);
-        let ready = self.graph.nodes.iter().filter(|(at, _)| states.get(**at).is_some_and(|state| state.ready));
+        let ready = self
+            .graph
+            .nodes
+            .iter()
+            .filter(|(at, _)| states.get(**at).is_some_and(|state| state.ready));
         let mut ready: Vec<&Node> = ready.map(|(_, node)| node.as_ref()).collect();
         ready.sort_by_key(|node| Reverse(node.priority));
         ready.into_iter().map(|node| node.id.clone()).collect()
     }
 
-    /// Returns the waiting tasks that can never start, each with the dependency that will not be merged.
+    /// Returns the waiting tasks that can never start, each with the dependency that will not be
+    /// merged.
     pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<(TaskId, TaskId)> {
         let states = self.states(progress);
         let skipped = self.graph.nodes.iter().filter_map(|(at, node)| {
@@ -32,22 +38,37 @@ impl Schedule {
 
     /// Returns the tasks that would run if nothing fails, in groups that could run together.
     pub fn waves(&self) -> Vec<Vec<TaskId>> {
-        let begins = |id: &TaskId| self.graph.node(id).map_or(Progress::Waiting, |node| node.begins);
+        let begins = |id: &TaskId| {
+            self.graph
+                .node(id)
+                .map_or(Progress::Waiting, |node| node.begins)
+        };
         let states = self.states(begins);
         let runs = |at: usize| states.get(at).is_some_and(State::runs);
         let mut level: Vec<Option<usize>> = vec![None; self.graph.nodes.len()];
         for at in self.graph.order.values().copied() {
-            let Some(node) = self.graph.at(at) else { continue };
+            let Some(node) = self.graph.at(at) else {
+                continue;
+            };
             // A task that does not run still passes on the order of the tasks before it.
-            let before = node.waits().filter_map(|at| level.get(at).copied().flatten()).max();
-            let own = if runs(at) { Some(before.map_or(0, |before| before + 1)) } else { before };
+            let before = node
+                .waits()
+                .filter_map(|at| level.get(at).copied().flatten())
+                .max();
+            let own = if runs(at) {
+                Some(before.map_or(0, |before| before + 1))
+            } else {
+                before
+            };
             if let Some(slot) = level.get_mut(at) {
                 *slot = own;
             }
         }
         let mut waves: Vec<Vec<TaskId>> = Vec::new();
         for (at, (node, level)) in self.graph.nodes.values().zip(level).enumerate() {
-            let Some(level) = level.filter(|_| runs(at)) else { continue };
+            let Some(level) = level.filter(|_| runs(at)) else {
+                continue;
+            };
             if waves.len() <= level {
                 waves.resize_with(level + 1, Vec::new);
             }
@@ -58,15 +79,22 @@ impl Schedule {
         waves
     }
 
-    /// Returns which of these tasks may start now, and which can never start. Each comes after all that it waits for,
-    /// which are among them.
-    pub(crate) fn prospects(&self, order: &[usize], progress: impl Fn(&TaskId) -> Progress) -> [BTreeSet<&TaskId>; 2] {
+    /// Returns which of these tasks may start now, and which can never start. Each comes after all
+    /// that it waits for, which are among them.
+    pub(crate) fn prospects(
+        &self,
+        order: &[usize],
+        progress: impl Fn(&TaskId) -> Progress,
+    ) -> [BTreeSet<&TaskId>; 2] {
         let states = self.states_of(order.iter().copied(), progress);
         let those = |fits: fn(&State) -> bool| {
             let places = order.iter().filter(|at| states.get(**at).is_some_and(fits));
             places.filter_map(|at| self.id(*at)).collect()
         };
-        [those(|state| state.ready), those(|state| state.skipped.is_some())]
+        [
+            those(|state| state.ready),
+            those(|state| state.skipped.is_some()),
+        ]
     }
 
     /// Derives the state of each task for those that wait for it, in order.
@@ -75,13 +103,23 @@ impl Schedule {
     }
 
     /// The same for some tasks, of which each comes after all that it waits for.
-    fn states_of(&self, order: impl Iterator<Item = usize>, progress: impl Fn(&TaskId) -> Progress) -> Vec<State> {
+    fn states_of(
+        &self,
+        order: impl Iterator<Item = usize>,
+        progress: impl Fn(&TaskId) -> Progress,
+    ) -> Vec<State> {
         let mut states = vec![State::default(); self.graph.nodes.len()];
         for at in order {
-            let Some(node) = self.graph.at(at) else { continue };
+            let Some(node) = self.graph.at(at) else {
+                continue;
+            };
             let of = |at: usize| states.get(at).copied().unwrap_or_default();
-            let first =
-                |lack: Lack| lack.edges(node).keys().copied().find(|on| lack.is_of(&self.graph, (node, *on), of));
+            let first = |lack: Lack| {
+                lack.edges(node)
+                    .keys()
+                    .copied()
+                    .find(|on| lack.is_of(&self.graph, (node, *on), of))
+            };
             let state = State::of((at, node), progress(&node.id), first, of);
             if let Some(slot) = states.get_mut(at) {
                 *slot = state;
@@ -110,7 +148,15 @@ enum Lack {
     End,
 }
 
-const LACKS: [Lack; 7] = [Lack::Work, Lack::Hope, Lack::Tested, Lack::Turn, Lack::Merge, Lack::MergeHope, Lack::End];
+const LACKS: [Lack; 7] = [
+    Lack::Work,
+    Lack::Hope,
+    Lack::Tested,
+    Lack::Turn,
+    Lack::Merge,
+    Lack::MergeHope,
+    Lack::End,
+];
 
 impl Lack {
     /// Returns the tasks of which a task can lack this.
@@ -127,13 +173,20 @@ impl Lack {
     fn is_of(self, graph: &Graph, (node, on): (&Node, usize), of: impl Fn(usize) -> State) -> bool {
         match self {
             Self::Work => {
-                let is_seen = |at: usize| of(at).satisfied || node.reviews.contains_key(&at) && of(at).reviewable;
+                let is_seen = |at: usize| {
+                    of(at).satisfied || node.reviews.contains_key(&at) && of(at).reviewable
+                };
                 // Another review of the same work has ended before the work is merged.
                 !(is_seen(on) || of(on).merged && graph.reviews_of(on).all(is_seen))
             }
             Self::Hope | Self::MergeHope => of(on).dead.is_some(),
             // What the plan itself leaves out has not failed.
-            Self::Tested => of(on).dead.is_some() && graph.at(on).is_some_and(|node| node.begins == Progress::Waiting),
+            Self::Tested => {
+                of(on).dead.is_some()
+                    && graph
+                        .at(on)
+                        .is_some_and(|node| node.begins == Progress::Waiting)
+            }
             Self::Turn | Self::End => !of(on).settled,
             Self::Merge => !of(on).satisfied,
         }
@@ -157,14 +210,14 @@ struct State {
     skipped: Option<usize>,
     /// Its dependents can never start in this state of the run, because of this task.
     dead: Option<usize>,
-    /// No task waits for its end, nor for the end of those it comes after: a skipped task must not let others
-    /// overtake.
+    /// No task waits for its end, nor for the end of those it comes after: a skipped task must not
+    /// let others overtake.
     settled: bool,
 }
 
 impl State {
-    /// Returns the state of a task with this progress from the first tasks of which it lacks something, and their
-    /// states.
+    /// Returns the state of a task with this progress from the first tasks of which it lacks
+    /// something, and their states.
     fn of(
         (at, node): (usize, &Node),
         progress: Progress,
@@ -178,7 +231,11 @@ impl State {
         let skipped = if waiting { hopeless() } else { None };
         // What comes after an approval needs the approved work, too.
         let satisfied = is_merged && first(Lack::Merge).is_none();
-        let unmerged = if is_merged { dead(Lack::MergeHope) } else { None };
+        let unmerged = if is_merged {
+            dead(Lack::MergeHope)
+        } else {
+            None
+        };
         let is_dead = skipped.is_some() || progress == Progress::Failed;
         let in_turn = first(Lack::Turn).is_none();
         let is_parked = matches!(progress, Progress::Parked | Progress::Held);
@@ -186,7 +243,11 @@ impl State {
         Self {
             waiting,
             merged: is_merged,
-            ready: waiting && in_turn && skipped.is_none() && node.missing == 0 && first(Lack::Work).is_none(),
+            ready: waiting
+                && in_turn
+                && skipped.is_none()
+                && node.missing == 0
+                && first(Lack::Work).is_none(),
             satisfied,
             reviewable: satisfied || progress == Progress::Held,
             skipped,
@@ -197,7 +258,13 @@ impl State {
 
     /// Returns what the states of others depend on.
     fn for_followers(&self) -> impl PartialEq + use<> {
-        (self.merged, self.satisfied, self.reviewable, self.dead, self.settled)
+        (
+            self.merged,
+            self.satisfied,
+            self.reviewable,
+            self.dead,
+            self.settled,
+        )
     }
 
     /// Reports whether the task would run if nothing fails.
@@ -206,8 +273,8 @@ impl State {
     }
 }
 
-/// The state of each task, by its place, and what each lacks of others: a task with a thousand dependencies is
-/// evaluated again each time one of them is merged.
+/// The state of each task, by its place, and what each lacks of others: a task with a thousand
+/// dependencies is evaluated again each time one of them is merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outlook {
     states: SharedMap<usize, State>,
@@ -216,8 +283,8 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    /// Evaluates tasks that wait for others than before, or whose progress has changed, and then all those that this
-    /// concerns. Returns the places of those whose outlook has changed.
+    /// Evaluates tasks that wait for others than before, or whose progress has changed, and then
+    /// all those that this concerns. Returns the places of those whose outlook has changed.
     pub(crate) fn update(
         &mut self,
         schedule: &Schedule,
@@ -227,8 +294,12 @@ impl Outlook {
         let graph = &schedule.graph;
         let position = |at: usize| graph.positions.get(&at).map(|position| (*position, at));
         // In the order of the schedule, so that each task is evaluated once.
-        let mut open: BTreeSet<(usize, usize)> =
-            rewired.iter().copied().chain(progressed).filter_map(position).collect();
+        let mut open: BTreeSet<(usize, usize)> = rewired
+            .iter()
+            .copied()
+            .chain(progressed)
+            .filter_map(position)
+            .collect();
         let mut updated = Vec::new();
         while let Some((_, at)) = open.pop_first() {
             let Some(node) = graph.at(at) else { continue };
@@ -243,7 +314,11 @@ impl Outlook {
             }
             updated.push(at);
             if before.unwrap_or_default().for_followers() != state.for_followers() {
-                open.extend(self.tell_followers(graph, at).into_iter().filter_map(position));
+                open.extend(
+                    self.tell_followers(graph, at)
+                        .into_iter()
+                        .filter_map(position),
+                );
             }
         }
         updated
@@ -267,29 +342,43 @@ impl Outlook {
 
     /// Evaluates again what a task lacks of all those that it waits for.
     fn rewire(&mut self, graph: &Graph, (at, node): (usize, &Node)) {
-        let of_task = self.lacks.iter_from(&(at, Lack::Work, 0)).map(|(entry, ())| *entry);
-        let before: Vec<(usize, Lack, usize)> = of_task.take_while(|(of, _, _)| *of == at).collect();
+        let of_task = self
+            .lacks
+            .iter_from(&(at, Lack::Work, 0))
+            .map(|(entry, ())| *entry);
+        let before: Vec<(usize, Lack, usize)> =
+            of_task.take_while(|(of, _, _)| *of == at).collect();
         for entry in &before {
             self.lacks.remove(entry);
         }
         for lack in LACKS {
-            lack.edges(node).keys().for_each(|on| self.evaluate(graph, (at, node), lack, *on));
+            lack.edges(node)
+                .keys()
+                .for_each(|on| self.evaluate(graph, (at, node), lack, *on));
         }
     }
 
-    /// Evaluates again what other tasks lack of one whose state has changed, and returns them: those that wait for it,
-    /// and those that wait for its reviewers.
+    /// Evaluates again what other tasks lack of one whose state has changed, and returns them:
+    /// those that wait for it, and those that wait for its reviewers.
     fn tell_followers(&mut self, graph: &Graph, at: usize) -> BTreeSet<usize> {
         let mut told = BTreeSet::new();
         for follower in graph.followers_of(at) {
-            let Some(node) = graph.at(follower) else { continue };
+            let Some(node) = graph.at(follower) else {
+                continue;
+            };
             let is_edge = |lack: &Lack| lack.edges(node).contains_key(&at);
-            LACKS.into_iter().filter(is_edge).for_each(|lack| self.evaluate(graph, (follower, node), lack, at));
+            LACKS
+                .into_iter()
+                .filter(is_edge)
+                .for_each(|lack| self.evaluate(graph, (follower, node), lack, at));
             told.insert(follower);
         }
         for reviewer in graph.reviewers_of(at) {
             for follower in graph.followers_of(reviewer) {
-                let Some(node) = graph.at(follower).filter(|node| node.depends.contains_key(&reviewer)) else {
+                let Some(node) = graph
+                    .at(follower)
+                    .filter(|node| node.depends.contains_key(&reviewer))
+                else {
                     continue;
                 };
                 self.evaluate(graph, (follower, node), Lack::Work, reviewer);
@@ -316,20 +405,32 @@ mod tests {
     use super::*;
     use crate::task::Task;
 
-    const ALL: [Progress; 6] =
-        [Progress::Waiting, Progress::Active, Progress::Parked, Progress::Held, Progress::Merged, Progress::Failed];
+    const ALL: [Progress; 6] = [
+        Progress::Waiting,
+        Progress::Active,
+        Progress::Parked,
+        Progress::Held,
+        Progress::Merged,
+        Progress::Failed,
+    ];
 
     fn name(number: usize) -> TaskId {
         TaskId::new(format!("T{number}"))
     }
 
-    /// A task that waits for earlier ones, by their distance, and a number that decides when it is added.
+    /// A task that waits for earlier ones, by their distance, and a number that decides when it is
+    /// added.
     fn task() -> impl Strategy<Value = (Vec<(usize, bool)>, [bool; 2], u8)> {
-        (prop::collection::vec((1..5_usize, any::<bool>()), 0..4), any::<[bool; 2]>(), any::<u8>())
+        (
+            prop::collection::vec((1..5_usize, any::<bool>()), 0..4),
+            any::<[bool; 2]>(),
+            any::<u8>(),
+        )
     }
 
     proptest! {
-        /// Whatever is added and progresses in whatever order, the outlook is that of the whole schedule.
+        /// Whatever is added and progresses in whatever order, the outlook is that of the whole
+        /// schedule.
         #[test]
         fn it_is_that_of_all_tasks(
             tasks in prop::collection::vec(task(), 1..14),

@@ -1,4 +1,5 @@
-//! Tests that requests are derived from their recorded parts exactly, whatever an agent's context goes through.
+//! Tests that requests are derived from their recorded parts exactly, whatever an agent's context
+//! goes through.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,10 @@ enum Act {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![Just("line\n\"quoted\" \\ \u{7f} \u{2028} é 🦀".to_owned()), "[ -~]{0,12}"]
+    prop_oneof![
+        Just("line\n\"quoted\" \\ \u{7f} \u{2028} é 🦀".to_owned()),
+        "[ -~]{0,12}"
+    ]
 }
 
 fn argument() -> impl Strategy<Value = Value> {
@@ -61,8 +65,18 @@ fn turn(number: usize, calls: &[Value], lines: usize) -> [Message; 2] {
         is_error: lines == 7,
     };
     let results = tool_calls.iter().map(result).collect();
-    let raw = lines.is_multiple_of(2).then(|| RawBlocks { model: "a/m".to_owned(), blocks: calls.to_vec() });
-    [Message::Assistant { text: "so".to_owned(), tool_calls, raw }, Message::Tool { results }]
+    let raw = lines.is_multiple_of(2).then(|| RawBlocks {
+        model: "a/m".to_owned(),
+        blocks: calls.to_vec(),
+    });
+    [
+        Message::Assistant {
+            text: "so".to_owned(),
+            tool_calls,
+            raw,
+        },
+        Message::Tool { results },
+    ]
 }
 
 /// An agent with its context, and a journal of its requests.
@@ -80,10 +94,21 @@ struct Agent {
 impl Agent {
     fn new() -> Self {
         let mut context = Context::new([("todo_write".to_owned(), "todo_write".to_owned())].into());
-        context.push(Message::User { text: "the task".to_owned() });
+        context.push(Message::User {
+            text: "the task".to_owned(),
+        });
         let (system, tools) = ("be good".to_owned(), Vec::new());
         let (chain, blobs) = (RequestChain::default(), BTreeMap::new());
-        Self { context, turns: 0, system, tools, chain, facts: Vec::new(), blobs, sent: Vec::new() }
+        Self {
+            context,
+            turns: 0,
+            system,
+            tools,
+            chain,
+            facts: Vec::new(),
+            blobs,
+            sent: Vec::new(),
+        }
     }
 
     fn act(&mut self, act: Act) {
@@ -91,19 +116,31 @@ impl Agent {
             Act::Say(text) => self.context.push(Message::User { text }),
             Act::Turn(calls, lines) => {
                 self.turns += 1;
-                turn(self.turns, &calls, lines).into_iter().for_each(|message| self.context.push(message));
+                turn(self.turns, &calls, lines)
+                    .into_iter()
+                    .for_each(|message| self.context.push(message));
             }
-            Act::Compact(collapsed, dropped) => self.context.compact(Compaction { collapsed, dropped }),
+            Act::Compact(collapsed, dropped) => {
+                self.context.compact(Compaction { collapsed, dropped })
+            }
             Act::Request => self.request(),
-            Act::Change(kind) if kind.is_multiple_of(2) => self.system = format!("be good {kind} \"\n"),
+            Act::Change(kind) if kind.is_multiple_of(2) => {
+                self.system = format!("be good {kind} \"\n")
+            }
             Act::Change(kind) => {
                 let parameters = json!({"type": "object", "maximum": f64::from(kind) / 3.0});
-                self.tools = vec![ToolSpec { name: "grep".to_owned(), description: String::new(), parameters }];
+                self.tools = vec![ToolSpec {
+                    name: "grep".to_owned(),
+                    description: String::new(),
+                    parameters,
+                }];
             }
             Act::Die => {
                 self.chain = RequestChain::default();
                 for fact in &self.facts {
-                    let Event::ModelRequested { parts, .. } = &fact.event else { panic!("{fact:?}") };
+                    let Event::ModelRequested { parts, .. } = &fact.event else {
+                        panic!("{fact:?}")
+                    };
                     self.chain.follow(fact.seq, parts).unwrap();
                 }
             }
@@ -112,14 +149,21 @@ impl Agent {
 
     fn request(&mut self) {
         let turn = u32::try_from(self.turns).unwrap() + 1;
-        let returned = self.turns.is_multiple_of(3).then_some(ReturnCause::RunCheck);
+        let returned = self
+            .turns
+            .is_multiple_of(3)
+            .then_some(ReturnCause::RunCheck);
         let request = ModelRequest {
             model: "a/\"m\"".to_owned(),
             system: self.system.clone(),
             tools: self.tools.clone(),
             messages: self.context.sent(),
             max_output_tokens: 10,
-            origin: Origin { task: "T1".into(), turn, returned },
+            origin: Origin {
+                task: "T1".into(),
+                turn,
+                returned,
+            },
         };
         let DividedRequest { hash, parts, new } = self.chain.divide(&request).unwrap();
         // Other facts come in between.
@@ -130,19 +174,40 @@ impl Agent {
         }
         let (task, model) = ("T1".into(), request.model.clone());
         let (reserved_tokens, reserved_micro_usd) = (1, None);
-        let event =
-            Event::ModelRequested { task, turn, model, request: hash, parts, reserved_tokens, reserved_micro_usd };
+        let event = Event::ModelRequested {
+            task,
+            turn,
+            model,
+            request: hash,
+            parts,
+            reserved_tokens,
+            reserved_micro_usd,
+        };
         // As it is written and read.
         let event = serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
-        self.facts.push(Recorded { run_id: "r-abcdef".into(), seq, ts_ms: 0, v: VERSION, event });
+        self.facts.push(Recorded {
+            run_id: "r-abcdef".into(),
+            seq,
+            ts_ms: 0,
+            v: VERSION,
+            event,
+        });
         self.sent.push(serde_json::to_vec(&request).unwrap());
     }
 
     fn derived(&self) -> Result<Vec<Vec<u8>>, Underivable> {
         let mut chain = RequestChain::default();
-        let stored = |id: &BlobId| self.blobs.get(id).unwrap_or_else(|| panic!("{id} is not stored")).clone();
+        let stored = |id: &BlobId| {
+            self.blobs
+                .get(id)
+                .unwrap_or_else(|| panic!("{id} is not stored"))
+                .clone()
+        };
         let mut read = |id: &BlobId| Ok::<_, Underivable>(stored(id));
-        self.facts.iter().map(|fact| Ok(chain.derive(fact, &mut read)?.unwrap())).collect()
+        self.facts
+            .iter()
+            .map(|fact| Ok(chain.derive(fact, &mut read)?.unwrap()))
+            .collect()
     }
 }
 
@@ -184,7 +249,13 @@ fn a_turn_names_what_it_adds_and_a_compaction_what_it_replaces() {
         .facts
         .iter()
         .map(|fact| {
-            let RequestParts { after, keep_first, add, keep_last, .. } = parts_of(fact);
+            let RequestParts {
+                after,
+                keep_first,
+                add,
+                keep_last,
+                ..
+            } = parts_of(fact);
             (fact.seq, *after, *keep_first, add.len(), *keep_last)
         })
         .collect();
@@ -207,6 +278,8 @@ fn bytes_that_are_not_those_that_were_sent_are_refused() {
     let mut agent = Agent::new();
     agent.act(Act::Request);
     let id = parts_of(&agent.facts[0]).add[0].clone();
-    agent.blobs.insert(id, br#"{"role":"user","text":"another task"}"#.to_vec());
+    agent
+        .blobs
+        .insert(id, br#"{"role":"user","text":"another task"}"#.to_vec());
     assert!(matches!(agent.derived(), Err(Underivable::OtherHash)));
 }

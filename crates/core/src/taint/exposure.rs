@@ -24,18 +24,21 @@ pub enum Leg {
 pub enum OutsideSource {
     /// One of its own calls, of this tool.
     Tool(String),
-    /// A message, a report or work of this agent, which has read such text, or a command that could read its work.
+    /// A message, a report or work of this agent, which has read such text, or a command that could
+    /// read its work.
     Agent(AgentId),
 }
 
 /// What an agent was exposed to so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exposure {
-    /// The first text from outside, and the request whose call brought it; zero if another agent did.
+    /// The first text from outside, and the request whose call brought it; zero if another agent
+    /// did.
     outside: Option<(OutsideSource, u32)>,
     holds_private: bool,
     has_sent: bool,
-    /// How its tools and its rules let it send data out; also `None` for an agent of an older version.
+    /// How its tools and its rules let it send data out; also `None` for an agent of an older
+    /// version.
     #[serde(default)]
     can_send: Option<Sending>,
 }
@@ -61,9 +64,14 @@ impl Exposure {
         self.can_send
     }
 
-    /// Returns which of the three it has; none before it has read text from outside, since it is harmless until then.
+    /// Returns which of the three it has; none before it has read text from outside, since it is
+    /// harmless until then.
     pub fn legs(&self) -> Vec<Leg> {
-        let legs = [(Leg::OutsideText, true), (Leg::PrivateData, self.holds_private), (Leg::Egress, self.sends())];
+        let legs = [
+            (Leg::OutsideText, true),
+            (Leg::PrivateData, self.holds_private),
+            (Leg::Egress, self.sends()),
+        ];
         let has = |(leg, has): (Leg, bool)| (has && self.outside.is_some()).then_some(leg);
         legs.into_iter().filter_map(has).collect()
     }
@@ -73,8 +81,8 @@ impl Exposure {
         self.holds_private
     }
 
-    /// Reports whether the calls of this request may follow text from outside: those of the request whose call brought
-    /// it were made before it was read.
+    /// Reports whether the calls of this request may follow text from outside: those of the request
+    /// whose call brought it were made before it was read.
     pub(super) fn leads(&self, turn: u32) -> bool {
         self.outside.as_ref().is_some_and(|(_, read)| *read < turn)
     }

@@ -18,21 +18,34 @@ use crate::settings::RunSettings;
 use crate::shared_map::SharedMap;
 use crate::tool_names::ToolNames;
 
-/// The tools whose result, or what they merge, is the work or the words of the agents that the call names, or of those
-/// who made the commit that it names.
-const READ_AGENTS: [&str; 5] =
-    ["aggregate_agent_results", "get_agent_status", "git_checkout", "git_merge", "wait_for_agents"];
+/// The tools whose result, or what they merge, is the work or the words of the agents that the call
+/// names, or of those who made the commit that it names.
+const READ_AGENTS: [&str; 5] = [
+    "aggregate_agent_results",
+    "get_agent_status",
+    "git_checkout",
+    "git_merge",
+    "wait_for_agents",
+];
 
-/// The tools of the web, which count what their text has of others: a failed call that read nothing quotes nobody.
-const COUNTS_WHAT_IT_READS: [&str; 6] =
-    ["fetch_api_docs", "fetch_url", "parse_documentation", "search_github", "search_stackoverflow", "web_search"];
+/// The tools of the web, which count what their text has of others: a failed call that read nothing
+/// quotes nobody.
+const COUNTS_WHAT_IT_READS: [&str; 6] = [
+    "fetch_api_docs",
+    "fetch_url",
+    "parse_documentation",
+    "search_github",
+    "search_stackoverflow",
+    "web_search",
+];
 
 /// What the agents of a run were exposed to.
 ///
-/// What an agent makes may be in its branch and its report, so whoever gets these is exposed as well: the agent that
-/// spawned it, those whose work begins with the merged result or depends on it, and those that it reviews. A command
-/// does not see the branches of others, but objects cannot be hidden: one that names a commit with such work, or asks
-/// git for objects without naming any, counts as one that reads it.
+/// What an agent makes may be in its branch and its report, so whoever gets these is exposed as
+/// well: the agent that spawned it, those whose work begins with the merged result or depends on
+/// it, and those that it reviews. A command does not see the branches of others, but objects cannot
+/// be hidden: one that names a commit with such work, or asks git for objects without naming any,
+/// counts as one that reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exposures {
     tools: Arc<ToolNames>,
@@ -48,8 +61,8 @@ pub struct Exposures {
     works: Works,
     /// Where the merge in progress leads.
     merging_into: MergeTarget,
-    /// The first of the agents that have read text from outside and whose work was merged into the result, and what
-    /// all of them together were exposed to.
+    /// The first of the agents that have read text from outside and whose work was merged into the
+    /// result, and what all of them together were exposed to.
     in_result: Option<(AgentId, Exposure)>,
 }
 
@@ -116,29 +129,69 @@ impl Exposures {
     /// Applies an event that is valid in the run.
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::TaskAdded { task, parent, .. } => self.added(&task.id, parent.as_ref(), &task.depends),
-            Event::ToolStarted { task, call_id, tool, arguments, rule, .. } => {
+            Event::TaskAdded { task, parent, .. } => {
+                self.added(&task.id, parent.as_ref(), &task.depends)
+            }
+            Event::ToolStarted {
+                task,
+                call_id,
+                tool,
+                arguments,
+                rule,
+                ..
+            } => {
                 self.started((task, call_id), tool, arguments, rule);
             }
-            Event::ToolFinished { task, turn, call_id, tool, outcome, denied_by, resource_usage, .. } => {
+            Event::ToolFinished {
+                task,
+                turn,
+                call_id,
+                tool,
+                outcome,
+                denied_by,
+                resource_usage,
+                ..
+            } => {
                 let (turn, outcome, denied_by) = (*turn, *outcome, denied_by.as_deref());
                 let used = *resource_usage;
-                self.finished(&CallEnd { agent: task, call: call_id, tool, turn, outcome, denied_by, used });
+                self.finished(&CallEnd {
+                    agent: task,
+                    call: call_id,
+                    tool,
+                    turn,
+                    outcome,
+                    denied_by,
+                    used,
+                });
             }
             Event::MergeStarted { into, .. } => self.merging_into = into.clone(),
             Event::SnapshotTaken { task, commit, .. } => self.made(task, commit),
             Event::MergePrepared { task, commit, .. } => self.prepared(task, commit),
-            Event::TaskReturned { task, cause, .. } if brings_others_work(*cause) => self.begun(task),
+            Event::TaskReturned { task, cause, .. } if brings_others_work(*cause) => {
+                self.begun(task)
+            }
             Event::AgentSpawned { task, sends, .. } => {
                 self.equipped(task, *sends);
                 self.begun(task);
             }
-            Event::WorktreePrepared { task, onto: Some(_) } => self.begun(task),
-            Event::MessageDelivered { from: Sender::Agent(from), to, expired: false, .. } => self.hear(to, from),
-            Event::ReviewVerdict(given) => given.changes.iter().for_each(|change| self.hear(&change.task, &given.task)),
+            Event::WorktreePrepared {
+                task,
+                onto: Some(_),
+            } => self.begun(task),
+            Event::MessageDelivered {
+                from: Sender::Agent(from),
+                to,
+                expired: false,
+                ..
+            } => self.hear(to, from),
+            Event::ReviewVerdict(given) => given
+                .changes
+                .iter()
+                .for_each(|change| self.hear(&change.task, &given.task)),
             Event::TaskMerged { task, commit, .. } => self.merged(task, commit.as_ref()),
             Event::ReportGiven(given) => self.tell_parent(&given.task),
-            Event::TaskCommitted { task, commit, .. } | Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
+            Event::TaskCommitted { task, commit, .. }
+            | Event::WorkAdopted(AdoptedWork { task, commit, .. }) => {
                 self.made(task, commit);
                 self.tell_parent(task);
             }
@@ -152,7 +205,8 @@ impl Exposures {
 
     fn added(&mut self, task: &TaskId, parent: Option<&AgentId>, depends: &[TaskId]) {
         if !depends.is_empty() {
-            self.depends.insert(task.clone(), Arc::new(depends.to_vec()));
+            self.depends
+                .insert(task.clone(), Arc::new(depends.to_vec()));
         }
         if let Some(parent) = parent {
             self.parents.insert(task.clone(), parent.clone());
@@ -160,24 +214,42 @@ impl Exposures {
         }
     }
 
-    fn started(&mut self, (agent, call): (&AgentId, &CallId), tool: &str, arguments: &Value, rule: &str) {
-        let Some(traits) = self.tools.tool(tool) else { return };
+    fn started(
+        &mut self,
+        (agent, call): (&AgentId, &CallId),
+        tool: &str,
+        arguments: &Value,
+        rule: &str,
+    ) {
+        let Some(traits) = self.tools.tool(tool) else {
+            return;
+        };
         let reach = Reach::of(tool, traits.permission, arguments, self.private);
         let looks_at = LooksAt::of(tool, traits.permission, arguments);
         if reach != Reach::default() || looks_at != LooksAt::Nothing {
-            let open = OpenCall { reach, rule: rule.to_owned(), looks_at };
+            let open = OpenCall {
+                reach,
+                rule: rule.to_owned(),
+                looks_at,
+            };
             self.open.insert((agent.clone(), call.clone()), open);
         }
     }
 
     fn finished(&mut self, end: &CallEnd<'_>) {
         let agent = end.agent;
-        let Some(open) = self.open.remove(&(agent.clone(), end.call.clone())) else { return };
+        let Some(open) = self.open.remove(&(agent.clone(), end.call.clone())) else {
+            return;
+        };
         // A call that failed may have sent its data, and its error may quote what it got.
         if !ran(&open, end) {
             return;
         }
-        let reach = if brought_something(end) { open.reach } else { open.reach.bringing_nothing() };
+        let reach = if brought_something(end) {
+            open.reach
+        } else {
+            open.reach.bringing_nothing()
+        };
         let mut exposure = self.of(agent).cloned().unwrap_or_default();
         exposure.called(end.tool, end.turn, reach);
         self.set(agent, exposure);
@@ -190,13 +262,19 @@ impl Exposures {
         found.into_iter().for_each(|found| self.find(agent, &found));
     }
 
-    /// Returns whose work or words a text names: an agent, a branch or a commit, which git's suffixes may follow.
+    /// Returns whose work or words a text names: an agent, a branch or a commit, which git's
+    /// suffixes may follow.
     fn named(&self, text: &str) -> Vec<Found> {
         let name = text.trim().split(['~', '^']).next().unwrap_or_default();
         let last = name.rsplit('/').next().unwrap_or(name);
-        let agent = Some(AgentId::from(name)).filter(|id| self.agents.contains_key(id)).map(Found::Agent);
+        let agent = Some(AgentId::from(name))
+            .filter(|id| self.agents.contains_key(id))
+            .map(Found::Agent);
         let result = (last == TaskId::INTEGRATION).then_some(Found::Result);
-        let found = agent.into_iter().chain(result).chain(self.works.branch(last));
+        let found = agent
+            .into_iter()
+            .chain(result)
+            .chain(self.works.branch(last));
         found.chain(self.works.commit(name)).collect()
     }
 
@@ -205,8 +283,15 @@ impl Exposures {
             Found::Agent(from) => self.hear(agent, from),
             Found::Result => self.hear_result(agent),
             Found::Everything => {
-                let of_outside = |(id, of): (&AgentId, &Arc<Exposure>)| of.outside().is_some().then(|| id.clone());
-                let all: Vec<AgentId> = self.agents.iter().filter_map(of_outside).filter(|id| id != agent).collect();
+                let of_outside = |(id, of): (&AgentId, &Arc<Exposure>)| {
+                    of.outside().is_some().then(|| id.clone())
+                };
+                let all: Vec<AgentId> = self
+                    .agents
+                    .iter()
+                    .filter_map(of_outside)
+                    .filter(|id| id != agent)
+                    .collect();
                 all.iter().for_each(|from| self.hear(agent, from));
             }
         }
@@ -224,7 +309,9 @@ impl Exposures {
         self.made(task, commit);
         match self.merging_into.clone() {
             MergeTarget::Agent(parent) => self.made(&parent, commit),
-            MergeTarget::Integration if self.in_result.is_some() => self.works.add(commit, Found::Result),
+            MergeTarget::Integration if self.in_result.is_some() => {
+                self.works.add(commit, Found::Result)
+            }
             MergeTarget::Integration => {}
         }
     }
@@ -236,18 +323,23 @@ impl Exposures {
         self.set(task, exposure);
     }
 
-    /// An agent begins, or gets its work back: with its parent's work, with reports of tasks that it depends on, with
-    /// the result, or with the output of a check of all that.
+    /// An agent begins, or gets its work back: with its parent's work, with reports of tasks that
+    /// it depends on, with the result, or with the output of a check of all that.
     fn begun(&mut self, task: &TaskId) {
         let parent = self.parents.get(task).cloned();
         let depends = self.depends.get(task).cloned().unwrap_or_default();
-        parent.iter().chain(depends.iter()).for_each(|from| self.hear(task, from));
+        parent
+            .iter()
+            .chain(depends.iter())
+            .for_each(|from| self.hear(task, from));
         self.hear_result(task);
     }
 
     fn merged(&mut self, task: &TaskId, commit: Option<&Oid>) {
         self.tell_parent(task);
-        let Some(commit) = commit.filter(|_| self.merging_into.is_integration()) else { return };
+        let Some(commit) = commit.filter(|_| self.merging_into.is_integration()) else {
+            return;
+        };
         if let Some(of) = self.of(task).filter(|of| of.outside().is_some()).cloned() {
             match &mut self.in_result {
                 Some((_, result)) => result.shares_data(&of),
@@ -258,7 +350,9 @@ impl Exposures {
     }
 
     fn hear_result(&mut self, task: &TaskId) {
-        let Some((from, result)) = self.in_result.clone() else { return };
+        let Some((from, result)) = self.in_result.clone() else {
+            return;
+        };
         let mut exposure = self.of(task).cloned().unwrap_or_default();
         if from == *task {
             // Its own text is no news, but others may have added private data.
@@ -276,7 +370,9 @@ impl Exposures {
     }
 
     fn hear(&mut self, agent: &AgentId, from: &AgentId) {
-        let Some(of) = self.of(from).filter(|_| agent != from) else { return };
+        let Some(of) = self.of(from).filter(|_| agent != from) else {
+            return;
+        };
         let mut exposure = self.of(agent).cloned().unwrap_or_default();
         exposure.heard(from, of);
         self.set(agent, exposure);
@@ -292,8 +388,8 @@ impl Exposures {
     }
 }
 
-/// Reports whether a call has run: one that is invalid fails before any rule has decided about it, and what denies one
-/// that has run is not what was decided before.
+/// Reports whether a call has run: one that is invalid fails before any rule has decided about it,
+/// and what denies one that has run is not what was decided before.
 fn ran(open: &OpenCall, end: &CallEnd<'_>) -> bool {
     let is_decided = !open.rule.is_empty();
     match end.outcome {
@@ -307,12 +403,23 @@ fn ran(open: &OpenCall, end: &CallEnd<'_>) -> bool {
 fn brought_something(end: &CallEnd<'_>) -> bool {
     match end.used.outside_bytes {
         Some(bytes) => bytes > 0,
-        // A stored result is not counted again; and older versions have counted what a tool for the web read.
-        None => end.outcome == ToolOutcome::Ok || end.used.read_bytes > 0 || !COUNTS_WHAT_IT_READS.contains(&end.tool),
+        // A stored result is not counted again; and older versions have counted what a tool for the
+        // web read.
+        None => {
+            end.outcome == ToolOutcome::Ok
+                || end.used.read_bytes > 0
+                || !COUNTS_WHAT_IT_READS.contains(&end.tool)
+        }
     }
 }
 
 /// Reports whether an agent that gets its work back for this cause sees what others have made.
 fn brings_others_work(cause: ReturnCause) -> bool {
-    matches!(cause, ReturnCause::Conflict | ReturnCause::RunCheck | ReturnCause::NewWork | ReturnCause::Rejected)
+    matches!(
+        cause,
+        ReturnCause::Conflict
+            | ReturnCause::RunCheck
+            | ReturnCause::NewWork
+            | ReturnCause::Rejected
+    )
 }

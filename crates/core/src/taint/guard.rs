@@ -27,11 +27,22 @@ pub struct TaintGuard {
 impl TaintGuard {
     /// Creates that of an agent of a run with these settings.
     pub fn new(settings: &RunSettings, exposure: Exposure) -> TaintGuard {
-        TaintGuard { policy: settings.tool_settings.taint.policy, private: PrivateData::of(settings), exposure }
+        TaintGuard {
+            policy: settings.tool_settings.taint.policy,
+            private: PrivateData::of(settings),
+            exposure,
+        }
     }
 
-    /// Decides about a call of the agent's request with this number; `None` if nothing is against it.
-    pub fn decide(&self, tool: &str, permission: Permission, arguments: &Value, turn: u32) -> Option<Decision> {
+    /// Decides about a call of the agent's request with this number; `None` if nothing is against
+    /// it.
+    pub fn decide(
+        &self,
+        tool: &str,
+        permission: Permission,
+        arguments: &Value,
+        turn: u32,
+    ) -> Option<Decision> {
         let reach = Reach::of(tool, permission, arguments, self.private);
         let holds_private = self.exposure.holds_private() || reach.reads_private;
         let is_led = self.exposure.leads(turn) || reach.is_program_outside();
@@ -42,14 +53,21 @@ impl TaintGuard {
         match self.policy {
             TaintPolicy::Flag => None,
             TaintPolicy::Ask => Some(Decision::Ask { rule }),
-            TaintPolicy::Deny => Some(Decision::Deny { rule, reason: self.reason(tool) }),
+            TaintPolicy::Deny => Some(Decision::Deny {
+                rule,
+                reason: self.reason(tool),
+            }),
         }
     }
 
     fn reason(&self, tool: &str) -> String {
         let from = match self.exposure.outside() {
-            Some(OutsideSource::Tool(read)) => format!("this agent has read text from outside (`{read}`)"),
-            Some(OutsideSource::Agent(agent)) => format!("this agent has read text from outside (through {agent})"),
+            Some(OutsideSource::Tool(read)) => {
+                format!("this agent has read text from outside (`{read}`)")
+            }
+            Some(OutsideSource::Agent(agent)) => {
+                format!("this agent has read text from outside (through {agent})")
+            }
             None => "the program would get text from outside".to_owned(),
         };
         format!(

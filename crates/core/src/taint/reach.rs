@@ -33,7 +33,8 @@ impl PrivateData {
     pub fn of(settings: &RunSettings) -> PrivateData {
         PrivateData {
             is_in_repository: !settings.tool_settings.taint.public_repository,
-            is_around_commands: !(settings.sandbox_read.is_empty() && settings.sandbox_env.is_empty()),
+            is_around_commands: !(settings.sandbox_read.is_empty()
+                && settings.sandbox_env.is_empty()),
         }
     }
 
@@ -41,10 +42,14 @@ impl PrivateData {
     fn is_read_with(self, permission: Permission) -> bool {
         match permission {
             Permission::CodeExecution => self.is_in_repository || self.is_around_commands,
-            Permission::FileRead | Permission::FileWrite | Permission::FileModify | Permission::GitOperations => {
-                self.is_in_repository
-            }
-            Permission::NetworkAccess | Permission::AgentSpawn | Permission::AgentMessage | Permission::None => false,
+            Permission::FileRead
+            | Permission::FileWrite
+            | Permission::FileModify
+            | Permission::GitOperations => self.is_in_repository,
+            Permission::NetworkAccess
+            | Permission::AgentSpawn
+            | Permission::AgentMessage
+            | Permission::None => false,
         }
     }
 }
@@ -64,33 +69,61 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Returns what a call may read and send.
-    pub(super) fn of(tool: &str, permission: Permission, arguments: &Value, private: PrivateData) -> Reach {
+    pub(super) fn of(
+        tool: &str,
+        permission: Permission,
+        arguments: &Value,
+        private: PrivateData,
+    ) -> Reach {
         let repository = private.is_read_with(Permission::GitOperations);
         let command = private.is_read_with(Permission::CodeExecution);
         match permission {
-            _ if tool == PUSH => Reach { reads_private: repository, sends: true, ..Reach::default() },
+            _ if tool == PUSH => Reach {
+                reads_private: repository,
+                sends: true,
+                ..Reach::default()
+            },
             // It tells the remote repository which commits are known, and the name of the branch.
             _ if tool == PULL => Reach {
                 reads_outside: true,
                 reads_private: repository,
-                sends: arguments.get(BRANCH).is_some_and(|branch| !branch.is_null()),
+                sends: arguments
+                    .get(BRANCH)
+                    .is_some_and(|branch| !branch.is_null()),
                 runs_outside: false,
             },
-            _ if tool == INSTALL || (permission == Permission::CodeExecution && uses_network(arguments)) => {
-                Reach { reads_outside: true, reads_private: command, sends: true, runs_outside: true }
+            _ if tool == INSTALL
+                || (permission == Permission::CodeExecution && uses_network(arguments)) =>
+            {
+                Reach {
+                    reads_outside: true,
+                    reads_private: command,
+                    sends: true,
+                    runs_outside: true,
+                }
             }
-            Permission::NetworkAccess => Reach { reads_outside: true, sends: true, ..Reach::default() },
-            other => Reach { reads_private: private.is_read_with(other), ..Reach::default() },
+            Permission::NetworkAccess => Reach {
+                reads_outside: true,
+                sends: true,
+                ..Reach::default()
+            },
+            other => Reach {
+                reads_private: private.is_read_with(other),
+                ..Reach::default()
+            },
         }
     }
 
     /// Returns what is left of it for a call that has brought nothing.
     pub(super) fn bringing_nothing(self) -> Reach {
-        Reach { reads_outside: false, ..self }
+        Reach {
+            reads_outside: false,
+            ..self
+        }
     }
 
-    /// Reports whether the call runs a program that gets text from outside and private data, and so needs no model to
-    /// give the data away.
+    /// Reports whether the call runs a program that gets text from outside and private data, and so
+    /// needs no model to give the data away.
     pub(super) fn is_program_outside(self) -> bool {
         self.runs_outside && self.reads_private
     }
@@ -99,7 +132,9 @@ impl Reach {
 /// Reports whether some call of a tool with these parameters could send data out.
 pub(super) fn could_send(tool: &str, permission: Permission, parameters: &Value) -> bool {
     let fields = parameters.get("properties").and_then(Value::as_object);
-    let takes = |is_it: fn(&str) -> bool| fields.is_some_and(|fields| fields.keys().any(|name| is_it(name)));
+    let takes = |is_it: fn(&str) -> bool| {
+        fields.is_some_and(|fields| fields.keys().any(|name| is_it(name)))
+    };
     match permission {
         _ if tool == PUSH || tool == INSTALL => true,
         _ if tool == PULL => takes(|name| name == BRANCH),
@@ -110,12 +145,19 @@ pub(super) fn could_send(tool: &str, permission: Permission, parameters: &Value)
 
 /// Reports whether the arguments of a command let it use the network.
 fn uses_network(arguments: &Value) -> bool {
-    let Some(fields) = arguments.as_object() else { return false };
-    fields.iter().any(|(name, value)| is_network(name) && *value == Value::Bool(true))
+    let Some(fields) = arguments.as_object() else {
+        return false;
+    };
+    fields
+        .iter()
+        .any(|(name, value)| is_network(name) && *value == Value::Bool(true))
 }
 
-/// Reports whether an argument lets a command use the network; a wrapper may spell its name in another way.
+/// Reports whether an argument lets a command use the network; a wrapper may spell its name in
+/// another way.
 fn is_network(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    letters.map(|letter| letter.to_ascii_lowercase()).eq(NETWORK.chars())
+    letters
+        .map(|letter| letter.to_ascii_lowercase())
+        .eq(NETWORK.chars())
 }

@@ -1,7 +1,8 @@
 //! How an agent could send data out with the tools that it has: asked when it begins.
 //!
-//! Each tool is judged by all that its calls could name, so the answer may be milder than the decision about a call
-//! that is made, but never stricter. What the agent was exposed to changes nothing here: that is for the guard.
+//! Each tool is judged by all that its calls could name, so the answer may be milder than the
+//! decision about a call that is made, but never stricter. What the agent was exposed to changes
+//! nothing here: that is for the guard.
 
 use super::reach::{INSTALL, could_send};
 use crate::conversation::ToolSpec;
@@ -49,7 +50,8 @@ pub struct Means<'a> {
 }
 
 impl Means<'_> {
-    /// Returns how the agent could send data out; `None` if a rule or the sandbox is against every call that could.
+    /// Returns how the agent could send data out; `None` if a rule or the sandbox is against every
+    /// call that could.
     pub fn sending(&self) -> Option<Sending> {
         let names = &self.settings.tools;
         let by = |tool: &ToolSpec| self.by(tool, names.tool(&tool.name)?.permission);
@@ -69,19 +71,31 @@ impl Means<'_> {
             Permission::CodeExecution if self.commands == CommandNetwork::Absent => None,
             Permission::CodeExecution if name == INSTALL => own(&[]).min(self.by_registry()),
             Permission::CodeExecution => own(&[]).min(self.by_proxy(name)),
-            Permission::NetworkAccess => self.named_by(name).iter().filter_map(|all| own(all.as_slice())).max(),
+            Permission::NetworkAccess => self
+                .named_by(name)
+                .iter()
+                .filter_map(|all| own(all.as_slice()))
+                .max(),
             _ => own(&[Target::Remote(RemoteBranch::default())]),
         }
     }
 
     fn by_proxy(&self, tool: &str) -> Option<Sending> {
-        self.decided(tool, Permission::NetworkAccess, Access::Network, &[Target::Network])
+        self.decided(
+            tool,
+            Permission::NetworkAccess,
+            Access::Network,
+            &[Target::Network],
+        )
     }
 
-    /// Decides about what an installation tells a registry; who consents to the call consents to that.
+    /// Decides about what an installation tells a registry; who consents to the call consents to
+    /// that.
     fn by_registry(&self) -> Option<Sending> {
         let host = Host::parse(ANY_HOST).ok()?;
-        let decision = self.policy.decide_registry(self.grant, INSTALL, &host, Registry::WellKnown);
+        let decision = self
+            .policy
+            .decide_registry(self.grant, INSTALL, &host, Registry::WellKnown);
         matches!(decision, Decision::Allow { .. }).then_some(Sending::Allowed)
     }
 
@@ -89,14 +103,21 @@ impl Means<'_> {
     fn named_by(&self, tool: &str) -> Vec<Vec<Target>> {
         let host = |host: String| vec![Target::Host(host)];
         if NAME_HOSTS.contains(&tool) {
-            let listed = self.web.allowed_domains.iter().map(|domain| domain.replacen('*', "any", 1));
+            let listed = self
+                .web
+                .allowed_domains
+                .iter()
+                .map(|domain| domain.replacen('*', "any", 1));
             return listed.chain([ANY_HOST.to_owned()]).map(host).collect();
         }
         if tool == SEARCH {
             // It names no host: the user has chosen the one that is asked.
             return self.web.search_service.iter().map(|_| Vec::new()).collect();
         }
-        let mut services = WebServiceName::ALL.into_iter().filter(|service| service.tool() == tool).peekable();
+        let mut services = WebServiceName::ALL
+            .into_iter()
+            .filter(|service| service.tool() == tool)
+            .peekable();
         if services.peek().is_none() {
             // What it names is known to the program alone that adds it.
             return vec![Vec::new()];
@@ -105,8 +126,22 @@ impl Means<'_> {
         own.map(|url| host(url.host().to_string())).collect()
     }
 
-    fn decided(&self, tool: &str, permission: Permission, access: Access, targets: &[Target]) -> Option<Sending> {
-        match self.policy.mildest(self.grant, &Question { tool, permission, access, targets }) {
+    fn decided(
+        &self,
+        tool: &str,
+        permission: Permission,
+        access: Access,
+        targets: &[Target],
+    ) -> Option<Sending> {
+        match self.policy.mildest(
+            self.grant,
+            &Question {
+                tool,
+                permission,
+                access,
+                targets,
+            },
+        ) {
             Decision::Allow { .. } => Some(Sending::Allowed),
             // Where nobody can be asked, the call is refused.
             Decision::Ask { .. } => self.settings.ask_parks.then_some(Sending::Asked),

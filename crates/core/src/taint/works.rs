@@ -1,4 +1,5 @@
-//! The commits and branches whose work may contain text from outside, and what of it a program could read.
+//! The commits and branches whose work may contain text from outside, and what of it a program
+//! could read.
 
 use serde_json::Value;
 
@@ -9,9 +10,16 @@ use crate::shared_map::SharedMap;
 const LEAST_ID: usize = 4;
 /// The same in the words of a command, which are no ids more often: what git itself prints.
 const LEAST_ID_IN_COMMAND: usize = 7;
-/// What is in a command that reads objects without naming them, beside `git`: subcommands and options that list them,
-/// and the folder with their files.
-const LISTS_OBJECTS: [&str; 6] = ["objects", "fsck", "lost-found", "verify-pack", "show-index", "prune"];
+/// What is in a command that reads objects without naming them, beside `git`: subcommands and
+/// options that list them, and the folder with their files.
+const LISTS_OBJECTS: [&str; 6] = [
+    "objects",
+    "fsck",
+    "lost-found",
+    "verify-pack",
+    "show-index",
+    "prune",
+];
 
 /// Whose work was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +43,11 @@ pub(super) struct Works {
 impl Works {
     /// Adds a commit, or whose work it also has.
     pub(super) fn add(&mut self, commit: &Oid, work: Found) {
-        let mut all = self.commits.get(commit.as_str()).cloned().unwrap_or_default();
+        let mut all = self
+            .commits
+            .get(commit.as_str())
+            .cloned()
+            .unwrap_or_default();
         if !all.contains(&work) {
             all.push(work);
             self.commits.insert(commit.as_str().to_owned(), all);
@@ -59,7 +71,11 @@ impl Works {
     pub(super) fn commit(&self, id: &str) -> Vec<Found> {
         let id = id.to_ascii_lowercase();
         let is_id = id.len() >= LEAST_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let first = self.commits.iter_from(id.as_str()).next().filter(|(first, _)| is_id && first.starts_with(&id));
+        let first = self
+            .commits
+            .iter_from(id.as_str())
+            .next()
+            .filter(|(first, _)| is_id && first.starts_with(&id));
         first.map(|(_, work)| work.clone()).unwrap_or_default()
     }
 
@@ -73,7 +89,10 @@ impl Works {
             return vec![Found::Everything];
         }
         let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-        words.filter(|word| word.len() >= LEAST_ID_IN_COMMAND).flat_map(|word| self.commit(word)).collect()
+        words
+            .filter(|word| word.len() >= LEAST_ID_IN_COMMAND)
+            .flat_map(|word| self.commit(word))
+            .collect()
     }
 }
 

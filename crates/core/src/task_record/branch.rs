@@ -6,7 +6,8 @@ use crate::compared_work::ChangedPath;
 use crate::ids::Oid;
 use crate::left_aside::LeftAside;
 
-/// A merge that was written into an agent's worktree; its conflicting files follow from its two sides.
+/// A merge that was written into an agent's worktree; its conflicting files follow from its two
+/// sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
     /// The integration branch's tip at that moment.
@@ -43,7 +44,8 @@ pub(super) struct Branch {
     pub(super) kept: Option<Oid>,
     /// The newest snapshot, as long as the branch's tip may lack some of its files.
     pub(super) unfinished: Option<Oid>,
-    /// The commit whose files the worktree still has, although work has been merged into the branch since.
+    /// The commit whose files the worktree still has, although work has been merged into the branch
+    /// since.
     pub(super) behind: Option<Oid>,
     /// Whether the work of other agents was merged into the branch.
     pub(super) has_childrens_work: bool,
@@ -105,8 +107,8 @@ impl Branch {
         (self.worktree, self.behind) = (Worktree::Missing, None);
     }
 
-    /// Makes a merge of another agent's work, which changes these tests, the branch's tip. The worktree's files have to
-    /// follow.
+    /// Makes a merge of another agent's work, which changes these tests, the branch's tip. The
+    /// worktree's files have to follow.
     pub(super) fn take_in(&mut self, commit: &Oid, tests: Vec<ChangedPath>) {
         if self.worktree != Worktree::Missing && self.behind.is_none() {
             self.behind = Some(self.tip.clone());
@@ -127,8 +129,8 @@ impl Branch {
         }
     }
 
-    /// Records that the worktree's setup has run, that the commit that work was returned onto is merged into it, or
-    /// that it has the files of the branch's tip.
+    /// Records that the worktree's setup has run, that the commit that work was returned onto is
+    /// merged into it, or that it has the files of the branch's tip.
     pub(super) fn prepared(&mut self, onto: Option<&Oid>) {
         if onto == Some(&self.tip) && self.behind.take().is_some() {
             return;
@@ -142,16 +144,22 @@ impl Branch {
 
     /// Requires that a commit is merged into the worktree before the agent continues.
     pub(super) fn return_onto(&mut self, onto: &Oid) {
-        self.repair = Some(Repair { onto: onto.clone(), tip: self.tip.clone() });
+        self.repair = Some(Repair {
+            onto: onto.clone(),
+            tip: self.tip.clone(),
+        });
         self.onto = Some(onto.clone());
         if self.worktree == Worktree::BaseMerged {
             self.worktree = Worktree::Prepared;
         }
     }
 
-    /// Returns the commit that the work was returned onto, if it still has to be merged into the worktree.
+    /// Returns the commit that the work was returned onto, if it still has to be merged into the
+    /// worktree.
     pub(super) fn owed_merge(&self) -> Option<&Oid> {
-        self.onto.as_ref().filter(|_| self.worktree != Worktree::BaseMerged)
+        self.onto
+            .as_ref()
+            .filter(|_| self.worktree != Worktree::BaseMerged)
     }
 
     /// Makes a snapshot the branch's tip.

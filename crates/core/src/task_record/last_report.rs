@@ -1,4 +1,5 @@
-//! The events of what an agent hands back, applied to its task: its last report at a limit, and its files.
+//! The events of what an agent hands back, applied to its task: its last report at a limit, and its
+//! files.
 
 use std::mem;
 
@@ -19,7 +20,10 @@ impl Started {
                 if self.attempt.tally.report.is_some() {
                     return Err(Illegal::Reported);
                 }
-                self.attempt.tally.report = Some(LastReport { limit: limit.clone(), asked: false });
+                self.attempt.tally.report = Some(LastReport {
+                    limit: limit.clone(),
+                    asked: false,
+                });
                 Ok(())
             }
             Event::ReportGiven(ReportGiven { summary, .. }) => {
@@ -55,9 +59,17 @@ impl Started {
 
     /// Ends a wait for other agents or a message, whose call is not answered any more.
     fn stop_waiting(&mut self) {
-        let Stage::Waiting { wait, open_calls, .. } = &mut self.stage else { return };
+        let Stage::Waiting {
+            wait, open_calls, ..
+        } = &mut self.stage
+        else {
+            return;
+        };
         if matches!(wait, Wait::Agents { .. } | Wait::Message { .. }) {
-            self.stage = Stage::Running { open_calls: mem::take(open_calls), waited: None };
+            self.stage = Stage::Running {
+                open_calls: mem::take(open_calls),
+                waited: None,
+            };
         }
     }
 }

@@ -14,10 +14,19 @@ impl Started {
     /// Applies an event of a review, or the end of a task with nothing to do.
     pub(super) fn apply_review(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::ReviewVerdict(VerdictGiven { verdict, changes, comment, .. }) => {
+            Event::ReviewVerdict(VerdictGiven {
+                verdict,
+                changes,
+                comment,
+                ..
+            }) => {
                 self.require_running()?;
                 let (verdict, changes, comment) = (*verdict, changes.clone(), comment.clone());
-                self.review.newest = Some(ReviewVerdict { verdict, changes, comment });
+                self.review.newest = Some(ReviewVerdict {
+                    verdict,
+                    changes,
+                    comment,
+                });
                 (self.review.is_given, self.review.is_told) = (true, false);
                 Ok(())
             }
@@ -47,7 +56,10 @@ impl TaskRecord {
 
     /// Returns the verdict that counts when its agent ends.
     pub fn given_verdict(&self) -> Option<&ReviewVerdict> {
-        self.verdict().filter(|_| self.started().is_some_and(|started| started.review.is_given))
+        self.verdict().filter(|_| {
+            self.started()
+                .is_some_and(|started| started.review.is_given)
+        })
     }
 
     /// Reports whether its agent was told that it has to end with a verdict.
@@ -58,19 +70,30 @@ impl TaskRecord {
     /// Returns the trees that the newest attempt of a reviewing task was shown.
     pub fn shown_work(&self) -> &BTreeMap<TaskId, Oid> {
         static NONE: BTreeMap<TaskId, Oid> = BTreeMap::new();
-        self.started().map_or(&NONE, |started| &started.review.shown)
+        self.started()
+            .map_or(&NONE, |started| &started.review.shown)
     }
 
     /// Reports whether it has approved this tree of a task.
     pub(crate) fn has_approved(&self, task: &TaskId, tree: Option<&Oid>) -> bool {
-        let approved = self.started().and_then(|started| started.review.approved.get(task));
+        let approved = self
+            .started()
+            .and_then(|started| started.review.approved.get(task));
         approved.is_some() && approved == tree
     }
 
     /// Reports whether its finished work waits for a verdict or for the user's approval.
     pub(crate) fn awaits_verdict(&self) -> bool {
         let stage = self.started().map(|started| &started.stage);
-        matches!(stage, Some(Stage::Verified { is_approved: false, .. } | Stage::AwaitingReview(_)))
+        matches!(
+            stage,
+            Some(
+                Stage::Verified {
+                    is_approved: false,
+                    ..
+                } | Stage::AwaitingReview(_)
+            )
+        )
     }
 
     /// Records what the newest attempt is shown.

@@ -1,4 +1,5 @@
-//! The stage of a task, with the data that exists only in that stage: before its first attempt, and since.
+//! The stage of a task, with the data that exists only in that stage: before its first attempt, and
+//! since.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +46,8 @@ pub(super) enum Stage {
         /// The newest wait for other agents, whose call is answered next.
         waited: Option<EndedWait>,
     },
-    /// A call of its agent waits, or a request to its model; or the agent has finished before those that it spawned.
+    /// A call of its agent waits, or a request to its model; or the agent has finished before those
+    /// that it spawned.
     Waiting {
         /// What it waits for.
         wait: Wait,
@@ -125,7 +127,9 @@ impl Unstarted {
         match status {
             TaskStatus::Todo | TaskStatus::InProgress => Self::Pending,
             TaskStatus::Done => Self::Done,
-            TaskStatus::Cancelled | TaskStatus::Blocked => Self::Ended(End::Cancelled { message: None }),
+            TaskStatus::Cancelled | TaskStatus::Blocked => {
+                Self::Ended(End::Cancelled { message: None })
+            }
             TaskStatus::LeftOut => Self::Ended(End::LeftOut),
         }
     }
@@ -154,7 +158,10 @@ impl Unstarted {
 impl Stage {
     /// Returns the stage of an agent that starts or continues to work.
     pub(super) fn running() -> Self {
-        Self::Running { open_calls: BTreeSet::new(), waited: None }
+        Self::Running {
+            open_calls: BTreeSet::new(),
+            waited: None,
+        }
     }
 
     /// Returns the state's name.
@@ -178,7 +185,9 @@ impl Stage {
     /// Returns the work handed over in this stage.
     pub(super) fn work(&self) -> Option<&Work> {
         match self {
-            Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
+            Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => {
+                Some(work)
+            }
             Self::Merged(work) => work.as_ref(),
             _ => None,
         }
@@ -187,7 +196,9 @@ impl Stage {
     /// Takes that work.
     pub(super) fn into_work(self) -> Option<Work> {
         match self {
-            Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
+            Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => {
+                Some(work)
+            }
             Self::Merged(work) => work,
             _ => None,
         }
@@ -196,7 +207,9 @@ impl Stage {
     /// Returns that work for a change.
     pub(super) fn work_mut(&mut self) -> Option<&mut Work> {
         match self {
-            Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
+            Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => {
+                Some(work)
+            }
             Self::Merged(work) => work.as_mut(),
             _ => None,
         }
@@ -239,10 +252,15 @@ impl Stage {
         match self {
             Self::Conflicted { cause, message } => {
                 let cause = match cause {
-                    ReturnCause::RunCheck | ReturnCause::TaskCheck => EndCause::Failed(FailureCause::Check),
+                    ReturnCause::RunCheck | ReturnCause::TaskCheck => {
+                        EndCause::Failed(FailureCause::Check)
+                    }
                     _ => EndCause::Conflict,
                 };
-                Some(TaskError { cause, message: message.clone() })
+                Some(TaskError {
+                    cause,
+                    message: message.clone(),
+                })
             }
             Self::Ended(end) => end.error(),
             Self::Skipped { because } => Some(skip_error(because)),
@@ -253,17 +271,24 @@ impl Stage {
 
 /// Returns the error of a task that is skipped because of another one.
 fn skip_error(because: &TaskId) -> TaskError {
-    TaskError { cause: EndCause::Dependency, message: format!("{because} did not succeed") }
+    TaskError {
+        cause: EndCause::Dependency,
+        message: format!("{because} did not succeed"),
+    }
 }
 
 impl End {
     /// Returns the end that an event describes.
     pub(super) fn of(event: &Event) -> Option<Self> {
         Some(match event {
-            Event::TaskFailed { cause, message, .. } => {
-                Self::Failed { cause: *cause, message: message.clone(), out_of_time: false }
-            }
-            Event::TaskCancelled { message, .. } => Self::Cancelled { message: Some(message.clone()) },
+            Event::TaskFailed { cause, message, .. } => Self::Failed {
+                cause: *cause,
+                message: message.clone(),
+                out_of_time: false,
+            },
+            Event::TaskCancelled { message, .. } => Self::Cancelled {
+                message: Some(message.clone()),
+            },
             _ => return None,
         })
     }
@@ -275,20 +300,33 @@ impl End {
         }
     }
 
-    /// Reports whether a person decided that the task is not carried out, in the plan or since. A task that was only
-    /// stopped is still wanted.
+    /// Reports whether a person decided that the task is not carried out, in the plan or since. A
+    /// task that was only stopped is still wanted.
     pub(super) fn is_given_up(&self) -> bool {
-        matches!(self, Self::Cancelled { message: None } | Self::LeftOut | Self::Dropped)
+        matches!(
+            self,
+            Self::Cancelled { message: None } | Self::LeftOut | Self::Dropped
+        )
     }
 
     fn error(&self) -> Option<TaskError> {
         Some(match self {
-            Self::Failed { cause, message, .. } => {
-                TaskError { cause: EndCause::Failed(*cause), message: message.clone() }
-            }
-            Self::Cancelled { message } => TaskError { cause: EndCause::Cancelled, message: message.clone()? },
-            Self::LeftOut => TaskError { cause: EndCause::Cancelled, message: LEFT_OUT.to_owned() },
-            Self::Dropped => TaskError { cause: EndCause::Cancelled, message: "it was dropped".to_owned() },
+            Self::Failed { cause, message, .. } => TaskError {
+                cause: EndCause::Failed(*cause),
+                message: message.clone(),
+            },
+            Self::Cancelled { message } => TaskError {
+                cause: EndCause::Cancelled,
+                message: message.clone()?,
+            },
+            Self::LeftOut => TaskError {
+                cause: EndCause::Cancelled,
+                message: LEFT_OUT.to_owned(),
+            },
+            Self::Dropped => TaskError {
+                cause: EndCause::Cancelled,
+                message: "it was dropped".to_owned(),
+            },
         })
     }
 }

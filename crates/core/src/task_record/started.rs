@@ -145,10 +145,11 @@ pub(super) struct Tally {
     pub(super) denied: bool,
     /// The limit that the agent has reached, and whether its last request was sent.
     pub(super) report: Option<LastReport>,
-    /// Whether the agent was told which files are missing and nothing has been stored since: ending again then
-    /// confirms the deletion.
+    /// Whether the agent was told which files are missing and nothing has been stored since: ending
+    /// again then confirms the deletion.
     pub(super) deletions_told: bool,
-    /// Whether the agent had finished before its children, and was not told yet what has become of them.
+    /// Whether the agent had finished before its children, and was not told yet what has become of
+    /// them.
     pub(super) awaits_children: bool,
 }
 
@@ -166,7 +167,8 @@ pub(super) struct LastReport {
 pub(super) struct Clock {
     /// Milliseconds before the current worker began.
     before_ms: u64,
-    /// The value of [`crate::RunState::worked_ms`] when it began, or `None` while no worker is active.
+    /// The value of [`crate::RunState::worked_ms`] when it began, or `None` while no worker is
+    /// active.
     since: Option<u64>,
 }
 
@@ -224,10 +226,19 @@ impl Started {
         }
     }
 
-    /// Starts another attempt. A new base moves the branch there; with the same base the branch stays, so that an
-    /// agent continues from its own work. A command starts afresh instead.
-    pub(super) fn again(&mut self, attempt: Attempt, spec: Option<BlobId>, (name, base): (String, &Oid), task: &Task) {
-        self.attempt = Attempt { tally: mem::take(&mut self.attempt.tally), ..attempt };
+    /// Starts another attempt. A new base moves the branch there; with the same base the branch
+    /// stays, so that an agent continues from its own work. A command starts afresh instead.
+    pub(super) fn again(
+        &mut self,
+        attempt: Attempt,
+        spec: Option<BlobId>,
+        (name, base): (String, &Oid),
+        task: &Task,
+    ) {
+        self.attempt = Attempt {
+            tally: mem::take(&mut self.attempt.tally),
+            ..attempt
+        };
         self.spec = self.spec.take().or(spec);
         self.branch.name = name;
         if self.branch.base != *base || task.is_command() {
@@ -251,7 +262,9 @@ impl Started {
 
     /// Enters a stage with the work handed over now or earlier.
     fn hand_on(&mut self, to: impl FnOnce(Work) -> Stage) -> Result<(), Illegal> {
-        let Some(work) = self.work().cloned() else { return Err(Illegal::NoWork) };
+        let Some(work) = self.work().cloned() else {
+            return Err(Illegal::NoWork);
+        };
         self.earlier = None;
         self.stage = to(work);
         Ok(())
@@ -261,12 +274,16 @@ impl Started {
     pub(super) fn count_check(&mut self, passed: bool) {
         let work = self.stage.work_mut().or(self.earlier.as_mut());
         if let Some(work) = work {
-            work.verify = if passed { Verify::Passed } else { Verify::Failed };
+            work.verify = if passed {
+                Verify::Passed
+            } else {
+                Verify::Failed
+            };
         }
     }
 
-    /// Applies an event of an attempt, or about its work; fails with the reason if it is not valid in the current
-    /// state.
+    /// Applies an event of an attempt, or about its work; fails with the reason if it is not valid
+    /// in the current state.
     pub(super) fn apply(&mut self, seq: u64, event: &Event, task: &Task) -> Result<(), Illegal> {
         match event {
             Event::WorktreePrepared { onto, .. } => {
@@ -290,9 +307,20 @@ impl Started {
                 self.branch.lose_worktree();
                 Ok(())
             }
-            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, aside, .. } => {
+            Event::SnapshotTaken {
+                number,
+                commit,
+                tree,
+                on_branch,
+                left_out,
+                aside,
+                ..
+            } => {
                 self.branch.kept = Some(commit.clone());
-                self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
+                self.branch.snapshot = Some(Snapshot {
+                    number: *number,
+                    tree: tree.clone(),
+                });
                 if *on_branch {
                     self.branch.advance(commit, (left_out, aside));
                     self.attempt.tally.deletions_told = false;
@@ -305,7 +333,9 @@ impl Started {
             // It may be recorded after the end of a call that was interrupted.
             Event::EgressDecided(_) => Ok(()),
             _ if event.is_of_wait() => self.apply_wait(event),
-            Event::ReportDue(_) | Event::ReportGiven(_) | Event::WorkCompared(_) => self.apply_report(event),
+            Event::ReportDue(_) | Event::ReportGiven(_) | Event::WorkCompared(_) => {
+                self.apply_report(event)
+            }
             _ => self.apply_outcome(event, task),
         }
     }
@@ -313,20 +343,33 @@ impl Started {
     /// Applies an event of a request to a model.
     fn apply_request(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::ModelRequested { turn, parts, reserved_tokens, reserved_micro_usd, .. } => {
+            Event::ModelRequested {
+                turn,
+                parts,
+                reserved_tokens,
+                reserved_micro_usd,
+                ..
+            } => {
                 self.require_running()?;
                 self.require_request_allowed()?;
                 self.requested = Some(Extent::follow(self.requested, seq, parts)?);
                 self.note_last_request();
                 // While no model answers, the same request is sent to each of them in turn.
                 self.attempt.outage.take_if(|outage| outage.turn != *turn);
-                self.asked = Some(Asked { turn: *turn, tokens: *reserved_tokens, micro_usd: *reserved_micro_usd });
+                self.asked = Some(Asked {
+                    turn: *turn,
+                    tokens: *reserved_tokens,
+                    micro_usd: *reserved_micro_usd,
+                });
                 Ok(())
             }
             Event::SearchRequested(of) => {
                 self.require_running()?;
-                self.asked =
-                    Some(Asked { turn: of.turn, tokens: of.reserved_tokens, micro_usd: of.reserved_micro_usd });
+                self.asked = Some(Asked {
+                    turn: of.turn,
+                    tokens: of.reserved_tokens,
+                    micro_usd: of.reserved_micro_usd,
+                });
                 Ok(())
             }
             Event::SearchEnded(ended) => {
@@ -342,7 +385,13 @@ impl Started {
                 self.cost.add(*micro_usd);
                 Ok(())
             }
-            Event::ModelSwitched { turn, from, to, error, .. } => {
+            Event::ModelSwitched {
+                turn,
+                from,
+                to,
+                error,
+                ..
+            } => {
                 self.require_running()?;
                 self.asked = None;
                 self.attempt.switched(TakeOver {
@@ -357,7 +406,12 @@ impl Started {
                 (self.attempt.outage, self.asked) = (None, None);
                 Ok(())
             }
-            Event::ModelReplied { turn, usage, micro_usd, .. } => {
+            Event::ModelReplied {
+                turn,
+                usage,
+                micro_usd,
+                ..
+            } => {
                 self.require_running()?;
                 self.attempt.outage = None;
                 self.asked = None;
@@ -373,21 +427,36 @@ impl Started {
     /// Applies events about the outcome of the work.
     fn apply_outcome(&mut self, event: &Event, task: &Task) -> Result<(), Illegal> {
         match event {
-            Event::TaskCommitted { commit, tree, summary, .. } => {
+            Event::TaskCommitted {
+                commit,
+                tree,
+                summary,
+                ..
+            } => {
                 self.require_running()?;
-                let work = Work { commit: commit.clone(), tree: tree.clone(), verify: Verify::None };
+                let work = Work {
+                    commit: commit.clone(),
+                    tree: tree.clone(),
+                    verify: Verify::None,
+                };
                 self.committed(work, task);
                 self.summary.clone_from(summary);
                 Ok(())
             }
             Event::WorkAdopted(adopted) => self.adopt(adopted, task),
             // Nothing of it was checked.
-            Event::VerifyFinished { scope: VerifyScope::Target, .. } => Ok(()),
+            Event::VerifyFinished {
+                scope: VerifyScope::Target,
+                ..
+            } => Ok(()),
             Event::VerifyFinished { scope, passed, .. } => {
                 if *scope == VerifyScope::Task && *passed {
                     self.require(&[TaskState::Committed])?;
                     let approved = self.chosen.approved.take();
-                    self.hand_on(|work| Stage::Verified { is_approved: approved.as_ref() == Some(&work.tree), work })?;
+                    self.hand_on(|work| Stage::Verified {
+                        is_approved: approved.as_ref() == Some(&work.tree),
+                        work,
+                    })?;
                 }
                 self.count_check(*passed);
                 Ok(())
@@ -404,12 +473,17 @@ impl Started {
                 let is_merged = takes_back && self.is_work_merged();
                 self.hand_on(|work| match is_merged {
                     true => Stage::Merged(Some(work)),
-                    false => Stage::Verified { is_approved: work.tree == *tree, work },
+                    false => Stage::Verified {
+                        is_approved: work.tree == *tree,
+                        work,
+                    },
                 })?;
                 self.rejection_stands = false;
                 Ok(())
             }
-            Event::TaskMerged { commit, summary, .. } => {
+            Event::TaskMerged {
+                commit, summary, ..
+            } => {
                 self.merged(commit.as_ref())?;
                 if let Some(summary) = summary {
                     self.summary.clone_from(summary);
@@ -427,7 +501,10 @@ impl Started {
         self.earlier = None;
         self.stage = match task.verify {
             Some(_) => Stage::Committed(work),
-            None => Stage::Verified { work, is_approved: false },
+            None => Stage::Verified {
+                work,
+                is_approved: false,
+            },
         };
     }
 
@@ -439,25 +516,38 @@ impl Started {
             return Ok(());
         };
         self.require(&[TaskState::Verified])?;
-        let Some(work) = self.work().map(|work| work.commit.clone()) else { return Err(Illegal::NoWork) };
+        let Some(work) = self.work().map(|work| work.commit.clone()) else {
+            return Err(Illegal::NoWork);
+        };
         self.hand_on(|work| Stage::Merged(Some(work)))?;
         let into = MergeTarget::Integration;
-        self.merged.push(MergedAttempt { attempt: self.attempt.number, into, commit: commit.clone(), work });
+        self.merged.push(MergedAttempt {
+            attempt: self.attempt.number,
+            into,
+            commit: commit.clone(),
+            work,
+        });
         Ok(())
     }
 
-    /// Enters a final stage without work: what an earlier attempt committed is in the result only if it was merged.
+    /// Enters a final stage without work: what an earlier attempt committed is in the result only
+    /// if it was merged.
     pub(super) fn end_without_work(&mut self, stage: Stage) {
         (self.earlier, self.stage) = (None, stage);
     }
 
     /// Applies a return of the work.
-    pub(super) fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>, task: &Task) -> Result<(), Illegal> {
+    pub(super) fn returned(
+        &mut self,
+        cause: ReturnCause,
+        onto: Option<&Oid>,
+        task: &Task,
+    ) -> Result<(), Illegal> {
         if self.stage == Stage::Ready {
             return Err(Illegal::NothingToReturn(TaskState::Ready));
         }
-        // The commit must be merged into the worktree before the agent continues; without one, a repair continues
-        // unchanged.
+        // The commit must be merged into the worktree before the agent continues; without one, a
+        // repair continues unchanged.
         if let Some(onto) = onto.filter(|_| !task.is_command()) {
             self.branch.return_onto(onto);
         }
@@ -465,10 +555,16 @@ impl Started {
         // Calls that the previous attempt left open will never end.
         if cause.is_new_attempt() {
             self.attempt.tally = Tally::default();
-            // An agent has to change rejected work, however often; a command is retried for its new output.
-            self.rejection_stands = cause == ReturnCause::Rejected || self.rejection_stands && !task.is_command();
-            let is_part = cause == ReturnCause::Rest || self.chosen.is_part && cause == ReturnCause::Retried;
-            self.chosen = Chosen { is_part, ..Chosen::default() };
+            // An agent has to change rejected work, however often; a command is retried for its new
+            // output.
+            self.rejection_stands =
+                cause == ReturnCause::Rejected || self.rejection_stands && !task.is_command();
+            let is_part =
+                cause == ReturnCause::Rest || self.chosen.is_part && cause == ReturnCause::Retried;
+            self.chosen = Chosen {
+                is_part,
+                ..Chosen::default()
+            };
             self.enter(Stage::Ready);
             return Ok(());
         }
@@ -479,7 +575,11 @@ impl Started {
         // What the agent makes of it now, nobody has chosen.
         self.chosen.approved = None;
         // A command cannot fix anything: it is rerun from the integration branch's tip.
-        self.enter(if task.is_command() { Stage::Ready } else { Stage::running() });
+        self.enter(if task.is_command() {
+            Stage::Ready
+        } else {
+            Stage::running()
+        });
         Ok(())
     }
 
@@ -489,12 +589,13 @@ impl Started {
             return Err(Illegal::Ended(self.stage.state()));
         }
         let stage = match event {
-            Event::TaskConflicted { cause, message, .. } => {
-                Stage::Conflicted { cause: *cause, message: message.clone() }
-            }
-            Event::TaskSkipped { because, .. } if self.stage == Stage::Pending => {
-                Stage::Skipped { because: because.clone() }
-            }
+            Event::TaskConflicted { cause, message, .. } => Stage::Conflicted {
+                cause: *cause,
+                message: message.clone(),
+            },
+            Event::TaskSkipped { because, .. } if self.stage == Stage::Pending => Stage::Skipped {
+                because: because.clone(),
+            },
             other => Stage::Ended(End::of(other).ok_or_else(|| self.refusal())?),
         };
         self.enter(stage);
@@ -517,13 +618,21 @@ impl Started {
 
     /// Reports whether a rejection may be withdrawn.
     pub(super) fn may_take_rejection_back(&self, task: &Task) -> bool {
-        let is_unchanged = matches!(self.stage, Stage::Ended(End::Failed { cause: FailureCause::NoChanges, .. }));
+        let is_unchanged = matches!(
+            self.stage,
+            Stage::Ended(End::Failed {
+                cause: FailureCause::NoChanges,
+                ..
+            })
+        );
         let is_green = |work: &Work| match work.verify {
             Verify::Passed => true,
             Verify::Failed => false,
             Verify::None => task.verify.is_none(),
         };
-        let stands = |work: &Work| work.commit == self.branch.tip && is_green(work) && self.merged.is_empty();
+        let stands = |work: &Work| {
+            work.commit == self.branch.tip && is_green(work) && self.merged.is_empty()
+        };
         let is_kept = self.is_work_merged() || self.work().is_some_and(stands);
         self.rejection_stands && is_unchanged && !task.is_command() && is_kept
     }
@@ -546,7 +655,11 @@ impl Started {
     }
 
     pub(super) fn require(&self, allowed: &[TaskState]) -> Result<(), Illegal> {
-        if allowed.contains(&self.stage.state()) { Ok(()) } else { Err(self.refusal()) }
+        if allowed.contains(&self.stage.state()) {
+            Ok(())
+        } else {
+            Err(self.refusal())
+        }
     }
 
     pub(super) fn refusal(&self) -> Illegal {

@@ -154,6 +154,8 @@ impl Dialect {
         let name = path.rsplit('/').next().unwrap_or(path);
         let (_, ending) = name.rsplit_once('.')?;
         let ending = ending.to_ascii_lowercase();
-        DIALECTS.iter().find(|dialect| dialect.endings.contains(&ending.as_str()))
+        DIALECTS
+            .iter()
+            .find(|dialect| dialect.endings.contains(&ending.as_str()))
     }
 }

@@ -56,29 +56,50 @@ struct Change<'r> {
     skips: (usize, usize),
 }
 
-/// Returns what a change takes from existing tests: files that it deletes, tests that it removes, skip marks that it
-/// adds, and assertions that existing tests lose on balance. Empty if it weakens none that is known.
+/// Returns what a change takes from existing tests: files that it deletes, tests that it removes,
+/// skip marks that it adds, and assertions that existing tests lose on balance. Empty if it weakens
+/// none that is known.
 pub fn weakened_tests(files: &[FileVersions]) -> Vec<String> {
     let readings: Vec<Both<'_>> = files.iter().filter_map(Both::of).collect();
     let change = Change::of(&readings);
     let mut found = Vec::new();
     let mut told: Vec<&str> = Vec::new();
-    for file in files.iter().filter(|file| file.is_deleted && is_test_file(&file.path)) {
+    for file in files
+        .iter()
+        .filter(|file| file.is_deleted && is_test_file(&file.path))
+    {
         let read = readings.iter().find(|both| both.file.path == file.path);
-        let names: Vec<&str> = read.iter().flat_map(|both| &both.before.tests).map(|test| test.name.as_str()).collect();
+        let names: Vec<&str> = read
+            .iter()
+            .flat_map(|both| &both.before.tests)
+            .map(|test| test.name.as_str())
+            .collect();
         // Its tests may have moved to another file.
         if names.is_empty() || names.iter().any(|name| change.has_lost(name)) {
             found.push(format!("deletes the test file {}", shown(&file.path)));
             told.extend(names);
         }
     }
-    for (name, known) in change.tests.iter().filter(|(name, _)| change.has_lost(name) && !told.contains(name)) {
-        found.push(format!("removes the test `{}` of {}", shown(name), shown(&known.path)));
+    for (name, known) in change
+        .tests
+        .iter()
+        .filter(|(name, _)| change.has_lost(name) && !told.contains(name))
+    {
+        found.push(format!(
+            "removes the test `{}` of {}",
+            shown(name),
+            shown(&known.path)
+        ));
     }
     if change.skips.1 > change.skips.0 {
-        let with_more = readings.iter().filter(|both| both.after.skips > both.before.skips);
+        let with_more = readings
+            .iter()
+            .filter(|both| both.after.skips > both.before.skips);
         let files: Vec<String> = with_more.map(|both| shown(&both.file.path)).collect();
-        found.push(format!("adds a mark that skips or ignores tests in {}", files.join(", ")));
+        found.push(format!(
+            "adds a mark that skips or ignores tests in {}",
+            files.join(", ")
+        ));
     }
     found.extend(change.lost_assertions());
     if found.len() > MAX_NAMED {
@@ -93,16 +114,27 @@ impl<'f> Both<'f> {
     fn of(file: &'f FileVersions) -> Option<Both<'f>> {
         let dialect = Dialect::of(&file.path)?;
         let read = |text: &Option<String>| {
-            text.as_deref().map_or_else(Reading::default, |text| Reading::of(&file.path, text, dialect))
+            text.as_deref().map_or_else(Reading::default, |text| {
+                Reading::of(&file.path, text, dialect)
+            })
         };
-        Some(Both { file, before: read(&file.before), after: read(&file.after) })
+        Some(Both {
+            file,
+            before: read(&file.before),
+            after: read(&file.after),
+        })
     }
 }
 
 impl<'r> Change<'r> {
     fn of(readings: &'r [Both<'_>]) -> Change<'r> {
         let mut change = Change::default();
-        for Both { file, before, after } in readings {
+        for Both {
+            file,
+            before,
+            after,
+        } in readings
+        {
             for test in &before.tests {
                 let known = change.tests.entry(&test.name).or_default();
                 known.before += 1;
@@ -114,7 +146,10 @@ impl<'r> Change<'r> {
                 known.after += 1;
                 known.assertions_after += test.assertions;
             }
-            change.helpers = (change.helpers.0 + before.outside, change.helpers.1 + after.outside);
+            change.helpers = (
+                change.helpers.0 + before.outside,
+                change.helpers.1 + after.outside,
+            );
             change.skips = (change.skips.0 + before.skips, change.skips.1 + after.skips);
         }
         change
@@ -122,23 +157,54 @@ impl<'r> Change<'r> {
 
     /// Reports whether there are fewer tests of a name than before.
     fn has_lost(&self, name: &str) -> bool {
-        self.tests.get(name).is_some_and(|known| known.after < known.before)
+        self.tests
+            .get(name)
+            .is_some_and(|known| known.after < known.before)
     }
 
-    /// Returns that tests which were there before and still are have fewer assertions, those of helpers included.
+    /// Returns that tests which were there before and still are have fewer assertions, those of
+    /// helpers included.
     fn lost_assertions(&self) -> Option<String> {
-        let still = || self.tests.iter().filter(|(_, known)| known.before > 0 && known.after >= known.before);
-        let before = still().map(|(_, known)| known.assertions_before).sum::<usize>() + self.helpers.0;
-        let after = still().map(|(_, known)| known.assertions_after).sum::<usize>() + self.helpers.1;
+        let still = || {
+            self.tests
+                .iter()
+                .filter(|(_, known)| known.before > 0 && known.after >= known.before)
+        };
+        let before = still()
+            .map(|(_, known)| known.assertions_before)
+            .sum::<usize>()
+            + self.helpers.0;
+        let after = still()
+            .map(|(_, known)| known.assertions_after)
+            .sum::<usize>()
+            + self.helpers.1;
         if after >= before {
             return None;
         }
         let fewer = still().filter(|(_, known)| known.assertions_after < known.assertions_before);
-        let named = fewer.map(|(name, Known { assertions_before, assertions_after, path, .. })| {
-            format!("`{}` of {} has {assertions_after} instead of {assertions_before}", shown(name), shown(path))
-        });
+        let named = fewer.map(
+            |(
+                name,
+                Known {
+                    assertions_before,
+                    assertions_after,
+                    path,
+                    ..
+                },
+            )| {
+                format!(
+                    "`{}` of {} has {assertions_after} instead of {assertions_before}",
+                    shown(name),
+                    shown(path)
+                )
+            },
+        );
         let named: Vec<String> = named.take(MAX_NAMED).collect();
-        let of_whom = if named.is_empty() { "helpers of tests have fewer".to_owned() } else { named.join(", ") };
+        let of_whom = if named.is_empty() {
+            "helpers of tests have fewer".to_owned()
+        } else {
+            named.join(", ")
+        };
         Some(format!("removes assertions on balance: {of_whom}"))
     }
 }
@@ -160,7 +226,8 @@ mod tests {
         weakened_tests(&[changed(path, before, after)]).join("; ")
     }
 
-    /// A test of each language: the file, the test, and the same with a skip mark, and with an assertion less.
+    /// A test of each language: the file, the test, and the same with a skip mark, and with an
+    /// assertion less.
     const LANGUAGES: [(&str, &str, &str, &str); 12] = [
         (
             "src/lib.rs",
@@ -247,24 +314,49 @@ mod tests {
             let renamed = one(path, test, &test.replace("dds", "nother"));
             assert!(renamed.contains("removes the test"), "{path}: {renamed}");
             let marked = one(path, test, skipped);
-            assert!(marked.contains("adds a mark") && !marked.contains("removes"), "{path}: {marked}");
+            assert!(
+                marked.contains("adds a mark") && !marked.contains("removes"),
+                "{path}: {marked}"
+            );
             assert_eq!(one(path, skipped, test), "", "{path} without its mark");
             let fewer = one(path, test, emptied);
             assert!(fewer.contains("has 1 instead of 2"), "{path}: {fewer}");
-            assert_eq!(one(path, emptied, test), "", "{path} with an assertion more");
+            assert_eq!(
+                one(path, emptied, test),
+                "",
+                "{path} with an assertion more"
+            );
         }
     }
 
     #[test]
     fn a_deleted_file_is_weakened_unless_its_tests_are_elsewhere() {
-        let (test, other) = ("def test_a():\n    assert 1\n", "def test_b():\n    assert 1\n");
-        assert_eq!(one("tests/test_a.py", test, ""), "deletes the test file tests/test_a.py");
-        assert_eq!(one("tests/data.json", "{}", ""), "deletes the test file tests/data.json");
+        let (test, other) = (
+            "def test_a():\n    assert 1\n",
+            "def test_b():\n    assert 1\n",
+        );
+        assert_eq!(
+            one("tests/test_a.py", test, ""),
+            "deletes the test file tests/test_a.py"
+        );
+        assert_eq!(
+            one("tests/data.json", "{}", ""),
+            "deletes the test file tests/data.json"
+        );
         assert_eq!(one("src/a.py", "x = 1\n", ""), "");
-        let moved = [changed("tests/test_a.py", test, ""), changed("tests/test_c.py", "", test)];
+        let moved = [
+            changed("tests/test_a.py", test, ""),
+            changed("tests/test_c.py", "", test),
+        ];
         assert_eq!(weakened_tests(&moved), Vec::<String>::new());
-        let split = [changed("tests/test_a.py", &format!("{test}{other}"), ""), changed("tests/test_c.py", "", test)];
-        assert_eq!(weakened_tests(&split), ["deletes the test file tests/test_a.py"]);
+        let split = [
+            changed("tests/test_a.py", &format!("{test}{other}"), ""),
+            changed("tests/test_c.py", "", test),
+        ];
+        assert_eq!(
+            weakened_tests(&split),
+            ["deletes the test file tests/test_a.py"]
+        );
     }
 
     #[test]
@@ -272,24 +364,51 @@ mod tests {
         let helper = "def check(x):\n    assert x\n    assert x > 1\n";
         let two = "def test_a():\n    assert 1\n    assert 2\n";
         let by_helper = "def test_a():\n    check(2)\n";
-        assert_eq!(one("tests/test_a.py", two, &format!("{helper}\n{by_helper}")), "", "moved to a helper");
+        assert_eq!(
+            one("tests/test_a.py", two, &format!("{helper}\n{by_helper}")),
+            "",
+            "moved to a helper"
+        );
         let new_before_helper = format!("{two}\ndef test_b():\n    assert 1\n\n{helper}");
-        assert_eq!(one("tests/test_a.py", &format!("{two}\n{helper}"), &new_before_helper), "");
+        assert_eq!(
+            one(
+                "tests/test_a.py",
+                &format!("{two}\n{helper}"),
+                &new_before_helper
+            ),
+            ""
+        );
         // New tests do not make up for what an old one has lost.
         let instead = "def test_a():\n    assert 1\n\ndef test_b():\n    assert 1\n    assert 2\n    assert 3\n";
-        assert!(one("tests/test_a.py", two, instead).contains("`test_a` of tests/test_a.py has 1 instead of 2"));
+        assert!(
+            one("tests/test_a.py", two, instead)
+                .contains("`test_a` of tests/test_a.py has 1 instead of 2")
+        );
         let commented = "def test_a():\n    assert 1\n    # assert 2\n";
         assert!(one("tests/test_a.py", two, commented).contains("on balance"));
     }
 
     #[test]
     fn production_code_is_not_read_as_tests() {
-        let before = "fn a(items: &[u8]) {\n    assert!(!items.is_empty());\n    items.iter().skip(1);\n}\n";
+        let before =
+            "fn a(items: &[u8]) {\n    assert!(!items.is_empty());\n    items.iter().skip(1);\n}\n";
         assert_eq!(one("src/a.rs", before, "fn a() {}\n"), "");
-        assert_eq!(one("src/a.js", "const x = it.skip(1)\nassert(x)\n", "const x = 1\n"), "");
+        assert_eq!(
+            one(
+                "src/a.js",
+                "const x = it.skip(1)\nassert(x)\n",
+                "const x = 1\n"
+            ),
+            ""
+        );
         assert_eq!(one("docs/a.md", "test('x')\n", ""), "");
-        let with_tests = format!("{before}\n#[cfg(test)]\nmod tests {{\n    #[test]\n    fn b() {{}}\n}}\n");
+        let with_tests =
+            format!("{before}\n#[cfg(test)]\nmod tests {{\n    #[test]\n    fn b() {{}}\n}}\n");
         let less = with_tests.replace("    assert!(!items.is_empty());\n", "");
-        assert_eq!(one("src/a.rs", &with_tests, &less), "", "an assertion of the code itself");
+        assert_eq!(
+            one("src/a.rs", &with_tests, &less),
+            "",
+            "an assertion of the code itself"
+        );
     }
 }

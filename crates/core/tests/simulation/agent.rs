@@ -11,9 +11,9 @@ use orchestrate_core::message::{Address, Body, MessageKind, Origin, Outgoing, Se
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::{ApprovalDecision, AskedWait, WaitDecision};
 use orchestrate_core::{
-    AgentFact, AgentLimits, AgentLoop, Authority, BlobId, CallHash, CallId, CallOfTurn, Finish, Message, ModelRequest,
-    RequestHash, RequestParts, RequestedChange, ReviewVerdict, RunSettings, RunState, SameAgain, Step, TaskId,
-    ToolAnswer, ToolCall, VerdictKind,
+    AgentFact, AgentLimits, AgentLoop, Authority, BlobId, CallHash, CallId, CallOfTurn, Finish,
+    Message, ModelRequest, RequestHash, RequestParts, RequestedChange, ReviewVerdict, RunSettings,
+    RunState, SameAgain, Step, TaskId, ToolAnswer, ToolCall, VerdictKind,
 };
 use serde_json::Value;
 
@@ -41,17 +41,37 @@ pub(crate) async fn drive(world: &World, task: &TaskId) -> DriverEnd {
     let record = world.task(task);
     for call in record.open_calls() {
         let turn = record.turns();
-        world.append(|_| vec![finished(world, task, (turn, call), (ToolOutcome::Interrupted, INTERRUPTED))]).await;
+        world
+            .append(|_| {
+                vec![finished(
+                    world,
+                    task,
+                    (turn, call),
+                    (ToolOutcome::Interrupted, INTERRUPTED),
+                )]
+            })
+            .await;
     }
-    let mut driver = Driver { world, task, agent: replayed(world, task) };
+    let mut driver = Driver {
+        world,
+        task,
+        agent: replayed(world, task),
+    };
     let end = driver.run().await;
-    assert_eq!(replayed(world, task), driver.agent, "the agent {task} is not the fold of its events");
+    assert_eq!(
+        replayed(world, task),
+        driver.agent,
+        "the agent {task} is not the fold of its events"
+    );
     end
 }
 
 /// Restores an agent from its events.
 fn replayed(world: &World, task: &TaskId) -> AgentLoop {
-    let mut agent = AgentLoop::new(model::spec(&world.scenario, task), &world.scenario.settings.tools);
+    let mut agent = AgentLoop::new(
+        model::spec(&world.scenario, task),
+        &world.scenario.settings.tools,
+    );
     let mut sent = std::collections::BTreeMap::new();
     for fact in world.history(task) {
         let told = match fact.event {
@@ -59,9 +79,14 @@ fn replayed(world: &World, task: &TaskId) -> AgentLoop {
                 sent.insert((envelope.from.clone(), envelope.sequence), envelope);
                 continue;
             }
-            Event::MessageDelivered { from, sequence, expired: false, .. } => {
-                AgentFact::Delivered { text: sent[&(from, sequence)].render() }
-            }
+            Event::MessageDelivered {
+                from,
+                sequence,
+                expired: false,
+                ..
+            } => AgentFact::Delivered {
+                text: sent[&(from, sequence)].render(),
+            },
             Event::ReportDue(due) => AgentFact::ReportDue { limit: due.limit },
             Event::ModelRequested { .. } if agent.is_at_limit() => AgentFact::ReportAsked,
             Event::ModelReplied { reply, .. } => match world.blob(&reply) {
@@ -76,7 +101,10 @@ fn replayed(world: &World, task: &TaskId) -> AgentLoop {
                 if cause.is_new_attempt() {
                     agent.apply(AgentFact::AttemptStarted).unwrap();
                 }
-                AgentFact::Returned { cause, text: text.to_string() }
+                AgentFact::Returned {
+                    cause,
+                    text: text.to_string(),
+                }
             }
             _ => continue,
         };
@@ -101,8 +129,12 @@ impl Driver<'_> {
                 Step::CallTools(calls) => self.call(calls).await,
                 Step::Finish(Finish::Done(report)) => Some(DriverEnd::Finished(report)),
                 Step::Report(request) => self.report(&request).await,
-                Step::Finish(Finish::AtLimit { limit, report }) => Some(DriverEnd::Failed(limit.cause, report)),
-                Step::Finish(other) => other.failure_cause().map(|cause| DriverEnd::Failed(cause, None)),
+                Step::Finish(Finish::AtLimit { limit, report }) => {
+                    Some(DriverEnd::Failed(limit.cause, report))
+                }
+                Step::Finish(other) => other
+                    .failure_cause()
+                    .map(|cause| DriverEnd::Failed(cause, None)),
                 other => unreachable!("the context is large enough: {other:?}"),
             };
             if let Some(end) = ended
@@ -115,8 +147,15 @@ impl Driver<'_> {
 
     /// Lets an agent that has reached a limit report next; returns how the work ends otherwise.
     async fn report_at_limit(&mut self, end: DriverEnd) -> Option<DriverEnd> {
-        let DriverEnd::Failed(cause, None) = end else { return Some(end) };
-        let due = |state: &RunState| state.decide_report(self.task, cause, "limit").into_iter().collect();
+        let DriverEnd::Failed(cause, None) = end else {
+            return Some(end);
+        };
+        let due = |state: &RunState| {
+            state
+                .decide_report(self.task, cause, "limit")
+                .into_iter()
+                .collect()
+        };
         if self.world.append(due).await == 0 {
             return Some(end);
         }
@@ -138,7 +177,15 @@ impl Driver<'_> {
     }
 
     async fn deliver_messages(&mut self) {
-        if !self.agent.can_hear() || self.world.state.borrow().messages_for(self.task).next().is_none() {
+        if !self.agent.can_hear()
+            || self
+                .world
+                .state
+                .borrow()
+                .messages_for(self.task)
+                .next()
+                .is_none()
+        {
             return;
         }
         let mut read = Vec::new();
@@ -149,7 +196,11 @@ impl Driver<'_> {
         };
         self.world.append(deliver).await;
         for envelope in read {
-            self.agent.apply(AgentFact::Delivered { text: envelope.render() }).unwrap();
+            self.agent
+                .apply(AgentFact::Delivered {
+                    text: envelope.render(),
+                })
+                .unwrap();
         }
     }
 
@@ -160,7 +211,10 @@ impl Driver<'_> {
         }
         let (world, task, turn) = (self.world, self.task, request.origin.turn);
         let tokens = model::input_tokens(request) + u64::from(request.max_output_tokens);
-        let amount = Amount { tokens, micro_usd: None };
+        let amount = Amount {
+            tokens,
+            micro_usd: None,
+        };
         loop {
             let mut refusal = None;
             let reserve = |state: &RunState| match state.ask_budgets(task, amount) {
@@ -173,19 +227,30 @@ impl Driver<'_> {
             world.append(reserve).await;
             match refusal {
                 None | Some(Reservation::Fits) => break,
-                Some(Reservation::Refused(_)) => return Some(DriverEnd::Failed(FailureCause::Budget, None)),
+                Some(Reservation::Refused(_)) => {
+                    return Some(DriverEnd::Failed(FailureCause::Budget, None));
+                }
                 Some(Reservation::Waits) => {}
             }
             let wait = |state: &RunState| {
                 let is_new = state.waiting_for(task) != Some(amount);
                 let waits = is_new && state.ask_budgets(task, amount) == Reservation::Waits;
                 waits
-                    .then(|| Event::BudgetWaited { task: task.clone(), turn, tokens, micro_usd: None })
+                    .then(|| Event::BudgetWaited {
+                        task: task.clone(),
+                        turn,
+                        tokens,
+                        micro_usd: None,
+                    })
                     .into_iter()
                     .collect()
             };
             world.append(wait).await;
-            world.until(|state| state.ask_budgets(task, amount) != Reservation::Waits || world.has_stopped()).await;
+            world
+                .until(|state| {
+                    state.ask_budgets(task, amount) != Reservation::Waits || world.has_stopped()
+                })
+                .await;
             if world.has_stopped() {
                 return Some(DriverEnd::Interrupted);
             }
@@ -193,7 +258,18 @@ impl Driver<'_> {
         let reply = model::reply(&world.scenario, request);
         let (task, usage, stop) = (task.clone(), reply.usage, reply.stop.clone());
         let blob = world.keep(Blob::Reply(reply.clone()));
-        world.append(|_| vec![Event::ModelReplied { task, turn, reply: blob, usage, micro_usd: None, stop }]).await;
+        world
+            .append(|_| {
+                vec![Event::ModelReplied {
+                    task,
+                    turn,
+                    reply: blob,
+                    usage,
+                    micro_usd: None,
+                    stop,
+                }]
+            })
+            .await;
         if self.agent.is_at_limit() {
             self.agent.apply(AgentFact::ReportAsked).unwrap();
         }
@@ -208,11 +284,24 @@ impl Driver<'_> {
             Message::User { text } => Some(text),
             _ => None,
         });
-        let lines = texts.flat_map(|text| text.lines()).filter(|line| line.starts_with("Message "));
+        let lines = texts
+            .flat_map(|text| text.lines())
+            .filter(|line| line.starts_with("Message "));
         let mut read: Vec<String> = lines.map(str::to_owned).collect();
-        let is_delivered = |event: &Event| matches!(event, Event::MessageDelivered { expired: false, .. });
-        let delivered = self.world.history(self.task).iter().filter(|fact| is_delivered(&fact.event)).count();
-        assert_eq!(read.len(), delivered, "{} does not read every message", self.task);
+        let is_delivered =
+            |event: &Event| matches!(event, Event::MessageDelivered { expired: false, .. });
+        let delivered = self
+            .world
+            .history(self.task)
+            .iter()
+            .filter(|fact| is_delivered(&fact.event))
+            .count();
+        assert_eq!(
+            read.len(),
+            delivered,
+            "{} does not read every message",
+            self.task
+        );
         read.sort();
         read.dedup();
         assert_eq!(read.len(), delivered, "{} reads a message twice", self.task);
@@ -231,7 +320,11 @@ impl Driver<'_> {
             let of = (self.agent.turns(), &call.id);
             let ended = finished(self.world, self.task, of, (outcome, text));
             self.world.append(|_| vec![ended]).await;
-            self.agent.apply(AgentFact::ToolEnded { answer: answer(&call.id, text) }).unwrap();
+            self.agent
+                .apply(AgentFact::ToolEnded {
+                    answer: answer(&call.id, text),
+                })
+                .unwrap();
         }
         None
     }
@@ -239,7 +332,10 @@ impl Driver<'_> {
     /// Carries out a call whose end is recorded next; returns `None` if it waits.
     async fn carry_out(&self, call: &ToolCall) -> Option<(ToolOutcome, &'static str)> {
         let (world, scenario, task) = (self.world, &self.world.scenario, self.task);
-        let of = CallOfTurn { turn: self.agent.turns(), call: call.id.clone() };
+        let of = CallOfTurn {
+            turn: self.agent.turns(),
+            call: call.id.clone(),
+        };
         if [IMPROVE, MEND, IDLE].contains(&call.name.as_str()) {
             self.start(call).await;
             let improve = |git: &mut crate::git::Git| {
@@ -263,21 +359,48 @@ impl Driver<'_> {
         match scenario.scripts[task].acts[at].clone() {
             Act::Write(file) => {
                 self.start(call).await;
-                world.effect(|git| scenario.write(task, file, &mut git.worktree(task).files)).await;
+                world
+                    .effect(|git| scenario.write(task, file, &mut git.worktree(task).files))
+                    .await;
                 Some((ToolOutcome::Ok, OK))
             }
             Act::Spawn(child) => Some(self.spawn(call, of, &child).await),
             Act::Send(to) => {
                 let deadline_seconds = self.world.chance(20).then_some(9);
                 let body = format!("From {} in turn {}.", self.task, self.agent.turns());
-                self.send(call, of, Outgoing { deadline_seconds, ..Outgoing::new(to, body) }).await
+                self.send(
+                    call,
+                    of,
+                    Outgoing {
+                        deadline_seconds,
+                        ..Outgoing::new(to, body)
+                    },
+                )
+                .await
             }
             Act::Question(to, deadline_seconds) => {
                 let outgoing = Outgoing::new(to, "Which one?");
-                self.send(call, of, Outgoing { waits: true, deadline_seconds, ..outgoing }).await
+                self.send(
+                    call,
+                    of,
+                    Outgoing {
+                        waits: true,
+                        deadline_seconds,
+                        ..outgoing
+                    },
+                )
+                .await
             }
             Act::Wait(ids, seconds) => {
-                self.wait(call, AskedWait { of, ids, timeout: seconds.map(Duration::from_secs) }).await
+                self.wait(
+                    call,
+                    AskedWait {
+                        of,
+                        ids,
+                        timeout: seconds.map(Duration::from_secs),
+                    },
+                )
+                .await
             }
             Act::Ask => self.park(call).await,
         }
@@ -288,8 +411,14 @@ impl Driver<'_> {
         self.world.append(|_| vec![started]).await;
     }
 
-    /// Spawns a child that starts from a commit of the agent's work. A repeated call finds the child it has spawned.
-    async fn spawn(&self, call: &ToolCall, of: CallOfTurn, child: &TaskId) -> (ToolOutcome, &'static str) {
+    /// Spawns a child that starts from a commit of the agent's work. A repeated call finds the
+    /// child it has spawned.
+    async fn spawn(
+        &self,
+        call: &ToolCall,
+        of: CallOfTurn,
+        child: &TaskId,
+    ) -> (ToolOutcome, &'static str) {
         let world = self.world;
         if !self.commit_so_far().await {
             self.start(call).await;
@@ -319,12 +448,26 @@ impl Driver<'_> {
         };
         world.append(add).await;
         self.start(call).await;
-        if is_refused { (ToolOutcome::Failed, REFUSED) } else { (ToolOutcome::Ok, OK) }
+        if is_refused {
+            (ToolOutcome::Failed, REFUSED)
+        } else {
+            (ToolOutcome::Ok, OK)
+        }
     }
 
-    /// Sends a message; returns `None` if the call waits for the answer. A repeated call sends nothing more.
-    async fn send(&self, call: &ToolCall, of: CallOfTurn, outgoing: Outgoing) -> Option<(ToolOutcome, &'static str)> {
-        let origin = Origin { from: Sender::Agent(self.task.clone()), call: Some(of), channels: None };
+    /// Sends a message; returns `None` if the call waits for the answer. A repeated call sends
+    /// nothing more.
+    async fn send(
+        &self,
+        call: &ToolCall,
+        of: CallOfTurn,
+        outgoing: Outgoing,
+    ) -> Option<(ToolOutcome, &'static str)> {
+        let origin = Origin {
+            from: Sender::Agent(self.task.clone()),
+            call: Some(of),
+            channels: None,
+        };
         let (mut waits, mut outcome) = (false, (ToolOutcome::Ok, OK));
         let send = |state: &RunState| match state.decide_message(&origin, &outgoing) {
             Ok(routed) => {
@@ -347,7 +490,11 @@ impl Driver<'_> {
     async fn wait(&self, call: &ToolCall, asked: AskedWait) -> Option<(ToolOutcome, &'static str)> {
         let takes_work = {
             let state = self.world.state.borrow();
-            let ended = state.task(self.task).unwrap().ended_wait().is_some_and(|ended| ended.of == asked.of);
+            let ended = state
+                .task(self.task)
+                .unwrap()
+                .ended_wait()
+                .is_some_and(|ended| ended.of == asked.of);
             !ended && state.open_children(self.task).next().is_some()
         };
         let is_clean = !takes_work || self.commit_so_far().await;
@@ -364,13 +511,23 @@ impl Driver<'_> {
             return None;
         }
         self.start(call).await;
-        Some(if is_refused { (ToolOutcome::Failed, REFUSED) } else { (ToolOutcome::Ok, OK) })
+        Some(if is_refused {
+            (ToolOutcome::Failed, REFUSED)
+        } else {
+            (ToolOutcome::Ok, OK)
+        })
     }
 
-    /// Commits the worktree for children that begin with it or are merged into it; reports whether nothing in it
-    /// conflicts.
+    /// Commits the worktree for children that begin with it or are merged into it; reports whether
+    /// nothing in it conflicts.
     async fn commit_so_far(&self) -> bool {
-        let is_resolved = self.world.git.borrow_mut().worktree(self.task).unresolved.is_empty();
+        let is_resolved = self
+            .world
+            .git
+            .borrow_mut()
+            .worktree(self.task)
+            .unresolved
+            .is_empty();
         if is_resolved {
             worker::commit(self.world, &self.world.task(self.task)).await;
         }
@@ -382,12 +539,23 @@ impl Driver<'_> {
         let hash = CallHash::new(format!("{}-{}", self.task, call.id));
         let decided: Option<ApprovalDecision> = {
             let state = self.world.state.borrow();
-            state.approvals_of(self.task).find(|(asked, _)| **asked == hash).and_then(|(_, it)| it.decision.clone())
+            state
+                .approvals_of(self.task)
+                .find(|(asked, _)| **asked == hash)
+                .and_then(|(_, it)| it.decision.clone())
         };
         let Some(decision) = decided else {
             let (task, call_id, tool) = (self.task.clone(), call.id.clone(), call.name.clone());
             let (summary, arguments, rule) = (String::new(), Value::Null, "ask".to_owned());
-            let asked = Event::ApprovalRequested { task, call: hash, call_id, tool, summary, arguments, rule };
+            let asked = Event::ApprovalRequested {
+                task,
+                call: hash,
+                call_id,
+                tool,
+                summary,
+                arguments,
+                rule,
+            };
             self.world.append(|_| vec![asked]).await;
             return None;
         };
@@ -402,29 +570,51 @@ impl Driver<'_> {
         self.start(call).await;
         let world = self.world;
         let needs_changes = |task: &TaskId, tree: &orchestrate_core::Oid| {
-            world.scenario.needs_changes(task, world.git.borrow().tree(tree))
+            world
+                .scenario
+                .needs_changes(task, world.git.borrow().tree(tree))
         };
         let decide = |state: &RunState| {
             let shown = state.work_under_review(self.task);
-            let bad = shown.iter().filter(|(task, tree)| needs_changes(task, tree));
-            let change = |task: &TaskId| RequestedChange { task: task.clone(), text: "Improve it.".to_owned() };
+            let bad = shown
+                .iter()
+                .filter(|(task, tree)| needs_changes(task, tree));
+            let change = |task: &TaskId| RequestedChange {
+                task: task.clone(),
+                text: "Improve it.".to_owned(),
+            };
             let changes: Vec<RequestedChange> = bad.map(|(task, _)| change(task)).collect();
             let verdict = match (changes.is_empty(), shown.is_empty()) {
                 (false, _) => VerdictKind::Changes,
                 (true, true) => VerdictKind::NothingToDo,
                 (true, false) => VerdictKind::Approve,
             };
-            let given = ReviewVerdict { verdict, changes, comment: None };
-            state.decide_verdict(self.task, &given).map(|event| vec![event]).unwrap_or_default()
+            let given = ReviewVerdict {
+                verdict,
+                changes,
+                comment: None,
+            };
+            state
+                .decide_verdict(self.task, &given)
+                .map(|event| vec![event])
+                .unwrap_or_default()
         };
         let is_given = world.append(decide).await > 0;
-        if is_given { (ToolOutcome::Ok, OK) } else { (ToolOutcome::Failed, REFUSED) }
+        if is_given {
+            (ToolOutcome::Ok, OK)
+        } else {
+            (ToolOutcome::Failed, REFUSED)
+        }
     }
 }
 
 fn requested(request: &ModelRequest, reserved_tokens: u64) -> Vec<Event> {
     let (task, turn) = (request.origin.task.clone(), request.origin.turn);
-    let parts = RequestParts::anew(("system".into(), "tools".into()), Vec::new(), request.max_output_tokens);
+    let parts = RequestParts::anew(
+        ("system".into(), "tools".into()),
+        Vec::new(),
+        request.max_output_tokens,
+    );
     let requested = Event::ModelRequested {
         task: task.clone(),
         turn,
@@ -438,16 +628,34 @@ fn requested(request: &ModelRequest, reserved_tokens: u64) -> Vec<Event> {
 }
 
 fn authority(settings: &RunSettings) -> Authority {
-    let RunSettings { context_tokens, max_output_tokens, max_turns, .. } = *settings;
-    let limits = AgentLimits { context_tokens, max_output_tokens, max_turns };
-    Authority { grant: Grant::of_tools(["tool"]), rules: Vec::new(), domains: Vec::new(), limits }
+    let RunSettings {
+        context_tokens,
+        max_output_tokens,
+        max_turns,
+        ..
+    } = *settings;
+    let limits = AgentLimits {
+        context_tokens,
+        max_output_tokens,
+        max_turns,
+    };
+    Authority {
+        grant: Grant::of_tools(["tool"]),
+        rules: Vec::new(),
+        domains: Vec::new(),
+        limits,
+    }
 }
 
 /// Returns the message of a call that answers a question.
 fn answer_to(arguments: &Value) -> Outgoing {
     let to = Address::Agent(arguments["to"].as_str().unwrap().into());
     let (kind, reply_to) = (Some(MessageKind::Answer), arguments["reply_to"].as_u64());
-    Outgoing { kind, reply_to, ..Outgoing::new(to, Body::from("This one.")) }
+    Outgoing {
+        kind,
+        reply_to,
+        ..Outgoing::new(to, Body::from("This one."))
+    }
 }
 
 fn answer(call: &CallId, text: &str) -> ToolAnswer {
@@ -456,7 +664,11 @@ fn answer(call: &CallId, text: &str) -> ToolAnswer {
         text: text.to_owned(),
         note: text.to_owned(),
         is_error: text != OK,
-        same_again: if text == INTERRUPTED { SameAgain::Stopped } else { SameAgain::Repeats },
+        same_again: if text == INTERRUPTED {
+            SameAgain::Stopped
+        } else {
+            SameAgain::Repeats
+        },
     }
 }
 

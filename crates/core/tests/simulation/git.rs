@@ -1,4 +1,5 @@
-//! A repository as a pure value: trees are sets of lines by file, commits name a tree and their parents.
+//! A repository as a pure value: trees are sets of lines by file, commits name a tree and their
+//! parents.
 
 use std::collections::BTreeMap;
 
@@ -51,12 +52,18 @@ impl Git {
         let at = self.commits.len();
         let mut history = vec![0; at / 64 + 1];
         for parent in parents {
-            for (own, theirs) in history.iter_mut().zip(&self.commits[number(parent)].history) {
+            for (own, theirs) in history
+                .iter_mut()
+                .zip(&self.commits[number(parent)].history)
+            {
                 *own |= theirs;
             }
         }
         history[at / 64] |= 1 << (at % 64);
-        self.commits.push(Commit { tree: number(tree), history });
+        self.commits.push(Commit {
+            tree: number(tree),
+            history,
+        });
         Oid::new(format!("c{at}"))
     }
 
@@ -71,13 +78,21 @@ impl Git {
     /// Reports whether a commit is another one, or has it among its ancestors.
     pub(crate) fn contains(&self, commit: &Oid, other: &Oid) -> bool {
         let (history, other) = (&self.commits[number(commit)].history, number(other));
-        history.get(other / 64).is_some_and(|bits| bits & (1 << (other % 64)) != 0)
+        history
+            .get(other / 64)
+            .is_some_and(|bits| bits & (1 << (other % 64)) != 0)
     }
 
     pub(crate) fn merge(&self, ours: &Oid, theirs: &Oid) -> Merged {
         let base = self.tree(&self.tree_of(&self.merge_base(ours, theirs)));
-        let (ours, theirs) = (self.tree(&self.tree_of(ours)), self.tree(&self.tree_of(theirs)));
-        let mut merged = Merged { files: ours.clone(), conflicts: Tree::new() };
+        let (ours, theirs) = (
+            self.tree(&self.tree_of(ours)),
+            self.tree(&self.tree_of(theirs)),
+        );
+        let mut merged = Merged {
+            files: ours.clone(),
+            conflicts: Tree::new(),
+        };
         for (file, lines) in theirs {
             let of = |tree: &Tree| tree.get(file).copied().unwrap_or(0);
             let (before, own) = (of(base), of(ours));
@@ -92,10 +107,19 @@ impl Git {
 
     /// Returns the newest common ancestor; commits are numbered in the order of their history.
     fn merge_base(&self, ours: &Oid, theirs: &Oid) -> Oid {
-        let pairs = self.commits[number(ours)].history.iter().zip(&self.commits[number(theirs)].history);
-        let mut common = pairs.map(|(ours, theirs)| ours & theirs).enumerate().filter(|(_, bits)| *bits != 0);
+        let pairs = self.commits[number(ours)]
+            .history
+            .iter()
+            .zip(&self.commits[number(theirs)].history);
+        let mut common = pairs
+            .map(|(ours, theirs)| ours & theirs)
+            .enumerate()
+            .filter(|(_, bits)| *bits != 0);
         let (word, bits) = common.next_back().unwrap();
-        Oid::new(format!("c{}", word * 64 + 63 - bits.leading_zeros() as usize))
+        Oid::new(format!(
+            "c{}",
+            word * 64 + 63 - bits.leading_zeros() as usize
+        ))
     }
 
     pub(crate) fn read_ref(&self, name: &str) -> Option<&Oid> {
@@ -120,7 +144,11 @@ impl Git {
             if known == Some(lines) || own == Some(*lines) {
                 continue;
             }
-            assert_eq!(own, known.copied(), "a change of {task} in {file} would be lost");
+            assert_eq!(
+                own,
+                known.copied(),
+                "a change of {task} in {file} would be lost"
+            );
             files.insert(*file, *lines);
         }
     }
@@ -128,7 +156,10 @@ impl Git {
     /// Makes a worktree show a commit, and nothing else.
     pub(crate) fn check_out(&mut self, task: &TaskId, commit: &Oid) {
         let files = self.tree(&self.tree_of(commit)).clone();
-        *self.worktree(task) = Worktree { files, unresolved: Tree::new() };
+        *self.worktree(task) = Worktree {
+            files,
+            unresolved: Tree::new(),
+        };
     }
 }
 

@@ -50,9 +50,14 @@ impl Ledger {
         match event {
             Event::TaskAdded { task, parent, .. } => {
                 self.parents.insert(task.id.clone(), parent.clone());
-                self.caps.extend(task.tokens.map(|cap| (Some(task.id.clone()), cap)));
+                self.caps
+                    .extend(task.tokens.map(|cap| (Some(task.id.clone()), cap)));
             }
-            Event::ModelRequested { task, reserved_tokens, .. } => {
+            Event::ModelRequested {
+                task,
+                reserved_tokens,
+                ..
+            } => {
                 self.reserved.insert(task.clone(), *reserved_tokens);
                 self.require_budgets();
             }
@@ -60,10 +65,18 @@ impl Ledger {
             Event::ModelCut { task, tokens, .. } => self.settle(task, *tokens),
             Event::ModelFailed { task, .. } => self.settle(task, 0),
             Event::MessageSent { envelope } => self.send(envelope),
-            Event::MessageDelivered { from, to, sequence, .. } => self.deliver(from, to, *sequence),
-            Event::MessageExpired(expired) => self.take(&expired.from, &expired.to, expired.sequence),
+            Event::MessageDelivered {
+                from, to, sequence, ..
+            } => self.deliver(from, to, *sequence),
+            Event::MessageExpired(expired) => {
+                self.take(&expired.from, &expired.to, expired.sequence)
+            }
             Event::MergeStarted { into, .. } => self.into = into.clone(),
-            Event::TaskMerged { task, commit: Some(commit), .. } => self.merge(world, task, commit),
+            Event::TaskMerged {
+                task,
+                commit: Some(commit),
+                ..
+            } => self.merge(world, task, commit),
             _ => {}
         }
     }
@@ -76,11 +89,19 @@ impl Ledger {
 
     fn require_budgets(&self) {
         for (capped, cap) in &self.caps {
-            let counts = |task: &&TaskId| capped.as_ref().is_none_or(|above| self.is_below(task, above));
-            let of =
-                |amounts: &BTreeMap<TaskId, u64>| -> u64 { amounts.keys().filter(counts).map(|it| amounts[it]).sum() };
+            let counts = |task: &&TaskId| {
+                capped
+                    .as_ref()
+                    .is_none_or(|above| self.is_below(task, above))
+            };
+            let of = |amounts: &BTreeMap<TaskId, u64>| -> u64 {
+                amounts.keys().filter(counts).map(|it| amounts[it]).sum()
+            };
             let (spent, reserved) = (of(&self.spent), of(&self.reserved));
-            assert!(spent + reserved <= *cap, "{capped:?} has spent {spent} and reserved {reserved} of {cap}");
+            assert!(
+                spent + reserved <= *cap,
+                "{capped:?} has spent {spent} and reserved {reserved} of {cap}"
+            );
         }
     }
 
@@ -96,37 +117,78 @@ impl Ledger {
     }
 
     fn send(&mut self, envelope: &Envelope) {
-        let Envelope { from, to, sequence, call, .. } = envelope;
-        assert!(self.sent.insert((from.clone(), to.clone(), *sequence)), "a number was used twice: {envelope:?}");
+        let Envelope {
+            from,
+            to,
+            sequence,
+            call,
+            ..
+        } = envelope;
+        assert!(
+            self.sent.insert((from.clone(), to.clone(), *sequence)),
+            "a number was used twice: {envelope:?}"
+        );
         if let Some(CallOfTurn { turn, call }) = call {
-            let is_new = self.calls.insert((from.clone(), to.clone(), *turn, call.to_string()));
+            let is_new = self
+                .calls
+                .insert((from.clone(), to.clone(), *turn, call.to_string()));
             assert!(is_new, "a call has sent a message twice: {envelope:?}");
         }
     }
 
     fn deliver(&mut self, from: &Sender, to: &TaskId, sequence: u64) {
         self.take(from, &to.clone().into(), sequence);
-        let newest = self.newest_delivered.insert((from.clone(), to.clone()), sequence).unwrap_or(0);
-        assert!(newest < sequence, "message {sequence} from {from:?} to {to} came after {newest}");
+        let newest = self
+            .newest_delivered
+            .insert((from.clone(), to.clone()), sequence)
+            .unwrap_or(0);
+        assert!(
+            newest < sequence,
+            "message {sequence} from {from:?} to {to} came after {newest}"
+        );
     }
 
     fn take(&mut self, from: &Sender, to: &Receiver, sequence: u64) {
         let message = (from.clone(), to.clone(), sequence);
         assert!(self.sent.contains(&message), "{message:?} was not sent");
-        assert!(self.taken.insert(message), "message {sequence} from {from:?} to {to:?} was delivered twice");
+        assert!(
+            self.taken.insert(message),
+            "message {sequence} from {from:?} to {to:?} was delivered twice"
+        );
     }
 
-    /// Requires of a merge that the check passes, that nothing merged before is gone, and that nothing is merged twice.
+    /// Requires of a merge that the check passes, that nothing merged before is gone, and that
+    /// nothing is merged twice.
     fn merge(&mut self, world: &World, task: &TaskId, commit: &Oid) {
         let (scenario, tree) = (&world.scenario, world.tree_of(commit));
-        assert!(scenario.settings.verify.is_none() || scenario.passes(&tree), "{task} broke the check: {tree:?}");
-        assert!(tree.contains_key(&scenario.scripts[task].own_file()), "{task} was merged without its work");
+        assert!(
+            scenario.settings.verify.is_none() || scenario.passes(&tree),
+            "{task} broke the check: {tree:?}"
+        );
+        assert!(
+            tree.contains_key(&scenario.scripts[task].own_file()),
+            "{task} was merged without its work"
+        );
         let git = world.git.borrow();
-        let taken_in = self.merged.get(&MergeTarget::Agent(task.clone())).into_iter().flatten();
-        for before in self.merged.get(&self.into).into_iter().flatten().chain(taken_in) {
+        let taken_in = self
+            .merged
+            .get(&MergeTarget::Agent(task.clone()))
+            .into_iter()
+            .flatten();
+        for before in self
+            .merged
+            .get(&self.into)
+            .into_iter()
+            .flatten()
+            .chain(taken_in)
+        {
             assert!(git.contains(commit, before), "{before} is lost in {commit}");
         }
-        let is_new = self.merged.entry(self.into.clone()).or_default().insert(commit.clone());
+        let is_new = self
+            .merged
+            .entry(self.into.clone())
+            .or_default()
+            .insert(commit.clone());
         assert!(is_new, "{commit} was merged twice");
     }
 
@@ -137,20 +199,37 @@ impl Ledger {
         for record in state.tasks() {
             let is_unmerged = state.settings.merge == MergeMode::None
                 && matches!(record.state(), TaskState::Verified | TaskState::Pending);
-            assert!(record.state().is_settled() || is_unmerged, "{} is left {:?}", record.task.id, record.state());
+            assert!(
+                record.state().is_settled() || is_unmerged,
+                "{} is left {:?}",
+                record.task.id,
+                record.state()
+            );
         }
         for message @ (from, to, sequence) in &self.sent {
             let Some(to) = to.agent() else { continue };
-            let of =
-                |unread: &Envelope| (&unread.from, unread.to.agent(), unread.sequence) == (from, Some(to), *sequence);
+            let of = |unread: &Envelope| {
+                (&unread.from, unread.to.agent(), unread.sequence) == (from, Some(to), *sequence)
+            };
             let is_unread = state.unread().any(of);
             let is_delivered = self.taken.contains(message);
             assert!(is_delivered != is_unread, "message {message:?} is lost");
-            let is_read_later = state.task(to).is_some_and(|record| record.state() == TaskState::Pending);
-            let has_ended = state.task(to).is_some_and(|record| record.state().is_settled());
-            assert!(is_delivered || has_ended || is_read_later, "message {message:?} waits");
+            let is_read_later = state
+                .task(to)
+                .is_some_and(|record| record.state() == TaskState::Pending);
+            let has_ended = state
+                .task(to)
+                .is_some_and(|record| record.state().is_settled());
+            assert!(
+                is_delivered || has_ended || is_read_later,
+                "message {message:?} waits"
+            );
         }
-        assert!(self.reserved.is_empty(), "a reservation is left: {:?}", self.reserved);
+        assert!(
+            self.reserved.is_empty(),
+            "a reservation is left: {:?}",
+            self.reserved
+        );
     }
 }
 
@@ -160,9 +239,18 @@ fn require_result(world: &World, state: &RunState) {
     for record in state.tasks() {
         let is_in = state.is_in_result(record);
         let own = world.scenario.scripts[&record.task.id].own_file();
-        assert_eq!(tree.contains_key(&own), is_in, "the work of {} in the result", record.task.id);
+        assert_eq!(
+            tree.contains_key(&own),
+            is_in,
+            "the work of {} in the result",
+            record.task.id
+        );
         if let Some(merged) = record.merged().last().filter(|_| is_in) {
-            assert!(git.contains(&state.integration, &merged.commit), "the merge of {} is lost", record.task.id);
+            assert!(
+                git.contains(&state.integration, &merged.commit),
+                "the merge of {} is lost",
+                record.task.id
+            );
         }
     }
 }

@@ -1,7 +1,10 @@
-//! The model of all agents: its replies follow from the script and from what the request says has been done.
+//! The model of all agents: its replies follow from the script and from what the request says has
+//! been done.
 
 use orchestrate_core::context::TokenCounter;
-use orchestrate_core::{AgentSpec, Message, ModelReply, ModelRequest, StopReason, TaskId, ToolCall, Usage};
+use orchestrate_core::{
+    AgentSpec, Message, ModelReply, ModelRequest, StopReason, TaskId, ToolCall, Usage,
+};
 use serde_json::json;
 
 use crate::random::Random;
@@ -64,7 +67,10 @@ struct Done {
 impl Done {
     fn of(request: &ModelRequest, script: &Script) -> Self {
         let acts = vec![false; script.acts.len()];
-        let mut done = Self { acts, ..Self::default() };
+        let mut done = Self {
+            acts,
+            ..Self::default()
+        };
         for message in &request.messages {
             match message {
                 Message::User { text } => {
@@ -75,7 +81,10 @@ impl Done {
                     done.questions.extend(messages.filter_map(question));
                 }
                 Message::Tool { results } => {
-                    for result in results.iter().filter(|result| [OK, REFUSED].contains(&result.text.as_str())) {
+                    for result in results
+                        .iter()
+                        .filter(|result| [OK, REFUSED].contains(&result.text.as_str()))
+                    {
                         done.note(result.call_id.as_str());
                     }
                 }
@@ -109,7 +118,13 @@ fn question(line: &str) -> Option<(String, u64)> {
 pub(crate) fn reply(scenario: &Scenario, request: &ModelRequest) -> ModelReply {
     if is_last(request) {
         let (text, usage) = ("What I have.".to_owned(), usage(scenario, request));
-        return ModelReply { text, tool_calls: Vec::new(), stop: StopReason::EndTurn, usage, raw: None };
+        return ModelReply {
+            text,
+            tool_calls: Vec::new(),
+            stop: StopReason::EndTurn,
+            usage,
+            raw: None,
+        };
     }
     let task = &request.origin.task;
     let script = &scenario.scripts[task];
@@ -120,10 +135,22 @@ pub(crate) fn reply(scenario: &Scenario, request: &ModelRequest) -> ModelReply {
         name: name.to_owned(),
         arguments: json!({ "call": id }),
     };
-    let open = done.acts.iter().enumerate().filter(|(_, is_done)| !**is_done);
-    let mut calls: Vec<ToolCall> = open.take(script.calls).map(|(at, _)| call(format!("a{at}"), "act")).collect();
+    let open = done
+        .acts
+        .iter()
+        .enumerate()
+        .filter(|(_, is_done)| !**is_done);
+    let mut calls: Vec<ToolCall> = open
+        .take(script.calls)
+        .map(|(at, _)| call(format!("a{at}"), "act"))
+        .collect();
     if script.answers {
-        let open = done.questions.iter().enumerate().skip(done.answered).take(1);
+        let open = done
+            .questions
+            .iter()
+            .enumerate()
+            .skip(done.answered)
+            .take(1);
         calls.extend(open.map(|(at, (to, number))| ToolCall {
             arguments: json!({ "to": to, "reply_to": number }),
             ..call(format!("w{}", at + 1), ANSWER)
@@ -138,7 +165,11 @@ pub(crate) fn reply(scenario: &Scenario, request: &ModelRequest) -> ModelReply {
         let name = if done.is_reviewed { IMPROVE } else { MEND };
         calls.push(call(format!("r{}", done.returns), name));
     }
-    let mut stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
+    let mut stop = if calls.is_empty() {
+        StopReason::EndTurn
+    } else {
+        StopReason::ToolCalls
+    };
     if calls.is_empty() {
         match script.end {
             End::Refuses => stop = StopReason::Refusal,
@@ -148,8 +179,18 @@ pub(crate) fn reply(scenario: &Scenario, request: &ModelRequest) -> ModelReply {
             End::Done | End::RefusesOnce => {}
         }
     }
-    let text = if calls.is_empty() { "Done.".to_owned() } else { String::new() };
-    ModelReply { text, tool_calls: calls, stop, usage: usage(scenario, request), raw: None }
+    let text = if calls.is_empty() {
+        "Done.".to_owned()
+    } else {
+        String::new()
+    };
+    ModelReply {
+        text,
+        tool_calls: calls,
+        stop,
+        usage: usage(scenario, request),
+        raw: None,
+    }
 }
 
 /// Reports whether a request is the last one of an agent that has reached a limit.
@@ -159,10 +200,15 @@ pub(crate) fn is_last(request: &ModelRequest) -> bool {
 
 /// Returns what a request uses, which is at most what it reserves.
 fn usage(scenario: &Scenario, request: &ModelRequest) -> Usage {
-    let seed = u64::from(scenario.scripts[&request.origin.task].number) << 32 | u64::from(request.origin.turn);
+    let seed = u64::from(scenario.scripts[&request.origin.task].number) << 32
+        | u64::from(request.origin.turn);
     let mut random = Random::new(seed);
     let (input_tokens, output) = (input_tokens(request), u64::from(request.max_output_tokens));
-    Usage { input_tokens, cached_tokens: 0, output_tokens: random.next() % (output + 1) }
+    Usage {
+        input_tokens,
+        cached_tokens: 0,
+        output_tokens: random.next() % (output + 1),
+    }
 }
 
 /// Returns the tokens of a request's input.

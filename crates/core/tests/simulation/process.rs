@@ -1,6 +1,8 @@
-//! A process that works on a run: the dispatcher's loop over the [`Board`], and people who act beside it.
+//! A process that works on a run: the dispatcher's loop over the [`Board`], and people who act
+//! beside it.
 //!
-//! What is enabled comes in a random order. A process may end at any point, and another one takes over.
+//! What is enabled comes in a random order. A process may end at any point, and another one takes
+//! over.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -56,7 +58,8 @@ struct Process {
     seen: usize,
 }
 
-/// Works on a run with one process after the other until nothing is left to do, for agents and for people.
+/// Works on a run with one process after the other until nothing is left to do, for agents and for
+/// people.
 pub(crate) fn play(world: &Shared, roughness: Roughness) {
     let (mut crashes, mut steps) = (roughness.crashes, 0);
     let mut is_first = true;
@@ -67,7 +70,10 @@ pub(crate) fn play(world: &Shared, roughness: Roughness) {
         let mut process = Process::new(world);
         let ended = process.serve(roughness, &mut crashes, &mut steps);
         world.replay();
-        let is_over = !matches!(ended, Ended::Crashed | Ended::Finished(RunStatus::Interrupted));
+        let is_over = !matches!(
+            ended,
+            Ended::Crashed | Ended::Finished(RunStatus::Interrupted)
+        );
         if is_over && !has_request(world) {
             return;
         }
@@ -79,21 +85,41 @@ fn take_over(world: &Shared) {
     world.level.set(ShutdownLevel::None);
     world.pass(1_000);
     require_refs(world);
-    let resumed = Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None };
+    let resumed = Event::RunResumed {
+        pid: 1,
+        timeout_ms: None,
+        budget_tokens: None,
+        budget_micro_usd: None,
+    };
     let cuts = world.state.borrow().cut_requests();
-    let request = if world.state.borrow().exit_code.is_some() { decided(world) } else { Vec::new() };
-    world.record(std::iter::once(resumed).chain(cuts).chain(request).collect());
+    let request = if world.state.borrow().exit_code.is_some() {
+        decided(world)
+    } else {
+        Vec::new()
+    };
+    world.record(
+        std::iter::once(resumed)
+            .chain(cuts)
+            .chain(request)
+            .collect(),
+    );
 }
 
 /// Requires that each branch is at its recorded tip or follows it, and brings it there.
 fn require_refs(world: &Shared) {
     let (state, mut git) = (world.state.borrow(), world.git.borrow_mut());
     let branches = state.tasks().filter(|record| record.needs_branch());
-    let branches = branches.map(|record| (world.branch(&record.task.id), record.tip().unwrap().clone()));
+    let branches =
+        branches.map(|record| (world.branch(&record.task.id), record.tip().unwrap().clone()));
     let result = (INTEGRATION.to_owned(), state.integration.clone());
     for (name, tip) in branches.chain([result]) {
-        let found = git.read_ref(&name).unwrap_or_else(|| panic!("{name} is gone"));
-        assert!(git.contains(&tip, found), "{name} is at {found}, which does not lead to {tip}");
+        let found = git
+            .read_ref(&name)
+            .unwrap_or_else(|| panic!("{name} is gone"));
+        assert!(
+            git.contains(&tip, found),
+            "{name} is at {found}, which does not lead to {tip}"
+        );
         git.set_ref(&name, &tip);
     }
 }
@@ -109,12 +135,22 @@ fn requests(world: &Shared) -> Vec<Request> {
     let mut requests = Vec::new();
     for (call, approval) in state.open_approvals() {
         let allowed = scenario.scripts[&approval.task].number % 3 != 0;
-        requests.push(Request::Decide { call: call.clone(), allowed, message: None });
+        requests.push(Request::Decide {
+            call: call.clone(),
+            allowed,
+            message: None,
+        });
     }
     for (agent, question) in state.questions_to_user() {
         let (to, body) = (agent.clone().into(), "Yes.".into());
         let (kind, reply_to) = (Some(MessageKind::Answer), Some(question.sequence));
-        requests.push(Request::Message { to, body, kind, reply_to, deadline_seconds: None });
+        requests.push(Request::Message {
+            to,
+            body,
+            kind,
+            reply_to,
+            deadline_seconds: None,
+        });
     }
     for record in state.tasks() {
         let task = record.task.id.clone();
@@ -122,18 +158,28 @@ fn requests(world: &Shared) -> Vec<Request> {
             (TaskState::AwaitingReview, Some(tree)) => {
                 let needs_changes = scenario.needs_changes(&task, world.git.borrow().tree(tree));
                 requests.push(match needs_changes {
-                    true => Request::Reject { task, message: "Improve it.".to_owned(), at: None },
-                    false => Request::Approve { task, tree: tree.clone() },
+                    true => Request::Reject {
+                        task,
+                        message: "Improve it.".to_owned(),
+                        at: None,
+                    },
+                    false => Request::Approve {
+                        task,
+                        tree: tree.clone(),
+                    },
                 });
             }
-            // Each is retried once, and only where that could help: where nothing is merged, nothing may be left to
-            // take the new work of a child.
+            // Each is retried once, and only where that could help: where nothing is merged,
+            // nothing may be left to take the new work of a child.
             (TaskState::Failed, _)
                 if record.attempt() == 1
                     && scenario.is_confluent
                     && (record.parent.is_none() || state.settings.merge != MergeMode::None) =>
             {
-                requests.push(Request::Retry { task, message: None });
+                requests.push(Request::Retry {
+                    task,
+                    message: None,
+                });
             }
             _ => {}
         }
@@ -141,7 +187,9 @@ fn requests(world: &Shared) -> Vec<Request> {
     // Work whose reviewer cannot review it any more is left to a person.
     let is_over = !matches!(state.status, RunStatus::Running | RunStatus::Interrupted);
     if requests.is_empty() && is_over && state.settings.merge != MergeMode::None {
-        let held = state.tasks().filter(|record| record.state() == TaskState::Verified);
+        let held = state
+            .tasks()
+            .filter(|record| record.state() == TaskState::Verified);
         let held = held.filter_map(|record| Some((record.task.id.clone(), record.tree()?.clone())));
         requests.extend(held.map(|(task, tree)| Request::Approve { task, tree }));
     }
@@ -151,10 +199,21 @@ fn requests(world: &Shared) -> Vec<Request> {
 /// Returns the events of one of these requests.
 fn decided(world: &Shared) -> Vec<Event> {
     let requests = requests(world);
-    let Some(request) = world.random.borrow_mut().pick(&requests).cloned() else { return Vec::new() };
-    match world.state.borrow().decide(&request).map(|accepted| accepted.decision) {
+    let Some(request) = world.random.borrow_mut().pick(&requests).cloned() else {
+        return Vec::new();
+    };
+    match world
+        .state
+        .borrow()
+        .decide(&request)
+        .map(|accepted| accepted.decision)
+    {
         Ok(Decision::Record(events)) => events,
-        Ok(Decision::Return(again)) => again.tasks.iter().map(|task| returned(task, again.cause, None)).collect(),
+        Ok(Decision::Return(again)) => again
+            .tasks
+            .iter()
+            .map(|task| returned(task, again.cause, None))
+            .collect(),
         Ok(Decision::Stop | Decision::Adopt(_)) => Vec::new(),
         Err(refused) => panic!("{request:?} is refused: {refused}"),
     }
@@ -163,7 +222,14 @@ fn decided(world: &Shared) -> Vec<Event> {
 impl Process {
     fn new(world: &Shared) -> Self {
         let (world, seen) = (Rc::clone(world), 0);
-        Self { world, board: Board::new(false), inputs: VecDeque::new(), jobs: Vec::new(), ending: None, seen }
+        Self {
+            world,
+            board: Board::new(false),
+            inputs: VecDeque::new(),
+            jobs: Vec::new(),
+            ending: None,
+            seen,
+        }
     }
 
     fn serve(&mut self, roughness: Roughness, crashes: &mut usize, steps: &mut usize) -> Ended {
@@ -203,7 +269,10 @@ impl Process {
             }
             None => {
                 let is_helped = self.expire() || self.request();
-                assert!(is_helped, "nothing can happen any more, and the run has not ended");
+                assert!(
+                    is_helped,
+                    "nothing can happen any more, and the run has not ended"
+                );
                 None
             }
         }
@@ -211,10 +280,15 @@ impl Process {
 
     fn poll(&mut self, at: usize) {
         self.world.is_blocked.set(false);
-        let polled = self.jobs[at].work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let polled = self.jobs[at]
+            .work
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
         match polled {
             Poll::Ready(()) => self.inputs.push_back(self.jobs.swap_remove(at).input),
-            Poll::Pending => self.jobs[at].blocked_at = self.world.is_blocked.get().then(|| self.world.events()),
+            Poll::Pending => {
+                self.jobs[at].blocked_at = self.world.is_blocked.get().then(|| self.world.events())
+            }
         }
     }
 
@@ -225,12 +299,21 @@ impl Process {
         }
         let input = self.inputs.pop_front().unwrap_or(Input::Changed);
         self.seen = self.world.events();
-        let effects = self.board.handle(input, &self.world.state.borrow(), self.world.level.get());
+        let effects = self
+            .board
+            .handle(input, &self.world.state.borrow(), self.world.level.get());
         for effect in effects {
             self.perform(effect);
         }
-        let workers = self.jobs.iter().filter(|job| matches!(job.input, Input::WorkerEnded(_))).count();
-        assert!(workers <= self.world.scenario.settings.max_agents, "too many agents are at work");
+        let workers = self
+            .jobs
+            .iter()
+            .filter(|job| matches!(job.input, Input::WorkerEnded(_)))
+            .count();
+        assert!(
+            workers <= self.world.scenario.settings.max_agents,
+            "too many agents are at work"
+        );
         None
     }
 
@@ -240,27 +323,46 @@ impl Process {
             Effect::RecordDue => self.spawn(Input::DueRecorded, async move {
                 world.append(RunState::due_facts).await;
             }),
-            Effect::StartWorker(task) => self.spawn(Input::WorkerEnded(task.clone()), worker::start(world, task)),
-            Effect::StartMerge(step) => self.spawn(Input::MergeEnded, merge::carry_out(world, step)),
-            Effect::VerifyBase(command) => self.spawn(Input::BaseVerified, merge::verify_base(world, command)),
-            Effect::ReleaseWorktree(task) => self.spawn(Input::WorktreeReleased(task.clone()), async move {
-                world
-                    .append(move |state| {
-                        let is_there = state.task(&task).is_some_and(|record| record.is_prepared());
-                        if is_there { vec![Event::WorktreeLost { task }] } else { Vec::new() }
-                    })
-                    .await;
-            }),
+            Effect::StartWorker(task) => {
+                self.spawn(Input::WorkerEnded(task.clone()), worker::start(world, task))
+            }
+            Effect::StartMerge(step) => {
+                self.spawn(Input::MergeEnded, merge::carry_out(world, step))
+            }
+            Effect::VerifyBase(command) => {
+                self.spawn(Input::BaseVerified, merge::verify_base(world, command))
+            }
+            Effect::ReleaseWorktree(task) => {
+                self.spawn(Input::WorktreeReleased(task.clone()), async move {
+                    world
+                        .append(move |state| {
+                            let is_there =
+                                state.task(&task).is_some_and(|record| record.is_prepared());
+                            if is_there {
+                                vec![Event::WorktreeLost { task }]
+                            } else {
+                                Vec::new()
+                            }
+                        })
+                        .await;
+                })
+            }
             Effect::GiveUp(task) => self.give_up(task),
             Effect::AskApprover(call) => unreachable!("there is no approver to ask about {call}"),
             Effect::EndWithoutRoom => unreachable!("the disk has room"),
-            Effect::StopWorker(task) | Effect::CallOff(task) => unreachable!("nobody asks {task} to stop"),
+            Effect::StopWorker(task) | Effect::CallOff(task) => {
+                unreachable!("nobody asks {task} to stop")
+            }
             Effect::Finish(status, exit_code) => self.ending = Some((status, exit_code)),
         }
     }
 
     fn spawn(&mut self, input: Input, work: impl Future<Output = ()> + 'static) {
-        self.jobs.push(Job { input, work: Box::pin(work), blocked_at: None });
+        self.jobs.push(Job {
+            input,
+            work: Box::pin(work),
+            blocked_at: None,
+        });
     }
 
     fn give_up(&mut self, task: TaskId) {
@@ -274,7 +376,10 @@ impl Process {
     /// Ends the run, if it still ends so in the newest state.
     fn finish(&mut self, (status, exit_code): (RunStatus, u8)) -> Option<Ended> {
         let level = self.world.level.get();
-        if !self.board.still_ends((status, exit_code), &self.world.state.borrow(), level) {
+        if !self
+            .board
+            .still_ends((status, exit_code), &self.world.state.borrow(), level)
+        {
             self.board.reopen();
             // The loop looks at the newest state at once.
             self.inputs.push_back(Input::Changed);
@@ -282,7 +387,8 @@ impl Process {
         }
         let asked = (level > ShutdownLevel::None).then_some(EXIT_INTERRUPTED);
         let (status, exit_code) = outcome_if_stopped((status, exit_code), asked);
-        self.world.record(vec![Event::RunFinished { status, exit_code }]);
+        self.world
+            .record(vec![Event::RunFinished { status, exit_code }]);
         Some(Ended::Finished(status))
     }
 
@@ -307,7 +413,11 @@ impl Process {
     /// Carries out what a person requests; reports whether there is anything.
     fn request(&self) -> bool {
         // A run that ends is requested something of afterwards.
-        let events = if self.world.state.borrow().exit_code.is_some() { Vec::new() } else { decided(&self.world) };
+        let events = if self.world.state.borrow().exit_code.is_some() {
+            Vec::new()
+        } else {
+            decided(&self.world)
+        };
         self.world.record(events) > 0
     }
 
@@ -315,7 +425,8 @@ impl Process {
     fn expire(&self) -> bool {
         let expiry = self.world.state.borrow().next_expiry();
         let Some(expiry) = expiry else { return false };
-        self.world.pass(u64::try_from(expiry.left.as_millis()).unwrap());
+        self.world
+            .pass(u64::try_from(expiry.left.as_millis()).unwrap());
         let events = self.world.state.borrow().decide_expiry(&expiry);
         self.world.record(events) > 0
     }
@@ -324,7 +435,11 @@ impl Process {
     fn say(&self) {
         let ids: Vec<TaskId> = self.world.scenario.ids().into_iter().collect();
         let to = self.world.random.borrow_mut().pick(&ids).unwrap().clone();
-        let accepted = self.world.state.borrow().decide(&Request::message(to, "Go on."));
+        let accepted = self
+            .world
+            .state
+            .borrow()
+            .decide(&Request::message(to, "Go on."));
         if let Ok(Decision::Record(events)) = accepted.map(|accepted| accepted.decision) {
             self.world.record(events);
         }

@@ -26,6 +26,10 @@ impl Random {
     }
 
     pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        if of.is_empty() { None } else { of.get(self.below(of.len())) }
+        if of.is_empty() {
+            None
+        } else {
+            of.get(self.below(of.len()))
+        }
     }
 }

@@ -1,7 +1,9 @@
-//! What is to happen in a run: its settings, its plan, and what each agent does, all determined by a seed.
+//! What is to happen in a run: its settings, its plan, and what each agent does, all determined by
+//! a seed.
 //!
-//! What becomes of the work must not depend on the order of events, so that runs can be compared: an agent's acts
-//! depend on nothing but what was asked of it, and a conflict is resolved by keeping both sides.
+//! What becomes of the work must not depend on the order of events, so that runs can be compared:
+//! an agent's acts depend on nothing but what was asked of it, and a conflict is resolved by
+//! keeping both sides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,13 +126,20 @@ impl Scenario {
                 _ => {}
             }
         }
-        let is_reviewed = |id: &TaskId| self.plan.iter().any(|task| task.id == *id && !task.verdict);
-        task.verdict = !task.is_command() && task.depends.iter().any(is_reviewed) && random.percent(35);
+        let is_reviewed =
+            |id: &TaskId| self.plan.iter().any(|task| task.id == *id && !task.verdict);
+        task.verdict =
+            !task.is_command() && task.depends.iter().any(is_reviewed) && random.percent(35);
         if task.verdict {
             let script = self.scripts.get_mut(&task.id).unwrap();
             (script.acts, script.has_red_check, script.gives_verdict) = (Vec::new(), false, true);
             (task.verify, script.end, task.review) = (None, End::Done, None);
-            self.children.retain(|_, child| child.section.as_deref().is_none_or(|above| above != task.id.as_str()));
+            self.children.retain(|_, child| {
+                child
+                    .section
+                    .as_deref()
+                    .is_none_or(|above| above != task.id.as_str())
+            });
         }
         self.plan.push(task);
     }
@@ -139,7 +148,11 @@ impl Scenario {
     fn task(&mut self, random: &mut Random, above: Option<(&TaskId, usize)>) -> Task {
         let number = u32::try_from(self.scripts.len()).unwrap();
         let id = TaskId::new(format!("t{number}"));
-        let mut task = Task { id: id.clone(), title: format!("Task {number}"), ..Task::default() };
+        let mut task = Task {
+            id: id.clone(),
+            title: format!("Task {number}"),
+            ..Task::default()
+        };
         task.section = above.map(|(parent, _)| parent.to_string());
         task.priority = i64::try_from(random.below(3)).unwrap();
         task.review = random.percent(10).then_some(ReviewMode::Always);
@@ -164,14 +177,20 @@ impl Scenario {
             gives_verdict: false,
             answers: random.percent(70),
         };
-        // Retried, a child may go to its parent or to the result, and only there do people review it.
+        // Retried, a child may go to its parent or to the result, and only there do people review
+        // it.
         let script = match above {
-            Some(_) if script.end == End::RefusesOnce => Script { is_to_improve: false, ..script },
+            Some(_) if script.end == End::RefusesOnce => Script {
+                is_to_improve: false,
+                ..script
+            },
             _ => script,
         };
         self.scripts.insert(id.clone(), script);
         if random.percent(40) {
-            self.script(&id).acts.push(Act::Write(SHARED + u32::try_from(random.below(2)).unwrap()));
+            self.script(&id)
+                .acts
+                .push(Act::Write(SHARED + u32::try_from(random.below(2)).unwrap()));
         }
         if above.is_none() && random.percent(15) {
             task.work = Work::Run("make".to_owned());
@@ -188,10 +207,12 @@ impl Scenario {
 
     fn add_children(&mut self, random: &mut Random, parent: &TaskId, depth: usize) {
         let mut children = Vec::new();
-        while self.scripts.len() < MAX_TASKS && children.len() < 3 && random.percent(40 - 8 * depth) {
+        while self.scripts.len() < MAX_TASKS && children.len() < 3 && random.percent(40 - 8 * depth)
+        {
             let child = self.task(random, Some((parent, depth)));
             self.script(parent).acts.push(Act::Spawn(child.id.clone()));
-            // A child begins with what its parent has done so far, so the order of the parent's acts counts.
+            // A child begins with what its parent has done so far, so the order of the parent's
+            // acts counts.
             self.script(parent).calls = 1;
             children.push(child.id.clone());
             self.children.insert(child.id.clone(), child);
@@ -237,14 +258,26 @@ impl Scenario {
 
     /// Chooses agents whose works do not fit together at first.
     fn pair(&mut self, random: &mut Random) {
-        let is_agents =
-            |id: &TaskId| !self.plan.iter().any(|task| task.id == *id && (task.is_command() || task.verdict));
-        let agents: Vec<u32> = self.scripts.iter().filter(|(id, _)| is_agents(id)).map(|(_, it)| it.number).collect();
+        let is_agents = |id: &TaskId| {
+            !self
+                .plan
+                .iter()
+                .any(|task| task.id == *id && (task.is_command() || task.verdict))
+        };
+        let agents: Vec<u32> = self
+            .scripts
+            .iter()
+            .filter(|(id, _)| is_agents(id))
+            .map(|(_, it)| it.number)
+            .collect();
         if self.settings.verify.is_none() || agents.len() < 2 {
             return;
         }
         for _ in 0..random.below(3) {
-            let (one, other) = (*random.pick(&agents).unwrap(), *random.pick(&agents).unwrap());
+            let (one, other) = (
+                *random.pick(&agents).unwrap(),
+                *random.pick(&agents).unwrap(),
+            );
             if one != other {
                 self.pairs.push((one, other));
             }
@@ -305,7 +338,11 @@ impl Scenario {
 }
 
 fn settings(random: &mut Random, is_confluent: bool) -> RunSettings {
-    let rounds = if is_confluent { ENDLESS_ROUNDS } else { u32::try_from(random.below(3)).unwrap() };
+    let rounds = if is_confluent {
+        ENDLESS_ROUNDS
+    } else {
+        u32::try_from(random.below(3)).unwrap()
+    };
     let budget = 5_000 + random.next() % 100_000;
     RunSettings {
         max_agents: 1 + random.below(4),

@@ -1,7 +1,7 @@
 //! A worker: takes one task from its recorded state to the point where another party has to act.
 //!
-//! It follows the coordinator's (`crates/coordinator/src/worker/{spawn,work,faulty_work}.rs`) step by step; every
-//! decision is the one of this crate.
+//! It follows the coordinator's (`crates/coordinator/src/worker/{spawn,work,faulty_work}.rs`) step
+//! by step; every decision is the one of this crate.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause, ToolOutcome, Ver
 use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::run_state::HandOver;
 use orchestrate_core::{
-    AfterFault, BlobId, CallId, Oid, ReportGiven, ReviewEnd, TaskId, TaskRecord, VerdictEnd, WithoutChanges, WorkStep,
+    AfterFault, BlobId, CallId, Oid, ReportGiven, ReviewEnd, TaskId, TaskRecord, VerdictEnd,
+    WithoutChanges, WorkStep,
 };
 
 use crate::agent::{self, DriverEnd};
@@ -25,7 +26,9 @@ pub(crate) async fn start(world: Shared, task: TaskId) {
         let record = world.task(&task);
         let goes_on = match record.next_work() {
             Some(WorkStep::SetUp) => set_up(&world, &record).await,
-            Some(WorkStep::BringFiles { from, to }) => bring_files(&world, &record, (from, to)).await,
+            Some(WorkStep::BringFiles { from, to }) => {
+                bring_files(&world, &record, (from, to)).await
+            }
             Some(WorkStep::MergeInto { onto }) => merge_into(&world, &record, onto).await,
             Some(WorkStep::Drive) => drive(&world, &record).await,
             Some(WorkStep::Verify { command, tree }) => check(&world, &record, command, tree).await,
@@ -42,27 +45,60 @@ async fn begin(world: &World, task: &TaskId, attempt: u32) {
     let record = world.task(task);
     let (trees, target) = {
         let state = world.state.borrow();
-        let trees = if record.task.verdict { state.work_under_review(task) } else { BTreeMap::new() };
+        let trees = if record.task.verdict {
+            state.work_under_review(task)
+        } else {
+            BTreeMap::new()
+        };
         let target = state.target_tip(&record).clone();
-        (trees, if record.task.verdict { state.integration.clone() } else { target })
+        (
+            trees,
+            if record.task.verdict {
+                state.integration.clone()
+            } else {
+                target
+            },
+        )
     };
     let is_new = record.task.verdict && (record.attempt() == 0 || *record.shown_work() != trees);
     let base = match record.base() {
         _ if is_new => join(world, &trees, target).await,
-        Some(base) if record.returns() > 0 && !record.is_command() && !is_merged(world, &record, &target) => {
+        Some(base)
+            if record.returns() > 0
+                && !record.is_command()
+                && !is_merged(world, &record, &target) =>
+        {
             base.clone()
         }
         _ => record.first_base().unwrap_or(&target).clone(),
     };
     let agent = (!record.is_command()).then(|| "implementer".to_owned());
     let spec = (!record.is_command()).then(|| BlobId::from("spec"));
-    let (branch, model) = (world.branch(task), agent.as_ref().map(|_| "script:x".to_owned()));
-    let spawned = Event::AgentSpawned { task: task.clone(), attempt, agent, model, branch, base, spec, sends: None };
-    let news = (is_new && record.spec().is_some()).then(|| returned(task, ReturnCause::NewWork, None));
+    let (branch, model) = (
+        world.branch(task),
+        agent.as_ref().map(|_| "script:x".to_owned()),
+    );
+    let spawned = Event::AgentSpawned {
+        task: task.clone(),
+        attempt,
+        agent,
+        model,
+        branch,
+        base,
+        spec,
+        sends: None,
+    };
+    let news =
+        (is_new && record.spec().is_some()).then(|| returned(task, ReturnCause::NewWork, None));
     let decide = |state: &orchestrate_core::RunState| {
-        let is_next = state.task(task).and_then(TaskRecord::next_work) == Some(WorkStep::Begin { attempt });
+        let is_next =
+            state.task(task).and_then(TaskRecord::next_work) == Some(WorkStep::Begin { attempt });
         let is_current = state.work_under_review(task) == trees;
-        if is_next && is_current { std::iter::once(spawned).chain(news).collect() } else { Vec::new() }
+        if is_next && is_current {
+            std::iter::once(spawned).chain(news).collect()
+        } else {
+            Vec::new()
+        }
     };
     world.append(decide).await;
 }
@@ -71,7 +107,9 @@ async fn begin(world: &World, task: &TaskId, attempt: u32) {
 async fn join(world: &World, trees: &BTreeMap<TaskId, Oid>, onto: Oid) -> Oid {
     let mut base = onto;
     for task in trees.keys() {
-        let Some(work) = world.task(task).commit().cloned() else { continue };
+        let Some(work) = world.task(task).commit().cloned() else {
+            continue;
+        };
         base = world
             .effect(|git| {
                 let merged = git.merge(&base, &work);
@@ -100,7 +138,14 @@ async fn set_up(world: &World, record: &TaskRecord) -> bool {
             git.check_out(task, tip);
         })
         .await;
-    world.append(|_| vec![Event::WorktreePrepared { task: task.clone(), onto: None }]).await;
+    world
+        .append(|_| {
+            vec![Event::WorktreePrepared {
+                task: task.clone(),
+                onto: None,
+            }]
+        })
+        .await;
     true
 }
 
@@ -108,7 +153,14 @@ async fn set_up(world: &World, record: &TaskRecord) -> bool {
 async fn bring_files(world: &World, record: &TaskRecord, (from, to): (Oid, Oid)) -> bool {
     let task = &record.task.id;
     world.effect(|git| git.bring(task, &from, &to)).await;
-    world.append(|_| vec![Event::WorktreePrepared { task: task.clone(), onto: Some(to) }]).await;
+    world
+        .append(|_| {
+            vec![Event::WorktreePrepared {
+                task: task.clone(),
+                onto: Some(to),
+            }]
+        })
+        .await;
     true
 }
 
@@ -122,13 +174,24 @@ async fn merge_into(world: &World, record: &TaskRecord, onto: Oid) -> bool {
             (worktree.files, worktree.unresolved) = (merged.files, merged.conflicts);
         })
         .await;
-    world.append(|_| vec![Event::WorktreePrepared { task: task.clone(), onto: Some(onto) }]).await;
+    world
+        .append(|_| {
+            vec![Event::WorktreePrepared {
+                task: task.clone(),
+                onto: Some(onto),
+            }]
+        })
+        .await;
     true
 }
 
 async fn drive(world: &World, record: &TaskRecord) -> bool {
     let task = &record.task.id;
-    let end = if record.is_command() { command(world, record).await } else { agent::drive(world, task).await };
+    let end = if record.is_command() {
+        command(world, record).await
+    } else {
+        agent::drive(world, task).await
+    };
     match end {
         DriverEnd::Parked | DriverEnd::Interrupted => false,
         DriverEnd::Finished(summary) => hand_over(world, task, summary).await,
@@ -144,25 +207,52 @@ async fn command(world: &World, record: &TaskRecord) -> DriverEnd {
     let task = &record.task.id;
     for call in record.open_calls() {
         world
-            .append(|_| vec![agent::finished(world, task, (0, call), (ToolOutcome::Interrupted, "interrupted"))])
+            .append(|_| {
+                vec![agent::finished(
+                    world,
+                    task,
+                    (0, call),
+                    (ToolOutcome::Interrupted, "interrupted"),
+                )]
+            })
             .await;
     }
     if record.tip() == record.base() {
         let call = CallId::new(format!("run-{}-{}", record.attempt(), record.returns()));
-        world.append(|_| vec![agent::started(task, (0, &call))]).await;
+        world
+            .append(|_| vec![agent::started(task, (0, &call))])
+            .await;
         let scenario = &world.scenario;
         for act in &scenario.scripts[task].acts {
             if let crate::scenario::Act::Write(file) = act {
-                world.effect(|git| scenario.write(task, *file, &mut git.worktree(task).files)).await;
+                world
+                    .effect(|git| scenario.write(task, *file, &mut git.worktree(task).files))
+                    .await;
             }
         }
         if world.has_stopped() {
             world
-                .append(|_| vec![agent::finished(world, task, (0, &call), (ToolOutcome::Interrupted, "stopped"))])
+                .append(|_| {
+                    vec![agent::finished(
+                        world,
+                        task,
+                        (0, &call),
+                        (ToolOutcome::Interrupted, "stopped"),
+                    )]
+                })
                 .await;
             return DriverEnd::Interrupted;
         }
-        world.append(|_| vec![agent::finished(world, task, (0, &call), (ToolOutcome::Ok, "ok"))]).await;
+        world
+            .append(|_| {
+                vec![agent::finished(
+                    world,
+                    task,
+                    (0, &call),
+                    (ToolOutcome::Ok, "ok"),
+                )]
+            })
+            .await;
     }
     DriverEnd::Finished("It ran.".to_owned())
 }
@@ -188,12 +278,21 @@ async fn hand_over(world: &World, task: &TaskId, summary: String) -> bool {
     if record.changes_nothing(&commit, &tree) {
         return without_changes(world, &record, summary).await;
     }
-    hand(world, Event::TaskCommitted { task: task.clone(), commit, tree, summary }).await;
+    hand(
+        world,
+        Event::TaskCommitted {
+            task: task.clone(),
+            commit,
+            tree,
+            summary,
+        },
+    )
+    .await;
     true
 }
 
-/// Lets an agent wait for those that it spawned, or tells it of them, before it hands over; returns whether there is
-/// more to do then, and `None` if nothing comes before.
+/// Lets an agent wait for those that it spawned, or tells it of them, before it hands over; returns
+/// whether there is more to do then, and `None` if nothing comes before.
 async fn settle_children(world: &World, task: &TaskId) -> Option<bool> {
     let mut goes_on = Some(true);
     let decide = |state: &orchestrate_core::RunState| match state.decide_hand_over(task) {
@@ -241,18 +340,38 @@ pub(crate) async fn commit(world: &World, record: &TaskRecord) {
     world.effect(|git| git.set_ref(&branch, &commit)).await;
 }
 
-/// Records that the work is handed over, unless something has to come before; returns whether it was.
+/// Records that the work is handed over, unless something has to come before; returns whether it
+/// was.
 async fn hand(world: &World, event: Event) -> bool {
     let task = event.task().unwrap().clone();
-    let is_now = |state: &orchestrate_core::RunState| state.decide_hand_over(&task) == HandOver::Now;
-    world.append(|state| if is_now(state) { vec![event] } else { Vec::new() }).await > 0
+    let is_now =
+        |state: &orchestrate_core::RunState| state.decide_hand_over(&task) == HandOver::Now;
+    world
+        .append(|state| {
+            if is_now(state) {
+                vec![event]
+            } else {
+                Vec::new()
+            }
+        })
+        .await
+        > 0
 }
 
 async fn without_changes(world: &World, record: &TaskRecord, summary: String) -> bool {
     let task = record.task.id.clone();
     match record.without_changes(false) {
         WithoutChanges::Report => {
-            !hand(world, Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) }).await
+            !hand(
+                world,
+                Event::TaskMerged {
+                    task,
+                    commit: None,
+                    target: None,
+                    summary: Some(summary),
+                },
+            )
+            .await
         }
         WithoutChanges::NothingToDo => !hand(world, Event::NothingToDo { task, summary }).await,
         WithoutChanges::Fail => {
@@ -265,11 +384,16 @@ async fn without_changes(world: &World, record: &TaskRecord, summary: String) ->
 /// Returns faulty work to its agent, or ends its task; returns whether there is more to do.
 async fn send_back(world: &World, record: &TaskRecord, cause: ReturnCause) -> bool {
     let task = &record.task.id;
-    let goes_back = record.after_fault(cause, None, world.scenario.settings.merge_rounds) == AfterFault::Return;
+    let goes_back =
+        record.after_fault(cause, None, world.scenario.settings.merge_rounds) == AfterFault::Return;
     if goes_back {
         world.append(|_| vec![returned(task, cause, None)]).await;
     } else if cause == ReturnCause::Conflict {
-        let conflicted = Event::TaskConflicted { task: task.clone(), cause, message: String::new() };
+        let conflicted = Event::TaskConflicted {
+            task: task.clone(),
+            cause,
+            message: String::new(),
+        };
         world.append(|_| vec![conflicted]).await;
     } else {
         fail(world, task, FailureCause::Check).await;
@@ -285,12 +409,17 @@ async fn end_review(world: &World, task: &TaskId, summary: String) -> bool {
                 if state.messages_for(task).next().is_some() {
                     return Vec::new();
                 }
-                state.verdict_end(task).map(|end| concluded(task, end, summary)).unwrap_or_default()
+                state
+                    .verdict_end(task)
+                    .map(|end| concluded(task, end, summary))
+                    .unwrap_or_default()
             };
             world.append(conclude).await == 0
         }
         ReviewEnd::AskForVerdict => {
-            world.append(|_| vec![returned(task, ReturnCause::NoVerdict, None)]).await;
+            world
+                .append(|_| vec![returned(task, ReturnCause::NoVerdict, None)])
+                .await;
             true
         }
         ReviewEnd::Fail => {
@@ -304,15 +433,27 @@ fn concluded(task: &TaskId, end: VerdictEnd, summary: String) -> Vec<Event> {
     let reviewer = task.clone();
     match end {
         VerdictEnd::Approve => {
-            vec![Event::TaskMerged { task: reviewer, commit: None, target: None, summary: Some(summary) }]
+            vec![Event::TaskMerged {
+                task: reviewer,
+                commit: None,
+                target: None,
+                summary: Some(summary),
+            }]
         }
-        VerdictEnd::NothingToDo => vec![Event::NothingToDo { task: reviewer, summary }],
+        VerdictEnd::NothingToDo => vec![Event::NothingToDo {
+            task: reviewer,
+            summary,
+        }],
         VerdictEnd::Await(after) => {
             let ends = after.into_iter().map(|next| match next.after {
-                AfterFault::Return => returned(&next.change.task, ReturnCause::ChangesRequested, None),
+                AfterFault::Return => {
+                    returned(&next.change.task, ReturnCause::ChangesRequested, None)
+                }
                 AfterFault::GiveUp(_) => failed(&next.change.task, FailureCause::ChangesRequested),
             });
-            std::iter::once(Event::ReviewWaiting { task: reviewer }).chain(ends).collect()
+            std::iter::once(Event::ReviewWaiting { task: reviewer })
+                .chain(ends)
+                .collect()
         }
     }
 }
@@ -320,10 +461,19 @@ fn concluded(task: &TaskId, end: VerdictEnd, summary: String) -> Vec<Event> {
 /// Runs the task's own check; returns whether there is more to do.
 async fn check(world: &World, record: &TaskRecord, command: String, tree: Oid) -> bool {
     let (task, scope) = (record.task.id.clone(), VerifyScope::Task);
-    let started = Event::VerifyStarted { task: task.clone(), scope, tree: tree.clone(), command: command.clone() };
+    let started = Event::VerifyStarted {
+        task: task.clone(),
+        scope,
+        tree: tree.clone(),
+        command: command.clone(),
+    };
     world.append(|_| vec![started]).await;
-    let passed = world.scenario.passes_own(&task, world.git.borrow().tree(&tree));
-    world.append(|_| vec![verified(&task, scope, (tree, command), passed)]).await;
+    let passed = world
+        .scenario
+        .passes_own(&task, world.git.borrow().tree(&tree));
+    world
+        .append(|_| vec![verified(&task, scope, (tree, command), passed)])
+        .await;
     let after = world.state.borrow().after_red_check(&task);
     match after {
         _ if passed => false,
@@ -333,20 +483,47 @@ async fn check(world: &World, record: &TaskRecord, command: String, tree: Oid) -
 }
 
 /// Returns the event of a check that has ended.
-pub(crate) fn verified(task: &TaskId, scope: VerifyScope, (tree, command): (Oid, String), passed: bool) -> Event {
+pub(crate) fn verified(
+    task: &TaskId,
+    scope: VerifyScope,
+    (tree, command): (Oid, String),
+    passed: bool,
+) -> Event {
     let (task, exit, output) = (task.clone(), "exit".to_owned(), BlobId::from("output"));
-    Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms: 1 }
+    Event::VerifyFinished {
+        task,
+        scope,
+        tree,
+        command,
+        passed,
+        exit,
+        output,
+        duration_ms: 1,
+    }
 }
 
 /// Returns the event that returns work.
 pub(crate) fn returned(task: &TaskId, cause: ReturnCause, onto: Option<Oid>) -> Event {
     let is_review = matches!(cause, ReturnCause::ChangesRequested | ReturnCause::Rejected);
-    let text = if is_review { RETURNED_BY_REVIEW } else { RETURNED_OTHERWISE };
-    Event::TaskReturned { task: task.clone(), cause, text: BlobId::from(text), onto }
+    let text = if is_review {
+        RETURNED_BY_REVIEW
+    } else {
+        RETURNED_OTHERWISE
+    };
+    Event::TaskReturned {
+        task: task.clone(),
+        cause,
+        text: BlobId::from(text),
+        onto,
+    }
 }
 
 pub(crate) fn failed(task: &TaskId, cause: FailureCause) -> Event {
-    Event::TaskFailed { task: task.clone(), cause, message: String::new() }
+    Event::TaskFailed {
+        task: task.clone(),
+        cause,
+        message: String::new(),
+    }
 }
 
 /// Fails a task, unless its work has been handed over meanwhile.
@@ -357,11 +534,22 @@ pub(crate) async fn fail(world: &World, task: &TaskId, cause: FailureCause) {
 /// The same with the last report of an agent that has reached a limit.
 async fn fail_with(world: &World, task: &TaskId, cause: FailureCause, report: Option<String>) {
     let decide = |state: &orchestrate_core::RunState| {
-        let record = state.task(task).filter(|record| record.state().is_workable());
+        let record = state
+            .task(task)
+            .filter(|record| record.state().is_workable());
         let cut = record.and_then(TaskRecord::cut);
-        let given = report.filter(|_| record.is_some_and(|record| record.reached_limit().is_some()));
-        let given = given.map(|summary| Event::ReportGiven(ReportGiven { task: task.clone(), summary }));
-        cut.into_iter().chain(given).chain(record.map(|_| failed(task, cause))).collect()
+        let given =
+            report.filter(|_| record.is_some_and(|record| record.reached_limit().is_some()));
+        let given = given.map(|summary| {
+            Event::ReportGiven(ReportGiven {
+                task: task.clone(),
+                summary,
+            })
+        });
+        cut.into_iter()
+            .chain(given)
+            .chain(record.map(|_| failed(task, cause)))
+            .collect()
     };
     world.append(decide).await;
 }

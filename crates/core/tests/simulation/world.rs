@@ -1,6 +1,7 @@
 //! The journal and the repository that processes work on, and how a process reaches them.
 //!
-//! Every access suspends the job first, so that others come before it, and a crash can come between any two.
+//! Every access suspends the job first, so that others come before it, and a crash can come between
+//! any two.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,14 +10,17 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
-use orchestrate_core::{BlobId, ModelReply, Oid, RunState, ShutdownLevel, TaskId, TaskRecord, ToolAnswer};
+use orchestrate_core::{
+    BlobId, ModelReply, Oid, RunState, ShutdownLevel, TaskId, TaskRecord, ToolAnswer,
+};
 
 use crate::git::Git;
 use crate::ledger::Ledger;
 use crate::random::Random;
 use crate::scenario::Scenario;
 
-/// How often the lists that the run's state keeps are compared with those of all records: once in this many events.
+/// How often the lists that the run's state keeps are compared with those of all records: once in
+/// this many events.
 const AGENDA_EVERY: u64 = 5;
 
 /// The branch with the result.
@@ -58,7 +62,13 @@ impl World {
             base_commit: base,
             base_branch: None,
         };
-        let first = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 1_000, v: VERSION, event: started };
+        let first = Recorded {
+            run_id: "r-abcdef".into(),
+            seq: 1,
+            ts_ms: 1_000,
+            v: VERSION,
+            event: started,
+        };
         let world = Self {
             git: RefCell::new(git),
             random: RefCell::new(Random::new(order)),
@@ -79,7 +89,14 @@ impl World {
     /// Suspends the job once, or lets it go on at once.
     pub(crate) async fn pause(&self) {
         let mut is_over = self.random.borrow_mut().percent(30);
-        poll_fn(|_| if std::mem::replace(&mut is_over, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|_| {
+            if std::mem::replace(&mut is_over, true) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
     }
 
     /// Suspends the job until the state is so.
@@ -87,7 +104,11 @@ impl World {
         poll_fn(|_| {
             let is_over = is_so(&self.state.borrow());
             self.is_blocked.set(!is_over);
-            if is_over { Poll::Ready(()) } else { Poll::Pending }
+            if is_over {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         })
         .await;
     }
@@ -105,10 +126,17 @@ impl World {
     pub(crate) fn record(&self, events: Vec<Event>) -> usize {
         let count = events.len();
         for event in events {
-            self.now_ms.set(self.now_ms.get() + self.random.borrow_mut().next() % 2_000);
+            self.now_ms
+                .set(self.now_ms.get() + self.random.borrow_mut().next() % 2_000);
             let seq = self.state.borrow().seq + 1;
             let (run_id, ts_ms) = ("r-abcdef".into(), self.now_ms.get());
-            let fact = Recorded { run_id, seq, ts_ms, v: VERSION, event };
+            let fact = Recorded {
+                run_id,
+                seq,
+                ts_ms,
+                v: VERSION,
+                event,
+            };
             let applied = self.state.borrow_mut().apply(&fact);
             self.journal.borrow_mut().push(fact.clone());
             applied.unwrap();
@@ -122,7 +150,11 @@ impl World {
     fn require_current_agenda(&self) {
         let state = self.state.borrow();
         if state.seq.is_multiple_of(AGENDA_EVERY) {
-            assert_eq!(*state, state.with_new_agenda(), "a list is not that of the records");
+            assert_eq!(
+                *state,
+                state.with_new_agenda(),
+                "a list is not that of the records"
+            );
         }
     }
 
@@ -162,7 +194,12 @@ impl World {
             Event::MessageDelivered { to, .. } => to == task,
             other => other.task() == Some(task),
         };
-        self.journal.borrow().iter().filter(is_of_task).cloned().collect()
+        self.journal
+            .borrow()
+            .iter()
+            .filter(is_of_task)
+            .cloned()
+            .collect()
     }
 
     /// Lets time pass.
@@ -173,7 +210,11 @@ impl World {
     /// Replaces the state by that of the journal, as a process does that takes over.
     pub(crate) fn replay(&self) {
         let replayed = RunState::replay(&*self.journal.borrow()).unwrap().unwrap();
-        assert_eq!(replayed, *self.state.borrow(), "the state is not the fold of the journal");
+        assert_eq!(
+            replayed,
+            *self.state.borrow(),
+            "the state is not the fold of the journal"
+        );
         self.state.replace(replayed);
     }
 
@@ -183,7 +224,10 @@ impl World {
         let at = self.random.borrow_mut().below(journal.len());
         let (old, mut state) = (&journal[at], self.state.borrow_mut());
         let before = state.clone();
-        assert!(state.apply(old).is_err(), "an old fact was accepted: {old:?}");
+        assert!(
+            state.apply(old).is_err(),
+            "an old fact was accepted: {old:?}"
+        );
         let is_once = matches!(
             old.event,
             Event::TaskAdded { .. }
@@ -194,10 +238,19 @@ impl World {
                 | Event::RunStarted { .. }
         );
         if is_once {
-            let again = Recorded { seq: state.seq + 1, ..old.clone() };
-            assert!(state.apply(&again).is_err(), "a fact was accepted twice: {old:?}");
+            let again = Recorded {
+                seq: state.seq + 1,
+                ..old.clone()
+            };
+            assert!(
+                state.apply(&again).is_err(),
+                "a fact was accepted twice: {old:?}"
+            );
         }
-        assert_eq!(before, *state, "a refused fact has changed the state: {old:?}");
+        assert_eq!(
+            before, *state,
+            "a refused fact has changed the state: {old:?}"
+        );
     }
 
     /// Reports whether nothing is lost, once nothing is left to do.
@@ -206,8 +259,20 @@ impl World {
     }
 
     pub(crate) fn trace(&self) -> String {
-        let line = |fact: &Recorded| format!("{} {}", fact.seq, serde_json::to_string(&fact.event).unwrap());
-        self.journal.borrow().iter().skip(1).map(line).collect::<Vec<_>>().join("\n")
+        let line = |fact: &Recorded| {
+            format!(
+                "{} {}",
+                fact.seq,
+                serde_json::to_string(&fact.event).unwrap()
+            )
+        };
+        self.journal
+            .borrow()
+            .iter()
+            .skip(1)
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     pub(crate) fn events(&self) -> usize {

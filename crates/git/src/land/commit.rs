@@ -1,7 +1,9 @@
-//! The commits that a landing itself creates: made by git as the user's own, signed if the user signs commits.
+//! The commits that a landing itself creates: made by git as the user's own, signed if the user
+//! signs commits.
 //!
-//! Git runs in a scratch repository (see [`crate::repo::scratch_repo`]), and the settings for signing are passed by
-//! value. They come from the user's own configuration, so that a repository can name neither a key nor a program.
+//! Git runs in a scratch repository (see [`crate::repo::scratch_repo`]), and the settings for
+//! signing are passed by value. They come from the user's own configuration, so that a repository
+//! can name neither a key nor a program.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +16,8 @@ use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identity, theirs};
 use crate::repo::scratch_repo::ScratchRepo;
 
-/// Makes `ssh-keygen` ask for a passphrase by `SSH_ASKPASS`: git has no terminal, and it would wait for one for ever.
+/// Makes `ssh-keygen` ask for a passphrase by `SSH_ASKPASS`: git has no terminal, and it would wait
+/// for one for ever.
 const ASK_WITHOUT_TERMINAL: (&str, &str) = ("SSH_ASKPASS_REQUIRE", "force");
 
 /// What a commit of a landing is made from.
@@ -32,18 +35,25 @@ impl Landing<'_> {
         self.repo.shared.configuration.signing().is_some()
     }
 
-    /// Lists the settings of signing that only the repository's own configuration has, and that are therefore not used.
+    /// Lists the settings of signing that only the repository's own configuration has, and that are
+    /// therefore not used.
     pub fn ignored_settings(&self) -> Vec<String> {
         self.repo.shared.configuration.ignored_signing()
     }
 
-    /// Creates a commit as `git commit` would: with the date and time zone of the user, and signed if the user signs
-    /// commits. No ref moves. The time of `spec` is not used. If the hooks for its message are to be run, `hooks_for`
-    /// is what git calls the source of the message to them (`merge`, `squash`, `message`).
+    /// Creates a commit as `git commit` would: with the date and time zone of the user, and signed
+    /// if the user signs commits. No ref moves. The time of `spec` is not used. If the hooks for
+    /// its message are to be run, `hooks_for` is what git calls the source of the message to them
+    /// (`merge`, `squash`, `message`).
     ///
     /// # Errors
     /// [`GitError::NotSigned`], [`GitError::HookFailed`], or if git cannot store the commit.
-    pub fn commit(&self, spec: &CommitSpec, origin: Origin, hooks_for: Option<&'static str>) -> Result<Oid, GitError> {
+    pub fn commit(
+        &self,
+        spec: &CommitSpec,
+        origin: Origin,
+        hooks_for: Option<&'static str>,
+    ) -> Result<Oid, GitError> {
         let scratch = ScratchRepo::new()?;
         let message = scratch.leave_message(&spec.text())?;
         if let Some(source) = hooks_for {
@@ -56,8 +66,15 @@ impl Landing<'_> {
             args.extend(["-p".into(), parent.as_str().into()]);
         }
         args.push(spec.tree.as_str().into());
-        let run = self.as_user(Run::new(scratch.git_dir(), scratch.work_tree(), args), spec, origin);
-        let ended = self.repo.program.run(&run.settings(signing.clone().unwrap_or_default()))?;
+        let run = self.as_user(
+            Run::new(scratch.git_dir(), scratch.work_tree(), args),
+            spec,
+            origin,
+        );
+        let ended = self
+            .repo
+            .program
+            .run(&run.settings(signing.clone().unwrap_or_default()))?;
         if ended.code != 0 {
             return Err(failure(&ended, signing.is_some()));
         }
@@ -69,26 +86,50 @@ impl Landing<'_> {
     /// Adds what determines a commit besides its tree, parents and message.
     fn as_user<'r>(&self, run: Run<'r>, spec: &CommitSpec, origin: Origin) -> Run<'r> {
         let Identity { name, email } = &spec.by.author;
-        let run = run.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
+        let run = run
+            .env("GIT_AUTHOR_NAME", name)
+            .env("GIT_AUTHOR_EMAIL", email);
         let Identity { name, email } = &spec.by.committer;
-        let run = run.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email);
-        let mut variables: BTreeMap<&str, OsString> = self.repo.program.commit_environment().collect();
-        variables.entry(ASK_WITHOUT_TERMINAL.0).or_insert_with(|| ASK_WITHOUT_TERMINAL.1.into());
+        let run = run
+            .env("GIT_COMMITTER_NAME", name)
+            .env("GIT_COMMITTER_EMAIL", email);
+        let mut variables: BTreeMap<&str, OsString> =
+            self.repo.program.commit_environment().collect();
+        variables
+            .entry(ASK_WITHOUT_TERMINAL.0)
+            .or_insert_with(|| ASK_WITHOUT_TERMINAL.1.into());
         if let Origin::Repeated(seconds) = origin {
             variables.insert("GIT_AUTHOR_DATE", format!("@{seconds} +0000").into());
         }
-        let run = variables.into_iter().fold(run, |run, (name, value)| run.env(name, value));
-        let run = run.env("GIT_OBJECT_DIRECTORY", self.repo.common_dir().join("objects"));
+        let run = variables
+            .into_iter()
+            .fold(run, |run, (name, value)| run.env(name, value));
+        let run = run.env(
+            "GIT_OBJECT_DIRECTORY",
+            self.repo.common_dir().join("objects"),
+        );
         let shallow = self.repo.common_dir().join("shallow");
-        if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
+        if shallow.exists() {
+            run.env("GIT_SHALLOW_FILE", shallow)
+        } else {
+            run
+        }
     }
 }
 
-/// Converts a failure, which is taken for one of signing unless the disk is full: git says so in many ways.
+/// Converts a failure, which is taken for one of signing unless the disk is full: git says so in
+/// many ways.
 fn failure(ended: &Ended, is_signed: bool) -> GitError {
     if !is_signed || ended.stderr.contains(NO_SPACE) {
         return ended.failure("commit-tree");
     }
-    let lines: Vec<&str> = ended.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    GitError::NotSigned { reason: lines.join("; ") }
+    let lines: Vec<&str> = ended
+        .stderr
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    GitError::NotSigned {
+        reason: lines.join("; "),
+    }
 }

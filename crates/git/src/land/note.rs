@@ -22,7 +22,8 @@ const NOTE: &str = "switch";
 /// The name under which it is written before it is renamed.
 const NEXT_NOTE: &str = "switch.new";
 
-/// How a file is marked: the user had deleted it, it was present, or its old version is being restored.
+/// How a file is marked: the user had deleted it, it was present, or its old version is being
+/// restored.
 const ABSENT: &[u8] = b"absent";
 const PRESENT: &[u8] = b"present";
 const BACK: &[u8] = b"back";
@@ -59,7 +60,8 @@ pub(crate) enum Stage {
 }
 
 impl Landing<'_> {
-    /// Writes the note, replacing the previous one. It must be written before the step that it describes.
+    /// Writes the note, replacing the previous one. It must be written before the step that it
+    /// describes.
     pub(crate) fn note(&self, switch: &Switch) -> Result<(), GitError> {
         let place = self.repo.own_folder().join(NOTE);
         let written = orchestrate_files::replace_by_way_of(NEXT_NOTE, &place, &switch.text());
@@ -83,14 +85,26 @@ impl Landing<'_> {
 }
 
 impl Switch {
-    /// Returns the note's text: its fields, each with a zero byte behind it, and a line break at the end. The last ones
-    /// are three for each file.
+    /// Returns the note's text: its fields, each with a zero byte behind it, and a line break at
+    /// the end. The last ones are three for each file.
     fn text(&self) -> Vec<u8> {
-        let Switch { place: Checkout { path, git_dir }, from, to, index, old, stage } = self;
+        let Switch {
+            place: Checkout { path, git_dir },
+            from,
+            to,
+            index,
+            old,
+            stage,
+        } = self;
         let mut fields: Vec<&[u8]> = [from, to].map(|oid| oid.as_str().as_bytes()).into();
         fields.extend([path, git_dir].map(|path| path.as_os_str().as_bytes()));
         fields.push(index.as_bytes());
-        for OldFile { path, known_as, is_absent } in old {
+        for OldFile {
+            path,
+            known_as,
+            is_absent,
+        } in old
+        {
             let told = match stage {
                 _ if *is_absent => ABSENT,
                 Stage::PuttingBack(back) if back.binary_search(path).is_ok() => BACK,
@@ -98,7 +112,11 @@ impl Switch {
             };
             fields.extend([path.as_os_str().as_bytes(), known_as.as_bytes(), told]);
         }
-        let mut text = fields.into_iter().flat_map(|field| [field, b"\0"]).collect::<Vec<_>>().concat();
+        let mut text = fields
+            .into_iter()
+            .flat_map(|field| [field, b"\0"])
+            .collect::<Vec<_>>()
+            .concat();
         text.push(b'\n');
         text
     }
@@ -116,9 +134,24 @@ impl Switch {
             if told == BACK {
                 back.push(path.clone());
             }
-            old.push(OldFile { path, known_as, is_absent: told == ABSENT });
+            old.push(OldFile {
+                path,
+                known_as,
+                is_absent: told == ABSENT,
+            });
         }
-        let stage = if back.is_empty() { Stage::Writing } else { Stage::PuttingBack(back) };
-        Some(Switch { place: Checkout { path, git_dir }, from, to, index, old, stage })
+        let stage = if back.is_empty() {
+            Stage::Writing
+        } else {
+            Stage::PuttingBack(back)
+        };
+        Some(Switch {
+            place: Checkout { path, git_dir },
+            from,
+            to,
+            index,
+            old,
+            stage,
+        })
     }
 }

@@ -1,9 +1,10 @@
 //! Switches a checkout's files from one commit's to another's: all of them, or none.
 //!
-//! Git is first asked whether it would, and a refusal has written nothing. Then it writes one file after
-//! another. If it fails in between (no space, a folder without write permission, a failing filter), it
-//! leaves the files that it has written, and the old index. So a note of the switch is written beforehand,
-//! and a failed switch is rolled back from the note: at once, or by the next process if that fails too.
+//! Git is first asked whether it would, and a refusal has written nothing. Then it writes one file
+//! after another. If it fails in between (no space, a folder without write permission, a failing
+//! filter), it leaves the files that it has written, and the old index. So a note of the switch is
+//! written beforehand, and a failed switch is rolled back from the note: at once, or by the next
+//! process if that fails too.
 //!
 //! A rollback first removes what git has written, which frees the space that the old versions need,
 //! then records their paths in the note, and only then writes the old versions. So a file of git's
@@ -59,13 +60,19 @@ struct Written {
 }
 
 impl Landing<'_> {
-    /// Switches a checkout's files and index from one commit to another, keeping the user's changes, and
-    /// returns how git ended. With an exit code other than 0 it has refused, and nothing has changed.
+    /// Switches a checkout's files and index from one commit to another, keeping the user's
+    /// changes, and returns how git ended. With an exit code other than 0 it has refused, and
+    /// nothing has changed.
     ///
     /// # Errors
     /// [`GitError::NotWritten`] if it failed and everything was restored, [`GitError::HalfWritten`]
     /// if restoring failed.
-    pub(crate) fn switch(&self, place: &Checkout, [from, to]: [&Oid; 2], held: &Held) -> Result<Ended, GitError> {
+    pub(crate) fn switch(
+        &self,
+        place: &Checkout,
+        [from, to]: [&Oid; 2],
+        held: &Held,
+    ) -> Result<Ended, GitError> {
         let writer = self.writer(place, held)?;
         let read_tree = |how: &[&str]| {
             let args = [&["read-tree", "-m"], how, &[from.as_str(), to.as_str()]].concat();
@@ -91,7 +98,10 @@ impl Landing<'_> {
             Err(error) => error.to_string(),
         };
         self.put_back(switch, &reason, &writer)?;
-        Err(GitError::NotWritten { path: place.path.clone(), reason })
+        Err(GitError::NotWritten {
+            path: place.path.clone(),
+            reason,
+        })
     }
 
     /// Rolls back a switch that was left half done.
@@ -99,15 +109,20 @@ impl Landing<'_> {
     /// # Errors
     /// [`GitError::HalfWritten`] if that fails again.
     pub(crate) fn settle_switch(&self, held: &Held) -> Result<(), GitError> {
-        let Some(switch) = self.noted()? else { return Ok(()) };
+        let Some(switch) = self.noted()? else {
+            return Ok(());
+        };
         let handle = self.repo.handle()?;
-        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        let objects = handle
+            .odb()
+            .map_err(GitError::library("open the objects"))?;
         let is_there = |commit: &Oid| theirs(commit).is_ok_and(|oid| objects.exists(oid));
         if switch.place.path.exists() && is_there(&switch.from) && is_there(&switch.to) {
             let writer = self.writer(&switch.place, held)?;
             return self.put_back(switch, "it was interrupted", &writer);
         }
-        // The user has deleted the checkout, or the commits of the landing; there is nothing to restore.
+        // The user has deleted the checkout, or the commits of the landing; there is nothing to
+        // restore.
         self.forget_note()
     }
 
@@ -123,8 +138,12 @@ impl Landing<'_> {
 
     fn restore_written(&self, mut switch: Switch, writer: &Writer<'_>) -> Result<(), GitError> {
         let Written { added, old } = self.written(&switch, writer)?;
-        // Added files are removed first: one may be in a folder that takes the place of an old file.
-        added.iter().chain(&old).try_for_each(|path| remove(&switch.place, path))?;
+        // Added files are removed first: one may be in a folder that takes the place of an old
+        // file.
+        added
+            .iter()
+            .chain(&old)
+            .try_for_each(|path| remove(&switch.place, path))?;
         if old.is_empty() {
             return Ok(());
         }
@@ -136,9 +155,16 @@ impl Landing<'_> {
         for paths in old.chunks(PATHS_AT_ONCE) {
             // It runs without `--force`: a file that exists by now is the user's.
             let args = ["checkout-index", "--"].map(OsStr::new).into_iter();
-            let ended = self.git_in(&place, args.chain(paths.iter().map(|path| path.as_os_str())), writer)?;
+            let ended = self.git_in(
+                &place,
+                args.chain(paths.iter().map(|path| path.as_os_str())),
+                writer,
+            )?;
             if ended.code != 0 {
-                let (command, reason) = ("checkout-index".to_owned(), full_disk::complaint(&ended, &place.path));
+                let (command, reason) = (
+                    "checkout-index".to_owned(),
+                    full_disk::complaint(&ended, &place.path),
+                );
                 return Err(GitError::Program { command, reason });
             }
         }
@@ -155,22 +181,53 @@ impl Landing<'_> {
             // A file that already has the new version is left alone by git.
             if let Some(entry) = entry.filter(|entry| was == Some(entry.id)) {
                 let (known_as, is_absent) = (known_as(&entry), found(place, &path).is_none());
-                old.push(OldFile { path, known_as, is_absent });
+                old.push(OldFile {
+                    path,
+                    known_as,
+                    is_absent,
+                });
             }
         }
-        let (place, from, to, index) = (place.clone(), from.clone(), to.clone(), look_of_index(place));
-        Ok(Switch { place, from, to, index, old, stage: Stage::Writing })
+        let (place, from, to, index) = (
+            place.clone(),
+            from.clone(),
+            to.clone(),
+            look_of_index(place),
+        );
+        Ok(Switch {
+            place,
+            from,
+            to,
+            index,
+            old,
+            stage: Stage::Writing,
+        })
     }
 
     /// Lists the files that git has written, or was about to write.
     fn written(&self, switch: &Switch, writer: &Writer<'_>) -> Result<Written, GitError> {
-        let Switch { place, from, to, old, .. } = switch;
+        let Switch {
+            place,
+            from,
+            to,
+            old,
+            ..
+        } = switch;
         let index = place.index()?;
-        let is_known =
-            |file: &&OldFile| index.get_path(&file.path, 0).is_some_and(|entry| known_as(&entry) == file.known_as);
+        let is_known = |file: &&OldFile| {
+            index
+                .get_path(&file.path, 0)
+                .is_some_and(|entry| known_as(&entry) == file.known_as)
+        };
         let known: Vec<&OldFile> = old.iter().filter(is_known).collect();
-        let mut written = Written { added: Vec::new(), old: Vec::new() };
-        for OldFile { path, is_absent, .. } in &known {
+        let mut written = Written {
+            added: Vec::new(),
+            old: Vec::new(),
+        };
+        for OldFile {
+            path, is_absent, ..
+        } in &known
+        {
             let versions: &[&Oid] = match &switch.stage {
                 Stage::Writing => &[to],
                 Stage::PuttingBack(back) if back.binary_search(path).is_ok() => &[to, from],
@@ -181,19 +238,32 @@ impl Landing<'_> {
                 None => !is_absent,
             };
             if is_written {
-                if *is_absent { &mut written.added } else { &mut written.old }.push(path.clone());
+                if *is_absent {
+                    &mut written.added
+                } else {
+                    &mut written.old
+                }
+                .push(path.clone());
             }
         }
         // In the second stage the added files have already been removed.
-        if switch.stage == Stage::Writing && (!known.is_empty() || look_of_index(place) == switch.index) {
+        if switch.stage == Stage::Writing
+            && (!known.is_empty() || look_of_index(place) == switch.index)
+        {
             written.added.extend(self.added((switch, writer), &index)?);
         }
         Ok(written)
     }
 
     /// Lists the files that the new version adds and git has written.
-    fn added(&self, (switch, writer): (&Switch, &Writer<'_>), index: &Index) -> Result<Vec<PathBuf>, GitError> {
-        let Switch { place, from, to, .. } = switch;
+    fn added(
+        &self,
+        (switch, writer): (&Switch, &Writer<'_>),
+        index: &Index,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let Switch {
+            place, from, to, ..
+        } = switch;
         let handle = self.repo.handle()?;
         let tree = tree_of(&handle, from)?;
         let mut added = Vec::new();
@@ -208,7 +278,8 @@ impl Landing<'_> {
         Ok(added)
     }
 
-    /// Reports whether a file's content is a prefix of one of these versions, and not its old version.
+    /// Reports whether a file's content is a prefix of one of these versions, and not its old
+    /// version.
     fn is_beginning(
         &self,
         (Switch { place, from, .. }, writer): (&Switch, &Writer<'_>),
@@ -222,12 +293,19 @@ impl Landing<'_> {
             false if found.is_file() => std::fs::read(&file),
             false => return Ok(false),
         };
-        let (content, mode) = (content.map_err(GitError::io("read", &file))?, mode_of(found));
-        if self.is_version((place, writer), (from, path), |old, old_mode| old_mode == mode && *old == content)? {
+        let (content, mode) = (
+            content.map_err(GitError::io("read", &file))?,
+            mode_of(found),
+        );
+        if self.is_version((place, writer), (from, path), |old, old_mode| {
+            old_mode == mode && *old == content
+        })? {
             return Ok(false);
         }
         for version in versions {
-            if self.is_version((place, writer), (version, path), |version, _| version.starts_with(&content))? {
+            if self.is_version((place, writer), (version, path), |version, _| {
+                version.starts_with(&content)
+            })? {
                 return Ok(true);
             }
         }
@@ -243,15 +321,23 @@ impl Landing<'_> {
         is_such: impl Fn(&[u8], i32) -> bool,
     ) -> Result<bool, GitError> {
         let handle = self.repo.handle()?;
-        let Ok(entry) = tree_of(&handle, commit)?.get_path(path) else { return Ok(false) };
+        let Ok(entry) = tree_of(&handle, commit)?.get_path(path) else {
+            return Ok(false);
+        };
         let (id, mode) = (entry.id(), entry.filemode());
-        let blob = handle.find_blob(id).map_err(GitError::library(format!("read {id}")))?;
+        let blob = handle
+            .find_blob(id)
+            .map_err(GitError::library(format!("read {id}")))?;
         if is_such(blob.content(), mode) {
             return Ok(true);
         }
         let mut version = OsString::from(format!("{commit}:"));
         version.push(path);
-        let filtered = self.git_in(place, [OsStr::new("cat-file"), OsStr::new("--filters"), &version], writer)?;
+        let filtered = self.git_in(
+            place,
+            [OsStr::new("cat-file"), OsStr::new("--filters"), &version],
+            writer,
+        )?;
         Ok(filtered.code == 0 && is_such(&filtered.stdout, mode))
     }
 
@@ -261,79 +347,132 @@ impl Landing<'_> {
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         writer: &Writer<'_>,
     ) -> Result<Ended, GitError> {
-        let run = self.repo.on_files(&writer.scratch, place, args).settings(writer.settings.iter().cloned());
+        let run = self
+            .repo
+            .on_files(&writer.scratch, place, args)
+            .settings(writer.settings.iter().cloned());
         self.repo.program.run(&run.outlives_us(writer.held))
     }
 
     /// Prepares git for writing to a checkout of the user's: with the filters that the user or the
-    /// machine's administrator has configured, and without those of the repository's own configuration.
+    /// machine's administrator has configured, and without those of the repository's own
+    /// configuration.
     fn writer<'a>(&self, place: &Checkout, held: &'a Held) -> Result<Writer<'a>, GitError> {
-        let configuration = Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
-        let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
+        let configuration =
+            Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
+        let settings = configuration
+            .about_files()
+            .into_iter()
+            .chain(configuration.users_filters())
+            .collect();
         let scratch = ScratchRepo::under(held)?;
         scratch.take_over_info(self.repo.common_dir())?;
-        Ok(Writer { scratch, settings, held })
+        Ok(Writer {
+            scratch,
+            settings,
+            held,
+        })
     }
 
     /// Refuses to write files for which one of two commits asks for a filter that is defined only
     /// in the repository's own configuration: the user has not consented to that program.
-    pub(crate) fn require_no_own_filter(&self, place: &Checkout, commits: [&Oid; 2]) -> Result<(), GitError> {
-        let configuration = Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
+    pub(crate) fn require_no_own_filter(
+        &self,
+        place: &Checkout,
+        commits: [&Oid; 2],
+    ) -> Result<(), GitError> {
+        let configuration =
+            Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
         let mut filters = configuration.own_filters();
         let handle = self.repo.handle()?;
-        // Agents do not change what Git LFS stores, so its filter has nothing to do; it is usually the user's own.
-        if filters.iter().any(|filter| filter == lfs::FILTER) && !self.changes_pointers(&handle, commits)? {
+        // Agents do not change what Git LFS stores, so its filter has nothing to do; it is usually
+        // the user's own.
+        if filters.iter().any(|filter| filter == lfs::FILTER)
+            && !self.changes_pointers(&handle, commits)?
+        {
             filters.retain(|filter| filter != lfs::FILTER);
         }
         if filters.is_empty() {
             return Ok(());
         }
         let mut asked = match configuration.attributes_file() {
-            Some(path) => read_info(&path)?.and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
+            Some(path) => read_info(&path)?
+                .and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
             None => None,
         };
         for commit in commits {
             let tree = tree_of(&handle, commit)?;
-            asked = asked.map_or_else(|| probe::filter_of_tree(&handle, &tree, &filters), |asked| Ok(Some(asked)))?;
+            asked = asked.map_or_else(
+                || probe::filter_of_tree(&handle, &tree, &filters),
+                |asked| Ok(Some(asked)),
+            )?;
         }
-        let Some((path, filter)) = asked else { return Ok(()) };
+        let Some((path, filter)) = asked else {
+            return Ok(());
+        };
         let [_, to] = commits;
-        let refusal = RepositoryRefusal::OwnFilter { path, filter, commit: to.clone() };
-        Err(GitError::Refused { path: place.path.clone(), refusal })
+        let refusal = RepositoryRefusal::OwnFilter {
+            path,
+            filter,
+            commit: to.clone(),
+        };
+        Err(GitError::Refused {
+            path: place.path.clone(),
+            refusal,
+        })
     }
 }
 
 impl Landing<'_> {
-    /// Reports whether the difference of two commits has a file that one of them stores with Git LFS.
-    fn changes_pointers(&self, handle: &Repository, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+    /// Reports whether the difference of two commits has a file that one of them stores with Git
+    /// LFS.
+    fn changes_pointers(
+        &self,
+        handle: &Repository,
+        [from, to]: [&Oid; 2],
+    ) -> Result<bool, GitError> {
         let (from_tree, to_tree) = (tree_of(handle, from)?, tree_of(handle, to)?);
         let is_pointer = |tree, path: &Path| {
             let blob = id_in(tree, path).and_then(|id| handle.find_blob(id).ok());
             blob.is_some_and(|blob| Pointer::parse(blob.content()).is_some())
         };
         let changed = self.repo.store().changed_paths(from, to)?;
-        Ok(changed.iter().any(|path| is_pointer(&from_tree, path) || is_pointer(&to_tree, path)))
+        Ok(changed
+            .iter()
+            .any(|path| is_pointer(&from_tree, path) || is_pointer(&to_tree, path)))
     }
 }
 
 /// Returns a file's metadata, or `None` if it is absent or a folder.
 fn found(place: &Checkout, path: &Path) -> Option<Metadata> {
-    std::fs::symlink_metadata(place.path.join(path)).ok().filter(|found| !found.is_dir())
+    std::fs::symlink_metadata(place.path.join(path))
+        .ok()
+        .filter(|found| !found.is_dir())
 }
 
 /// Returns an index entry's object id, inode and times, by which git recognises the file.
 ///
 /// The size is left out, because git clears it for a file that is as young as the index ("racy").
 fn known_as(entry: &IndexEntry) -> String {
-    let IndexEntry { id, ino, mtime, ctime, .. } = entry;
-    let [mtime, ctime] = [mtime, ctime].map(|time| format!("{}.{}", time.seconds(), time.nanoseconds()));
+    let IndexEntry {
+        id,
+        ino,
+        mtime,
+        ctime,
+        ..
+    } = entry;
+    let [mtime, ctime] =
+        [mtime, ctime].map(|time| format!("{}.{}", time.seconds(), time.nanoseconds()));
     format!("{id} {ino} {mtime} {ctime}")
 }
 
 /// Returns the inode and time of the index file, which change when the file is rewritten.
 fn look_of_index(place: &Checkout) -> String {
-    let look = |found: Metadata| format!("{} {}.{}", found.ino(), found.mtime(), found.mtime_nsec());
-    std::fs::metadata(place.index_path()).map(look).unwrap_or_default()
+    let look =
+        |found: Metadata| format!("{} {}.{}", found.ino(), found.mtime(), found.mtime_nsec());
+    std::fs::metadata(place.index_path())
+        .map(look)
+        .unwrap_or_default()
 }
 
 /// Returns the mode that git would record for a file.
@@ -354,8 +493,14 @@ fn remove(place: &Checkout, path: &Path) -> Result<(), GitError> {
     let file = place.path.join(path);
     std::fs::remove_file(&file).map_err(GitError::io("remove", &file))?;
     // Stops at the first folder that is not empty.
-    let above: Vec<PathBuf> =
-        path.ancestors().skip(1).filter(|above| *above != Path::new("")).map(Into::into).collect();
-    let _ = above.iter().try_for_each(|folder| std::fs::remove_dir(place.path.join(folder)));
+    let above: Vec<PathBuf> = path
+        .ancestors()
+        .skip(1)
+        .filter(|above| *above != Path::new(""))
+        .map(Into::into)
+        .collect();
+    let _ = above
+        .iter()
+        .try_for_each(|folder| std::fs::remove_dir(place.path.join(folder)));
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The note of an undo in progress: what a later landing needs to know if this process is killed.
 //!
-//! Undoing switches the files of a checkout before it moves the branch back. A checkout whose index is as before a
-//! landing that its branch contains may also be the user's own work, taken back by hand and staged. Only the note tells
-//! the two apart.
+//! Undoing switches the files of a checkout before it moves the branch back. A checkout whose index
+//! is as before a landing that its branch contains may also be the user's own work, taken back by
+//! hand and staged. Only the note tells the two apart.
 
 use std::io::ErrorKind;
 
@@ -16,10 +16,12 @@ const NOTE: &str = "undo";
 const NEXT_NOTE: &str = "undo.new";
 
 impl Landing<'_> {
-    /// Notes that the files of a landing are about to be taken back, replacing the note of another landing.
+    /// Notes that the files of a landing are about to be taken back, replacing the note of another
+    /// landing.
     pub(crate) fn note_undo(&self, landing: &Move) -> Result<(), GitError> {
         let place = self.repo.own_folder().join(NOTE);
-        let written = orchestrate_files::replace_by_way_of(NEXT_NOTE, &place, text(landing).as_bytes());
+        let written =
+            orchestrate_files::replace_by_way_of(NEXT_NOTE, &place, text(landing).as_bytes());
         written.map_err(GitError::io("write", &place))
     }
 

@@ -58,7 +58,8 @@ impl Merging<'_> {
     /// next snapshot.
     ///
     /// # Errors
-    /// [`GitError::Unstorable`] if a file to be written has other content, which is not overwritten.
+    /// [`GitError::Unstorable`] if a file to be written has other content, which is not
+    /// overwritten.
     pub fn write_conflict(
         &self,
         worktree: &Worktree,
@@ -69,7 +70,8 @@ impl Merging<'_> {
         self.write_merge(worktree, (INTEGRATION, target), candidate, anchor)
     }
 
-    /// Like [`Merging::write_conflict`], with another name for the target in the markers, which can be part of a ref.
+    /// Like [`Merging::write_conflict`], with another name for the target in the markers, which can
+    /// be part of a ref.
     ///
     /// # Errors
     /// As [`Merging::write_conflict`].
@@ -82,9 +84,14 @@ impl Merging<'_> {
     ) -> Result<WrittenConflict, GitError> {
         let (tree, files, messages) = match self.merge_named((name, target), candidate)? {
             Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
-            Merge::Conflict { tree, files, messages } => (tree, files, messages),
+            Merge::Conflict {
+                tree,
+                files,
+                messages,
+            } => (tree, files, messages),
         };
-        self.repo.advance(anchor, self.repo.read_ref(anchor)?.as_ref(), &tree)?;
+        self.repo
+            .advance(anchor, self.repo.read_ref(anchor)?.as_ref(), &tree)?;
         let current = self.repo.store().current_tree(worktree)?;
         let handle = self.repo.handle()?;
         let mut paths = Vec::new();
@@ -100,9 +107,12 @@ impl Merging<'_> {
             paths.push(path);
         }
         self.index_files(worktree, &tree, &paths)?;
-        // Files are removed before others are written, because a folder may take the place of a file.
-        let wanted: Vec<_> =
-            paths.iter().map(|path| Ok((path, entry(&handle, &tree, path)?))).collect::<Result<_, GitError>>()?;
+        // Files are removed before others are written, because a folder may take the place of a
+        // file.
+        let wanted: Vec<_> = paths
+            .iter()
+            .map(|path| Ok((path, entry(&handle, &tree, path)?)))
+            .collect::<Result<_, GitError>>()?;
         for (path, _) in wanted.iter().filter(|(_, entry)| entry.is_none()) {
             remove(worktree, path)?;
         }
@@ -114,18 +124,29 @@ impl Merging<'_> {
         self.repo.worktrees().bring_referred(worktree)?;
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         let marked = self.remaining_markers(&tree, &paths, [target, candidate])?;
-        for path in paths.iter().filter(|path| !marked.iter().any(|(marked, _)| marked == *path)) {
+        for path in paths
+            .iter()
+            .filter(|path| !marked.iter().any(|(marked, _)| marked == *path))
+        {
             mark_undecided(worktree, path)?;
         }
-        Ok(WrittenConflict { tree, files, messages })
+        Ok(WrittenConflict {
+            tree,
+            files,
+            messages,
+        })
     }
 
-    /// Lists which of the files without markers are exactly as [`Merging::write_conflict`] left them:
-    /// neither written nor touched nor deleted since.
+    /// Lists which of the files without markers are exactly as [`Merging::write_conflict`] left
+    /// them: neither written nor touched nor deleted since.
     ///
     /// # Errors
     /// If the metadata of one of them cannot be read.
-    pub fn untouched(&self, worktree: &Worktree, files: &[ConflictFile]) -> Result<Vec<ConflictFile>, GitError> {
+    pub fn untouched(
+        &self,
+        worktree: &Worktree,
+        files: &[ConflictFile],
+    ) -> Result<Vec<ConflictFile>, GitError> {
         let mut untouched = Vec::new();
         for file in files {
             if is_undecided(worktree, &file.path)? {
@@ -137,7 +158,12 @@ impl Merging<'_> {
 
     /// Sets entries of a worktree's index to those of a tree, without metadata, so that the files
     /// are read at the next staging.
-    fn index_files(&self, worktree: &Worktree, tree: &Oid, paths: &[PathBuf]) -> Result<(), GitError> {
+    fn index_files(
+        &self,
+        worktree: &Worktree,
+        tree: &Oid,
+        paths: &[PathBuf],
+    ) -> Result<(), GitError> {
         let (handle, place) = (self.repo.handle()?, worktree.admin_dir().join("index"));
         let failed = || GitError::library(format!("write {}", place.display()));
         let mut index = git2::Index::open(&place).map_err(failed())?;
@@ -145,9 +171,13 @@ impl Merging<'_> {
             match entry(&handle, tree, path)? {
                 Some((id, mode)) => {
                     let mode = u32::try_from(mode).unwrap_or_default();
-                    index.add(&unread_entry(path.as_os_str().as_bytes(), mode, id)).map_err(failed())?;
+                    index
+                        .add(&unread_entry(path.as_os_str().as_bytes(), mode, id))
+                        .map_err(failed())?;
                 }
-                None if index.get_path(path, 0).is_some() => index.remove(path, 0).map_err(failed())?,
+                None if index.get_path(path, 0).is_some() => {
+                    index.remove(path, 0).map_err(failed())?
+                }
                 None => {}
             }
         }
@@ -157,43 +187,71 @@ impl Merging<'_> {
 
 /// Opens the folder of a file in conflict. Returns `None` if it is absent or something else is in
 /// its place.
-fn folder_of<'p>(worktree: &Worktree, path: &'p Path) -> Result<Option<(OwnedFd, &'p [u8])>, GitError> {
+fn folder_of<'p>(
+    worktree: &Worktree,
+    path: &'p Path,
+) -> Result<Option<(OwnedFd, &'p [u8])>, GitError> {
     let (folder, name) = openat::split(path.as_os_str().as_bytes());
     match openat::open_folder(worktree.root(), folder) {
         Ok(opened) => Ok(Some((opened, name))),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-        Err(error) => Err(GitError::errno("open", worktree.path().join(path_of(folder)))(error)),
+        Err(error) => Err(GitError::errno(
+            "open",
+            worktree.path().join(path_of(folder)),
+        )(error)),
     }
 }
 
 fn mark_undecided(worktree: &Worktree, path: &Path) -> Result<(), GitError> {
-    let Some((folder, name)) = folder_of(worktree, path)? else { return Ok(()) };
+    let Some((folder, name)) = folder_of(worktree, path)? else {
+        return Ok(());
+    };
     match openat::set_modified(&folder, name, UNDECIDED_SECONDS) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(GitError::errno("set the time of", worktree.path().join(path))(error)),
+        Err(error) => Err(GitError::errno(
+            "set the time of",
+            worktree.path().join(path),
+        )(error)),
     }
 }
 
 fn is_undecided(worktree: &Worktree, path: &Path) -> Result<bool, GitError> {
-    let Some((folder, name)) = folder_of(worktree, path)? else { return Ok(false) };
-    let found = openat::look(&folder, name).map_err(GitError::errno("look at", worktree.path().join(path)))?;
+    let Some((folder, name)) = folder_of(worktree, path)? else {
+        return Ok(false);
+    };
+    let found = openat::look(&folder, name)
+        .map_err(GitError::errno("look at", worktree.path().join(path)))?;
     Ok(found.is_some_and(|stat| stat.st_mtime == UNDECIDED_SECONDS))
 }
 
 fn remove(worktree: &Worktree, path: &Path) -> Result<(), GitError> {
     let failed = || GitError::errno("remove", worktree.path().join(path));
-    let Some((opened, name)) = folder_of(worktree, path)? else { return Ok(()) };
+    let Some((opened, name)) = folder_of(worktree, path)? else {
+        return Ok(());
+    };
     openat::remove_file(&opened, name).map_err(failed())?;
     let (folder, _) = openat::split(path.as_os_str().as_bytes());
     openat::remove_empty_folders(worktree.root(), folder).map_err(failed())
 }
 
-fn write(repository: &Repository, worktree: &Worktree, path: &Path, entry: (git2::Oid, i32)) -> Result<(), GitError> {
+fn write(
+    repository: &Repository,
+    worktree: &Worktree,
+    path: &Path,
+    entry: (git2::Oid, i32),
+) -> Result<(), GitError> {
     let (oid, mode) = entry;
     let oid_text = ours(oid);
-    let blob = repository.find_blob(theirs(&oid_text)?).map_err(GitError::library(format!("read {oid}")))?;
+    let blob = repository
+        .find_blob(theirs(&oid_text)?)
+        .map_err(GitError::library(format!("read {oid}")))?;
     let (folder, name) = openat::split(path.as_os_str().as_bytes());
-    let failed = || GitError::errno("write", worktree.path().join(path_of(path.as_os_str().as_bytes())));
+    let failed = || {
+        GitError::errno(
+            "write",
+            worktree.path().join(path_of(path.as_os_str().as_bytes())),
+        )
+    };
     let opened = openat::make_folder(worktree.root(), folder).map_err(failed())?;
     match mode {
         LINK => openat::write_link(&opened, name, blob.content()).map_err(failed()),

@@ -25,7 +25,8 @@ enum Part {
 }
 
 impl Hunk {
-    /// Finds the conflicts in a file with markers in the style `diff3`, whose first side is the one that is merged in.
+    /// Finds the conflicts in a file with markers in the style `diff3`, whose first side is the one
+    /// that is merged in.
     pub fn all_in(bytes: &[u8]) -> Vec<Hunk> {
         let text = String::from_utf8_lossy(bytes);
         let (mut found, mut part) = (Vec::new(), Part::Outside);
@@ -43,7 +44,10 @@ impl Hunk {
             };
             match next {
                 Part::Theirs => hunk = Hunk::beginning_at(number),
-                Part::Outside => found.push(Hunk { last_line: number, ..hunk.clone() }),
+                Part::Outside => found.push(Hunk {
+                    last_line: number,
+                    ..hunk.clone()
+                }),
                 Part::Base | Part::Yours => {}
             }
             part = next;
@@ -53,7 +57,13 @@ impl Hunk {
 
     fn beginning_at(line: usize) -> Hunk {
         let (theirs, base, yours) = (String::new(), String::new(), String::new());
-        Hunk { first_line: line, last_line: line, theirs, base, yours }
+        Hunk {
+            first_line: line,
+            last_line: line,
+            theirs,
+            base,
+            yours,
+        }
     }
 
     fn push(&mut self, part: Part, line: &str) {

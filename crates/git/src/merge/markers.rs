@@ -8,13 +8,14 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::merge::handle::Merging;
 
-/// The starts of the lines that begin and end a conflict. The lines between sides are not distinctive.
+/// The starts of the lines that begin and end a conflict. The lines between sides are not
+/// distinctive.
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];
 
 impl Merging<'_> {
-    /// Lists which of the files have conflict markers in a tree, each with the line of its first one
-    /// (counted from 1). Marker lines that one of the two sides also has do not count. For a link,
-    /// its target path is searched.
+    /// Lists which of the files have conflict markers in a tree, each with the line of its first
+    /// one (counted from 1). Marker lines that one of the two sides also has do not count. For a
+    /// link, its target path is searched.
     ///
     /// # Errors
     /// If the tree or a side is missing.
@@ -35,8 +36,14 @@ impl Merging<'_> {
         Ok(remaining)
     }
 
-    /// Returns the line, from 1, of the first conflict marker that neither side has in the file at a path.
-    pub(crate) fn new_marker(&self, bytes: &[u8], path: &Path, sides: [&Oid; 2]) -> Result<Option<usize>, GitError> {
+    /// Returns the line, from 1, of the first conflict marker that neither side has in the file at
+    /// a path.
+    pub(crate) fn new_marker(
+        &self,
+        bytes: &[u8],
+        path: &Path,
+        sides: [&Oid; 2],
+    ) -> Result<Option<usize>, GitError> {
         if first_marker(bytes, &[]).is_none() {
             return Ok(None);
         }
@@ -49,7 +56,11 @@ impl Merging<'_> {
 /// Returns the line, from 1, of the first conflict marker that none of the other texts has.
 pub(crate) fn first_marker(bytes: &[u8], others: &[Vec<u8>]) -> Option<usize> {
     let is_marker = |line: &&[u8]| MARKERS.iter().any(|marker| line.starts_with(marker));
-    let known: HashSet<&[u8]> = others.iter().flat_map(|other| lines(other)).filter(is_marker).collect();
+    let known: HashSet<&[u8]> = others
+        .iter()
+        .flat_map(|other| lines(other))
+        .filter(is_marker)
+        .collect();
     Some(lines(bytes).position(|line| is_marker(&line) && !known.contains(line))? + 1)
 }
 
@@ -71,7 +82,10 @@ mod tests {
             ("<<<<<<< shown\n<<<<<<< HEAD\n", &["<<<<<<< shown"], Some(2)),
         ];
         for (text, others, expected) in table {
-            let others: Vec<Vec<u8>> = others.iter().map(|other| other.as_bytes().to_vec()).collect();
+            let others: Vec<Vec<u8>> = others
+                .iter()
+                .map(|other| other.as_bytes().to_vec())
+                .collect();
             assert_eq!(first_marker(text.as_bytes(), &others), expected, "{text}");
         }
     }

@@ -1,10 +1,11 @@
 //! Merging two commits without a checkout, with `git merge-tree`.
 //!
-//! Git runs in a scratch repository of its own (see [`crate::repo::scratch_repo`]), so the result depends on the
-//! two commits only: it sees no configuration, neither of the repository nor of the user or the
-//! machine, and so no merge driver either. Attributes come from the target only, not from the files
-//! that the user has checked out or anywhere else. An attribute `merge=union` in the user's own
-//! file would make a clean merge, with both versions, of what is a conflict for everyone else.
+//! Git runs in a scratch repository of its own (see [`crate::repo::scratch_repo`]), so the result
+//! depends on the two commits only: it sees no configuration, neither of the repository nor of the
+//! user or the machine, and so no merge driver either. Attributes come from the target only, not
+//! from the files that the user has checked out or anywhere else. An attribute `merge=union` in the
+//! user's own file would make a clean merge, with both versions, of what is a conflict for everyone
+//! else.
 //!
 //! Git writes the merged tree to the real repository's objects, where no ref holds it yet: see
 //! [`Merging::merge`].
@@ -88,43 +89,92 @@ impl Merging<'_> {
         self.merge_named((INTEGRATION, target), candidate)
     }
 
-    /// Like [`Merging::merge`], with another name for the target in the markers, which can be part of a ref.
-    pub(crate) fn merge_named(&self, (name, target): (&str, &Oid), candidate: &Oid) -> Result<Merge, GitError> {
+    /// Like [`Merging::merge`], with another name for the target in the markers, which can be part
+    /// of a ref.
+    pub(crate) fn merge_named(
+        &self,
+        (name, target): (&str, &Oid),
+        candidate: &Oid,
+    ) -> Result<Merge, GitError> {
         // A candidate that contains the target already has the merged tree, by any strategy.
         if self.repo.contains(candidate, target)? {
-            return Ok(Merge::Clean { tree: self.repo.tree_of(candidate)? });
+            return Ok(Merge::Clean {
+                tree: self.repo.tree_of(candidate)?,
+            });
         }
-        self.merge_by((name, target), candidate, self.repo.program.version() >= ATTR_SOURCE)
+        self.merge_by(
+            (name, target),
+            candidate,
+            self.repo.program.version() >= ATTR_SOURCE,
+        )
     }
 
-    /// Applies to `target` what `candidate` has changed since `base`, without a checkout, whatever the three commits
-    /// have in common otherwise.
+    /// Applies to `target` what `candidate` has changed since `base`, without a checkout, whatever
+    /// the three commits have in common otherwise.
     ///
     /// # Errors
     /// As [`Merging::merge`].
     pub fn apply(&self, base: &Oid, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
         let tree = |commit: &Oid| self.repo.tree_of(commit);
         if tree(base)? == tree(target)? {
-            return Ok(Merge::Clean { tree: tree(candidate)? });
+            return Ok(Merge::Clean {
+                tree: tree(candidate)?,
+            });
         }
         // Git finds the base of a merge in the history, and only newer versions can be given one.
         let from = self.stand_in(base, Vec::new())?;
-        let [target, candidate] = [self.stand_in(target, vec![from.clone()])?, self.stand_in(candidate, vec![from])?];
-        self.merge_by((INTEGRATION, &target), &candidate, self.repo.program.version() >= ATTR_SOURCE)
+        let [target, candidate] = [
+            self.stand_in(target, vec![from.clone()])?,
+            self.stand_in(candidate, vec![from])?,
+        ];
+        self.merge_by(
+            (INTEGRATION, &target),
+            &candidate,
+            self.repo.program.version() >= ATTR_SOURCE,
+        )
     }
 
     /// Creates a commit with the files of another, which no ref ever holds.
     fn stand_in(&self, of: &Oid, parents: Vec<Oid>) -> Result<Oid, GitError> {
-        let nobody = || Identity { name: "orchestrate".to_owned(), email: "orchestrate@localhost".to_owned() };
-        let by = Identities { author: nobody(), committer: nobody() };
-        let (tree, message, trailers) = (self.repo.tree_of(of)?, format!("Stand in for {of}"), Vec::new());
-        self.repo.commit(&CommitSpec { tree, parents, message, trailers, by, time_unix: 0 })
+        let nobody = || Identity {
+            name: "orchestrate".to_owned(),
+            email: "orchestrate@localhost".to_owned(),
+        };
+        let by = Identities {
+            author: nobody(),
+            committer: nobody(),
+        };
+        let (tree, message, trailers) = (
+            self.repo.tree_of(of)?,
+            format!("Stand in for {of}"),
+            Vec::new(),
+        );
+        self.repo.commit(&CommitSpec {
+            tree,
+            parents,
+            message,
+            trailers,
+            by,
+            time_unix: 0,
+        })
     }
 
-    /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
-    fn merge_by(&self, (name, target): (&str, &Oid), candidate: &Oid, told: bool) -> Result<Merge, GitError> {
+    /// Merges; `told` says whether git can be told where attributes come from, or must find them as
+    /// files.
+    fn merge_by(
+        &self,
+        (name, target): (&str, &Oid),
+        candidate: &Oid,
+        told: bool,
+    ) -> Result<Merge, GitError> {
         let scratch = self.scratch([(name, target), (YOURS, candidate)])?;
-        let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
+        let args = [
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--messages",
+            "--allow-unrelated-histories",
+        ];
         let mut run = self.in_scratch(&scratch, args.iter().copied().chain([name, YOURS]));
         if told {
             run = run.env("GIT_ATTR_SOURCE", target.as_str());
@@ -139,10 +189,17 @@ impl Merging<'_> {
         }
         // A scratch repository with the attributes of this target cannot be reused.
         if told {
-            *self.repo.shared.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
+            *self
+                .repo
+                .shared
+                .scratch
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(scratch);
         }
         match ended.code {
-            0 => Ok(Merge::Clean { tree: read_tree(&ended)? }),
+            0 => Ok(Merge::Clean {
+                tree: read_tree(&ended)?,
+            }),
             1 if !ended.stdout.is_empty() => read_conflict(&ended),
             _ => Err(ended.failure("merge-tree")),
         }
@@ -150,8 +207,16 @@ impl Merging<'_> {
 
     /// Takes the scratch repository of the previous merge, or creates one.
     fn scratch(&self, branches: [(&str, &Oid); 2]) -> Result<ScratchRepo, GitError> {
-        branches.iter().try_for_each(|(_, oid)| theirs(oid).map(drop))?;
-        let kept = self.repo.shared.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        branches
+            .iter()
+            .try_for_each(|(_, oid)| theirs(oid).map(drop))?;
+        let kept = self
+            .repo
+            .shared
+            .scratch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         // A scratch repository that was removed meanwhile cannot be used again.
         if let Some(scratch) = kept.filter(|scratch| scratch.name(branches).is_ok()) {
             return Ok(scratch);
@@ -161,45 +226,85 @@ impl Merging<'_> {
         Ok(scratch)
     }
 
-    fn in_scratch<'a>(&self, scratch: &'a ScratchRepo, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
+    fn in_scratch<'a>(
+        &self,
+        scratch: &'a ScratchRepo,
+        args: impl IntoIterator<Item = &'a str>,
+    ) -> Run<'a> {
         let shallow = self.repo.common_dir().join("shallow");
         let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.into()));
         let run = Run::new(scratch.git_dir(), scratch.work_tree(), args).settings(settings);
-        let run = run.env("GIT_OBJECT_DIRECTORY", self.repo.common_dir().join("objects")).env("GIT_ATTR_NOSYSTEM", "1");
-        if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
+        let run = run
+            .env(
+                "GIT_OBJECT_DIRECTORY",
+                self.repo.common_dir().join("objects"),
+            )
+            .env("GIT_ATTR_NOSYSTEM", "1");
+        if shallow.exists() {
+            run.env("GIT_SHALLOW_FILE", shallow)
+        } else {
+            run
+        }
     }
 }
 
 fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
-    let first = ended.stdout.split(|byte| *byte == 0).next().unwrap_or_default();
+    let first = ended
+        .stdout
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(first).trim().to_owned();
     let oid = Oid::new(text);
     theirs(&oid)?;
     Ok(oid)
 }
 
-/// Parses `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message NUL)*`. Behind that, an
-/// older git prints advice about submodules, which no NUL ends.
+/// Parses `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message
+/// NUL)*`. Behind that, an older git prints advice about submodules, which no NUL ends.
 fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     let tree = read_tree(ended)?;
     let broken = || GitError::output("merge-tree", "its list of conflicts is cut off");
-    let end = ended.stdout.iter().rposition(|byte| *byte == 0).unwrap_or_default();
-    let mut fields = ended.stdout.get(..end).unwrap_or_default().split(|byte| *byte == 0).skip(1);
+    let end = ended
+        .stdout
+        .iter()
+        .rposition(|byte| *byte == 0)
+        .unwrap_or_default();
+    let mut fields = ended
+        .stdout
+        .get(..end)
+        .unwrap_or_default()
+        .split(|byte| *byte == 0)
+        .skip(1);
     let mut kinds: BTreeMap<Vec<u8>, String> = BTreeMap::new();
     for field in fields.by_ref() {
         if field.is_empty() {
             break;
         }
-        let tab = field.iter().position(|byte| *byte == b'\t').ok_or_else(broken)?;
-        kinds.insert(field.get(tab + 1..).unwrap_or_default().to_vec(), UNNAMED.to_owned());
+        let tab = field
+            .iter()
+            .position(|byte| *byte == b'\t')
+            .ok_or_else(broken)?;
+        kinds.insert(
+            field.get(tab + 1..).unwrap_or_default().to_vec(),
+            UNNAMED.to_owned(),
+        );
     }
     let mut messages = Vec::new();
     while let Some(count) = fields.next().filter(|field| !field.is_empty()) {
-        let count: usize = std::str::from_utf8(count).ok().and_then(|text| text.parse().ok()).ok_or_else(broken)?;
+        let count: usize = std::str::from_utf8(count)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(broken)?;
         let paths: Vec<&[u8]> = fields.by_ref().take(count).collect();
         let kind = String::from_utf8_lossy(fields.next().ok_or_else(broken)?).into_owned();
-        let message = String::from_utf8_lossy(fields.next().ok_or_else(broken)?).trim_end().to_owned();
-        let Some(kind) = kind.strip_prefix("CONFLICT (").and_then(|rest| rest.strip_suffix(')')) else {
+        let message = String::from_utf8_lossy(fields.next().ok_or_else(broken)?)
+            .trim_end()
+            .to_owned();
+        let Some(kind) = kind
+            .strip_prefix("CONFLICT (")
+            .and_then(|rest| rest.strip_suffix(')'))
+        else {
             continue;
         };
         messages.push(message);
@@ -211,8 +316,18 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
             }
         }
     }
-    let files = kinds.into_iter().map(|(path, kind)| ConflictFile { path: path_of(&path), kind }).collect();
-    Ok(Merge::Conflict { tree, files, messages })
+    let files = kinds
+        .into_iter()
+        .map(|(path, kind)| ConflictFile {
+            path: path_of(&path),
+            kind,
+        })
+        .collect();
+    Ok(Merge::Conflict {
+        tree,
+        files,
+        messages,
+    })
 }
 
 #[cfg(test)]
@@ -221,16 +336,29 @@ mod tests {
     use crate::repo::repository::{Repo, ours};
     use crate::store::index_entry::unread_entry;
 
-    fn commit(repository: &git2::Repository, files: &[(&str, &str)], parents: &[&git2::Commit<'_>]) -> git2::Oid {
+    fn commit(
+        repository: &git2::Repository,
+        files: &[(&str, &str)],
+        parents: &[&git2::Commit<'_>],
+    ) -> git2::Oid {
         let mut index = git2::Index::new().unwrap();
         for (path, text) in files {
             let id = repository.blob(text.as_bytes()).unwrap();
             let entry = unread_entry(path.as_bytes(), 0o100_644, id);
             index.add(&entry).unwrap();
         }
-        let tree = repository.find_tree(index.write_tree_to(repository).unwrap()).unwrap();
-        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(1_700_000_000, 0)).unwrap();
-        repository.commit(None, &author, &author, "x", &tree, parents).unwrap()
+        let tree = repository
+            .find_tree(index.write_tree_to(repository).unwrap())
+            .unwrap();
+        let author = git2::Signature::new(
+            "Test",
+            "test@example.invalid",
+            &git2::Time::new(1_700_000_000, 0),
+        )
+        .unwrap();
+        repository
+            .commit(None, &author, &author, "x", &tree, parents)
+            .unwrap()
     }
 
     #[test]
@@ -238,16 +366,41 @@ mod tests {
         let tree = "3b8a585600d57c13e56c592780c340d81836336b";
         let entry = format!("160000 {tree} 2\tmodule");
         let message = "CONFLICT (submodule): Merge conflict in module\n";
-        let list = [tree, &entry, "", "1", "module", "CONFLICT (submodule not initialized)", message, ""].join("\0");
-        let read =
-            |stdout: String| read_conflict(&Ended { code: 1, stdout: stdout.into_bytes(), stderr: String::new() });
+        let list = [
+            tree,
+            &entry,
+            "",
+            "1",
+            "module",
+            "CONFLICT (submodule not initialized)",
+            message,
+            "",
+        ]
+        .join("\0");
+        let read = |stdout: String| {
+            read_conflict(&Ended {
+                code: 1,
+                stdout: stdout.into_bytes(),
+                stderr: String::new(),
+            })
+        };
         let expected = Merge::Conflict {
             tree: Oid::new(tree.to_owned()),
-            files: vec![ConflictFile { path: PathBuf::from("module"), kind: "submodule not initialized".to_owned() }],
+            files: vec![ConflictFile {
+                path: PathBuf::from("module"),
+                kind: "submodule not initialized".to_owned(),
+            }],
             messages: vec![message.trim_end().to_owned()],
         };
-        for advice in ["", "Recursive merging with submodules currently only supports trivial cases.\n"] {
-            assert_eq!(read(format!("{list}{advice}")).unwrap(), expected, "{advice}");
+        for advice in [
+            "",
+            "Recursive merging with submodules currently only supports trivial cases.\n",
+        ] {
+            assert_eq!(
+                read(format!("{list}{advice}")).unwrap(),
+                expected,
+                "{advice}"
+            );
         }
         let cut = list.trim_end_matches('\0').to_owned();
         assert!(read(cut).is_err(), "a message that no NUL ends was cut off");
@@ -257,21 +410,37 @@ mod tests {
     fn an_older_git_finds_the_attributes_as_files() {
         let folder = tempfile::tempdir().unwrap();
         let repository = git2::Repository::init(folder.path()).unwrap();
-        let base = repository.find_commit(commit(&repository, &[("deep/log", "1\n")], &[])).unwrap();
-        let with_union = [("deep/.gitattributes", "log merge=union\n"), ("deep/log", "1\none\n")];
+        let base = repository
+            .find_commit(commit(&repository, &[("deep/log", "1\n")], &[]))
+            .unwrap();
+        let with_union = [
+            ("deep/.gitattributes", "log merge=union\n"),
+            ("deep/log", "1\none\n"),
+        ];
         let one = ours(commit(&repository, &with_union, &[&base]));
         let two = ours(commit(&repository, &[("deep/log", "1\ntwo\n")], &[&base]));
-        repository.reference("refs/heads/main", base.id(), true, "").unwrap();
+        repository
+            .reference("refs/heads/main", base.id(), true, "")
+            .unwrap();
         repository.set_head("refs/heads/main").unwrap();
         let repo = Repo::open(folder.path(), folder.path()).unwrap();
         let can_be_told = repo.program.version() >= ATTR_SOURCE;
-        for told in [true, false].into_iter().filter(|told| !told || can_be_told) {
+        for told in [true, false]
+            .into_iter()
+            .filter(|told| !told || can_be_told)
+        {
             assert!(
-                matches!(repo.merging().merge_by((INTEGRATION, &one), &two, told), Ok(Merge::Clean { .. })),
+                matches!(
+                    repo.merging().merge_by((INTEGRATION, &one), &two, told),
+                    Ok(Merge::Clean { .. })
+                ),
                 "told: {told}"
             );
             assert!(
-                matches!(repo.merging().merge_by((INTEGRATION, &two), &one, told), Ok(Merge::Conflict { .. })),
+                matches!(
+                    repo.merging().merge_by((INTEGRATION, &two), &one, told),
+                    Ok(Merge::Conflict { .. })
+                ),
                 "told: {told}"
             );
         }

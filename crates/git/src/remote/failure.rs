@@ -83,8 +83,12 @@ impl fmt::Display for RemoteFailure {
             }
             RemoteFailure::UnknownHostKey => "the key of the host is not known to the user's ssh",
             RemoteFailure::Unreachable => "the server could not be reached",
-            RemoteFailure::Redirected => "the server leads to another address, which is not followed",
-            RemoteFailure::NoRepository => "there is no repository at its address, or none that the user may see",
+            RemoteFailure::Redirected => {
+                "the server leads to another address, which is not followed"
+            }
+            RemoteFailure::NoRepository => {
+                "there is no repository at its address, or none that the user may see"
+            }
             RemoteFailure::NoBranch => "it has no branch of this name",
             RemoteFailure::TooLarge { max_bytes } => {
                 return write!(
@@ -93,7 +97,9 @@ impl fmt::Display for RemoteFailure {
                     max_bytes >> 20
                 );
             }
-            RemoteFailure::TimedOut { seconds } => return write!(f, "it was not done within {seconds} s"),
+            RemoteFailure::TimedOut { seconds } => {
+                return write!(f, "it was not done within {seconds} s");
+            }
             RemoteFailure::Other => "it failed",
         };
         f.write_str(text)
@@ -102,10 +108,25 @@ impl fmt::Display for RemoteFailure {
 
 /// What git and servers say, and what it means; the first that fits counts.
 const MEANINGS: [(&[&str], RemoteFailure); 9] = [
-    (&["[rejected]", "non-fast-forward", "fetch first"], RemoteFailure::NotFastForward),
-    (&["[remote rejected]", "hook declined"], RemoteFailure::Refused),
-    (&["Host key verification failed"], RemoteFailure::UnknownHostKey),
-    (&["unable to update url base from redirection", "returned error: 30"], RemoteFailure::Redirected),
+    (
+        &["[rejected]", "non-fast-forward", "fetch first"],
+        RemoteFailure::NotFastForward,
+    ),
+    (
+        &["[remote rejected]", "hook declined"],
+        RemoteFailure::Refused,
+    ),
+    (
+        &["Host key verification failed"],
+        RemoteFailure::UnknownHostKey,
+    ),
+    (
+        &[
+            "unable to update url base from redirection",
+            "returned error: 30",
+        ],
+        RemoteFailure::Redirected,
+    ),
     (
         &[
             "Authentication failed",
@@ -120,10 +141,18 @@ const MEANINGS: [(&[&str], RemoteFailure); 9] = [
     ),
     (&["couldn't find remote ref"], RemoteFailure::NoBranch),
     (
-        &["returned error: 404", "does not appear to be a git repository", "epository not found", "' not found"],
+        &[
+            "returned error: 404",
+            "does not appear to be a git repository",
+            "epository not found",
+            "' not found",
+        ],
         RemoteFailure::NoRepository,
     ),
-    (&["does not exist", "No such file or directory"], RemoteFailure::NoRepository),
+    (
+        &["does not exist", "No such file or directory"],
+        RemoteFailure::NoRepository,
+    ),
     (
         &[
             "Could not resolve host",
@@ -148,11 +177,15 @@ impl RemoteFailure {
     /// Sorts what git wrote.
     pub(crate) fn of(said: &str) -> RemoteFailure {
         let fits = |words: &&[&str]| words.iter().any(|word| said.contains(word));
-        MEANINGS.iter().find(|(words, _)| fits(words)).map_or(RemoteFailure::Other, |(_, meaning)| *meaning)
+        MEANINGS
+            .iter()
+            .find(|(words, _)| fits(words))
+            .map_or(RemoteFailure::Other, |(_, meaning)| *meaning)
     }
 }
 
-/// Returns what is worth repeating of what git wrote: without its advice, which is for people at a terminal.
+/// Returns what is worth repeating of what git wrote: without its advice, which is for people at a
+/// terminal.
 pub(crate) fn worth_saying(written: &str) -> String {
     let is_noise = |line: &&str| {
         let begins = ["hint:", "To ", "Done", "error: failed to push some refs"];
@@ -160,16 +193,28 @@ pub(crate) fn worth_saying(written: &str) -> String {
     };
     // Git separates the columns of its report by tabs, which would be shown as escapes.
     let line = |line: &str| shown(&line.trim_end().replace('\t', " "));
-    let lines: Vec<String> = written.lines().filter(|line| !is_noise(line)).map(line).collect();
+    let lines: Vec<String> = written
+        .lines()
+        .filter(|line| !is_noise(line))
+        .map(line)
+        .collect();
     lines.join("\n").chars().take(MOST_SAID).collect()
 }
 
 fn listed(known: &[String]) -> String {
-    if known.is_empty() { "none".to_owned() } else { format!("these: {}", known.join(", ")) }
+    if known.is_empty() {
+        "none".to_owned()
+    } else {
+        format!("these: {}", known.join(", "))
+    }
 }
 
 fn repeated(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!(": {said}")
+    }
 }
 
 #[cfg(test)]
@@ -179,16 +224,34 @@ mod tests {
     #[test]
     fn what_git_says_has_a_class() {
         use RemoteFailure::{
-            NoBranch, NoRepository, NotFastForward, Other, Redirected, Refused, Unauthenticated, UnknownHostKey,
-            Unreachable,
+            NoBranch, NoRepository, NotFastForward, Other, Redirected, Refused, Unauthenticated,
+            UnknownHostKey, Unreachable,
         };
         let table = [
-            ("!\tabc:refs/heads/x\t[rejected] (fetch first)", NotFastForward),
-            ("!\tabc:refs/heads/x\t[rejected] (non-fast-forward)", NotFastForward),
-            ("!\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)", Refused),
-            ("!\tabc:refs/heads/x\t[remote rejected] (protected branch hook declined)", Refused),
-            ("fatal: Authentication failed for 'https://host.example/a/'", Unauthenticated),
-            ("fatal: could not read Username for 'https://host.example': terminal prompts disabled", Unauthenticated),
+            (
+                "!\tabc:refs/heads/x\t[rejected] (fetch first)",
+                NotFastForward,
+            ),
+            (
+                "!\tabc:refs/heads/x\t[rejected] (non-fast-forward)",
+                NotFastForward,
+            ),
+            (
+                "!\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                Refused,
+            ),
+            (
+                "!\tabc:refs/heads/x\t[remote rejected] (protected branch hook declined)",
+                Refused,
+            ),
+            (
+                "fatal: Authentication failed for 'https://host.example/a/'",
+                Unauthenticated,
+            ),
+            (
+                "fatal: could not read Username for 'https://host.example': terminal prompts disabled",
+                Unauthenticated,
+            ),
             // Since git 2.47, if no credential helper knows one and nothing may ask.
             ("fatal: unable to get password from user", Unauthenticated),
             (
@@ -199,15 +262,39 @@ mod tests {
                 "fatal: unable to access 'https://host.example/a/': The requested URL returned error: 403",
                 Unauthenticated,
             ),
-            ("Host key verification failed.\nfatal: Could not read from remote repository.", UnknownHostKey),
-            ("fatal: repository 'https://host.example/a/' not found", NoRepository),
-            ("fatal: '/srv/a.git' does not appear to be a git repository", NoRepository),
-            ("ERROR: Repository not found.\nfatal: Could not read from remote repository.", NoRepository),
+            (
+                "Host key verification failed.\nfatal: Could not read from remote repository.",
+                UnknownHostKey,
+            ),
+            (
+                "fatal: repository 'https://host.example/a/' not found",
+                NoRepository,
+            ),
+            (
+                "fatal: '/srv/a.git' does not appear to be a git repository",
+                NoRepository,
+            ),
+            (
+                "ERROR: Repository not found.\nfatal: Could not read from remote repository.",
+                NoRepository,
+            ),
             ("fatal: couldn't find remote ref refs/heads/x", NoBranch),
-            ("fatal: unable to access 'https://h/': Could not resolve host: h", Unreachable),
-            ("ssh: Could not resolve hostname h: Name or service not known", Unreachable),
-            ("ssh: connect to host h port 22: Connection refused", Unreachable),
-            ("fatal: unable to access 'http://h/': The requested URL returned error: 302", Redirected),
+            (
+                "fatal: unable to access 'https://h/': Could not resolve host: h",
+                Unreachable,
+            ),
+            (
+                "ssh: Could not resolve hostname h: Name or service not known",
+                Unreachable,
+            ),
+            (
+                "ssh: connect to host h port 22: Connection refused",
+                Unreachable,
+            ),
+            (
+                "fatal: unable to access 'http://h/': The requested URL returned error: 302",
+                Redirected,
+            ),
             ("fatal: the remote end hung up unexpectedly", Unreachable),
             ("fatal: something new", Other),
         ];
@@ -218,9 +305,11 @@ mod tests {
 
     #[test]
     fn what_is_repeated_is_short_and_safe() {
-        let written =
-            "To /srv/a.git\n!\ta:b\t[remote rejected] (no)\nremote: \u{1b}[31mnot \u{202e}today\nhint: read\nDone\n";
-        assert_eq!(worth_saying(written), "! a:b [remote rejected] (no)\nremote: \\u{1b}[31mnot \\u{202e}today");
+        let written = "To /srv/a.git\n!\ta:b\t[remote rejected] (no)\nremote: \u{1b}[31mnot \u{202e}today\nhint: read\nDone\n";
+        assert_eq!(
+            worth_saying(written),
+            "! a:b [remote rejected] (no)\nremote: \\u{1b}[31mnot \\u{202e}today"
+        );
         assert_eq!(worth_saying(&"x".repeat(9_000)).len(), MOST_SAID);
     }
 }

@@ -1,4 +1,5 @@
-//! Keeps what a fetch brings apart from the repository's objects until it is accepted, as a server of git does.
+//! Keeps what a fetch brings apart from the repository's objects until it is accepted, as a server
+//! of git does.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,9 +9,11 @@ use orchestrate_files::TemporaryFolder;
 use crate::error::GitError;
 use crate::repo::program::in_list;
 
-/// The beginning of the folder's name. Git's own cleaning knows it, so it removes what a killed process leaves.
+/// The beginning of the folder's name. Git's own cleaning knows it, so it removes what a killed
+/// process leaves.
 const PREFIX: &str = "tmp_objdir-orchestrate-";
-/// The files of a pack in the order in which they are moved: git looks for the index, which needs the others.
+/// The files of a pack in the order in which they are moved: git looks for the index, which needs
+/// the others.
 const PARTS: [&str; 3] = ["pack", "rev", "idx"];
 
 /// A folder for objects beside those of the repository, which is removed with the value.
@@ -23,11 +26,16 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    /// Creates a folder whose files have at most this size. It is on the file system of the repository's objects.
+    /// Creates a folder whose files have at most this size. It is on the file system of the
+    /// repository's objects.
     pub(super) fn beside(objects: PathBuf, max_bytes: u64) -> Result<Quarantine, GitError> {
         let folder = TemporaryFolder::create(PREFIX, Some(&objects));
         let folder = folder.map_err(GitError::io("create a folder for objects in", &objects))?;
-        Ok(Quarantine { folder, objects, max_bytes })
+        Ok(Quarantine {
+            folder,
+            objects,
+            max_bytes,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -45,10 +53,13 @@ impl Quarantine {
 
     /// Reports whether a file has reached the size at which git was stopped.
     pub(super) fn is_full(&self) -> Result<bool, GitError> {
-        let sizes = self.packs()?.into_iter().map(|path| match path.symlink_metadata() {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) => Err(GitError::io("examine", &path)(error)),
-        });
+        let sizes = self
+            .packs()?
+            .into_iter()
+            .map(|path| match path.symlink_metadata() {
+                Ok(metadata) => Ok(metadata.len()),
+                Err(error) => Err(GitError::io("examine", &path)(error)),
+            });
         let sizes: Vec<u64> = sizes.collect::<Result<_, _>>()?;
         Ok(sizes.into_iter().any(|size| size >= self.max_bytes))
     }
@@ -57,8 +68,13 @@ impl Quarantine {
     pub(super) fn accept(self) -> Result<(), GitError> {
         let (packs, place) = (self.packs()?, self.objects.join("pack"));
         for part in PARTS {
-            for path in packs.iter().filter(|path| path.extension() == Some(OsStr::new(part))) {
-                let Some(name) = path.file_name() else { continue };
+            for path in packs
+                .iter()
+                .filter(|path| path.extension() == Some(OsStr::new(part)))
+            {
+                let Some(name) = path.file_name() else {
+                    continue;
+                };
                 let to = place.join(name);
                 // A pack is named for its content.
                 if !to.exists() {
@@ -76,7 +92,9 @@ impl Quarantine {
             // Nothing was new.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(failed()(error)),
-            Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed())?.path())).collect(),
+            Ok(entries) => entries
+                .map(|entry| Ok(entry.map_err(failed())?.path()))
+                .collect(),
         }
     }
 }

@@ -5,8 +5,9 @@
 //! one. So git is asked (`git config --list`, which reads files and runs nothing), and its answer,
 //! as one file in memory without conditions, is all that libgit2 gets.
 //!
-//! Git itself gets less: settings are passed by value to a process that finds no configuration (`program.rs`).
-//! A setting that only the repository's own configuration has is never passed if it names a program.
+//! Git itself gets less: settings are passed by value to a process that finds no configuration
+//! (`program.rs`). A setting that only the repository's own configuration has is never passed if it
+//! names a program.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -55,7 +56,8 @@ const SIGNING: [&str; 7] = [
     "gpg.x509.program",
     "user.signingkey",
 ];
-/// The ends of the settings by which the beginnings of addresses are replaced, for all uses and for pushing.
+/// The ends of the settings by which the beginnings of addresses are replaced, for all uses and for
+/// pushing.
 const INSTEAD_OF: &str = ".insteadof";
 const PUSH_INSTEAD_OF: &str = ".pushinsteadof";
 /// The setting that asks for signed commits.
@@ -73,7 +75,8 @@ pub(crate) struct Configuration {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
-    /// Whether it comes from the repository's own configuration, and not from the user's or the machine's.
+    /// Whether it comes from the repository's own configuration, and not from the user's or the
+    /// machine's.
     is_own: bool,
     /// The key as git prints it: section and variable in lower case.
     key: Vec<u8>,
@@ -88,16 +91,22 @@ impl Configuration {
         git_dir: &Path,
         work_tree: &Path,
     ) -> Result<Configuration, GitError> {
-        let listed = program.list_configuration(git_dir, work_tree).map_err(|error| match error {
-            GitError::Refused { path, refusal: RepositoryRefusal::EndlessConfiguration { seconds, .. } } => {
-                let refusal = RepositoryRefusal::EndlessConfiguration {
-                    file: unreadable_config::find(program, git_dir),
-                    seconds,
-                };
-                GitError::Refused { path, refusal }
-            }
-            error => error,
-        })?;
+        let listed =
+            program
+                .list_configuration(git_dir, work_tree)
+                .map_err(|error| match error {
+                    GitError::Refused {
+                        path,
+                        refusal: RepositoryRefusal::EndlessConfiguration { seconds, .. },
+                    } => {
+                        let refusal = RepositoryRefusal::EndlessConfiguration {
+                            file: unreadable_config::find(program, git_dir),
+                            seconds,
+                        };
+                        GitError::Refused { path, refusal }
+                    }
+                    error => error,
+                })?;
         Self::parse(&listed)
     }
 
@@ -116,24 +125,40 @@ impl Configuration {
         while let Some(entry) = listed.next() {
             let entry = entry.map_err(failed())?;
             let value = entry.has_value().then(|| entry.value_bytes().to_vec());
-            entries.push(Entry { is_own: true, key: entry.name_bytes().to_vec(), value });
+            entries.push(Entry {
+                is_own: true,
+                key: entry.name_bytes().to_vec(),
+                value,
+            });
         }
         Self::new(entries)
     }
 
     fn parse(listed: &[u8]) -> Result<Configuration, GitError> {
-        let mut fields = listed.strip_suffix(b"\0").unwrap_or(listed).split(|byte| *byte == 0);
+        let mut fields = listed
+            .strip_suffix(b"\0")
+            .unwrap_or(listed)
+            .split(|byte| *byte == 0);
         let mut entries = Vec::new();
         while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
-            let setting = fields.next().ok_or_else(|| GitError::output("config", "a setting is missing"))?;
+            let setting = fields
+                .next()
+                .ok_or_else(|| GitError::output("config", "a setting is missing"))?;
             let (key, value) = match setting.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (setting.get(..at).unwrap_or_default(), setting.get(at + 1..).map(<[u8]>::to_vec)),
+                Some(at) => (
+                    setting.get(..at).unwrap_or_default(),
+                    setting.get(at + 1..).map(<[u8]>::to_vec),
+                ),
                 None => (setting, None),
             };
             let is_own = !matches!(scope, b"system" | b"global" | b"command");
             // The settings of the included files are in the list already.
             if !key.starts_with(b"include.") && !key.starts_with(b"includeif.") {
-                entries.push(Entry { is_own, key: key.to_vec(), value });
+                entries.push(Entry {
+                    is_own,
+                    key: key.to_vec(),
+                    value,
+                });
             }
         }
         Self::new(entries)
@@ -142,11 +167,19 @@ impl Configuration {
     fn new(entries: Vec<Entry>) -> Result<Configuration, GitError> {
         let text: Vec<u8> = entries.iter().flat_map(Entry::text).collect();
         let durable = in_memory(&[&text, DURABLE.as_bytes()].concat())?;
-        Ok(Configuration { plain: in_memory(&text)?, durable, entries })
+        Ok(Configuration {
+            plain: in_memory(&text)?,
+            durable,
+            entries,
+        })
     }
 
     /// Makes this the only configuration of a libgit2 repository; `durable` adds [`DURABLE`].
-    pub(crate) fn give_to(&self, repository: &git2::Repository, durable: bool) -> Result<(), GitError> {
+    pub(crate) fn give_to(
+        &self,
+        repository: &git2::Repository,
+        durable: bool,
+    ) -> Result<(), GitError> {
         let file = if durable { &self.durable } else { &self.plain };
         let given = library_config(file).and_then(|config| repository.set_config(&config));
         given.map_err(GitError::library("hand the configuration over"))
@@ -159,12 +192,18 @@ impl Configuration {
 
     /// Returns the entry that applies for a key, which must be in lower case.
     fn value(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().rev().find(|entry| entry.key == key.as_bytes())
+        self.entries
+            .iter()
+            .rev()
+            .find(|entry| entry.key == key.as_bytes())
     }
 
     /// Returns the value of a key, converted to lower case; empty if it is not set.
     pub(crate) fn text(&self, key: &str) -> String {
-        let value = self.value(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
+        let value = self
+            .value(key)
+            .and_then(|entry| entry.value.as_deref())
+            .unwrap_or_default();
         String::from_utf8_lossy(value).to_ascii_lowercase()
     }
 
@@ -176,9 +215,14 @@ impl Configuration {
     /// Lists the remotes that have promised to send missing objects (a partial clone), sorted.
     pub(crate) fn promisors(&self) -> Vec<String> {
         let named = |entry: &Entry| {
-            let key = std::str::from_utf8(&entry.key).ok()?.strip_prefix("remote.")?;
+            let key = std::str::from_utf8(&entry.key)
+                .ok()?
+                .strip_prefix("remote.")?;
             let name = key.strip_suffix(".promisor").filter(|_| entry.is_true());
-            Some(name.or_else(|| key.strip_suffix(".partialclonefilter"))?.to_owned())
+            Some(
+                name.or_else(|| key.strip_suffix(".partialclonefilter"))?
+                    .to_owned(),
+            )
         };
         let names: BTreeSet<String> = self.entries.iter().filter_map(named).collect();
         names.into_iter().collect()
@@ -189,18 +233,23 @@ impl Configuration {
         self.filters(&["clean", "process"], |_| true)
     }
 
-    /// Lists the filters for which the repository's own configuration names a program that writes files.
+    /// Lists the filters for which the repository's own configuration names a program that writes
+    /// files.
     pub(crate) fn own_filters(&self) -> Vec<String> {
         self.filters(&["smudge", "process"], |entry| entry.is_own)
     }
 
     fn filters(&self, kinds: &[&str], counts: impl Fn(&Entry) -> bool) -> Vec<String> {
-        let named = self.entries.iter().filter(|entry| counts(entry)).filter_map(|entry| {
-            let key = std::str::from_utf8(&entry.key).ok()?;
-            let (name, kind) = key.strip_prefix("filter.")?.rsplit_once('.')?;
-            let names_program = kinds.contains(&kind) && !self.text(key).is_empty();
-            names_program.then(|| name.to_owned())
-        });
+        let named = self
+            .entries
+            .iter()
+            .filter(|entry| counts(entry))
+            .filter_map(|entry| {
+                let key = std::str::from_utf8(&entry.key).ok()?;
+                let (name, kind) = key.strip_prefix("filter.")?.rsplit_once('.')?;
+                let names_program = kinds.contains(&kind) && !self.text(key).is_empty();
+                names_program.then(|| name.to_owned())
+            });
         let mut names: Vec<String> = named.collect();
         names.sort();
         names.dedup();
@@ -209,23 +258,40 @@ impl Configuration {
 
     /// Returns the settings to pass to git when it reads or writes files.
     pub(crate) fn about_files(&self) -> Vec<(String, OsString)> {
-        ABOUT_FILES.iter().filter_map(|key| Some((*key).to_owned()).zip(self.value(key)?.handed_over())).collect()
+        ABOUT_FILES
+            .iter()
+            .filter_map(|key| Some((*key).to_owned()).zip(self.value(key)?.handed_over()))
+            .collect()
     }
 
     /// Returns the filter settings of the user and the machine, to be passed to git.
     pub(crate) fn users_filters(&self) -> Vec<(String, OsString)> {
-        let theirs = self.entries.iter().filter(|entry| !entry.is_own && entry.key.starts_with(b"filter."));
-        theirs.filter_map(|entry| Some((String::from_utf8(entry.key.clone()).ok()?, entry.handed_over()?))).collect()
+        let theirs = self
+            .entries
+            .iter()
+            .filter(|entry| !entry.is_own && entry.key.starts_with(b"filter."));
+        theirs
+            .filter_map(|entry| {
+                Some((
+                    String::from_utf8(entry.key.clone()).ok()?,
+                    entry.handed_over()?,
+                ))
+            })
+            .collect()
     }
 
-    /// Returns the settings with which to sign the user's own commits, or `None` if these are not signed.
+    /// Returns the settings with which to sign the user's own commits, or `None` if these are not
+    /// signed.
     ///
-    /// Only the user's and the machine's configuration count, because a repository's could name any key or program.
-    /// It can only switch signing off.
+    /// Only the user's and the machine's configuration count, because a repository's could name any
+    /// key or program. It can only switch signing off.
     pub(crate) fn signing(&self) -> Option<Vec<(String, OsString)>> {
         let is_wanted = self.users_value(SIGN).is_some_and(Entry::is_true) && self.is_on(SIGN);
-        let settings =
-            || SIGNING.iter().filter_map(|key| Some(((*key).to_owned(), self.users_value(key)?.handed_over()?)));
+        let settings = || {
+            SIGNING
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), self.users_value(key)?.handed_over()?)))
+        };
         is_wanted.then(|| settings().collect())
     }
 
@@ -233,59 +299,94 @@ impl Configuration {
     pub(crate) fn ignored_signing(&self) -> Vec<String> {
         let is_own = |key: &&str| self.value(key).is_some_and(|entry| entry.is_own);
         match self.signing() {
-            Some(_) => SIGNING.into_iter().filter(is_own).map(str::to_owned).collect(),
+            Some(_) => SIGNING
+                .into_iter()
+                .filter(is_own)
+                .map(str::to_owned)
+                .collect(),
             None if is_own(&SIGN) && self.is_on(SIGN) => vec![SIGN.to_owned()],
             None => Vec::new(),
         }
     }
 
-    /// Returns the entry that would apply for a key, which must be in lower case, without the repository's own
-    /// configuration.
+    /// Returns the entry that would apply for a key, which must be in lower case, without the
+    /// repository's own configuration.
     fn users_value(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().rev().find(|entry| !entry.is_own && entry.key == key.as_bytes())
+        self.entries
+            .iter()
+            .rev()
+            .find(|entry| !entry.is_own && entry.key == key.as_bytes())
     }
 
-    /// Returns the settings that disable the hooks that the configuration names, for git in the real repository.
+    /// Returns the settings that disable the hooks that the configuration names, for git in the
+    /// real repository.
     pub(crate) fn without_hooks(&self) -> Vec<(String, OsString)> {
-        let keys = self.entries.iter().filter_map(|entry| std::str::from_utf8(&entry.key).ok());
+        let keys = self
+            .entries
+            .iter()
+            .filter_map(|entry| std::str::from_utf8(&entry.key).ok());
         let names = keys.filter_map(|key| Some(key.strip_prefix("hook.")?.rsplit_once('.')?.0));
-        names.map(|name| (format!("hook.{name}.enabled"), OsString::from("false"))).collect()
+        names
+            .map(|name| (format!("hook.{name}.enabled"), OsString::from("false")))
+            .collect()
     }
 
     /// Returns the name of the remote that git would push a branch to.
     pub(crate) fn push_remote(&self, branch: &str) -> String {
-        let own =
-            [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
+        let own = [
+            format!("branch.{branch}.pushremote"),
+            "remote.pushdefault".to_owned(),
+            format!("branch.{branch}.remote"),
+        ];
         let text = |key: &str| String::from_utf8(self.value(key)?.value.clone()?).ok();
-        own.iter().find_map(|key| text(key)).unwrap_or_else(|| "origin".to_owned())
+        own.iter()
+            .find_map(|key| text(key))
+            .unwrap_or_else(|| "origin".to_owned())
     }
 
     /// Returns the name of the remote that git would fetch a branch from.
     pub(crate) fn fetch_remote(&self, branch: &str) -> String {
-        let own = self.value(&format!("branch.{branch}.remote")).and_then(|entry| entry.value.clone());
-        own.and_then(|name| String::from_utf8(name).ok()).unwrap_or_else(|| "origin".to_owned())
+        let own = self
+            .value(&format!("branch.{branch}.remote"))
+            .and_then(|entry| entry.value.clone());
+        own.and_then(|name| String::from_utf8(name).ok())
+            .unwrap_or_else(|| "origin".to_owned())
     }
 
     /// Returns the branch of its remote that git would merge into a branch, if one is configured.
     pub(crate) fn upstream_branch(&self, branch: &str) -> Option<String> {
-        let text = |key: &str| String::from_utf8(self.value(&format!("branch.{branch}.{key}"))?.value.clone()?).ok();
+        let text = |key: &str| {
+            String::from_utf8(
+                self.value(&format!("branch.{branch}.{key}"))?
+                    .value
+                    .clone()?,
+            )
+            .ok()
+        };
         // The remote `.` is this repository, whose branches no server has to have.
         text("remote").filter(|remote| remote != ".")?;
-        text("merge")?.strip_prefix("refs/heads/").map(str::to_owned)
+        text("merge")?
+            .strip_prefix("refs/heads/")
+            .map(str::to_owned)
     }
 
     /// Lists the remotes that have an address, sorted.
     pub(crate) fn remotes(&self) -> Vec<String> {
         let named = |entry: &Entry| {
-            let key = std::str::from_utf8(&entry.key).ok()?.strip_prefix("remote.")?;
-            let name = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?;
+            let key = std::str::from_utf8(&entry.key)
+                .ok()?
+                .strip_prefix("remote.")?;
+            let name = key
+                .strip_suffix(".url")
+                .or_else(|| key.strip_suffix(".pushurl"))?;
             Some(name.to_owned())
         };
         let names: BTreeSet<String> = self.entries.iter().filter_map(named).collect();
         names.into_iter().collect()
     }
 
-    /// Lists the addresses of a remote, as git would use them: with their beginnings replaced as configured.
+    /// Lists the addresses of a remote, as git would use them: with their beginnings replaced as
+    /// configured.
     pub(crate) fn remote_addresses(&self, name: &str, is_for_push: bool) -> Vec<String> {
         let replaced = |address: String| self.replaced(&address, INSTEAD_OF).unwrap_or(address);
         let for_all = self.texts(&format!("remote.{name}.url"));
@@ -296,14 +397,19 @@ impl Configuration {
         if !for_push.is_empty() {
             return for_push.into_iter().map(replaced).collect();
         }
-        let for_push = |address: String| self.replaced(&address, PUSH_INSTEAD_OF).unwrap_or_else(|| replaced(address));
+        let for_push = |address: String| {
+            self.replaced(&address, PUSH_INSTEAD_OF)
+                .unwrap_or_else(|| replaced(address))
+        };
         for_all.into_iter().map(for_push).collect()
     }
 
     /// Reports whether an address, not only its beginning, is configured to be replaced.
     pub(crate) fn replaces_whole(&self, address: &str) -> bool {
         let is_whole = |entry: &Entry| {
-            let is_about = [INSTEAD_OF, PUSH_INSTEAD_OF].iter().any(|kind| entry.key.ends_with(kind.as_bytes()));
+            let is_about = [INSTEAD_OF, PUSH_INSTEAD_OF]
+                .iter()
+                .any(|kind| entry.key.ends_with(kind.as_bytes()));
             is_about && entry.value.as_deref() == Some(address.as_bytes())
         };
         self.entries.iter().any(is_whole)
@@ -313,11 +419,19 @@ impl Configuration {
     fn replaced(&self, address: &str, kind: &str) -> Option<String> {
         let mut longest: Option<(&str, &str)> = None;
         for entry in &self.entries {
-            let base =
-                std::str::from_utf8(&entry.key).ok().and_then(|key| key.strip_prefix("url.")?.strip_suffix(kind));
-            let begin = entry.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
-            let (Some(base), Some(begin)) = (base, begin) else { continue };
-            if address.starts_with(begin) && longest.is_none_or(|(_, other)| begin.len() > other.len()) {
+            let base = std::str::from_utf8(&entry.key)
+                .ok()
+                .and_then(|key| key.strip_prefix("url.")?.strip_suffix(kind));
+            let begin = entry
+                .value
+                .as_deref()
+                .and_then(|value| std::str::from_utf8(value).ok());
+            let (Some(base), Some(begin)) = (base, begin) else {
+                continue;
+            };
+            if address.starts_with(begin)
+                && longest.is_none_or(|(_, other)| begin.len() > other.len())
+            {
                 longest = Some((base, begin));
             }
         }
@@ -327,7 +441,10 @@ impl Configuration {
 
     /// Returns the values of a key that may have several; an empty one removes those before it.
     fn texts(&self, key: &str) -> Vec<String> {
-        let of_key = self.entries.iter().filter(|entry| entry.key == key.as_bytes());
+        let of_key = self
+            .entries
+            .iter()
+            .filter(|entry| entry.key == key.as_bytes());
         let mut texts: Vec<String> = Vec::new();
         for text in of_key.filter_map(|entry| String::from_utf8(entry.value.clone()?).ok()) {
             match text.as_str() {
@@ -338,12 +455,19 @@ impl Configuration {
         texts
     }
 
-    /// Reports whether the repository's own configuration names a program for passwords, which has no effect.
+    /// Reports whether the repository's own configuration names a program for passwords, which has
+    /// no effect.
     pub(crate) fn ignores_helper(&self) -> bool {
-        let is_helper =
-            |key: &[u8]| key == b"core.askpass" || key.starts_with(b"credential.") && key.ends_with(b".helper");
+        let is_helper = |key: &[u8]| {
+            key == b"core.askpass" || key.starts_with(b"credential.") && key.ends_with(b".helper")
+        };
         self.entries.iter().any(|entry| {
-            entry.is_own && is_helper(&entry.key) && entry.value.as_deref().is_some_and(|value| !value.is_empty())
+            entry.is_own
+                && is_helper(&entry.key)
+                && entry
+                    .value
+                    .as_deref()
+                    .is_some_and(|value| !value.is_empty())
         })
     }
 
@@ -371,23 +495,35 @@ impl Configuration {
 impl Entry {
     /// Reports whether the value means true.
     fn is_true(&self) -> bool {
-        self.value.as_deref().is_none_or(|value| git2::Config::parse_bool(value).unwrap_or(false))
+        self.value
+            .as_deref()
+            .is_none_or(|value| git2::Config::parse_bool(value).unwrap_or(false))
     }
 
     /// Returns the value as it is passed to a process.
     fn handed_over(&self) -> Option<OsString> {
-        Some(OsString::from_vec(self.value.clone().unwrap_or_else(|| b"true".to_vec())))
+        Some(OsString::from_vec(
+            self.value.clone().unwrap_or_else(|| b"true".to_vec()),
+        ))
     }
 
     /// Returns the setting in the syntax of a configuration file.
     fn text(&self) -> Vec<u8> {
         let first = self.key.iter().position(|byte| *byte == b'.');
         let last = self.key.iter().rposition(|byte| *byte == b'.');
-        let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+        let (Some(first), Some(last)) = (first, last) else {
+            return Vec::new();
+        };
         let section = self.key.get(..first).unwrap_or_default();
-        let below = self.key.get(first + 1..last).map(|below| [b" \"", quoted(below).as_slice(), b"\""].concat());
+        let below = self
+            .key
+            .get(first + 1..last)
+            .map(|below| [b" \"", quoted(below).as_slice(), b"\""].concat());
         let name = self.key.get(last + 1..).unwrap_or_default();
-        let value = self.value.as_deref().map(|value| [b" = \"", quoted(value).as_slice(), b"\""].concat());
+        let value = self
+            .value
+            .as_deref()
+            .map(|value| [b" = \"", quoted(value).as_slice(), b"\""].concat());
         let (below, value) = (below.unwrap_or_default(), value.unwrap_or_default());
         [b"[", section, &below, b"]\n\t", name, &value, b"\n"].concat()
     }
@@ -395,7 +531,12 @@ impl Entry {
 
 /// Returns a setting in the syntax of a configuration file.
 pub(crate) fn text_of(key: &str, value: &OsStr) -> Vec<u8> {
-    Entry { is_own: true, key: key.as_bytes().to_vec(), value: Some(value.as_bytes().to_vec()) }.text()
+    Entry {
+        is_own: true,
+        key: key.as_bytes().to_vec(),
+        value: Some(value.as_bytes().to_vec()),
+    }
+    .text()
 }
 
 /// Escapes a text for use between quotation marks.
@@ -422,7 +563,8 @@ fn library_config(file: &OwnedFd) -> Result<git2::Config, git2::Error> {
 fn in_memory(text: &[u8]) -> Result<OwnedFd, GitError> {
     let file = rustix::fs::memfd_create("git-settings", MemfdFlags::CLOEXEC);
     let mut file = File::from(file.map_err(GitError::errno("make a file", "in memory"))?);
-    file.write_all(text).map_err(GitError::io("write to a file", "in memory"))?;
+    file.write_all(text)
+        .map_err(GitError::io("write to a file", "in memory"))?;
     Ok(file.into())
 }
 
@@ -444,16 +586,24 @@ mod tests {
 
     impl Stage {
         fn new() -> Self {
-            let stage = Self { folder: tempfile::tempdir().unwrap() };
+            let stage = Self {
+                folder: tempfile::tempdir().unwrap(),
+            };
             let write = |name: &str, text: &str| {
                 let path = stage.path(name);
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, text).unwrap();
             };
             git2::Repository::init(stage.path("project")).unwrap();
-            write("home/.gitconfig", "[user]\n\tname = Home\n\temail = home@example.invalid\n");
+            write(
+                "home/.gitconfig",
+                "[user]\n\tname = Home\n\temail = home@example.invalid\n",
+            );
             write("xdg/git/config", "[user]\n\temail = xdg@example.invalid\n");
-            write("global", &format!("{ODD}[user]\n\tname = Global\n\temail = global@example.invalid\n"));
+            write(
+                "global",
+                &format!("{ODD}[user]\n\tname = Global\n\temail = global@example.invalid\n"),
+            );
             write("system", "[committer]\n\tname = System\n");
             stage
         }
@@ -466,14 +616,21 @@ mod tests {
         fn git(&self, variables: &[(&str, OsString)], args: &[&str]) -> Vec<u8> {
             #[expect(clippy::disallowed_methods, reason = "git as its user would run it")]
             let mut git = Command::new("git");
-            let git = git.args(args).current_dir(self.path("project")).env_clear().envs(variables.iter().cloned());
+            let git = git
+                .args(args)
+                .current_dir(self.path("project"))
+                .env_clear()
+                .envs(variables.iter().cloned());
             let done = git.output().unwrap();
             assert!(done.status.success(), "{done:?}");
             done.stdout
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the search path by which git is found")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the search path by which git is found"
+    )]
     fn search_path() -> OsString {
         std::env::var_os("PATH").unwrap_or_default()
     }
@@ -493,10 +650,16 @@ mod tests {
             around(),
             with(vec![("GIT_CONFIG_GLOBAL", stage.path("global").into())]),
             with(vec![("GIT_CONFIG_SYSTEM", stage.path("system").into())]),
-            with(vec![("GIT_CONFIG_SYSTEM", stage.path("system").into()), ("GIT_CONFIG_NOSYSTEM", "1".into())]),
+            with(vec![
+                ("GIT_CONFIG_SYSTEM", stage.path("system").into()),
+                ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ]),
             with(vec![("XDG_CONFIG_HOME", stage.path("xdg").into())]),
             with(numbered),
-            with(vec![("GIT_CONFIG_PARAMETERS", "'user.name'='Parameter' 'user.email'='p@example.invalid'".into())]),
+            with(vec![(
+                "GIT_CONFIG_PARAMETERS",
+                "'user.name'='Parameter' 'user.email'='p@example.invalid'".into(),
+            )]),
         ]
     }
 
@@ -504,11 +667,14 @@ mod tests {
     fn what_libgit2_is_given_is_what_git_lists() {
         let stage = Stage::new();
         for variables in ways(&stage) {
-            let environment: Environment =
-                variables.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+            let environment: Environment = variables
+                .iter()
+                .map(|(name, value)| ((*name).into(), value.clone()))
+                .collect();
             let program = Program::find().unwrap().with(environment);
             let project = stage.path("project");
-            let ours = Configuration::of_repository(&program, &project.join(".git"), &project).unwrap();
+            let ours =
+                Configuration::of_repository(&program, &project.join(".git"), &project).unwrap();
             let given = ours.for_library().unwrap();
             let mut listed = Vec::new();
             let mut entries = given.entries(None).unwrap();
@@ -524,9 +690,15 @@ mod tests {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             assert_eq!(text(&listed), text(&expected), "{variables:?}");
             let by = Identities::found(&given, &Default::default()).unwrap();
-            for (variable, by) in [("GIT_AUTHOR_IDENT", by.author), ("GIT_COMMITTER_IDENT", by.committer)] {
+            for (variable, by) in [
+                ("GIT_AUTHOR_IDENT", by.author),
+                ("GIT_COMMITTER_IDENT", by.committer),
+            ] {
                 let expected = text(&stage.git(&variables, &["var", variable]));
-                assert!(expected.starts_with(&format!("{} <{}> ", by.name, by.email)), "{expected} {variables:?}");
+                assert!(
+                    expected.starts_with(&format!("{} <{}> ", by.name, by.email)),
+                    "{expected} {variables:?}"
+                );
             }
         }
     }
@@ -535,7 +707,10 @@ mod tests {
     fn outside_of_a_repository_the_users_configuration_holds() {
         let stage = Stage::new();
         let variables = ways(&stage).remove(1);
-        let environment = variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let environment = variables
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect();
         let ours = Configuration::of_user(&Program::find().unwrap().with(environment)).unwrap();
         assert_eq!(ours.text("user.name"), "global");
     }
@@ -543,7 +718,9 @@ mod tests {
     #[test]
     fn only_the_user_says_how_commits_are_signed() {
         let of = |texts: &[(&str, &str)]| {
-            let listed = texts.iter().map(|(scope, setting)| format!("{scope}\0{}\0", setting.replacen('=', "\n", 1)));
+            let listed = texts
+                .iter()
+                .map(|(scope, setting)| format!("{scope}\0{}\0", setting.replacen('=', "\n", 1)));
             Configuration::parse(listed.collect::<String>().as_bytes()).unwrap()
         };
         let (on, off) = ("commit.gpgsign=true", "commit.gpgsign=false");
@@ -554,18 +731,30 @@ mod tests {
             (&[], None, &[]),
             (&[("global", on), ("global", key)], Some(1), &[]),
             (&[("global", on), ("local", off)], None, &[]),
-            (&[("local", on), ("local", program)], None, &["commit.gpgsign"]),
+            (
+                &[("local", on), ("local", program)],
+                None,
+                &["commit.gpgsign"],
+            ),
             (
                 &[("global", on), ("local", key), ("worktree", program)],
                 Some(0),
                 &["gpg.ssh.program", "user.signingkey"],
             ),
-            (&[("command", on), ("system", key), ("local", key)], Some(1), &["user.signingkey"]),
+            (
+                &[("command", on), ("system", key), ("local", key)],
+                Some(1),
+                &["user.signingkey"],
+            ),
             (&[("global", off), ("global", key)], None, &[]),
         ];
         for (settings, handed_over, ignored) in table {
             let configuration = of(settings);
-            assert_eq!(configuration.signing().map(|given| given.len()), handed_over, "{settings:?}");
+            assert_eq!(
+                configuration.signing().map(|given| given.len()),
+                handed_over,
+                "{settings:?}"
+            );
             assert_eq!(configuration.ignored_signing(), ignored, "{settings:?}");
         }
     }
@@ -579,9 +768,14 @@ mod tests {
             (".", "refs/heads/main", None),
         ];
         for (remote, merge, expected) in table {
-            let listed = format!("local\0branch.Work.remote\n{remote}\0local\0branch.Work.merge\n{merge}\0");
+            let listed =
+                format!("local\0branch.Work.remote\n{remote}\0local\0branch.Work.merge\n{merge}\0");
             let configuration = Configuration::parse(listed.as_bytes()).unwrap();
-            assert_eq!(configuration.upstream_branch("Work").as_deref(), expected, "{remote} {merge}");
+            assert_eq!(
+                configuration.upstream_branch("Work").as_deref(),
+                expected,
+                "{remote} {merge}"
+            );
             assert_eq!(configuration.upstream_branch("other"), None);
         }
     }

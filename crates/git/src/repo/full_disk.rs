@@ -13,11 +13,16 @@ use crate::repo::program::Ended;
 const NO_REASON: &str = "no error";
 /// How git's complaint about a failed write begins, which gives no reason.
 const UNNAMED: &str = "unable to write ";
-/// What an object may take beyond its content: partly filled blocks, folders, and compression that does not help.
+/// What an object may take beyond its content: partly filled blocks, folders, and compression that
+/// does not help.
 const OVERHEAD_BYTES: u64 = 64 << 10;
 
 /// Returns the reason why an object was not written, if the disk is full.
-pub(crate) fn reason(error: &git2::Error, git_dir: &Path, content_bytes: usize) -> Option<git2::Error> {
+pub(crate) fn reason(
+    error: &git2::Error,
+    git_dir: &Path,
+    content_bytes: usize,
+) -> Option<git2::Error> {
     let says_so = error.message().contains(NO_SPACE);
     let has_no_room = || {
         let needed = content_bytes as u64 + content_bytes as u64 / 1000 + OVERHEAD_BYTES;
@@ -38,5 +43,6 @@ pub(crate) fn complaint(ended: &Ended, checkout: &Path) -> String {
 }
 
 fn has_less(folder: &Path, bytes: u64) -> bool {
-    rustix::fs::statvfs(folder).is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) < bytes)
+    rustix::fs::statvfs(folder)
+        .is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) < bytes)
 }

@@ -1,7 +1,8 @@
 //! Prevents `git gc` while there are objects that no ref holds yet.
 //!
-//! `git gc` does nothing in a repository whose `gc.pid` names a live process on this machine, because another
-//! `git gc` is then running. It ignores a `gc.pid` that names a dead process or is older than twelve hours.
+//! `git gc` does nothing in a repository whose `gc.pid` names a live process on this machine,
+//! because another `git gc` is then running. It ignores a `gc.pid` that names a dead process or is
+//! older than twelve hours.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -50,10 +51,15 @@ impl NoGc {
     /// Prepares the file for a repository; nothing is prevented before [`NoGc::hold`].
     pub fn of(repo: &Repo) -> Self {
         let text = format!("{} {}", std::process::id(), node());
-        Self { path: repo.common_dir().join(FILE), text, written: Mutex::new(Written::Never) }
+        Self {
+            path: repo.common_dir().join(FILE),
+            text,
+            written: Mutex::new(Written::Never),
+        }
     }
 
-    /// Takes the file if it is free, and renews it before git ignores it; cheap while the file is ours.
+    /// Takes the file if it is free, and renews it before git ignores it; cheap while the file is
+    /// ours.
     ///
     /// The first call waits for a clean-up in progress, two seconds at most.
     pub fn hold(&self) {
@@ -66,7 +72,10 @@ impl NoGc {
         };
     }
 
-    #[expect(clippy::disallowed_methods, reason = "another program's file wakes nobody")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "another program's file wakes nobody"
+    )]
     fn take(&self, tries: u32) -> Written {
         for _ in 0..tries {
             match Holder::of(&self.path) {
@@ -111,13 +120,22 @@ enum Holder {
 
 impl Holder {
     fn of(path: &Path) -> Self {
-        let Ok(text) = std::fs::read_to_string(path) else { return Self::Nobody };
-        let age = path.metadata().and_then(|found| found.modified()).ok().and_then(|when| when.elapsed().ok());
+        let Ok(text) = std::fs::read_to_string(path) else {
+            return Self::Nobody;
+        };
+        let age = path
+            .metadata()
+            .and_then(|found| found.modified())
+            .ok()
+            .and_then(|when| when.elapsed().ok());
         if age.is_some_and(|age| age > STALE) {
             return Self::Nobody;
         }
         let mut words = text.split_whitespace();
-        let pid = words.next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+        let pid = words
+            .next()
+            .and_then(|pid| pid.parse().ok())
+            .and_then(Pid::from_raw);
         if words.next() != Some(&node()) {
             return Self::Other;
         }
@@ -127,13 +145,20 @@ impl Holder {
         if test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
             return Self::Nobody;
         }
-        if name.starts_with("git") { Self::Git } else { Self::Other }
+        if name.starts_with("git") {
+            Self::Git
+        } else {
+            Self::Other
+        }
     }
 }
 
 /// The machine's name, as git writes it.
 fn node() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[cfg(test)]
@@ -144,8 +169,10 @@ mod tests {
     use super::*;
 
     fn repository(folder: &Path) -> Repo {
-        let by =
-            crate::repo::repository::Identity { name: "Test".to_owned(), email: "test@example.invalid".to_owned() };
+        let by = crate::repo::repository::Identity {
+            name: "Test".to_owned(),
+            email: "test@example.invalid".to_owned(),
+        };
         Repo::create(folder, &by, "Start").unwrap();
         Repo::open(folder, folder).unwrap()
     }
@@ -164,11 +191,17 @@ mod tests {
         let is_there = || repo.handle().unwrap().odb().unwrap().exists(lost);
         let gc = || {
             let git = orchestrate_sandbox::trusted(repo.program.path());
-            git.args(["-C", folder.path().to_str().unwrap(), "gc", "-q", "--prune=now"])
-                .output()
-                .unwrap()
-                .status
-                .success()
+            git.args([
+                "-C",
+                folder.path().to_str().unwrap(),
+                "gc",
+                "-q",
+                "--prune=now",
+            ])
+            .output()
+            .unwrap()
+            .status
+            .success()
         };
         let holding = held(&repo);
         assert!(!gc() && is_there());
@@ -182,19 +215,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let repo = repository(folder.path());
         let path = repo.common_dir().join(FILE);
-        let is_ours = || std::fs::read_to_string(&path).unwrap() == format!("{} {}", std::process::id(), node());
+        let is_ours = || {
+            std::fs::read_to_string(&path).unwrap() == format!("{} {}", std::process::id(), node())
+        };
         // The file of a dead process is taken over.
         std::fs::write(&path, format!("{} {}", i32::MAX, node())).unwrap();
         drop(held(&repo));
         assert!(!path.exists());
         // The file of a live process, or of another machine, is not, until it is gone or so old
         // that git ignores it.
-        for other in [format!("{} {}", std::os::unix::process::parent_id(), node()), "1 elsewhere".to_owned()] {
+        for other in [
+            format!("{} {}", std::os::unix::process::parent_id(), node()),
+            "1 elsewhere".to_owned(),
+        ] {
             std::fs::write(&path, &other).unwrap();
             let waiting = held(&repo);
             assert!(!is_ours());
             let file = std::fs::File::options().write(true).open(&path).unwrap();
-            file.set_modified(SystemTime::now() - STALE - PAUSE).unwrap();
+            file.set_modified(SystemTime::now() - STALE - PAUSE)
+                .unwrap();
             waiting.hold();
             assert!(is_ours());
         }
@@ -205,10 +244,22 @@ mod tests {
     fn a_clean_up_that_is_under_way_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let repo = repository(folder.path());
-        #[expect(clippy::disallowed_methods, reason = "a git that runs until it is told")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a git that runs until it is told"
+        )]
         let mut git = std::process::Command::new("git");
-        let mut git = git.args(["hash-object", "--stdin"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        std::fs::write(repo.common_dir().join(FILE), format!("{} {}", git.id(), node())).unwrap();
+        let mut git = git
+            .args(["hash-object", "--stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::fs::write(
+            repo.common_dir().join(FILE),
+            format!("{} {}", git.id(), node()),
+        )
+        .unwrap();
         let holding = NoGc::of(&repo);
         std::thread::scope(|scope| {
             scope.spawn(|| holding.hold());

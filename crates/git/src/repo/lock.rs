@@ -45,18 +45,23 @@ const NEXT_LOOK_AT_HOLDER: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Held {
     file: Arc<OwnedFd>,
-    /// The lock on the repository's directory; `None` if another user holds it or it cannot be locked.
+    /// The lock on the repository's directory; `None` if another user holds it or it cannot be
+    /// locked.
     repository: Option<Arc<OwnedFd>>,
     folder: PathBuf,
 }
 
 impl Held {
-    /// Returns the open files that hold the lock, for a program that outlives this process and keeps it.
+    /// Returns the open files that hold the lock, for a program that outlives this process and
+    /// keeps it.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<OwnedFd>> {
-        std::iter::once(&self.file).chain(&self.repository).map(Arc::clone)
+        std::iter::once(&self.file)
+            .chain(&self.repository)
+            .map(Arc::clone)
     }
 
-    /// Returns our folder for the repository, in which the holder of the lock may keep files that outlive it.
+    /// Returns our folder for the repository, in which the holder of the lock may keep files that
+    /// outlive it.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -90,20 +95,46 @@ pub(crate) fn take(
     cancel: &Cancel,
     tell: &dyn Fn(&Waiting),
 ) -> Result<Held, GitError> {
-    let limits = Limits { silence: SILENCE, patience: PATIENCE, landing: LANDING_PATIENCE };
+    let limits = Limits {
+        silence: SILENCE,
+        patience: PATIENCE,
+        landing: LANDING_PATIENCE,
+    };
     let held = take_until(folder, work, (limits, cancel), tell)?;
     // A lock on the directory carries no signature, so its holder may be doing a landing.
-    join(held, repository, (Limits { patience: LANDING_PATIENCE, ..limits }, cancel), tell)
+    join(
+        held,
+        repository,
+        (
+            Limits {
+                patience: LANDING_PATIENCE,
+                ..limits
+            },
+            cancel,
+        ),
+        tell,
+    )
 }
 
-fn take_until(folder: &Path, work: Work, until: (Limits, &Cancel), tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+fn take_until(
+    folder: &Path,
+    work: Work,
+    until: (Limits, &Cancel),
+    tell: &dyn Fn(&Waiting),
+) -> Result<Held, GitError> {
     orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
     let path = folder.join(LOCK_FILE);
     let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
     wait_for(&file, &path, until, tell)?.map_err(GitError::errno("lock", &path))?;
-    let signed = file.set_len(0).and_then(|()| file.write_all(work.signature().as_bytes()));
+    let signed = file
+        .set_len(0)
+        .and_then(|()| file.write_all(work.signature().as_bytes()));
     signed.map_err(GitError::io("write", &path))?;
-    Ok(Held { file: Arc::new(file.into()), repository: None, folder: folder.to_owned() })
+    Ok(Held {
+        file: Arc::new(file.into()),
+        repository: None,
+        folder: folder.to_owned(),
+    })
 }
 
 /// Waits for the lock on the repository's own directory as well.
@@ -114,7 +145,8 @@ fn join(
     tell: &dyn Fn(&Waiting),
 ) -> Result<Held, GitError> {
     let file = File::open(repository).map_err(GitError::io("open", repository))?;
-    let is_locked = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    let is_locked =
+        flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     if is_locked && Holder::find(&file).is_some_and(|holder| holder.is_anothers()) {
         return Ok(held);
     }
@@ -127,7 +159,10 @@ fn join(
 }
 
 /// Waits for the lock on a file. The inner error is the file system's refusal to lock it.
-#[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file lock of another process wakes nobody"
+)]
 fn wait_for(
     file: &File,
     path: &Path,
@@ -141,7 +176,8 @@ fn wait_for(
             Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) if cancel.is_killed() => return Err(GitError::Killed),
             Err(Errno::WOULDBLOCK) => {
-                wait.get_or_insert_with(|| Wait::begin(path, file, limits)).go_on(file, tell)?;
+                wait.get_or_insert_with(|| Wait::begin(path, file, limits))
+                    .go_on(file, tell)?;
                 std::thread::sleep(PAUSE);
             }
             Err(error) => return Ok(Err(error)),
@@ -165,10 +201,19 @@ impl Wait {
     fn begin(path: &Path, file: &File, limits: Limits) -> Self {
         let now = Instant::now();
         let (path, holder) = (path.to_owned(), Holder::find(file));
-        Self { path, limits, holder, begun: now, since: now, looked: now, is_told: false }
+        Self {
+            path,
+            limits,
+            holder,
+            begun: now,
+            since: now,
+            looked: now,
+            is_told: false,
+        }
     }
 
-    /// Looks up the holder from time to time, reports a long wait once, and fails at the time limit.
+    /// Looks up the holder from time to time, reports a long wait once, and fails at the time
+    /// limit.
     fn go_on(&mut self, file: &File, tell: &dyn Fn(&Waiting)) -> Result<(), GitError> {
         let now = Instant::now();
         let patience = self.patience();
@@ -178,7 +223,8 @@ impl Wait {
             self.looked = now;
             let holder = Holder::find(file);
             if holder != self.holder && !is_at_end {
-                // Another process has got the lock, so the queue moves: start again, within the overall limit.
+                // Another process has got the lock, so the queue moves: start again, within the
+                // overall limit.
                 self.holder = holder;
                 self.since = now;
                 return Ok(());
@@ -187,19 +233,33 @@ impl Wait {
         if is_over {
             let seconds = now.duration_since(self.since).as_secs();
             let (path, holder) = (self.path.clone(), self.holder.clone());
-            return Err(GitError::Busy { path, seconds, holder });
+            return Err(GitError::Busy {
+                path,
+                seconds,
+                holder,
+            });
         }
         if !self.is_told && now.duration_since(self.begun) >= self.limits.silence {
             self.is_told = true;
             let left = patience.saturating_sub(now.duration_since(self.since));
-            tell(&Waiting { holder: self.holder.clone(), left });
+            tell(&Waiting {
+                holder: self.holder.clone(),
+                left,
+            });
         }
         Ok(())
     }
 
     fn patience(&self) -> Duration {
-        let lands = self.holder.as_ref().is_some_and(Holder::is_landing_that_goes_on);
-        if lands { self.limits.landing } else { self.limits.patience }
+        let lands = self
+            .holder
+            .as_ref()
+            .is_some_and(Holder::is_landing_that_goes_on);
+        if lands {
+            self.limits.landing
+        } else {
+            self.limits.patience
+        }
     }
 }
 
@@ -209,10 +269,19 @@ mod tests {
 
     use super::*;
 
-    const AT_ONCE: Limits = Limits { silence: Duration::ZERO, patience: Duration::ZERO, landing: Duration::ZERO };
+    const AT_ONCE: Limits = Limits {
+        silence: Duration::ZERO,
+        patience: Duration::ZERO,
+        landing: Duration::ZERO,
+    };
     const FOREVER: Duration = Duration::from_secs(3600);
 
-    fn take_within(folder: &Path, work: Work, limits: Limits, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+    fn take_within(
+        folder: &Path,
+        work: Work,
+        limits: Limits,
+        tell: &dyn Fn(&Waiting),
+    ) -> Result<Held, GitError> {
         take_until(folder, work, (limits, &Cancel::new()), tell)
     }
 
@@ -220,8 +289,14 @@ mod tests {
     fn who_is_killed_waits_no_more() {
         let (folder, cancel) = (tempfile::tempdir().unwrap(), Cancel::new());
         let held = take_within(folder.path(), Work::Landing, AT_ONCE, &|_| ()).unwrap();
-        let limits = Limits { silence: Duration::ZERO, patience: FOREVER, landing: FOREVER };
-        let ended = take_until(folder.path(), Work::Worktree, (limits, &cancel), &|_| cancel.kill());
+        let limits = Limits {
+            silence: Duration::ZERO,
+            patience: FOREVER,
+            landing: FOREVER,
+        };
+        let ended = take_until(folder.path(), Work::Worktree, (limits, &cancel), &|_| {
+            cancel.kill()
+        });
         assert!(matches!(ended, Err(GitError::Killed)), "{ended:?}");
         drop(held);
     }
@@ -232,7 +307,10 @@ mod tests {
         let held = take_within(folder.path(), Work::Landing, AT_ONCE, &|_| ()).unwrap();
         let error = take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap_err();
         let said = error.to_string();
-        assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
+        assert!(
+            said.contains(&format!("process {}", std::process::id())),
+            "{said}"
+        );
         assert!(said.contains("orchestrate, which lands a branch"), "{said}");
         drop(held);
         take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap();
@@ -248,8 +326,16 @@ mod tests {
         };
         let held = take(&one).unwrap();
         let error = take(&other).unwrap_err();
-        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
-        let goes_on = held.files().map(|file| file.try_clone().unwrap()).collect::<Vec<_>>();
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
+        let goes_on = held
+            .files()
+            .map(|file| file.try_clone().unwrap())
+            .collect::<Vec<_>>();
         drop(held);
         assert_eq!(goes_on.len(), 2);
         take(&other).unwrap();
@@ -262,7 +348,13 @@ mod tests {
         let stranger = orchestrate_files::open_or_create(&folder.path().join(LOCK_FILE)).unwrap();
         flock(&stranger, FlockOperation::LockExclusive).unwrap();
         let error = take_within(folder.path(), Work::Undo, AT_ONCE, &|_| ()).unwrap_err();
-        let GitError::Busy { holder: Some(holder), .. } = &error else { panic!("{error}") };
+        let GitError::Busy {
+            holder: Some(holder),
+            ..
+        } = &error
+        else {
+            panic!("{error}")
+        };
         assert_eq!((holder.pid, holder.work), (std::process::id(), None));
         assert!(!error.to_string().contains("lands a branch"), "{error}");
     }
@@ -270,9 +362,15 @@ mod tests {
     #[test]
     fn who_waits_is_told_once_and_before_the_limit() {
         let folder = tempfile::tempdir().unwrap();
-        let held = RefCell::new(Some(take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap()));
+        let held = RefCell::new(Some(
+            take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap(),
+        ));
         let told = RefCell::new(Vec::new());
-        let limits = Limits { silence: Duration::ZERO, patience: FOREVER, landing: FOREVER };
+        let limits = Limits {
+            silence: Duration::ZERO,
+            patience: FOREVER,
+            landing: FOREVER,
+        };
         // The wait ends only because the lock is released when the wait is reported.
         let tell = |waiting: &Waiting| {
             told.borrow_mut().push(waiting.clone());
@@ -282,14 +380,21 @@ mod tests {
         let told = told.into_inner();
         assert_eq!(told.len(), 1);
         let holder = told[0].holder.clone().unwrap();
-        assert_eq!((holder.pid, holder.work), (std::process::id(), Some(Work::Worktree)));
+        assert_eq!(
+            (holder.pid, holder.work),
+            (std::process::id(), Some(Work::Worktree))
+        );
         assert!(told[0].left > Duration::ZERO && told[0].left <= FOREVER);
     }
 
     #[test]
     fn a_queue_of_one_process_is_seen_to_move() {
         let folder = tempfile::tempdir().unwrap();
-        let limits = Limits { silence: FOREVER, patience: Duration::ZERO, landing: FOREVER };
+        let limits = Limits {
+            silence: FOREVER,
+            patience: Duration::ZERO,
+            landing: FOREVER,
+        };
         let first = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
         let path = folder.path().join(LOCK_FILE);
         let file = orchestrate_files::open_or_create(&path).unwrap();
@@ -303,8 +408,14 @@ mod tests {
     #[test]
     fn only_a_landing_is_waited_for_longer() {
         let folder = tempfile::tempdir().unwrap();
-        let limits = Limits { silence: Duration::ZERO, patience: Duration::ZERO, landing: FOREVER };
-        let held = RefCell::new(Some(take_within(folder.path(), Work::Landing, limits, &|_| ()).unwrap()));
+        let limits = Limits {
+            silence: Duration::ZERO,
+            patience: Duration::ZERO,
+            landing: FOREVER,
+        };
+        let held = RefCell::new(Some(
+            take_within(folder.path(), Work::Landing, limits, &|_| ()).unwrap(),
+        ));
         let tell = |_: &Waiting| drop(held.take());
         drop(take_within(folder.path(), Work::Worktree, limits, &tell).unwrap());
         let _held = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();

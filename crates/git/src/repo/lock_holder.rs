@@ -34,7 +34,13 @@ pub enum Work {
 }
 
 /// All of [`Work`], for reading a signature.
-const WORKS: [Work; 5] = [Work::Landing, Work::Undo, Work::Worktree, Work::Reconciling, Work::Pruning];
+const WORKS: [Work; 5] = [
+    Work::Landing,
+    Work::Undo,
+    Work::Worktree,
+    Work::Reconciling,
+    Work::Pruning,
+];
 
 impl Work {
     fn word(self) -> &'static str {
@@ -51,7 +57,12 @@ impl Work {
     /// work and a number that differs each time.
     pub(crate) fn signature(self) -> String {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
-        format!("{} {} {}", std::process::id(), self.word(), TAKEN.fetch_add(1, Ordering::Relaxed))
+        format!(
+            "{} {} {}",
+            std::process::id(),
+            self.word(),
+            TAKEN.fetch_add(1, Ordering::Relaxed)
+        )
     }
 }
 
@@ -74,7 +85,8 @@ pub struct Holder {
     pub pid: u32,
     /// What it does; `None` if it is not a process of ours.
     pub work: Option<Work>,
-    /// The name of its program; `None` if it has ended, and a program that it started still holds the lock.
+    /// The name of its program; `None` if it has ended, and a program that it started still holds
+    /// the lock.
     pub program: Option<String>,
     /// Whether it is stopped (`kill -STOP`), traced, or a zombie.
     pub is_stopped: bool,
@@ -96,21 +108,33 @@ impl Holder {
     /// Finds the process that holds the lock on this file.
     pub(crate) fn find(file: &File) -> Option<Self> {
         let signed = signature(file);
-        // The kernel's list is preferred. It does not show a process that has ended or is in another container.
+        // The kernel's list is preferred. It does not show a process that has ended or is in
+        // another container.
         let found = file.metadata().ok().map(|found| found.ino());
-        let pid = found.and_then(|inode| (0..MOST_READS).find_map(|_| locker(&kernels_locks().ok()?, inode)));
+        let pid = found
+            .and_then(|inode| (0..MOST_READS).find_map(|_| locker(&kernels_locks().ok()?, inode)));
         let pid = pid.or(signed.as_ref().map(|signed| signed.pid))?;
         let signed = signed.filter(|signed| signed.pid == pid);
-        let (work, taken_before) = signed.map_or((None, None), |signed| (signed.work, signed.taken_before));
+        let (work, taken_before) =
+            signed.map_or((None, None), |signed| (signed.work, signed.taken_before));
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
         let program = read("comm").ok().map(|name| name.trim_end().to_owned());
         // The state follows the program's name, which is in parentheses and may contain anything.
         let stat = read("stat").unwrap_or_default();
-        let is_stopped = stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't', 'Z']));
-        Some(Self { pid, work, program, is_stopped, taken_before })
+        let is_stopped = stat
+            .rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't', 'Z']));
+        Some(Self {
+            pid,
+            work,
+            program,
+            is_stopped,
+            taken_before,
+        })
     }
 
-    /// Reports whether the process belongs to another user, who may hold a lock only to obstruct us.
+    /// Reports whether the process belongs to another user, who may hold a lock only to obstruct
+    /// us.
     pub(crate) fn is_anothers(&self) -> bool {
         let process = std::fs::metadata(format!("/proc/{}", self.pid));
         process.is_ok_and(|process| process.uid() != rustix::process::geteuid().as_raw())
@@ -126,11 +150,19 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {}", self.pid)?;
         match (&self.program, self.work) {
-            (None, _) => f.write_str(" (which has ended, but a program that it started still runs)")?,
+            (None, _) => {
+                f.write_str(" (which has ended, but a program that it started still runs)")?
+            }
             (Some(_), Some(work)) => write!(f, " (orchestrate, which {work})")?,
-            (Some(program), None) => write!(f, " ({})", orchestrate_core::invisible::shown(program))?,
+            (Some(program), None) => {
+                write!(f, " ({})", orchestrate_core::invisible::shown(program))?
+            }
         }
-        if self.is_stopped { f.write_str(", which is stopped,") } else { Ok(()) }
+        if self.is_stopped {
+            f.write_str(", which is stopped,")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -138,8 +170,14 @@ impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.left.as_secs();
         match &self.holder {
-            Some(holder) => write!(f, "{holder} holds the repository's lock; waiting up to {seconds} s for it"),
-            None => write!(f, "another process holds the repository's lock; waiting up to {seconds} s for it"),
+            Some(holder) => write!(
+                f,
+                "{holder} holds the repository's lock; waiting up to {seconds} s for it"
+            ),
+            None => write!(
+                f,
+                "another process holds the repository's lock; waiting up to {seconds} s for it"
+            ),
         }
     }
 }
@@ -158,8 +196,14 @@ fn signature(file: &File) -> Option<Signature> {
     let text = std::str::from_utf8(bytes.get(..read)?).ok()?;
     let mut words = text.split(' ');
     let pid = words.next()?.parse().ok()?;
-    let work = words.next().and_then(|word| WORKS.into_iter().find(|work| work.word() == word));
-    Some(Signature { pid, work, taken_before: words.next().and_then(|word| word.parse().ok()) })
+    let work = words
+        .next()
+        .and_then(|word| WORKS.into_iter().find(|work| work.word() == word));
+    Some(Signature {
+        pid,
+        work,
+        taken_before: words.next().and_then(|word| word.parse().ok()),
+    })
 }
 
 /// Reads a file from its start, wherever its read position is.
@@ -189,7 +233,9 @@ fn kernels_locks() -> io::Result<String> {
 fn locker(locks: &str, inode: u64) -> Option<u32> {
     let of_line = |line: &str| -> Option<u32> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [_, "FLOCK", _, _, pid, file, ..] = words.as_slice() else { return None };
+        let [_, "FLOCK", _, _, pid, file, ..] = words.as_slice() else {
+            return None;
+        };
         let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
         pid.parse().ok().filter(|pid| is_it && *pid > 0)
     };
@@ -235,11 +281,27 @@ mod tests {
     #[test]
     fn what_holds_the_lock_is_said_in_full() {
         let program = Some("orchestrate".into());
-        let ours = Holder { pid: 7, work: Some(Work::Undo), program, is_stopped: true, taken_before: Some(0) };
-        assert_eq!(ours.to_string(), "process 7 (orchestrate, which undoes a landing), which is stopped,");
+        let ours = Holder {
+            pid: 7,
+            work: Some(Work::Undo),
+            program,
+            is_stopped: true,
+            taken_before: Some(0),
+        };
+        assert_eq!(
+            ours.to_string(),
+            "process 7 (orchestrate, which undoes a landing), which is stopped,"
+        );
         assert!(!ours.is_landing_that_goes_on());
-        let ended = Holder { program: None, is_stopped: false, ..ours };
-        assert_eq!(ended.to_string(), "process 7 (which has ended, but a program that it started still runs)");
+        let ended = Holder {
+            program: None,
+            is_stopped: false,
+            ..ours
+        };
+        assert_eq!(
+            ended.to_string(),
+            "process 7 (which has ended, but a program that it started still runs)"
+        );
         assert!(ended.is_landing_that_goes_on());
     }
 }

@@ -1,4 +1,5 @@
-//! The repository as a whole: opening and probing it, the git program, configuration, locks and refs.
+//! The repository as a whole: opening and probing it, the git program, configuration, locks and
+//! refs.
 
 pub(crate) mod configuration;
 pub(crate) mod create;

@@ -5,8 +5,8 @@
 //! prompts and no optional locks, and it fetches nothing. It does not see the configuration of the
 //! user or the machine. A process that reads or writes files does not see the repository's
 //! configuration either: it runs in a git directory of ours (`scratch_repo.rs`), and settings are
-//! passed by value (`configuration.rs`). Only processes that register worktrees and move refs run in
-//! the repository itself; these read no file content.
+//! passed by value (`configuration.rs`). Only processes that register worktrees and move refs run
+//! in the repository itself; these read no file content.
 //!
 //! Git runs in its own process group, so that Ctrl-C in the terminal does not interrupt it.
 
@@ -15,7 +15,9 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted, trusted_program, untrusted_program};
+use orchestrate_sandbox::{
+    Cancel, SandboxError, Trusted, TrustedOutput, trusted, trusted_program, untrusted_program,
+};
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
@@ -37,13 +39,25 @@ const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many characters of git's complaint an error repeats.
 const MAX_COMPLAINT: usize = 2_000;
 /// The variables kept from our own environment: where the user's configuration and programs are.
-const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
+const KEPT_ENVIRONMENT: [&str; 6] = [
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+];
 /// The variables with which the user locates the configuration, or sets it directly, besides
 /// [`NUMBERED_CONFIGURATION`].
-const CONFIGURATION_ENVIRONMENT: [&str; 5] =
-    ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"];
-/// Further variables for a commit of the user's: its dates, and what a signing program needs to find the user's
-/// keys and to ask for a passphrase.
+const CONFIGURATION_ENVIRONMENT: [&str; 5] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+];
+/// Further variables for a commit of the user's: its dates, and what a signing program needs to
+/// find the user's keys and to ask for a passphrase.
 const COMMIT_ENVIRONMENT: [&str; 13] = [
     "GIT_AUTHOR_DATE",
     "GIT_COMMITTER_DATE",
@@ -59,7 +73,8 @@ const COMMIT_ENVIRONMENT: [&str; 13] = [
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
 ];
-/// Further variables for a push of the user's: how to reach a server, and who opens pull requests there.
+/// Further variables for a push of the user's: how to reach a server, and who opens pull requests
+/// there.
 const PUSH_ENVIRONMENT: [&str; 15] = [
     "GIT_SSH",
     "GIT_SSH_COMMAND",
@@ -91,8 +106,11 @@ const FIXED_ENVIRONMENT: [(&str, &str); 7] = [
     ("GIT_ALLOW_PROTOCOL", ""),
 ];
 /// Variables that hide the configuration of the user and the machine from git.
-const NO_CONFIGURATION: [(&str, &str); 3] =
-    [("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_SYSTEM", "/dev/null"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
+const NO_CONFIGURATION: [(&str, &str); 3] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+];
 /// The settings of every process: nothing that a repository configures is run, nothing is signed,
 /// and no garbage is collected.
 const HYGIENE: [(&str, &str); 14] = [
@@ -133,25 +151,43 @@ pub struct Environment {
 
 impl Environment {
     /// Takes the relevant variables from the environment of this process.
-    #[expect(clippy::disallowed_methods, reason = "git itself goes by these, and it is asked what it makes of them")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "git itself goes by these, and it is asked what it makes of them"
+    )]
     pub fn of_process() -> Self {
         std::env::vars_os().collect()
     }
 
     /// Returns the value of a variable as a path.
     fn path(&self, name: &str) -> Option<PathBuf> {
-        self.variables.iter().find(|(found, _)| found == name).map(|(_, path)| path.into())
+        self.variables
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, path)| path.into())
     }
 
     /// Returns the variables that only a commit of the user's needs.
     fn of_commit(&self) -> impl Iterator<Item = (&'static str, OsString)> {
-        let value = |name| Some(self.variables.iter().find(|(found, _)| found == name)?.1.clone());
-        COMMIT_ENVIRONMENT.into_iter().filter_map(move |name| Some((name, value(name)?)))
+        let value = |name| {
+            Some(
+                self.variables
+                    .iter()
+                    .find(|(found, _)| found == name)?
+                    .1
+                    .clone(),
+            )
+        };
+        COMMIT_ENVIRONMENT
+            .into_iter()
+            .filter_map(move |name| Some((name, value(name)?)))
     }
 
     /// Returns the variables that say where the user's programs and files are.
     fn kept(&self) -> impl Iterator<Item = &(OsString, OsString)> {
-        self.variables.iter().filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
+        self.variables
+            .iter()
+            .filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
     }
 }
 
@@ -159,12 +195,22 @@ impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
         let counts = |name: &OsStr| {
             let name = name.to_string_lossy();
-            let is_numbered = NUMBERED_CONFIGURATION.iter().any(|begin| name.starts_with(begin));
+            let is_numbered = NUMBERED_CONFIGURATION
+                .iter()
+                .any(|begin| name.starts_with(begin));
             let is_named = |names: &[&str]| names.contains(&name.as_ref());
             let is_of_user = is_named(&COMMIT_ENVIRONMENT) || is_named(&PUSH_ENVIRONMENT);
-            is_numbered || is_of_user || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
+            is_numbered
+                || is_of_user
+                || is_named(&KEPT_ENVIRONMENT)
+                || is_named(&CONFIGURATION_ENVIRONMENT)
         };
-        Self { variables: variables.into_iter().filter(|(name, _)| counts(name)).collect() }
+        Self {
+            variables: variables
+                .into_iter()
+                .filter(|(name, _)| counts(name))
+                .collect(),
+        }
     }
 }
 
@@ -190,7 +236,8 @@ pub(crate) struct Run<'a> {
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// The subcommand and its arguments.
     pub(crate) args: Vec<OsString>,
-    /// The lock under which the process keeps running if we are killed; with `None` it is killed with us.
+    /// The lock under which the process keeps running if we are killed; with `None` it is killed
+    /// with us.
     pub(crate) outlives: Option<&'a Held>,
     /// Whether what it creates is accessible to the user alone.
     pub(crate) is_private: bool,
@@ -225,38 +272,62 @@ pub(crate) struct Ended {
 
 impl Program {
     /// Finds git in the trusted folders of the search path, and asks it for its version.
-    #[expect(clippy::disallowed_methods, reason = "the git program is looked for once, where the user has it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the git program is looked for once, where the user has it"
+    )]
     pub(crate) fn find() -> Result<Program, RepositoryRefusal> {
         Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
 
     /// Like [`Program::find`] with a given search path. Folders that cannot be trusted are skipped.
     pub(crate) fn find_in(search: &OsStr) -> Result<Program, RepositoryRefusal> {
-        let missing =
-            || untrusted_program(search, "git").map_or(RepositoryRefusal::GitMissing, RepositoryRefusal::GitNotTrusted);
+        let missing = || {
+            untrusted_program(search, "git").map_or(
+                RepositoryRefusal::GitMissing,
+                RepositoryRefusal::GitNotTrusted,
+            )
+        };
         let path = trusted_program(search, "git").ok_or_else(missing)?;
-        let unknown = |found: String| RepositoryRefusal::GitTooOld { path: path.clone(), found };
+        let unknown = |found: String| RepositoryRefusal::GitTooOld {
+            path: path.clone(),
+            found,
+        };
         let environment = Environment::of_process();
         let printed = bare(&path, &environment).arg("--version").output();
-        let printed = printed
-            .map_err(|error| RepositoryRefusal::GitUnstartable { path: path.clone(), reason: error.to_string() })?;
+        let printed = printed.map_err(|error| RepositoryRefusal::GitUnstartable {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
         let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
         let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
         if version < OLDEST {
             return Err(unknown(text));
         }
         let configuration_timeout = CONFIGURATION_TIMEOUT;
-        Ok(Program { path, version, environment, cancel: Cancel::new(), configuration_timeout })
+        Ok(Program {
+            path,
+            version,
+            environment,
+            cancel: Cancel::new(),
+            configuration_timeout,
+        })
     }
 
     /// Replaces the environment variables that affect git.
     pub(crate) fn with(self, environment: Environment) -> Self {
-        Program { environment, ..self }
+        Program {
+            environment,
+            ..self
+        }
     }
 
     /// Returns the same program, with processes that are killed by `cancel`.
     pub(crate) fn killed_by(&self, cancel: &Cancel) -> Self {
-        Program { cancel: cancel.clone(), ..self.clone() }
+        Program {
+            cancel: cancel.clone(),
+            ..self.clone()
+        }
     }
 
     /// Returns the value that kills its processes.
@@ -267,7 +338,10 @@ impl Program {
     /// Returns the same program with a time limit for reading the configuration.
     #[cfg(test)]
     pub(crate) fn reading_within(self, configuration_timeout: Duration) -> Self {
-        Program { configuration_timeout, ..self }
+        Program {
+            configuration_timeout,
+            ..self
+        }
     }
 
     /// Returns the absolute path of the program.
@@ -282,29 +356,45 @@ impl Program {
 
     /// Runs git until it ends, with any exit code.
     pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
-        let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = run
+            .args
+            .first()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .unwrap_or_default();
         ended(&self.prepare(run), &name)
     }
 
     /// Runs git until it ends, and returns its standard output. Fails if the exit code is not 0.
     pub(crate) fn require(&self, run: &Run<'_>) -> Result<Vec<u8>, GitError> {
-        let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = run
+            .args
+            .first()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let ended = self.run(run)?;
-        if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
+        if ended.code == 0 {
+            Ok(ended.stdout)
+        } else {
+            Err(ended.failure(&name))
+        }
     }
 
-    /// Runs a hook in the user's checkout, with the configuration that the user's own git would find.
+    /// Runs a hook in the user's checkout, with the configuration that the user's own git would
+    /// find.
     pub(crate) fn run_hook(
         &self,
         checkout: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Ended, GitError> {
-        let run = self.as_user(&self.path).args(["hook", "run", "--ignore-missing"]).args(args);
+        let run = self
+            .as_user(&self.path)
+            .args(["hook", "run", "--ignore-missing"])
+            .args(args);
         ended(&run.current_dir(checkout), "hook run")
     }
 
-    /// Runs git in a scratch repository with the user's configuration alone, to reach a server; returns `None` if it
-    /// was not done in time.
+    /// Runs git in a scratch repository with the user's configuration alone, to reach a server;
+    /// returns `None` if it was not done in time.
     pub(crate) fn run_reach(
         &self,
         scratch: &ScratchRepo,
@@ -312,9 +402,16 @@ impl Program {
         command: &str,
         args: &[&str],
     ) -> Result<Option<Ended>, GitError> {
-        let mut run = self.as_user(&self.path).timeout(reach.timeout).env("GIT_DIR", scratch.git_dir());
-        run = run.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", REMOTE_PROTOCOLS);
-        run = run.env("GIT_OBJECT_DIRECTORY", reach.objects).env("LC_ALL", "C");
+        let mut run = self
+            .as_user(&self.path)
+            .timeout(reach.timeout)
+            .env("GIT_DIR", scratch.git_dir());
+        run = run
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ALLOW_PROTOCOL", REMOTE_PROTOCOLS);
+        run = run
+            .env("GIT_OBJECT_DIRECTORY", reach.objects)
+            .env("LC_ALL", "C");
         if let Some(borrowed) = &reach.borrowed {
             run = run.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed);
         }
@@ -325,20 +422,29 @@ impl Program {
             run = run.env("GIT_SHALLOW_FILE", shallow);
         }
         if !reach.is_attended {
-            // A window that asks for a password would stay open. An empty GIT_ASKPASS also stands before core.askPass.
-            run = run.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "").env("GCM_INTERACTIVE", "never");
+            // A window that asks for a password would stay open. An empty GIT_ASKPASS also stands
+            // before core.askPass.
+            run = run
+                .env("GIT_ASKPASS", "")
+                .env("SSH_ASKPASS", "")
+                .env("GCM_INTERACTIVE", "never");
             if let Some(ssh) = self.silent_ssh(reach.ssh.as_deref()) {
                 run = run.env("GIT_SSH_COMMAND", ssh);
             }
         }
-        let output = run.arg(command).args(args).current_dir(scratch.work_tree()).output();
+        let output = run
+            .arg(command)
+            .args(args)
+            .current_dir(scratch.work_tree())
+            .output();
         match output {
             Err(SandboxError::TrustedTimeout { .. }) => Ok(None),
             output => of_output(output, command).map(Some),
         }
     }
 
-    /// Returns the command that starts ssh without any question, if it is ssh that the user has set.
+    /// Returns the command that starts ssh without any question, if it is ssh that the user has
+    /// set.
     fn silent_ssh(&self, configured: Option<&OsStr>) -> Option<OsString> {
         let variable = |name: &str| self.environment.path(name).map(PathBuf::into_os_string);
         let command = variable("GIT_SSH_COMMAND").or_else(|| configured.map(OsStr::to_owned));
@@ -347,7 +453,11 @@ impl Program {
             (None, Some(_)) => return None,
             (None, None) => "ssh".into(),
         };
-        let program = command.to_string_lossy().split_whitespace().next().map(str::to_owned)?;
+        let program = command
+            .to_string_lossy()
+            .split_whitespace()
+            .next()
+            .map(str::to_owned)?;
         let is_ssh = Path::new(&program).file_name() == Some(OsStr::new("ssh"));
         is_ssh.then(|| [command, SILENT.into()].into_iter().collect())
     }
@@ -358,15 +468,26 @@ impl Program {
     }
 
     /// Runs a program that opens pull requests in a folder that is no repository.
-    pub(crate) fn run_forge(&self, forge: &Path, folder: &Path, args: &[String]) -> Result<Ended, GitError> {
-        let name = forge.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    pub(crate) fn run_forge(
+        &self,
+        forge: &Path,
+        folder: &Path,
+        args: &[String],
+    ) -> Result<Ended, GitError> {
+        let name = forge
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         ended(&self.as_user(forge).args(args).current_dir(folder), &name)
     }
 
-    /// Prepares a program that sees the user's environment and configuration as if the user had typed it.
+    /// Prepares a program that sees the user's environment and configuration as if the user had
+    /// typed it.
     fn as_user(&self, program: &Path) -> Trusted {
         let variables = self.environment.variables.iter();
-        let begun = variables.fold(trusted(program).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+        let begun = variables.fold(trusted(program).timeout(TIMEOUT), |begun, (name, value)| {
+            begun.env(name, value)
+        });
         begun.killed_by(&self.cancel)
     }
 
@@ -375,21 +496,43 @@ impl Program {
     ///
     /// Git only reads files for this, and starts nothing. If it does not finish in time, that is a
     /// refusal without the name of the file.
-    pub(crate) fn list_configuration(&self, git_dir: &Path, work_tree: &Path) -> Result<Vec<u8>, GitError> {
-        let failed = |reason: String| GitError::Program { command: "config --list".to_owned(), reason };
-        let trusted = configured(&self.path, &self.environment).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
+    pub(crate) fn list_configuration(
+        &self,
+        git_dir: &Path,
+        work_tree: &Path,
+    ) -> Result<Vec<u8>, GitError> {
+        let failed = |reason: String| GitError::Program {
+            command: "config --list".to_owned(),
+            reason,
+        };
+        let trusted = configured(&self.path, &self.environment)
+            .env("GIT_DIR", git_dir)
+            .env("GIT_WORK_TREE", work_tree);
         let args = ["config", "--list", "--includes", "--show-scope", "-z"];
-        let trusted = trusted.args(args).current_dir(work_tree).killed_by(&self.cancel);
+        let trusted = trusted
+            .args(args)
+            .current_dir(work_tree)
+            .killed_by(&self.cancel);
         let ended = trusted.timeout(self.configuration_timeout).output();
         if let Err(SandboxError::TrustedTimeout { seconds, .. }) = ended {
-            let refusal = RepositoryRefusal::EndlessConfiguration { file: None, seconds };
-            return Err(GitError::Refused { path: work_tree.to_owned(), refusal });
+            let refusal = RepositoryRefusal::EndlessConfiguration {
+                file: None,
+                seconds,
+            };
+            return Err(GitError::Refused {
+                path: work_tree.to_owned(),
+                refusal,
+            });
         }
         let output = understood(ended, "config --list")?;
         if output.status.success() {
             return Ok(output.stdout);
         }
-        let complaint: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_COMPLAINT).collect();
+        let complaint: String = String::from_utf8_lossy(&output.stderr)
+            .trim()
+            .chars()
+            .take(MAX_COMPLAINT)
+            .collect();
         Err(failed(complaint))
     }
 
@@ -398,17 +541,25 @@ impl Program {
     pub(crate) fn list_file(&self, file: &Path) -> Result<Vec<u8>, GitError> {
         let args = ["config", "--no-includes", "--list", "-z", "--file"].map(OsStr::new);
         // There is no repository here, and with this setting git does not look for one.
-        let nowhere = bare(&self.path, &self.environment).env("GIT_DIR", "/dev/null").current_dir("/");
-        let trusted = nowhere.timeout(CONFIGURATION_TIMEOUT).killed_by(&self.cancel);
+        let nowhere = bare(&self.path, &self.environment)
+            .env("GIT_DIR", "/dev/null")
+            .current_dir("/");
+        let trusted = nowhere
+            .timeout(CONFIGURATION_TIMEOUT)
+            .killed_by(&self.cancel);
         Ok(understood(trusted.args(args).arg(file).output(), "config --list")?.stdout)
     }
 
-    /// Lists the files, existing or not, in which the user and the machine's administrator configure git.
+    /// Lists the files, existing or not, in which the user and the machine's administrator
+    /// configure git.
     pub(crate) fn users_configuration(&self) -> Vec<PathBuf> {
         let variable = |name: &str| self.environment.path(name);
-        let configuration = variable("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")));
-        let usual =
-            [configuration.map(|folder| folder.join("git/config")), self.home().map(|home| home.join(".gitconfig"))];
+        let configuration =
+            variable("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")));
+        let usual = [
+            configuration.map(|folder| folder.join("git/config")),
+            self.home().map(|home| home.join(".gitconfig")),
+        ];
         let own = match variable("GIT_CONFIG_GLOBAL") {
             Some(file) => vec![file],
             None => usual.into_iter().flatten().collect(),
@@ -422,18 +573,28 @@ impl Program {
         self.environment.path("HOME")
     }
 
-    /// Returns the user's variables for a commit of the user's: its dates, and what a signing program needs.
+    /// Returns the user's variables for a commit of the user's: its dates, and what a signing
+    /// program needs.
     pub(crate) fn commit_environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         self.environment.of_commit()
     }
 
     fn prepare(&self, run: &Run<'_>) -> Trusted {
-        let own = run.settings.iter().map(|(key, value)| (key.as_str(), value.as_os_str()));
-        let settings: Vec<(&str, &OsStr)> =
-            HYGIENE.into_iter().map(|(key, value)| (key, OsStr::new(value))).chain(own).collect();
-        let mut trusted = bare(&self.path, &self.environment).env("GIT_CONFIG_COUNT", settings.len().to_string());
+        let own = run
+            .settings
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_os_str()));
+        let settings: Vec<(&str, &OsStr)> = HYGIENE
+            .into_iter()
+            .map(|(key, value)| (key, OsStr::new(value)))
+            .chain(own)
+            .collect();
+        let mut trusted =
+            bare(&self.path, &self.environment).env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (at, (key, value)) in settings.into_iter().enumerate() {
-            trusted = trusted.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+            trusted = trusted
+                .env(format!("GIT_CONFIG_KEY_{at}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{at}"), value);
         }
         for (name, value) in &run.environment {
             trusted = trusted.env(name, value);
@@ -468,7 +629,10 @@ impl<'a> Run<'a> {
             work_tree,
             settings: Vec::new(),
             environment: Vec::new(),
-            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            args: args
+                .into_iter()
+                .map(|arg| arg.as_ref().to_owned())
+                .collect(),
             outlives: None,
             is_private: false,
         }
@@ -481,12 +645,16 @@ impl<'a> Run<'a> {
     }
 
     /// Adds settings.
-    pub(crate) fn settings(mut self, settings: impl IntoIterator<Item = (String, OsString)>) -> Self {
+    pub(crate) fn settings(
+        mut self,
+        settings: impl IntoIterator<Item = (String, OsString)>,
+    ) -> Self {
         self.settings.extend(settings);
         self
     }
 
-    /// Keeps the process running under this lock if we are killed, for work that must not stop half-way.
+    /// Keeps the process running under this lock if we are killed, for work that must not stop
+    /// half-way.
     pub(crate) fn outlives_us(mut self, held: &'a Held) -> Self {
         self.outlives = Some(held);
         self
@@ -503,7 +671,10 @@ impl Ended {
     /// Turns an unexpected exit code into an error.
     pub(crate) fn failure(&self, command: &str) -> GitError {
         let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
-        GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
+        GitError::Program {
+            command: command.to_owned(),
+            reason: format!("exit code {}: {complaint}", self.code),
+        }
     }
 }
 
@@ -527,34 +698,61 @@ fn ended(trusted: &Trusted, command: &str) -> Result<Ended, GitError> {
 }
 
 /// Converts the output of a git process that has ended, with any exit code.
-fn of_output(output: Result<TrustedOutput, SandboxError>, command: &str) -> Result<Ended, GitError> {
+fn of_output(
+    output: Result<TrustedOutput, SandboxError>,
+    command: &str,
+) -> Result<Ended, GitError> {
     let output = understood(output, command)?;
-    let failed = |reason: String| GitError::Program { command: command.to_owned(), reason };
-    let code = output.status.code().ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
+    let failed = |reason: String| GitError::Program {
+        command: command.to_owned(),
+        reason,
+    };
+    let code = output
+        .status
+        .code()
+        .ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok(Ended { code, stdout: output.stdout, stderr })
+    Ok(Ended {
+        code,
+        stdout: output.stdout,
+        stderr,
+    })
 }
 
 /// Converts an error of the sandbox to one of this crate.
-fn understood(ended: Result<TrustedOutput, SandboxError>, command: &str) -> Result<TrustedOutput, GitError> {
+fn understood(
+    ended: Result<TrustedOutput, SandboxError>,
+    command: &str,
+) -> Result<TrustedOutput, GitError> {
     ended.map_err(|error| match error {
         SandboxError::TrustedKilled { .. } => GitError::Killed,
-        error => GitError::Program { command: command.to_owned(), reason: error.to_string() },
+        error => GitError::Program {
+            command: command.to_owned(),
+            reason: error.to_string(),
+        },
     })
 }
 
 /// Prepares a git process with only the needed variables of our environment, and no configuration.
 fn bare(path: &Path, environment: &Environment) -> Trusted {
     let fixed = FIXED_ENVIRONMENT.into_iter().chain(NO_CONFIGURATION);
-    let begun = environment.kept().fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+    let begun = environment
+        .kept()
+        .fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| {
+            begun.env(name, value)
+        });
     fixed.fold(begun, |begun, (name, value)| begun.env(name, value))
 }
 
 /// Prepares a git process that finds the configuration which the user's own git would find.
 fn configured(path: &Path, environment: &Environment) -> Trusted {
     let begun = environment.variables.iter();
-    let begun = begun.fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
-    FIXED_ENVIRONMENT.into_iter().fold(begun, |begun, (name, value)| begun.env(name, value))
+    let begun = begun.fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| {
+        begun.env(name, value)
+    });
+    FIXED_ENVIRONMENT
+        .into_iter()
+        .fold(begun, |begun, (name, value)| begun.env(name, value))
 }
 
 #[cfg(test)]
@@ -576,12 +774,21 @@ mod tests {
         let (folder, search) = fake_git("#!/bin/sh\necho git version 2.30.2\n");
         let refusal = Program::find_in(&search).unwrap_err();
         let path = folder.path().join("git");
-        assert_eq!(refusal, RepositoryRefusal::GitTooOld { path, found: "git version 2.30.2".to_owned() });
+        assert_eq!(
+            refusal,
+            RepositoryRefusal::GitTooOld {
+                path,
+                found: "git version 2.30.2".to_owned()
+            }
+        );
     }
 
     #[test]
     fn an_absent_git_and_relative_folders_are_refused() {
-        assert_eq!(Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(), RepositoryRefusal::GitMissing);
+        assert_eq!(
+            Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(),
+            RepositoryRefusal::GitMissing
+        );
     }
 
     #[test]
@@ -590,6 +797,9 @@ mod tests {
         std::fs::create_dir(folder.path().join(".git")).unwrap();
         std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let refusal = Program::find_in(&search).unwrap_err();
-        assert_eq!(refusal, RepositoryRefusal::GitNotTrusted(folder.path().join("git")));
+        assert_eq!(
+            refusal,
+            RepositoryRefusal::GitNotTrusted(folder.path().join("git"))
+        );
     }
 }

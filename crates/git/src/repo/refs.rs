@@ -1,4 +1,5 @@
-//! Refs: reading them, moving them by compare-and-swap, and deleting those whose work is known to be elsewhere.
+//! Refs: reading them, moving them by compare-and-swap, and deleting those whose work is known to
+//! be elsewhere.
 
 use std::path::PathBuf;
 
@@ -37,7 +38,9 @@ impl Repo {
             Ok(oid) => Ok(Some(ours(oid))),
             Err(error) => match error.code() {
                 ErrorCode::NotFound => Ok(None),
-                ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
+                ErrorCode::InvalidSpec => Err(GitError::BadRefName {
+                    name: name.to_owned(),
+                }),
                 _ => Err(GitError::library(format!("read {name}"))(error)),
             },
         }
@@ -49,7 +52,9 @@ impl Repo {
     /// [`GitError::BranchGone`].
     pub fn branch_tip(&self, branch: &str) -> Result<Oid, GitError> {
         let tip = self.read_ref(&branch_ref(branch))?;
-        tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
+        tip.ok_or_else(|| GitError::BranchGone {
+            branch: branch.to_owned(),
+        })
     }
 
     /// Lists the refs whose name begins with a prefix, sorted by name.
@@ -60,10 +65,16 @@ impl Repo {
         let handle = self.handle()?;
         let failed = || GitError::library(format!("list the refs below {prefix}"));
         let mut entries = Vec::new();
-        for reference in handle.references_glob(&format!("{prefix}*")).map_err(failed())? {
+        for reference in handle
+            .references_glob(&format!("{prefix}*"))
+            .map_err(failed())?
+        {
             let reference = reference.map_err(failed())?;
             if let (Ok(name), Some(target)) = (reference.name(), reference.target()) {
-                entries.push(RefEntry { name: name.to_owned(), target: ours(target) });
+                entries.push(RefEntry {
+                    name: name.to_owned(),
+                    target: ours(target),
+                });
             }
         }
         entries.sort();
@@ -81,14 +92,20 @@ impl Repo {
         let target = theirs(new)?;
         let old = expected.map(theirs).transpose()?;
         let attempt = || match old {
-            Some(old) => handle.reference_matching(name, target, true, old, LOG_MESSAGE).map(drop),
+            Some(old) => handle
+                .reference_matching(name, target, true, old, LOG_MESSAGE)
+                .map(drop),
             None => handle.reference(name, target, false, LOG_MESSAGE).map(drop),
         };
         let moved = retry::while_locked(|| retry::while_swept(attempt));
         let Err(error) = moved else { return Ok(()) };
         match error.code() {
-            ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
-            ErrorCode::Locked => Err(GitError::Locked { path: self.lock_of(name) }),
+            ErrorCode::InvalidSpec => Err(GitError::BadRefName {
+                name: name.to_owned(),
+            }),
+            ErrorCode::Locked => Err(GitError::Locked {
+                path: self.lock_of(name),
+            }),
             _ if self.is_there(name, expected, new)? => Ok(()),
             _ => Err(GitError::library(format!("move {name}"))(error)),
         }
@@ -105,12 +122,19 @@ impl Repo {
         new: &Oid,
         held: &Held,
     ) -> Result<(), GitError> {
-        let ended = self.update_ref(["-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()], held)?;
+        let ended = self.update_ref(
+            ["-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()],
+            held,
+        )?;
         if ended.code == 0 || self.is_there(name, Some(expected), new)? {
             return Ok(());
         }
         let lock = self.lock_of(name);
-        Err(if lock.exists() { GitError::Locked { path: lock } } else { ended.failure("update-ref") })
+        Err(if lock.exists() {
+            GitError::Locked { path: lock }
+        } else {
+            ended.failure("update-ref")
+        })
     }
 
     /// Reports whether a ref that could not be moved is already at `new`. Fails with the reason if
@@ -118,7 +142,11 @@ impl Repo {
     fn is_there(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<bool, GitError> {
         let actual = self.read_ref(name)?;
         if actual.as_ref() != Some(new) && actual.as_ref() != expected {
-            return Err(GitError::RefMoved { name: name.to_owned(), expected: expected.cloned(), actual });
+            return Err(GitError::RefMoved {
+                name: name.to_owned(),
+                expected: expected.cloned(),
+                actual,
+            });
         }
         Ok(actual.as_ref() == Some(new))
     }
@@ -145,7 +173,9 @@ impl Repo {
     /// If the name is not below `refs/orchestrate/`, or is not allowed.
     pub fn keep(&self, name: &str, target: &Oid) -> Result<(), GitError> {
         if !name.starts_with("refs/orchestrate/") {
-            return Err(GitError::BadRefName { name: name.to_owned() });
+            return Err(GitError::BadRefName {
+                name: name.to_owned(),
+            });
         }
         let before = self.read_ref(name)?;
         if let Some(before) = before.as_ref().filter(|before| *before != target) {
@@ -154,7 +184,8 @@ impl Repo {
         self.advance(name, before.as_ref(), target)
     }
 
-    /// Deletes a ref of a run if it still has this target. Returns whether it did: a branch that is checked out stays.
+    /// Deletes a ref of a run if it still has this target. Returns whether it did: a branch that is
+    /// checked out stays.
     ///
     /// The caller has made sure that its commits are held elsewhere.
     ///
@@ -174,7 +205,8 @@ impl Repo {
         if !has_target()? {
             return Ok(false);
         }
-        // Not libgit2: it would write a packed file of refs that it has read before git packed others.
+        // Not libgit2: it would write a packed file of refs that it has read before git packed
+        // others.
         let held = self.lock(Work::Pruning)?;
         let ended = self.update_ref(["-d", name.as_str(), target.as_str()], &held)?;
         if ended.code == 0 {
@@ -184,16 +216,30 @@ impl Repo {
         if lock.exists() {
             return Err(GitError::Locked { path: lock });
         }
-        if has_target()? { Err(ended.failure("update-ref")) } else { Ok(false) }
+        if has_target()? {
+            Err(ended.failure("update-ref"))
+        } else {
+            Ok(false)
+        }
     }
 
-    /// Runs `git update-ref` without hooks. The process runs to its end even if we are killed, because the lock file
-    /// that it would leave behind would obstruct the user.
-    fn update_ref<'a>(&self, args: impl IntoIterator<Item = &'a str>, held: &Held) -> Result<Ended, GitError> {
-        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string().into());
+    /// Runs `git update-ref` without hooks. The process runs to its end even if we are killed,
+    /// because the lock file that it would leave behind would obstruct the user.
+    fn update_ref<'a>(
+        &self,
+        args: impl IntoIterator<Item = &'a str>,
+        held: &Held,
+    ) -> Result<Ended, GitError> {
+        let wait = (
+            "core.filesRefLockTimeout".to_owned(),
+            retry::LOCKED_PATIENCE.as_millis().to_string().into(),
+        );
         let args = std::iter::once("update-ref").chain(args);
         let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]);
-        self.program.run(&run.settings(self.shared.configuration.without_hooks()).outlives_us(held))
+        self.program.run(
+            &run.settings(self.shared.configuration.without_hooks())
+                .outlives_us(held),
+        )
     }
 
     /// Lists a run's snapshots and attempts that are kept by refs of ours.
@@ -209,9 +255,12 @@ impl Repo {
     /// Creates a branch at a kept commit; it never moves an existing branch.
     ///
     /// # Errors
-    /// [`GitError::RefMoved`] if the branch exists at another commit. Also fails if the object is not a commit.
+    /// [`GitError::RefMoved`] if the branch exists at another commit. Also fails if the object is
+    /// not a commit.
     pub fn restore(&self, kept: &Oid, branch: &str) -> Result<(), GitError> {
-        self.handle()?.find_commit(theirs(kept)?).map_err(GitError::library(format!("restore {kept}")))?;
+        self.handle()?
+            .find_commit(theirs(kept)?)
+            .map_err(GitError::library(format!("restore {kept}")))?;
         self.create_branch(branch, kept)
     }
 }

@@ -38,7 +38,8 @@ pub enum RepositoryRefusal {
     /// The repository keeps its refs in reftable files.
     #[error("it keeps refs as reftable, which is not supported yet")]
     Reftable,
-    /// The attributes ask for a filter that is configured, so that git would run a program to store files.
+    /// The attributes ask for a filter that is configured, so that git would run a program to store
+    /// files.
     #[error("{path} names the filter {filter:?}, but no program may run on agents' files")]
     Filter {
         /// The attributes file with the filter.
@@ -46,7 +47,8 @@ pub enum RepositoryRefusal {
         /// The filter's name.
         filter: String,
     },
-    /// The attributes of what is landed ask for a filter that the repository's own configuration names.
+    /// The attributes of what is landed ask for a filter that the repository's own configuration
+    /// names.
     #[error(
         "{path} names the filter {filter:?}, which only the repository's own configuration defines, so it is not run"
     )]
@@ -75,14 +77,17 @@ pub enum RepositoryRefusal {
         reason: String,
     },
     /// More files would be copied to every worktree than is sensible.
-    #[error("{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree")]
+    #[error(
+        "{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree"
+    )]
     IncludesTooMuch {
         /// The file with the patterns.
         path: PathBuf,
         /// How many they name.
         files: usize,
     },
-    /// A file that would be copied to every worktree, or that every worktree has, leads back into the checkout.
+    /// A file that would be copied to every worktree, or that every worktree has, leads back into
+    /// the checkout.
     #[error("{}{link}, so a check would use the checkout's files instead of the worktree's", shown_path(.path))]
     LeadsBack {
         /// The file.
@@ -97,7 +102,9 @@ pub enum RepositoryRefusal {
     #[error("its index is split, which is not supported yet")]
     SplitIndex,
     /// The repository is a partial clone of an old version of git, which libgit2 does not open.
-    #[error("it is a partial clone in the form of an old git (`extensions.partialClone`), which is not supported yet")]
+    #[error(
+        "it is a partial clone in the form of an old git (`extensions.partialClone`), which is not supported yet"
+    )]
     PartialClone,
     /// An operation such as a merge or rebase is in progress.
     #[error("{0} is in progress")]
@@ -177,13 +184,19 @@ pub enum LeftEmpty {
     #[error("its name `{0}` could lead elsewhere")]
     UnsafeName(String),
     /// The user's repository does not have it.
-    #[error("`.git/modules` does not have it; `git submodule update --init --recursive` fetches it")]
+    #[error(
+        "`.git/modules` does not have it; `git submodule update --init --recursive` fetches it"
+    )]
     NotThere,
     /// The user's repository does not have the commit, or not all of its files.
-    #[error("its commit {0} is not complete in `.git/modules`; `git submodule update --init --recursive` fetches it")]
+    #[error(
+        "its commit {0} is not complete in `.git/modules`; `git submodule update --init --recursive` fetches it"
+    )]
     Incomplete(String),
     /// There are too many, or they are nested too deep.
-    #[error("there are more than {MOST_SUBMODULES} submodules, or they are nested more than {DEEPEST_SUBMODULE} deep")]
+    #[error(
+        "there are more than {MOST_SUBMODULES} submodules, or they are nested more than {DEEPEST_SUBMODULE} deep"
+    )]
     TooMany,
 }
 
@@ -204,7 +217,9 @@ pub enum BackLink {
         line: usize,
     },
     /// It is a script whose first line would become one that cannot be executed.
-    #[error(":1 names an interpreter in this checkout, and its path in the worktree is too long or has spaces")]
+    #[error(
+        ":1 names an interpreter in this checkout, and its path in the worktree is too long or has spaces"
+    )]
     Shebang,
     /// It is outside the checkout, behind a link that is copied.
     #[error(":{line}, which `{}` links to, names this checkout", shown_path(.through))]
@@ -235,7 +250,9 @@ impl BackLink {
                 "replace the link by a folder of its own, or create it in each worktree with `[worktree] setup`"
             }
             Self::Committed { .. } => "use a relative path there, and commit it",
-            _ => "do not list it in .worktreeinclude, but create it in each worktree with `[worktree] setup`",
+            _ => {
+                "do not list it in .worktreeinclude, but create it in each worktree with `[worktree] setup`"
+            }
         }
     }
 }
@@ -271,13 +288,20 @@ impl RepositoryRefusal {
             Self::NoTemporaryFolder { .. } => "set TMPDIR to a writable folder",
             Self::HoldsState { .. } => "set XDG_STATE_HOME to a folder outside it",
             Self::UnreadableIndex(_) => "run `git status` for details",
-            Self::GitMissing | Self::GitTooOld { .. } => return format!("install git {OLDEST} or newer"),
-            Self::GitNotTrusted(_) => return format!("install git {OLDEST} or newer elsewhere on PATH"),
+            Self::GitMissing | Self::GitTooOld { .. } => {
+                return format!("install git {OLDEST} or newer");
+            }
+            Self::GitNotTrusted(_) => {
+                return format!("install git {OLDEST} or newer elsewhere on PATH");
+            }
             Self::Encoding { encoding, .. } => {
                 return format!("start from a commit without `working-tree-encoding={encoding}`");
             }
             Self::ForeignOwner { path } => {
-                return format!("if you trust it, run `git config --global --add safe.directory {}`", shell_word(path));
+                return format!(
+                    "if you trust it, run `git config --global --add safe.directory {}`",
+                    shell_word(path)
+                );
             }
             Self::BranchInTheWay(branch) => {
                 return format!("rename it with `git branch -m {} NAME`", shell_word(branch));
@@ -350,7 +374,8 @@ pub enum Warning {
         /// Why.
         reason: LeftEmpty,
     },
-    /// Files of `.worktreeinclude` name the checkout, so they are not copied to worktrees at other paths.
+    /// Files of `.worktreeinclude` name the checkout, so they are not copied to worktrees at other
+    /// paths.
     NamesCheckout {
         /// The files, relative to the top of the checkout.
         paths: Vec<PathBuf>,
@@ -423,7 +448,12 @@ impl std::fmt::Display for Warning {
 }
 
 fn stuck(file: Option<&Path>) -> String {
-    let waits = |file| format!(": it waits for {}, which is not a regular file", shown_path(file));
+    let waits = |file| {
+        format!(
+            ": it waits for {}, which is not a regular file",
+            shown_path(file)
+        )
+    };
     file.map(waits).unwrap_or_default()
 }
 
@@ -433,11 +463,20 @@ mod tests {
 
     #[test]
     fn a_reason_and_its_fix_are_separate_whatever_they_contain() {
-        let patterns = RepositoryRefusal::Patterns { path: "a; b".into(), reason: "it is a pipe; no file".to_owned() };
-        let endless =
-            |file: Option<&str>| RepositoryRefusal::EndlessConfiguration { file: file.map(Into::into), seconds: 5 };
+        let patterns = RepositoryRefusal::Patterns {
+            path: "a; b".into(),
+            reason: "it is a pipe; no file".to_owned(),
+        };
+        let endless = |file: Option<&str>| RepositoryRefusal::EndlessConfiguration {
+            file: file.map(Into::into),
+            seconds: 5,
+        };
         let table = [
-            (patterns, "a; b cannot be used: it is a pipe; no file", "change that file and try again"),
+            (
+                patterns,
+                "a; b cannot be used: it is a pipe; no file",
+                "change that file and try again",
+            ),
             (
                 endless(Some("x")),
                 "git did not finish reading its configuration within 5 s: it waits for x, which is not a regular file",
@@ -445,8 +484,14 @@ mod tests {
             ),
         ];
         for (refusal, reason, fix) in table {
-            assert_eq!((refusal.to_string().as_str(), refusal.fix().as_str()), (reason, fix));
+            assert_eq!(
+                (refusal.to_string().as_str(), refusal.fix().as_str()),
+                (reason, fix)
+            );
         }
-        assert_eq!(endless(None).to_string(), "git did not finish reading its configuration within 5 s");
+        assert_eq!(
+            endless(None).to_string(),
+            "git did not finish reading its configuration within 5 s"
+        );
     }
 }

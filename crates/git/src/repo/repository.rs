@@ -63,8 +63,8 @@ pub(crate) struct Shared {
     handles: Handles,
     /// Called when a wait for the lock takes long.
     tell: OnceLock<fn(&Waiting)>,
-    /// The scratch repository of the previous merge, while no merge is in progress: creating a scratch repository takes
-    /// milliseconds.
+    /// The scratch repository of the previous merge, while no merge is in progress: creating a
+    /// scratch repository takes milliseconds.
     pub(crate) scratch: Mutex<Option<ScratchRepo>>,
     /// For each worktree, by git's folder for it, the tree of its files that [`Repo::sync_tree`]
     /// made durable last.
@@ -126,7 +126,8 @@ pub struct CommitSpec {
     pub trailers: Vec<(String, String)>,
     /// The author and committer.
     pub by: Identities,
-    /// The time in seconds since 1970. The caller fixes it, so that repeating a commit yields the same object.
+    /// The time in seconds since 1970. The caller fixes it, so that repeating a commit yields the
+    /// same object.
     pub time_unix: i64,
 }
 
@@ -137,22 +138,40 @@ impl Identities {
         Self::found(&configuration.for_library().ok()?, variables)
     }
 
-    pub(crate) fn found(config: &git2::Config, variables: &BTreeMap<String, String>) -> Option<Identities> {
+    pub(crate) fn found(
+        config: &git2::Config,
+        variables: &BTreeMap<String, String>,
+    ) -> Option<Identities> {
         let find = |who: &str, what: &str| {
-            let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
+            let keys = [
+                format!("{}.{what}", who.to_lowercase()),
+                format!("user.{what}"),
+            ];
             let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
             let variable = |name: &str| variables.get(name).cloned();
             let named = variable(&format!("GIT_{who}_{}", what.to_uppercase())).or_else(configured);
             // The last resort of git itself that does not depend on the machine's name.
-            named.or_else(|| if what == "email" { variable("EMAIL") } else { None })
+            named.or_else(|| {
+                if what == "email" {
+                    variable("EMAIL")
+                } else {
+                    None
+                }
+            })
         };
         let identity = |who: &str| {
             let (name, email) = (find(who, "name")?, find(who, "email")?);
             // This cleans them as git does, and fails for a value that a commit cannot hold.
             let signature = git2::Signature::now(&name, &email).ok()?;
-            Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })
+            Some(Identity {
+                name: signature.name().ok()?.to_owned(),
+                email: signature.email().ok()?.to_owned(),
+            })
         };
-        Some(Identities { author: identity("AUTHOR")?, committer: identity("COMMITTER")? })
+        Some(Identities {
+            author: identity("AUTHOR")?,
+            committer: identity("COMMITTER")?,
+        })
     }
 }
 
@@ -175,11 +194,16 @@ impl Repo {
     /// # Errors
     /// As [`Repo::open`].
     pub fn open_as(start: &Path, state: &Path, environment: Environment) -> Result<Repo, GitError> {
-        let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
+        let refused = |refusal| GitError::Refused {
+            path: start.to_owned(),
+            refusal,
+        };
         let program = Program::find().map_err(refused)?.with(environment);
         let (repository, configuration) = probe::open(start, &program)?;
         let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
-        let workdir = repository.workdir().ok_or_else(|| refused(RepositoryRefusal::Bare))?;
+        let workdir = repository
+            .workdir()
+            .ok_or_else(|| refused(RepositoryRefusal::Bare))?;
         let common_dir = real(repository.commondir())?;
         let shared = Shared {
             own_folder: state.join(OWN_FOLDER).join(id_of(&common_dir)),
@@ -195,16 +219,25 @@ impl Repo {
             listed_trees: ListedTrees::default(),
         };
         let (tier, rules) = (Confinement::Full, Arc::default());
-        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program), tier, rules })
+        Ok(Repo {
+            shared: Arc::new(shared),
+            program: Arc::new(program),
+            tier,
+            rules,
+        })
     }
 
-    /// Returns a handle for worktrees whose processes run in this tier of the sandbox. Until it is known, it counts as
-    /// the full one, in which no file of the checkout leads back into it: see [`Worktrees::are_mounted`].
+    /// Returns a handle for worktrees whose processes run in this tier of the sandbox. Until it is
+    /// known, it counts as the full one, in which no file of the checkout leads back into it: see
+    /// [`Worktrees::are_mounted`].
     ///
     /// [`Worktrees::are_mounted`]: crate::Worktrees::are_mounted
     #[must_use]
     pub fn confined_in(&self, tier: Confinement) -> Repo {
-        Repo { tier, ..self.clone() }
+        Repo {
+            tier,
+            ..self.clone()
+        }
     }
 
     /// Returns the tier of the sandbox in which the processes of worktrees run.
@@ -223,7 +256,10 @@ impl Repo {
     /// Returns a handle that keeps new files out of snapshots by these rules.
     #[must_use]
     pub fn committing_by(self, rules: CommitRules) -> Repo {
-        Repo { rules: Arc::new(rules), ..self }
+        Repo {
+            rules: Arc::new(rules),
+            ..self
+        }
     }
 
     /// Returns a handle whose git processes are killed with `cancel`, as if this whole process were
@@ -234,7 +270,10 @@ impl Repo {
     /// The operation that was in progress fails with [`GitError::Killed`].
     #[must_use]
     pub fn killed_by(&self, cancel: &Cancel) -> Repo {
-        Repo { program: Arc::new(self.program.killed_by(cancel)), ..self.clone() }
+        Repo {
+            program: Arc::new(self.program.killed_by(cancel)),
+            ..self.clone()
+        }
     }
 
     /// Waits for the repository's lock; `work` is recorded in it.
@@ -245,17 +284,18 @@ impl Repo {
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with
-    /// filters or encodings, with too many files to copy to each worktree, or with a branch that blocks
-    /// the names of runs' branches. Also refuses a machine without a writable folder for temporary
-    /// files. Commands that only look at a repository do not require this, because its user continues
-    /// to work beside a run.
+    /// filters or encodings, with too many files to copy to each worktree, or with a branch that
+    /// blocks the names of runs' branches. Also refuses a machine without a writable folder for
+    /// temporary files. Commands that only look at a repository do not require this, because its
+    /// user continues to work beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
     pub fn require_ready(&self) -> Result<(), GitError> {
         self.require_at_rest()?;
         let head = self.head()?.commit;
-        // What a partial clone lacks cannot be examined yet, and a run may start from another commit.
+        // What a partial clone lacks cannot be examined yet, and a run may start from another
+        // commit.
         if self.lacking(&head)?.is_empty() {
             self.require_plain_tree(&head)?;
         }
@@ -269,21 +309,30 @@ impl Repo {
     /// As [`Repo::require_ready`].
     pub fn require_at_rest(&self) -> Result<(), GitError> {
         if let Some(operation) = probe::operation(self.handle()?.state()) {
-            let (path, refusal) = (self.shared.workdir.clone(), RepositoryRefusal::InProgress(operation));
+            let (path, refusal) = (
+                self.shared.workdir.clone(),
+                RepositoryRefusal::InProgress(operation),
+            );
             return Err(GitError::Refused { path, refusal });
         }
         if self.read_ref(&format!("refs/heads/{BRANCHES}"))?.is_some() {
-            let (path, refusal) = (self.shared.workdir.clone(), RepositoryRefusal::BranchInTheWay(BRANCHES.to_owned()));
+            let (path, refusal) = (
+                self.shared.workdir.clone(),
+                RepositoryRefusal::BranchInTheWay(BRANCHES.to_owned()),
+            );
             return Err(GitError::Refused { path, refusal });
         }
         self.require_temporary_folder()?;
         self.require_bounded_patterns()
     }
 
-    /// Refuses a checkout with files of patterns that git cannot read in bounded time, before git reads them.
+    /// Refuses a checkout with files of patterns that git cannot read in bounded time, before git
+    /// reads them.
     fn require_bounded_patterns(&self) -> Result<(), GitError> {
         let handle = self.handle()?;
-        let index = handle.index().map_err(GitError::library("read the index"))?;
+        let index = handle
+            .index()
+            .map_err(GitError::library("read the index"))?;
         let found = match bounds::excess_below(self.workdir(), &index)? {
             None => bounds::excess_elsewhere(&handle)?,
             found => found,
@@ -292,7 +341,10 @@ impl Repo {
             None => Ok(()),
             Some(Excess { path, reason }) => {
                 let refusal = RepositoryRefusal::Patterns { path, reason };
-                Err(GitError::Refused { path: self.workdir().to_owned(), refusal })
+                Err(GitError::Refused {
+                    path: self.workdir().to_owned(),
+                    refusal,
+                })
             }
         }
     }
@@ -303,9 +355,18 @@ impl Repo {
     /// [`GitError::Refused`] with the folder and what to do about it.
     pub fn require_temporary_folder(&self) -> Result<(), GitError> {
         let path = std::env::temp_dir();
-        let Err(error) = rustix::fs::access(path.join("."), Access::WRITE_OK | Access::EXEC_OK) else { return Ok(()) };
-        let refusal = RepositoryRefusal::NoTemporaryFolder { path, reason: std::io::Error::from(error).to_string() };
-        Err(GitError::Refused { path: self.shared.workdir.clone(), refusal })
+        let Err(error) = rustix::fs::access(path.join("."), Access::WRITE_OK | Access::EXEC_OK)
+        else {
+            return Ok(());
+        };
+        let refusal = RepositoryRefusal::NoTemporaryFolder {
+            path,
+            reason: std::io::Error::from(error).to_string(),
+        };
+        Err(GitError::Refused {
+            path: self.shared.workdir.clone(),
+            refusal,
+        })
     }
 
     /// Checks that objects and branches can be written, as far as access(2) tells.
@@ -320,8 +381,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Refuses a commit whose tree has something unsupported: filters or encodings, or files that name the checkout by
-    /// its absolute path where a tool would follow it.
+    /// Refuses a commit whose tree has something unsupported: filters or encodings, or files that
+    /// name the checkout by its absolute path where a tool would follow it.
     ///
     /// [`Repo::require_ready`] checks HEAD; call this for another base.
     ///
@@ -331,7 +392,10 @@ impl Repo {
         let handle = self.handle()?;
         let tree = tree_of(&handle, commit)?;
         match probe::tree_refusal(&handle, &self.shared.configuration, &tree)? {
-            Some(refusal) => Err(GitError::Refused { path: self.shared.workdir.clone(), refusal }),
+            Some(refusal) => Err(GitError::Refused {
+                path: self.shared.workdir.clone(),
+                refusal,
+            }),
             None => self.worktrees().require_no_path_back(commit),
         }
     }
@@ -356,7 +420,8 @@ impl Repo {
         self.program.version().to_string()
     }
 
-    /// Returns the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.
+    /// Returns the repository's id: 16 hexadecimal digits of a hash of the common directory's real
+    /// path.
     pub fn id(&self) -> String {
         id_of(&self.shared.common_dir)
     }
@@ -366,9 +431,10 @@ impl Repo {
         &self.shared.own_folder
     }
 
-    /// Returns the author and committer that git would use, from these variables (`GIT_AUTHOR_NAME`,
-    /// `GIT_AUTHOR_EMAIL` and the same of `GIT_COMMITTER`) or else from the user's configuration
-    /// (`author.name`, and else `user.name`), or else from `EMAIL`. Returns `None` if one of the values is missing.
+    /// Returns the author and committer that git would use, from these variables
+    /// (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL` and the same of `GIT_COMMITTER`) or else from the
+    /// user's configuration (`author.name`, and else `user.name`), or else from `EMAIL`. Returns
+    /// `None` if one of the values is missing.
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
         Identities::found(&self.handle().ok()?.config().ok()?, variables)
     }
@@ -380,9 +446,16 @@ impl Repo {
     pub fn head(&self) -> Result<Head, GitError> {
         let handle = self.handle()?;
         let head = handle.head().map_err(GitError::library("read HEAD"))?;
-        let commit = head.peel_to_commit().map_err(GitError::library("read the commit of HEAD"))?;
-        let branch = head.is_branch().then(|| String::from_utf8_lossy(head.shorthand_bytes()).into_owned());
-        Ok(Head { commit: ours(commit.id()), branch })
+        let commit = head
+            .peel_to_commit()
+            .map_err(GitError::library("read the commit of HEAD"))?;
+        let branch = head
+            .is_branch()
+            .then(|| String::from_utf8_lossy(head.shorthand_bytes()).into_owned());
+        Ok(Head {
+            commit: ours(commit.id()),
+            branch,
+        })
     }
 
     /// Resolves a revision to the commit that it names.
@@ -391,7 +464,9 @@ impl Repo {
     /// [`GitError::UnknownRevision`].
     pub fn resolve(&self, rev: &str) -> Result<Oid, GitError> {
         let handle = self.handle()?;
-        let unknown = || GitError::UnknownRevision { rev: rev.to_owned() };
+        let unknown = || GitError::UnknownRevision {
+            rev: rev.to_owned(),
+        };
         let object = handle.revparse_single(rev).map_err(|_| unknown())?;
         let commit = object.peel_to_commit().map_err(|_| unknown())?;
         Ok(ours(commit.id()))
@@ -408,7 +483,8 @@ impl Repo {
         Ok(warnings)
     }
 
-    /// Returns the warning about files of `.worktreeinclude` that are not copied in this tier of the sandbox.
+    /// Returns the warning about files of `.worktreeinclude` that are not copied in this tier of
+    /// the sandbox.
     pub fn not_copied(&self) -> Option<Warning> {
         if self.worktrees().are_mounted() {
             return None;
@@ -438,7 +514,10 @@ impl Repo {
         let places = submodules::places(&self.shared.git_dir, &self.shared.common_dir);
         let found = submodules::find(&self.program, &handle, &places, pins)?;
         let empty = found.into_iter().filter_map(|module| {
-            Some(Warning::EmptySubmodule { path: path_of(&module.path), reason: module.objects.err()? })
+            Some(Warning::EmptySubmodule {
+                path: path_of(&module.path),
+                reason: module.objects.err()?,
+            })
         });
         let mut warnings: Vec<Warning> = empty.collect();
         warnings.extend(self.missing_lfs_files(&handle, commit)?);
@@ -459,11 +538,13 @@ impl Repo {
             .map(|oid| handle.find_commit(theirs(oid)?).map_err(failed()))
             .collect::<Result<_, _>>()?;
         let time = git2::Time::new(spec.time_unix, 0);
-        let sign = |by: &Identity| git2::Signature::new(&by.name, &by.email, &time).map_err(failed());
+        let sign =
+            |by: &Identity| git2::Signature::new(&by.name, &by.email, &time).map_err(failed());
         let (author, committer) = (sign(&spec.by.author)?, sign(&spec.by.committer)?);
         let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
         let text = spec.text();
-        let oid = retry::while_swept(|| handle.commit(None, &author, &committer, &text, &tree, &parents));
+        let oid =
+            retry::while_swept(|| handle.commit(None, &author, &committer, &text, &tree, &parents));
         let oid = oid.map_err(failed())?;
         Ok(ours(oid))
     }
@@ -482,7 +563,9 @@ impl Repo {
     /// If the objects cannot be read.
     pub fn has_object(&self, object: &Oid) -> Result<bool, GitError> {
         let handle = self.handle()?;
-        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        let objects = handle
+            .odb()
+            .map_err(GitError::library("open the objects"))?;
         Ok(objects.exists(theirs(object)?))
     }
 
@@ -497,7 +580,9 @@ impl Repo {
         let handle = self.handle()?;
         handle
             .graph_descendant_of(theirs(descendant)?, theirs(ancestor)?)
-            .map_err(GitError::library(format!("follow the history of {descendant}")))
+            .map_err(GitError::library(format!(
+                "follow the history of {descendant}"
+            )))
     }
 
     /// Returns the best common ancestor of two commits, if they have one.
@@ -508,7 +593,9 @@ impl Repo {
         match self.handle()?.merge_base(theirs(one)?, theirs(two)?) {
             Ok(oid) => Ok(Some(ours(oid))),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(GitError::library(format!("find where {one} and {two} part"))(error)),
+            Err(error) => Err(GitError::library(format!(
+                "find where {one} and {two} part"
+            ))(error)),
         }
     }
 
@@ -520,12 +607,20 @@ impl Repo {
             Some(repository) => repository,
             None => self.open_git_dir_of(&self.shared.git_dir, &self.shared.workdir)?,
         };
-        Ok(Handle { repository: Some(repository), pool })
+        Ok(Handle {
+            repository: Some(repository),
+            pool,
+        })
     }
 
-    /// Opens libgit2 on a recorded git directory and the checkout that belongs to it. If the two are apart
-    /// (`--separate-git-dir`), libgit2 would take the folder around the git directory for the checkout.
-    pub(crate) fn open_git_dir_of(&self, git_dir: &Path, workdir: &Path) -> Result<Repository, GitError> {
+    /// Opens libgit2 on a recorded git directory and the checkout that belongs to it. If the two
+    /// are apart (`--separate-git-dir`), libgit2 would take the folder around the git directory for
+    /// the checkout.
+    pub(crate) fn open_git_dir_of(
+        &self,
+        git_dir: &Path,
+        workdir: &Path,
+    ) -> Result<Repository, GitError> {
         let repository = self.open_git_dir(git_dir)?;
         let failed = GitError::library(format!("open {}", workdir.display()));
         repository.set_workdir(workdir, false).map_err(failed)?;
@@ -550,18 +645,28 @@ impl Repo {
     fn open_plain(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         let none: [&Path; 0] = [];
-        Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
+        Repository::open_ext(git_dir, flags, none)
+            .map_err(GitError::library(format!("open {}", git_dir.display())))
     }
 
     /// Returns the tree that [`Repo::sync_tree`] made durable last for a worktree.
     pub(crate) fn synced_tree(&self, admin_dir: &Path) -> Option<Oid> {
-        self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner).get(admin_dir).cloned()
+        self.shared
+            .synced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(admin_dir)
+            .cloned()
     }
 
     /// Makes all objects that were written for a worktree's tree durable, and records the tree.
     pub(crate) fn sync_tree(&self, admin_dir: &Path, tree: &Oid) -> Result<(), GitError> {
         self.sync_objects()?;
-        let mut synced = self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut synced = self
+            .shared
+            .synced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         synced.insert(admin_dir.to_owned(), tree.clone());
         Ok(())
     }
@@ -582,7 +687,10 @@ impl CommitSpec {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for line in self.message.trim_end().lines() {
-            let signs = line.trim_start().to_ascii_lowercase().starts_with("signed-off-by:");
+            let signs = line
+                .trim_start()
+                .to_ascii_lowercase()
+                .starts_with("signed-off-by:");
             text.push_str(if signs { "> " } else { "" });
             text.extend(line.chars().filter(|c| *c == '\t' || !c.is_control()));
             text.push('\n');
@@ -627,7 +735,8 @@ impl std::fmt::Debug for Handles {
 pub(crate) fn id_of(common_dir: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, common_dir.as_os_str().as_bytes());
-    // Hashing memory cannot fail. If it ever does, the path itself still distinguishes repositories.
+    // Hashing memory cannot fail. If it ever does, the path itself still distinguishes
+    // repositories.
     let text = hashed.map_or_else(|_| common_dir.display().to_string(), |oid| oid.to_string());
     text.chars().take(16).collect()
 }
@@ -639,11 +748,15 @@ pub(crate) fn ours(oid: git2::Oid) -> Oid {
 
 /// Converts our object id to libgit2's.
 pub(crate) fn theirs(oid: &Oid) -> Result<git2::Oid, GitError> {
-    git2::Oid::from_str(oid.as_str()).map_err(GitError::library(format!("read the object name {oid:?}")))
+    git2::Oid::from_str(oid.as_str())
+        .map_err(GitError::library(format!("read the object name {oid:?}")))
 }
 
 /// Returns the tree of a commit, or the tree itself.
-pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<git2::Tree<'r>, GitError> {
+pub(crate) fn tree_of<'r>(
+    repository: &'r Repository,
+    treeish: &Oid,
+) -> Result<git2::Tree<'r>, GitError> {
     repository
         .find_object(theirs(treeish)?, None)
         .and_then(|object| object.peel_to_tree())
@@ -663,11 +776,26 @@ mod tests {
     fn what_is_written_is_synced() {
         let folder = tempfile::tempdir().unwrap();
         let made = Repository::init(folder.path()).unwrap();
-        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let author =
+            git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
         let tree = made.treebuilder(None).unwrap().write().unwrap();
-        made.commit(Some("HEAD"), &author, &author, "x", &made.find_tree(tree).unwrap(), &[]).unwrap();
+        made.commit(
+            Some("HEAD"),
+            &author,
+            &author,
+            "x",
+            &made.find_tree(tree).unwrap(),
+            &[],
+        )
+        .unwrap();
         let opened = Repo::open(folder.path(), &folder.path().join("state")).unwrap();
-        let syncs = |handle: Repository| handle.config().unwrap().get_bool("core.fsyncObjectFiles").unwrap_or(false);
+        let syncs = |handle: Repository| {
+            handle
+                .config()
+                .unwrap()
+                .get_bool("core.fsyncObjectFiles")
+                .unwrap_or(false)
+        };
         assert!(syncs(opened.open_git_dir(made.path()).unwrap()));
         // The control: a handle whose objects are synced together later does not sync each.
         assert!(!syncs(opened.open_unsynced(made.path()).unwrap()));

@@ -18,13 +18,19 @@ const GONE: &str = "No such file or directory";
 /// Libgit2's message for an object that it does not find, for example while `git gc` packs it.
 const UNFOUND: &str = "doesn't exist on the repository";
 
-/// Runs an operation, and retries it while another git process holds a lock or packs the named object.
-#[expect(clippy::disallowed_methods, reason = "another program's lock file wakes nobody")]
+/// Runs an operation, and retries it while another git process holds a lock or packs the named
+/// object.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another program's lock file wakes nobody"
+)]
 pub(crate) fn while_locked<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut last = attempt();
     for _ in 0..LOCKED_TRIES {
         match &last {
-            Err(error) if error.code() == ErrorCode::Locked || error.message().contains(UNFOUND) => {
+            Err(error)
+                if error.code() == ErrorCode::Locked || error.message().contains(UNFOUND) =>
+            {
                 std::thread::sleep(LOCKED_PAUSE);
                 last = attempt();
             }
@@ -56,9 +62,18 @@ mod tests {
 
     #[test]
     fn only_what_is_in_the_way_for_an_instant_is_tried_again() {
-        let gone = || Error::new(ErrorCode::GenericError, ErrorClass::Os, format!("failed to rename: {GONE}"));
+        let gone = || {
+            Error::new(
+                ErrorCode::GenericError,
+                ErrorClass::Os,
+                format!("failed to rename: {GONE}"),
+            )
+        };
         let mut failures = vec![gone(), gone()];
-        assert_eq!(while_swept(|| failures.pop().map_or(Ok(1), Err)).unwrap(), 1);
+        assert_eq!(
+            while_swept(|| failures.pop().map_or(Ok(1), Err)).unwrap(),
+            1
+        );
         let mut tries = 0;
         let mut fails = |error: Error| {
             while_swept(|| {
@@ -69,7 +84,13 @@ mod tests {
         };
         assert_eq!(fails(gone()).message(), gone().message());
         assert!(
-            fails(Error::new(ErrorCode::GenericError, ErrorClass::Os, "No space left")).message().contains("space")
+            fails(Error::new(
+                ErrorCode::GenericError,
+                ErrorClass::Os,
+                "No space left"
+            ))
+            .message()
+            .contains("space")
         );
         assert_eq!(tries, 1 + SWEPT_TRIES + 1);
     }

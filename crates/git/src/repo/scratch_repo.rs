@@ -1,14 +1,15 @@
-//! The scratch repository in which git merges and writes files: an empty repository of ours that borrows the real one's
-//! objects.
+//! The scratch repository in which git merges and writes files: an empty repository of ours that
+//! borrows the real one's objects.
 //!
 //! Git finds no configuration there except ours, no attributes except those that we write, no
 //! remote that has promised missing objects, no hook and no alias. So nothing that a repository
 //! configures, under any condition, has an effect.
 //!
-//! A scratch repository is a folder in the temporary folder that only this user can enter. It is removed when the value
-//! is dropped, and one scratch repository serves several runs of git. A killed process leaves its scratch repository
-//! behind, which [`sweep`] tells from those in use by their locks. A git that outlives us has a scratch repository of
-//! its own, which the next holder of the repository's lock recreates.
+//! A scratch repository is a folder in the temporary folder that only this user can enter. It is
+//! removed when the value is dropped, and one scratch repository serves several runs of git. A
+//! killed process leaves its scratch repository behind, which [`sweep`] tells from those in use by
+//! their locks. A git that outlives us has a scratch repository of its own, which the next holder
+//! of the repository's lock recreates.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,8 @@ pub(crate) struct ScratchRepo {
     folder: PathBuf,
     /// An empty working tree, except for attributes if git must find them as files.
     work_tree: PathBuf,
-    /// Removes the scratch repository when dropped, and shows a sweep that it is in use; `None` for the scratch
-    /// repository of a git that outlives us.
+    /// Removes the scratch repository when dropped, and shows a sweep that it is in use; `None` for
+    /// the scratch repository of a git that outlives us.
     _own: Option<LockedFolder>,
 }
 
@@ -51,12 +52,17 @@ impl ScratchRepo {
         Self::furnish(folder.path().to_owned(), Some(folder))
     }
 
-    /// Creates the scratch repository for a git that keeps running under this lock if we are killed.
+    /// Creates the scratch repository for a git that keeps running under this lock if we are
+    /// killed.
     pub(crate) fn under(held: &Held) -> Result<ScratchRepo, GitError> {
         let path = held.folder().join("scratch");
         match orchestrate_files::remove_folder(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(GitError::Io { doing: "remove", path, source: error });
+                return Err(GitError::Io {
+                    doing: "remove",
+                    path,
+                    source: error,
+                });
             }
             _ => {}
         }
@@ -66,10 +72,19 @@ impl ScratchRepo {
 
     fn furnish(folder: PathBuf, own: Option<LockedFolder>) -> Result<ScratchRepo, GitError> {
         let work_tree = folder.join("tree");
-        for made in [folder.join("refs/heads"), folder.join("objects"), folder.join("info"), work_tree.clone()] {
+        for made in [
+            folder.join("refs/heads"),
+            folder.join("objects"),
+            folder.join("info"),
+            work_tree.clone(),
+        ] {
             orchestrate_files::create_folder(&made).map_err(GitError::io("make", &made))?;
         }
-        let scratch = ScratchRepo { folder, work_tree, _own: own };
+        let scratch = ScratchRepo {
+            folder,
+            work_tree,
+            _own: own,
+        };
         scratch.write("HEAD", b"ref: refs/heads/integration\n")?;
         scratch.write("config", CONFIG)?;
         Ok(scratch)
@@ -116,10 +131,16 @@ impl ScratchRepo {
         Ok(self.folder.join(name))
     }
 
-    /// Sets what git finds configured in the scratch repository, by settings in the syntax of its files; of two values
-    /// for one key, the later counts.
-    pub(crate) fn configure(&self, settings: impl Iterator<Item = Vec<u8>>) -> Result<(), GitError> {
-        let text: Vec<u8> = std::iter::once(CONFIG.to_vec()).chain(settings).flatten().collect();
+    /// Sets what git finds configured in the scratch repository, by settings in the syntax of its
+    /// files; of two values for one key, the later counts.
+    pub(crate) fn configure(
+        &self,
+        settings: impl Iterator<Item = Vec<u8>>,
+    ) -> Result<(), GitError> {
+        let text: Vec<u8> = std::iter::once(CONFIG.to_vec())
+            .chain(settings)
+            .flatten()
+            .collect();
         self.write("config", &text)
     }
 
@@ -134,8 +155,13 @@ impl ScratchRepo {
     }
 
     /// Writes the attributes files of a tree into the working tree, each in its folder.
-    pub(crate) fn lay_out_attributes(&self, repository: &git2::Repository, tree: &git2::Tree) -> Result<(), GitError> {
-        let root = openat::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;
+    pub(crate) fn lay_out_attributes(
+        &self,
+        repository: &git2::Repository,
+        tree: &git2::Tree,
+    ) -> Result<(), GitError> {
+        let root =
+            openat::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;
         let mut found = Vec::new();
         tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
             if entry.name_bytes() == ATTRIBUTES {
@@ -145,7 +171,9 @@ impl ScratchRepo {
         })
         .map_err(GitError::library(format!("read the tree {}", tree.id())))?;
         for (folder, id) in found {
-            let blob = repository.find_blob(id).map_err(GitError::library(format!("read {id}")))?;
+            let blob = repository
+                .find_blob(id)
+                .map_err(GitError::library(format!("read {id}")))?;
             let failed = || GitError::errno("write attributes below", &self.work_tree);
             let opened = openat::make_folder(&root, folder.as_bytes()).map_err(failed())?;
             openat::write(&opened, ATTRIBUTES, blob.content(), false).map_err(failed())?;
@@ -157,15 +185,20 @@ impl ScratchRepo {
 /// Reads a regular file of a repository, or returns `None` if there is none.
 pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     match orchestrate_files::read_plain(path, Links::Anywhere, INFO_BYTES) {
-        Ok(text) if text.len() as u64 > INFO_BYTES => {
-            Err(GitError::TooLarge { path: path.to_owned(), what: "the size in bytes", limit: INFO_BYTES })
-        }
+        Ok(text) if text.len() as u64 > INFO_BYTES => Err(GitError::TooLarge {
+            path: path.to_owned(),
+            what: "the size in bytes",
+            limit: INFO_BYTES,
+        }),
         Ok(text) => Ok(Some(text)),
         Err(error) => match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
             ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
                 let reason = "it is no plain file".to_owned();
-                Err(GitError::Unstorable { path: path.to_owned(), reason })
+                Err(GitError::Unstorable {
+                    path: path.to_owned(),
+                    reason,
+                })
             }
             _ => Err(GitError::io("read", path)(error)),
         },

@@ -13,13 +13,22 @@ impl Repo {
     ///
     /// If the configuration cannot be read, the result is empty.
     pub fn secrets(&self) -> Vec<Secret> {
-        let Some(config) = self.handle().ok().and_then(|repository| repository.config().ok()) else {
+        let Some(config) = self
+            .handle()
+            .ok()
+            .and_then(|repository| repository.config().ok())
+        else {
             return Vec::new();
         };
         let mut found = Vec::new();
-        let Ok(mut entries) = config.entries(None) else { return found };
+        let Ok(mut entries) = config.entries(None) else {
+            return found;
+        };
         while let Some(Ok(entry)) = entries.next() {
-            let (name, value) = (entry.name().unwrap_or_default(), entry.value().unwrap_or_default());
+            let (name, value) = (
+                entry.name().unwrap_or_default(),
+                entry.value().unwrap_or_default(),
+            );
             found.extend(of_entry(name, value));
         }
         found
@@ -33,9 +42,12 @@ fn of_entry(name: &str, value: &str) -> Vec<Secret> {
         "url" | "pushurl" | "proxy" => Secret::in_url(NAME, value),
         // The URL is the middle of the name: `url.<base>.insteadOf`.
         "insteadof" | "pushinsteadof" => Secret::in_url(NAME, &name),
-        "extraheader" => {
-            value.rsplit(char::is_whitespace).next().map(|token| Secret::new(NAME, token)).into_iter().collect()
-        }
+        "extraheader" => value
+            .rsplit(char::is_whitespace)
+            .next()
+            .map(|token| Secret::new(NAME, token))
+            .into_iter()
+            .collect(),
         _ => Vec::new(),
     }
 }

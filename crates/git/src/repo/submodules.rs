@@ -1,8 +1,8 @@
 //! The submodules of a commit, and where the user's repository has their files.
 //!
-//! Git keeps the repository of a submodule below its own git directory, in `modules/NAME`. The name comes from a file
-//! of the commit, so it is checked before it becomes a path. Of that repository only the objects are read, by us and
-//! by a git that finds no configuration. Nothing is fetched.
+//! Git keeps the repository of a submodule below its own git directory, in `modules/NAME`. The name
+//! comes from a file of the commit, so it is checked before it becomes a path. Of that repository
+//! only the objects are read, by us and by a git that finds no configuration. Nothing is fetched.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -66,8 +66,12 @@ impl Pins {
         let mut pins = Pins::default();
         tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
             if entry.kind() == Some(ObjectType::Commit) {
-                pins.links.push(([folder.as_bytes(), entry.name_bytes()].concat(), entry.id()));
-            } else if folder.is_empty() && entry.name_bytes() == NAMES && entry.filemode() == 0o100_644 {
+                pins.links
+                    .push(([folder.as_bytes(), entry.name_bytes()].concat(), entry.id()));
+            } else if folder.is_empty()
+                && entry.name_bytes() == NAMES
+                && entry.filemode() == 0o100_644
+            {
                 pins.names = Some(entry.id());
             }
             git2::TreeWalkResult::Ok
@@ -98,7 +102,13 @@ pub(crate) fn find(
     places: &[PathBuf],
     pins: Pins,
 ) -> Result<Vec<Submodule>, GitError> {
-    let top = Level { below: Vec::new(), pins, places: places.to_vec(), objects: None, depth: 0 };
+    let top = Level {
+        below: Vec::new(),
+        pins,
+        places: places.to_vec(),
+        objects: None,
+        depth: 0,
+    };
     let (mut found, mut open) = (Vec::new(), vec![top]);
     while let Some(level) = open.pop() {
         if level.pins.links.is_empty() {
@@ -114,7 +124,11 @@ pub(crate) fn find(
             if let Ok((objects, git_dir)) = &objects {
                 open.push(below(&path, *commit, (objects, git_dir), level.depth + 1));
             }
-            found.push(Submodule { path, commit: *commit, objects: objects.map(|(objects, _)| objects) });
+            found.push(Submodule {
+                path,
+                commit: *commit,
+                objects: objects.map(|(objects, _)| objects),
+            });
         }
     }
     // A path sorts before those below it.
@@ -123,14 +137,20 @@ pub(crate) fn find(
 }
 
 /// Returns the level of what is nested in a submodule.
-fn below(path: &[u8], commit: git2::Oid, (objects, git_dir): (&Path, &Path), depth: usize) -> Level {
+fn below(
+    path: &[u8],
+    commit: git2::Oid,
+    (objects, git_dir): (&Path, &Path),
+    depth: usize,
+) -> Level {
     let pins = reading(objects).and_then(|repository| {
         let tree = repository.find_commit(commit)?.tree()?;
         Pins::of_tree(&tree)
     });
     Level {
         below: path.to_vec(),
-        // Its completeness was checked: what cannot be read now has no submodules that could be brought.
+        // Its completeness was checked: what cannot be read now has no submodules that could be
+        // brought.
         pins: pins.unwrap_or_default(),
         places: vec![git_dir.to_owned()],
         objects: Some(objects.to_owned()),
@@ -152,7 +172,10 @@ fn objects_of(
     let mut reason = LeftEmpty::NotThere;
     for place in &level.places {
         let modules = place.join("modules");
-        let (Ok(modules), Ok(git_dir)) = (modules.canonicalize(), modules.join(path_of(name)).canonicalize()) else {
+        let (Ok(modules), Ok(git_dir)) = (
+            modules.canonicalize(),
+            modules.join(path_of(name)).canonicalize(),
+        ) else {
             continue;
         };
         let objects = git_dir.join("objects");
@@ -167,7 +190,8 @@ fn objects_of(
     Err(reason)
 }
 
-/// Reports whether a name is one below `modules`, as git itself requires (`check_submodule_name`), and stricter.
+/// Reports whether a name is one below `modules`, as git itself requires (`check_submodule_name`),
+/// and stricter.
 fn is_plain(name: &[u8]) -> bool {
     let mut parts = name.split(|byte| matches!(byte, b'/' | b'\\'));
     !name.contains(&0) && parts.all(|part| !matches!(part, b"" | b"." | b".."))
@@ -175,14 +199,28 @@ fn is_plain(name: &[u8]) -> bool {
 
 /// Reports whether there are all objects of a commit's files.
 fn is_complete(objects: &Path, commit: git2::Oid) -> bool {
-    let Ok(repository) = reading(objects) else { return false };
-    let Ok(odb) = repository.odb() else { return false };
-    let Ok(tree) = repository.find_commit(commit).and_then(|commit| commit.tree()) else { return false };
+    let Ok(repository) = reading(objects) else {
+        return false;
+    };
+    let Ok(odb) = repository.odb() else {
+        return false;
+    };
+    let Ok(tree) = repository
+        .find_commit(commit)
+        .and_then(|commit| commit.tree())
+    else {
+        return false;
+    };
     let (mut entries, mut is_missing) = (0, false);
     let walked = tree.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
         entries += 1;
-        is_missing = entries > MOST_ENTRIES || (entry.kind() == Some(ObjectType::Blob) && !odb.exists(entry.id()));
-        if is_missing { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
+        is_missing = entries > MOST_ENTRIES
+            || (entry.kind() == Some(ObjectType::Blob) && !odb.exists(entry.id()));
+        if is_missing {
+            git2::TreeWalkResult::Abort
+        } else {
+            git2::TreeWalkResult::Ok
+        }
     });
     walked.is_ok() && !is_missing
 }
@@ -190,15 +228,28 @@ fn is_complete(objects: &Path, commit: git2::Oid) -> bool {
 /// Opens a folder of objects for reading, without any configuration.
 pub(crate) fn reading(objects: &Path) -> Result<Repository, git2::Error> {
     let odb = Odb::new()?;
-    let path = objects.to_str().ok_or_else(|| git2::Error::from_str("its path is not UTF-8"))?;
+    let path = objects
+        .to_str()
+        .ok_or_else(|| git2::Error::from_str("its path is not UTF-8"))?;
     odb.add_disk_alternate(path)?;
     Repository::from_odb(odb)
 }
 
 /// Reads which names a repository gives its submodules, by their paths.
-fn names_of(program: &Program, repository: &Repository, level: &Level) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, GitError> {
-    let Some(id) = level.pins.names else { return Ok(BTreeMap::new()) };
-    let nested = level.objects.as_deref().map(reading).transpose().map_err(GitError::library("open a submodule"))?;
+fn names_of(
+    program: &Program,
+    repository: &Repository,
+    level: &Level,
+) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, GitError> {
+    let Some(id) = level.pins.names else {
+        return Ok(BTreeMap::new());
+    };
+    let nested = level
+        .objects
+        .as_deref()
+        .map(reading)
+        .transpose()
+        .map_err(GitError::library("open a submodule"))?;
     let blob = nested.as_ref().unwrap_or(repository).find_blob(id);
     let blob = blob.map_err(GitError::library("read the names of submodules"))?;
     if blob.size() as u64 > bounds::MAX_BYTES {
@@ -210,16 +261,25 @@ fn names_of(program: &Program, repository: &Repository, level: &Level) -> Result
     let listed = program.list_file(&file)?;
     let mut names = BTreeMap::new();
     for setting in listed.split(|byte| *byte == 0) {
-        let Some(at) = setting.iter().position(|byte| *byte == b'\n') else { continue };
-        let (key, path) = (setting.get(..at).unwrap_or_default(), setting.get(at + 1..).unwrap_or_default());
-        if let Some(name) = key.strip_prefix(b"submodule.").and_then(|key| key.strip_suffix(b".path")) {
+        let Some(at) = setting.iter().position(|byte| *byte == b'\n') else {
+            continue;
+        };
+        let (key, path) = (
+            setting.get(..at).unwrap_or_default(),
+            setting.get(at + 1..).unwrap_or_default(),
+        );
+        if let Some(name) = key
+            .strip_prefix(b"submodule.")
+            .and_then(|key| key.strip_suffix(b".path"))
+        {
             names.insert(path.to_vec(), name.to_vec());
         }
     }
     Ok(names)
 }
 
-/// Returns the git directories whose `modules` may have a checkout's submodules: its own one comes first.
+/// Returns the git directories whose `modules` may have a checkout's submodules: its own one comes
+/// first.
 pub(crate) fn places(git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
     let mut places = vec![git_dir.to_owned(), common_dir.to_owned()];
     places.dedup_by(|one, other| one.as_os_str().as_bytes() == other.as_os_str().as_bytes());
@@ -235,7 +295,10 @@ mod tests {
         for name in ["lib", "libs/a", "a.b", "..a", "a..", "-x", "a b"] {
             assert!(is_plain(name.as_bytes()), "{name}");
         }
-        for name in ["", "..", "../x", "a/../b", "a\\..\\b", "/etc", "\\x", "a//b", "a/", "./a", "a/.", "a\0b"] {
+        for name in [
+            "", "..", "../x", "a/../b", "a\\..\\b", "/etc", "\\x", "a//b", "a/", "./a", "a/.",
+            "a\0b",
+        ] {
             assert!(!is_plain(name.as_bytes()), "{name:?}");
         }
     }

@@ -49,7 +49,9 @@ fn included(program: &Program, file: &Path) -> Vec<PathBuf> {
     let is_include = |key: &[u8]| key.starts_with(b"include.") || key.starts_with(b"includeif.");
     let mut found = Vec::new();
     for setting in listed.split(|byte| *byte == 0) {
-        let Some(end) = setting.iter().position(|byte| *byte == b'\n') else { continue };
+        let Some(end) = setting.iter().position(|byte| *byte == b'\n') else {
+            continue;
+        };
         let (key, value) = setting.split_at(end);
         if !is_include(key) || !key.ends_with(b".path") {
             continue;

@@ -13,7 +13,10 @@ impl Version {
     /// Parses the output of `git --version`.
     pub(crate) fn parse(printed: &str) -> Option<Version> {
         let mut numbers = printed.strip_prefix("git version ")?.split('.');
-        Some(Version(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+        Some(Version(
+            numbers.next()?.parse().ok()?,
+            numbers.next()?.parse().ok()?,
+        ))
     }
 }
 
@@ -30,7 +33,10 @@ mod tests {
     #[test]
     fn versions_are_read_and_ordered() {
         assert_eq!(Version::parse("git version 2.47.3"), Some(Version(2, 47)));
-        assert_eq!(Version::parse("git version 2.39.5 (Apple Git-154)"), Some(Version(2, 39)));
+        assert_eq!(
+            Version::parse("git version 2.39.5 (Apple Git-154)"),
+            Some(Version(2, 39))
+        );
         assert_eq!(Version::parse("gut version 2.1"), None);
         assert!(Version(2, 9) < OLDEST && Version(3, 0) > ATTR_SOURCE);
     }

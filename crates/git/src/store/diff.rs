@@ -11,8 +11,9 @@ use crate::repo::repository::tree_of;
 use crate::store::handle::Store;
 use crate::store::openat::path_of;
 
-/// The largest file whose lines are compared, in bytes: of one with short lines, libgit2 makes eighty times as much. A
-/// larger one counts as binary, and as renamed only if its content is the same.
+/// The largest file whose lines are compared, in bytes: of one with short lines, libgit2 makes
+/// eighty times as much. A larger one counts as binary, and as renamed only if its content is the
+/// same.
 const MAX_COMPARED_BYTES: usize = 768 << 10;
 /// The size at which the text of a difference ends, in bytes: more than any person or agent reads.
 const MAX_TEXT_BYTES: usize = 8 << 20;
@@ -67,17 +68,24 @@ impl Store<'_> {
         let mut changes = Vec::new();
         for (at, delta) in diff.deltas().enumerate() {
             let patch = git2::Patch::from_diff(&diff, at).map_err(failed())?;
-            let (_, added, removed) =
-                patch.as_ref().map(git2::Patch::line_stats).transpose().map_err(failed())?.unwrap_or_default();
-            let binary = patch.as_ref().map_or(delta.flags(), |patch| patch.delta().flags()).is_binary();
+            let (_, added, removed) = patch
+                .as_ref()
+                .map(git2::Patch::line_stats)
+                .transpose()
+                .map_err(failed())?
+                .unwrap_or_default();
+            let binary = patch
+                .as_ref()
+                .map_or(delta.flags(), |patch| patch.delta().flags())
+                .is_binary();
             changes.push(file_change(&delta, (added, removed), binary));
         }
         changes.sort_by(|one, two| one.path.cmp(&two.path));
         Ok(changes)
     }
 
-    /// Returns the difference of two trees (or commits) as a unified diff. One that is too long ends with a line that
-    /// says so.
+    /// Returns the difference of two trees (or commits) as a unified diff. One that is too long
+    /// ends with a line that says so.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -89,7 +97,12 @@ impl Store<'_> {
     ///
     /// # Errors
     /// If a tree is missing.
-    pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
+    pub fn diff_text_of(
+        &self,
+        from: &Oid,
+        to: &Oid,
+        paths: &[PathBuf],
+    ) -> Result<String, GitError> {
         let handle = self.repo.handle()?;
         let _alone = COMPARING.lock().unwrap_or_else(PoisonError::into_inner);
         let diff = renamed_diff(&handle, from, to, Some(paths))?;
@@ -106,15 +119,22 @@ impl Store<'_> {
             true
         });
         if is_cut {
-            text.extend_from_slice(format!("[cut: the diff has more than {} MB]\n", MAX_TEXT_BYTES >> 20).as_bytes());
+            text.extend_from_slice(
+                format!(
+                    "[cut: the diff has more than {} MB]\n",
+                    MAX_TEXT_BYTES >> 20
+                )
+                .as_bytes(),
+            );
         } else {
             printed.map_err(GitError::library(format!("compare {from} and {to}")))?;
         }
-        Ok(String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8(text)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Lists the paths that differ between two trees (or commits), sorted and each once. Renames are
-    /// not detected, so both paths of a renamed file are in the list.
+    /// Lists the paths that differ between two trees (or commits), sorted and each once. Renames
+    /// are not detected, so both paths of a renamed file are in the list.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -124,7 +144,13 @@ impl Store<'_> {
         let mut paths: Vec<PathBuf> = diff
             .deltas()
             // Without rename detection, both sides of a difference have the same path.
-            .filter_map(|delta| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(path_of))
+            .filter_map(|delta| {
+                delta
+                    .new_file()
+                    .path_bytes()
+                    .or(delta.old_file().path_bytes())
+                    .map(path_of)
+            })
             .collect();
         paths.sort();
         paths.dedup();
@@ -153,7 +179,9 @@ pub(crate) fn plain_diff<'r>(
     paths: Option<&[PathBuf]>,
 ) -> Result<git2::Diff<'r>, GitError> {
     let mut options = DiffOptions::new();
-    options.include_typechange(true).disable_pathspec_match(true);
+    options
+        .include_typechange(true)
+        .disable_pathspec_match(true);
     options.max_size(i64::try_from(MAX_COMPARED_BYTES).unwrap_or(i64::MAX));
     for path in paths.unwrap_or_default() {
         options.pathspec(path);
@@ -173,7 +201,8 @@ fn renamed_diff<'r>(
     let failed = || GitError::library(format!("find what was renamed from {from} to {to}"));
     let mut diff = plain_diff(repository, from, to, paths)?;
     let mut find = git2::DiffFindOptions::new();
-    find.renames(true).exact_match_only(has_large(repository, &diff).map_err(failed())?);
+    find.renames(true)
+        .exact_match_only(has_large(repository, &diff).map_err(failed())?);
     diff.find_similar(Some(&mut find)).map_err(failed())?;
     Ok(diff)
 }

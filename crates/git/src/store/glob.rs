@@ -50,7 +50,10 @@ pub(crate) fn is_special(byte: u8) -> bool {
 impl Glob {
     /// Parses a pattern.
     pub(crate) fn new(pattern: &[u8], style: Style) -> Glob {
-        Glob { tokens: Reader { pattern, style }.tokens(), ignore_case: style.ignore_case }
+        Glob {
+            tokens: Reader { pattern, style }.tokens(),
+            ignore_case: style.ignore_case,
+        }
     }
 
     /// Returns the maximum number of steps for matching a text of this length.
@@ -61,7 +64,9 @@ impl Glob {
 
     /// Reports whether the pattern matches a text.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
-        let Some(tokens) = &self.tokens else { return false };
+        let Some(tokens) = &self.tokens else {
+            return false;
+        };
         // The positions in the pattern that the text read so far can lead to: one for each token,
         // and the end.
         let mut places = vec![false; tokens.len() + 1];
@@ -77,7 +82,11 @@ impl Glob {
                 let (stays, goes) = self.step(token, *letter);
                 match token {
                     // Once `Folders` has consumed a byte, it ends only at a slash.
-                    Token::Folders => next.iter_mut().skip(at).take(1).for_each(|place| *place = true),
+                    Token::Folders => next
+                        .iter_mut()
+                        .skip(at)
+                        .take(1)
+                        .for_each(|place| *place = true),
                     _ if stays => enter(tokens, &mut next, at),
                     _ => {}
                 }
@@ -94,7 +103,8 @@ impl Glob {
         places.last().is_some_and(|end| *end)
     }
 
-    /// Reports whether a token can consume a byte and continue, and whether it can consume it as its last.
+    /// Reports whether a token can consume a byte and continue, and whether it can consume it as
+    /// its last.
     fn step(&self, token: &Token, letter: u8) -> (bool, bool) {
         let is_slash = letter == b'/';
         match token {
@@ -111,8 +121,10 @@ impl Glob {
 
 /// Marks a position as reached, along with the following ones that can be reached without a byte.
 fn enter(tokens: &[Token], places: &mut [bool], at: usize) {
-    let skipped =
-        tokens.iter().skip(at).take_while(|token| matches!(token, Token::Star | Token::Stars | Token::Folders));
+    let skipped = tokens
+        .iter()
+        .skip(at)
+        .take_while(|token| matches!(token, Token::Star | Token::Stars | Token::Folders));
     let last = at + skipped.count();
     for place in places.iter_mut().take(last + 1).skip(at) {
         *place = true;
@@ -156,7 +168,12 @@ impl Reader<'_> {
     }
 
     fn stars(&self, at: usize) -> (Token, usize) {
-        let stars = self.pattern.iter().skip(at).take_while(|byte| **byte == b'*').count();
+        let stars = self
+            .pattern
+            .iter()
+            .skip(at)
+            .take_while(|byte| **byte == b'*')
+            .count();
         let next = at + stars;
         let follows = self.pattern.get(next).copied();
         let begins = at == 0 || self.pattern.get(at - 1) == Some(&b'/');
@@ -201,7 +218,8 @@ impl Reader<'_> {
                 let last = byte(at + 1 + usize::from(escaped))?;
                 self.add(&mut set, |letter, folded| {
                     let range = from..=last;
-                    range.contains(&folded) || self.style.ignore_case && range.contains(&letter.to_ascii_uppercase())
+                    range.contains(&folded)
+                        || self.style.ignore_case && range.contains(&letter.to_ascii_uppercase())
                 });
                 (before, at) = (None, at + 2 + usize::from(escaped));
                 continue;
@@ -220,7 +238,8 @@ impl Reader<'_> {
         Some((Token::Set(Box::new(set)), at + 1))
     }
 
-    /// Adds the bytes that a predicate accepts; it is called with each byte as it is and case-folded.
+    /// Adds the bytes that a predicate accepts; it is called with each byte as it is and
+    /// case-folded.
     fn add(&self, set: &mut Letters, fits: impl Fn(u8, u8) -> bool) {
         for letter in (0..=u8::MAX).filter(|letter| fits(*letter, self.fold(*letter))) {
             set.insert(letter);
@@ -251,7 +270,9 @@ impl Reader<'_> {
 
     fn class(&self, from: usize) -> Class<'_> {
         let rest = self.pattern.get(from..).unwrap_or_default();
-        let Some(end) = rest.iter().position(|byte| *byte == b']') else { return Class::Endless };
+        let Some(end) = rest.iter().position(|byte| *byte == b']') else {
+            return Class::Endless;
+        };
         match rest.get(..end).and_then(|inner| inner.strip_suffix(b":")) {
             Some(name) => Class::Named(name, from + end + 1),
             None => Class::None,
@@ -264,7 +285,11 @@ impl Reader<'_> {
 }
 
 fn fold(byte: u8, ignore_case: bool) -> u8 {
-    if ignore_case { byte.to_ascii_lowercase() } else { byte }
+    if ignore_case {
+        byte.to_ascii_lowercase()
+    } else {
+        byte
+    }
 }
 
 /// A set of bytes, one bit for each.
@@ -289,11 +314,18 @@ impl Letters {
     }
 
     fn half(&mut self, letter: u8) -> &mut u128 {
-        if letter < 128 { &mut self.low } else { &mut self.high }
+        if letter < 128 {
+            &mut self.low
+        } else {
+            &mut self.high
+        }
     }
 
     fn negated(self) -> Letters {
-        Letters { low: !self.low, high: !self.high }
+        Letters {
+            low: !self.low,
+            high: !self.high,
+        }
     }
 }
 
@@ -312,7 +344,14 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &[u8], text: &[u8], is_path: bool, ignore_case: bool) -> bool {
-        Glob::new(pattern, Style { is_path, ignore_case }).matches(text)
+        Glob::new(
+            pattern,
+            Style {
+                is_path,
+                ignore_case,
+            },
+        )
+        .matches(text)
     }
 
     #[test]
@@ -348,7 +387,11 @@ mod tests {
             ("-*-*-*-a", "-b-c-d-a", true),
         ];
         for (pattern, text, expected) in table {
-            assert_eq!(matches(pattern.as_bytes(), text.as_bytes(), true, false), expected, "{pattern} {text}");
+            assert_eq!(
+                matches(pattern.as_bytes(), text.as_bytes(), true, false),
+                expected,
+                "{pattern} {text}"
+            );
         }
         assert!(matches(b"F[a-z]*", b"fOO", true, true));
     }
@@ -365,12 +408,24 @@ mod tests {
         ];
         for (pattern, text, is_path) in table {
             let pattern = [&pattern, b"b".as_slice()].concat();
-            let glob = Glob::new(&pattern, Style { is_path, ignore_case: false });
+            let glob = Glob::new(
+                &pattern,
+                Style {
+                    is_path,
+                    ignore_case: false,
+                },
+            );
             assert!(!glob.matches(&text) && glob.work(text.len()) < 40_000_000);
         }
         // The control: what such a pattern describes is matched, whichever of its ways leads there.
         let pattern = [&b"**/".repeat(40), b"b".as_slice()].concat();
-        let glob = Glob::new(&pattern, Style { is_path: true, ignore_case: false });
+        let glob = Glob::new(
+            &pattern,
+            Style {
+                is_path: true,
+                ignore_case: false,
+            },
+        );
         assert!(glob.matches(&[&b"a/".repeat(30), b"b".as_slice()].concat()));
     }
 }

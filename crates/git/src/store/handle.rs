@@ -9,7 +9,8 @@ pub struct Store<'r> {
 }
 
 impl Repo {
-    /// Returns the operations on objects: storing a worktree's files, and reading and comparing what is stored.
+    /// Returns the operations on objects: storing a worktree's files, and reading and comparing
+    /// what is stored.
     pub fn store(&self) -> Store<'_> {
         Store { repo: self }
     }

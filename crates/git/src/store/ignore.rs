@@ -60,10 +60,14 @@ struct Pattern {
 impl Standard {
     /// Reads the rules that apply everywhere.
     pub(crate) fn of(repository: &Repository) -> Result<Standard, GitError> {
-        let config = repository.config().map_err(GitError::library("read the configuration"))?;
+        let config = repository
+            .config()
+            .map_err(GitError::library("read the configuration"))?;
         let own = match config.get_path("core.excludesfile") {
             Ok(path) => Some(path),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => bounds::users_file("git/ignore"),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => {
+                bounds::users_file("git/ignore")
+            }
             Err(error) => return Err(GitError::library("read core.excludesfile")(error)),
         };
         let ignore_case = config.get_bool("core.ignorecase").unwrap_or(false);
@@ -74,32 +78,53 @@ impl Standard {
                 lists.push(parse(&bytes, b"", ignore_case));
             }
         }
-        Ok(Standard { lists, ignore_case, work: Cell::new(0) })
+        Ok(Standard {
+            lists,
+            ignore_case,
+            work: Cell::new(0),
+        })
     }
 
     /// Reports whether a folder with these sorted names may have rules of its own.
     pub(crate) fn may_have_rules(&self, names: &[(Vec<u8>, bool)]) -> bool {
-        self.ignore_case || names.binary_search_by(|(name, _)| name.as_slice().cmp(RULES)).is_ok()
+        self.ignore_case
+            || names
+                .binary_search_by(|(name, _)| name.as_slice().cmp(RULES))
+                .is_ok()
     }
 
     /// Reports whether a file or folder is ignored, if the folder that contains it is not.
     ///
     /// # Errors
     /// If the rules of this tree take too many steps, which rules that people write do not.
-    pub(crate) fn is_ignored(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+    pub(crate) fn is_ignored(
+        &self,
+        rules: &Rules,
+        path: &[u8],
+        is_folder: bool,
+    ) -> Result<bool, GitError> {
         Ok(self.verdict(rules, path, is_folder)? == Some(true))
     }
 
-    /// Returns what the rules say of a file or folder, if the folder that contains it is not ignored: true if it is,
-    /// false if a `!` line names it, and `None` if no line does.
+    /// Returns what the rules say of a file or folder, if the folder that contains it is not
+    /// ignored: true if it is, false if a `!` line names it, and `None` if no line does.
     ///
     /// # Errors
     /// As [`Standard::is_ignored`].
-    pub(crate) fn verdict(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Result<Option<bool>, GitError> {
+    pub(crate) fn verdict(
+        &self,
+        rules: &Rules,
+        path: &[u8],
+        is_folder: bool,
+    ) -> Result<Option<bool>, GitError> {
         let ignored = self.judge(rules, path, is_folder);
         if self.work.get() > MOST_WORK {
             let path = openat::path_of(path);
-            return Err(GitError::TooLarge { path, what: "the cost of its ignore rules", limit: MOST_WORK });
+            return Err(GitError::TooLarge {
+                path,
+                what: "the cost of its ignore rules",
+                limit: MOST_WORK,
+            });
         }
         Ok(ignored)
     }
@@ -112,7 +137,11 @@ impl Standard {
                 self.work.set(work);
                 work <= MOST_WORK && pattern.names(path, name, is_folder, self.ignore_case)
             };
-            patterns.iter().rev().find(decides).map(|pattern| !pattern.negated)
+            patterns
+                .iter()
+                .rev()
+                .find(decides)
+                .map(|pattern| !pattern.negated)
         };
         let mut at = Some(rules);
         while let Some(rules) = at {
@@ -136,7 +165,13 @@ impl Rules {
         let path = || openat::path_of(&[folder, b"/", RULES].concat());
         let bytes = match openat::read(opened, RULES, RULES_BYTES) {
             Ok(Some((bytes, _))) => bytes,
-            Ok(None) => return Err(GitError::TooLarge { path: path(), what: "the size in bytes", limit: RULES_BYTES }),
+            Ok(None) => {
+                return Err(GitError::TooLarge {
+                    path: path(),
+                    what: "the size in bytes",
+                    limit: RULES_BYTES,
+                });
+            }
             Err(Errno::NOENT | Errno::LOOP | Errno::ISDIR) => Vec::new(),
             Err(Errno::INVAL) if is_folder(opened) => Vec::new(),
             Err(Errno::INVAL | Errno::NXIO) => {
@@ -147,7 +182,10 @@ impl Rules {
             }
             Err(error) => return Err(GitError::errno("read", path())(error)),
         };
-        Ok(Rc::new(Rules { patterns: parse(&bytes, folder, standard.ignore_case), above }))
+        Ok(Rc::new(Rules {
+            patterns: parse(&bytes, folder, standard.ignore_case),
+            above,
+        }))
     }
 }
 
@@ -158,20 +196,37 @@ impl Pattern {
             return None;
         }
         let line = without_trailing_spaces(line.strip_suffix(b"\r").unwrap_or(line));
-        let (negated, text) = line.strip_prefix(b"!").map_or((false, line), |rest| (true, rest));
-        let (folders_only, text) = text.strip_suffix(b"/").map_or((false, text), |rest| (true, rest));
+        let (negated, text) = line
+            .strip_prefix(b"!")
+            .map_or((false, line), |rest| (true, rest));
+        let (folders_only, text) = text
+            .strip_suffix(b"/")
+            .map_or((false, text), |rest| (true, rest));
         let anywhere = !text.contains(&b'/');
         let text = text.strip_prefix(b"/").unwrap_or(text);
-        let plain = text.iter().position(|byte| glob::is_special(*byte)).unwrap_or(text.len());
+        let plain = text
+            .iter()
+            .position(|byte| glob::is_special(*byte))
+            .unwrap_or(text.len());
         // For a path, git compares the literal start first and matches only the rest, so a `**`
         // directly after it counts as one between slashes. A name is matched as a whole.
-        let style = Style { is_path: !anywhere, ignore_case };
+        let style = Style {
+            is_path: !anywhere,
+            ignore_case,
+        };
         let (plain, glob) = match text.split_at_checked(plain) {
             Some((_, b"")) | None => (text, None),
             Some(_) if anywhere => (b"".as_slice(), Some(Glob::new(text, style))),
             Some((plain, rest)) => (plain, Some(Glob::new(rest, style))),
         };
-        Some(Pattern { base: base.len(), plain: plain.to_vec(), glob, negated, folders_only, anywhere })
+        Some(Pattern {
+            base: base.len(),
+            plain: plain.to_vec(),
+            glob,
+            negated,
+            folders_only,
+            anywhere,
+        })
     }
 
     /// Returns the maximum number of steps for matching a path of this length.
@@ -183,20 +238,35 @@ impl Pattern {
         if self.folders_only && !is_folder {
             return false;
         }
-        let same = |one: &[u8], two: &[u8]| if ignore_case { one.eq_ignore_ascii_case(two) } else { one == two };
+        let same = |one: &[u8], two: &[u8]| {
+            if ignore_case {
+                one.eq_ignore_ascii_case(two)
+            } else {
+                one == two
+            }
+        };
         let below = match self.anywhere {
             true => name,
             false if self.base == 0 => path,
             false => path.get(self.base + 1..).unwrap_or_default(),
         };
-        let Some((begin, rest)) = below.split_at_checked(self.plain.len()) else { return false };
-        same(begin, &self.plain) && self.glob.as_ref().map_or(rest.is_empty(), |glob| glob.matches(rest))
+        let Some((begin, rest)) = below.split_at_checked(self.plain.len()) else {
+            return false;
+        };
+        same(begin, &self.plain)
+            && self
+                .glob
+                .as_ref()
+                .map_or(rest.is_empty(), |glob| glob.matches(rest))
     }
 }
 
 fn parse(bytes: &[u8], base: &[u8], ignore_case: bool) -> Vec<Pattern> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    bytes.split(|byte| *byte == b'\n').filter_map(|line| Pattern::parse(line, base, ignore_case)).collect()
+    bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| Pattern::parse(line, base, ignore_case))
+        .collect()
 }
 
 /// Removes trailing spaces, unless a backslash protects them.
@@ -219,8 +289,9 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
 }
 
 fn is_folder(opened: &std::os::fd::OwnedFd) -> bool {
-    openat::look(opened, RULES)
-        .is_ok_and(|stat| stat.is_some_and(|stat| openat::kind(&stat) == rustix::fs::FileType::Directory))
+    openat::look(opened, RULES).is_ok_and(|stat| {
+        stat.is_some_and(|stat| openat::kind(&stat) == rustix::fs::FileType::Directory)
+    })
 }
 
 #[cfg(test)]
@@ -270,24 +341,43 @@ mod tests {
     }
 
     fn path() -> impl Strategy<Value = String> {
-        let name = prop::sample::select(vec!["a", "b", "ab", "aab", "A", "*", "a.b", "-", "[a", "c"]);
+        let name =
+            prop::sample::select(vec!["a", "b", "ab", "aab", "A", "*", "a.b", "-", "[a", "c"]);
         prop::collection::vec(name, 1..7).prop_map(|names| names.join("/"))
     }
 
     /// Asks git which patterns match which paths. The patterns are given as attributes, one per
     /// pattern, and all paths at once.
-    fn named_by_git(patterns: &[String], paths: &[String], ignore_case: bool) -> BTreeSet<(usize, String)> {
+    fn named_by_git(
+        patterns: &[String],
+        paths: &[String],
+        ignore_case: bool,
+    ) -> BTreeSet<(usize, String)> {
         let folder = tempfile::tempdir().unwrap();
         git2::Repository::init(folder.path()).unwrap();
-        let lines = patterns.iter().enumerate().map(|(at, pattern)| format!("{pattern} at{at}\n"));
-        std::fs::write(folder.path().join(".gitattributes"), lines.collect::<String>()).unwrap();
+        let lines = patterns
+            .iter()
+            .enumerate()
+            .map(|(at, pattern)| format!("{pattern} at{at}\n"));
+        std::fs::write(
+            folder.path().join(".gitattributes"),
+            lines.collect::<String>(),
+        )
+        .unwrap();
         let git_dir = folder.path().join(".git");
-        let args = ["check-attr", "-z", "--all", "--"].into_iter().chain(paths.iter().map(String::as_str));
+        let args = ["check-attr", "-z", "--all", "--"]
+            .into_iter()
+            .chain(paths.iter().map(String::as_str));
         let run = Run::new(&git_dir, folder.path(), args);
         let run = run.settings([("core.ignorecase".to_owned(), ignore_case.to_string().into())]);
         let said = String::from_utf8(Program::find().unwrap().require(&run).unwrap()).unwrap();
         let fields: Vec<&str> = said.split_terminator('\0').collect();
-        let entry = |fields: &[&str]| Some((fields[1].strip_prefix("at")?.parse().unwrap(), fields[0].to_owned()));
+        let entry = |fields: &[&str]| {
+            Some((
+                fields[1].strip_prefix("at")?.parse().unwrap(),
+                fields[0].to_owned(),
+            ))
+        };
         fields.chunks(3).filter_map(entry).collect()
     }
 
@@ -319,8 +409,15 @@ mod tests {
     #[test]
     fn rules_that_take_too_long_are_an_error() {
         let parsed = |work| {
-            let standard = Standard { lists: Vec::new(), ignore_case: false, work: Cell::new(work) };
-            let rules = Rules { patterns: parse(b"**/a/**/b\n", b"", false), above: None };
+            let standard = Standard {
+                lists: Vec::new(),
+                ignore_case: false,
+                work: Cell::new(work),
+            };
+            let rules = Rules {
+                patterns: parse(b"**/a/**/b\n", b"", false),
+                above: None,
+            };
             standard.is_ignored(&rules, b"a/c/b", false)
         };
         assert!(parsed(0).unwrap());
@@ -329,9 +426,20 @@ mod tests {
 
     #[test]
     fn trailing_spaces_count_only_behind_a_backslash() {
-        let table = [("a  ", "a"), ("a\\ ", "a\\ "), ("a\\  ", "a\\ "), (" a", " a"), ("  ", ""), ("a\\", "a\\")];
+        let table = [
+            ("a  ", "a"),
+            ("a\\ ", "a\\ "),
+            ("a\\  ", "a\\ "),
+            (" a", " a"),
+            ("  ", ""),
+            ("a\\", "a\\"),
+        ];
         for (line, expected) in table {
-            assert_eq!(without_trailing_spaces(line.as_bytes()), expected.as_bytes(), "{line:?}");
+            assert_eq!(
+                without_trailing_spaces(line.as_bytes()),
+                expected.as_bytes(),
+                "{line:?}"
+            );
         }
     }
 }

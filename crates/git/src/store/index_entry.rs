@@ -16,7 +16,8 @@ pub(crate) const LINK: u32 = 0o120_000;
 /// The mode of a submodule: the entry's id is a commit of another repository.
 pub(crate) const GITLINK: u32 = 0o160_000;
 
-/// The largest file that is read to compare it, or to store it; larger ones do not belong in a repository.
+/// The largest file that is read to compare it, or to store it; larger ones do not belong in a
+/// repository.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// What is recorded of a path, as far as its kind goes.
@@ -38,11 +39,21 @@ impl Recorded for IndexEntry {
 }
 
 /// Creates the index entry of a file that has this content and metadata.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps the low 32 bits"
+)]
 pub(crate) fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
     IndexEntry {
-        ctime: IndexTime::new(seconds(stat.st_ctime) as i32, nanoseconds(stat.st_ctime_nsec) as u32),
-        mtime: IndexTime::new(seconds(stat.st_mtime) as i32, nanoseconds(stat.st_mtime_nsec) as u32),
+        ctime: IndexTime::new(
+            seconds(stat.st_ctime) as i32,
+            nanoseconds(stat.st_ctime_nsec) as u32,
+        ),
+        mtime: IndexTime::new(
+            seconds(stat.st_mtime) as i32,
+            nanoseconds(stat.st_mtime_nsec) as u32,
+        ),
         dev: stat.st_dev as u32,
         ino: stat.st_ino as u32,
         uid: stat.st_uid,
@@ -75,8 +86,12 @@ pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry 
 pub(crate) fn looks_same(stat: &Stat, entry: &IndexEntry) -> bool {
     let on_disk = entry_of(&[], entry.mode, entry.id, stat);
     let facts = |entry: &IndexEntry| {
-        let times =
-            (entry.mtime.seconds(), entry.mtime.nanoseconds(), entry.ctime.seconds(), entry.ctime.nanoseconds());
+        let times = (
+            entry.mtime.seconds(),
+            entry.mtime.nanoseconds(),
+            entry.ctime.seconds(),
+            entry.ctime.nanoseconds(),
+        );
         (times, entry.file_size, entry.ino, entry.uid, entry.gid)
     };
     facts(&on_disk) == facts(entry)
@@ -97,7 +112,8 @@ pub(crate) fn nanoseconds(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or_default()
 }
 
-/// Reports whether a file has the very bytes that the index has of it. What cannot be read does not.
+/// Reports whether a file has the very bytes that the index has of it. What cannot be read does
+/// not.
 pub(crate) fn has_still(folder: &OwnedFd, name: &[u8], entry: &IndexEntry) -> bool {
     match entry.mode {
         LINK => openat::read_link(folder, name).is_ok_and(|target| is_blob(&target, entry.id)),

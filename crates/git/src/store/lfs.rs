@@ -1,7 +1,8 @@
 //! Git LFS without its program: pointers, and the contents that the user's repository has for them.
 //!
-//! A commit has a small text, the pointer, in place of a large file. The file's content is in the folder `lfs` of the
-//! git directory, under its SHA-256, if `git lfs` has fetched it. Nothing is ever fetched or added here.
+//! A commit has a small text, the pointer, in place of a large file. The file's content is in the
+//! folder `lfs` of the git directory, under its SHA-256, if `git lfs` has fetched it. Nothing is
+//! ever fetched or added here.
 
 use std::fs::File;
 use std::io::{Read, Seek as _};
@@ -42,19 +43,31 @@ impl Pointer {
         if bytes.len() as u64 > MAX_POINTER_BYTES {
             return None;
         }
-        let mut lines = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split('\n');
+        let mut lines = std::str::from_utf8(bytes)
+            .ok()?
+            .strip_suffix('\n')?
+            .split('\n');
         let (version, content, size) = (lines.next()?, lines.next()?, lines.next()?);
         let content = content.strip_prefix(HASH)?;
-        let is_hash = content.len() == DIGITS && content.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let is_hash = content.len() == DIGITS
+            && content
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if version != VERSION || !is_hash || lines.next().is_some() {
             return None;
         }
-        Some(Pointer { content: content.to_owned(), size: size.strip_prefix(SIZE)?.parse().ok()? })
+        Some(Pointer {
+            content: content.to_owned(),
+            size: size.strip_prefix(SIZE)?.parse().ok()?,
+        })
     }
 
     /// Returns the pointer to a content.
     pub(crate) fn to(bytes: &[u8]) -> Pointer {
-        Pointer { content: hex(&Sha256::digest(bytes)), size: bytes.len() as u64 }
+        Pointer {
+            content: hex(&Sha256::digest(bytes)),
+            size: bytes.len() as u64,
+        }
     }
 
     /// Returns the text of the pointer as `git lfs` writes it.
@@ -72,9 +85,13 @@ pub(crate) struct LfsStore {
 impl LfsStore {
     /// Returns the store of a repository: where its configuration says, else in the git directory.
     pub(crate) fn of(configuration: &Configuration, common_dir: &Path) -> LfsStore {
-        let storage = configuration.path("lfs.storage").unwrap_or_else(|| PathBuf::from("lfs"));
+        let storage = configuration
+            .path("lfs.storage")
+            .unwrap_or_else(|| PathBuf::from("lfs"));
         // An absolute path replaces the git directory.
-        LfsStore { objects: common_dir.join(storage).join("objects") }
+        LfsStore {
+            objects: common_dir.join(storage).join("objects"),
+        }
     }
 
     /// Reports whether there is a file of the right size for a content, without reading it.
@@ -124,8 +141,12 @@ mod tests {
     fn a_pointer_is_read_as_it_is_written_and_nothing_else_is_one() {
         let pointer = Pointer::to(b"content\n");
         let hash = "434728a410a78f56fc1b5899c3593436e61ab0c731e9072d95e96db290205e53";
-        let text = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{hash}\nsize 8\n");
-        assert_eq!((pointer.text(), Pointer::parse(text.as_bytes())), (text.clone(), Some(pointer)));
+        let text =
+            format!("version https://git-lfs.github.com/spec/v1\noid sha256:{hash}\nsize 8\n");
+        assert_eq!(
+            (pointer.text(), Pointer::parse(text.as_bytes())),
+            (text.clone(), Some(pointer))
+        );
         let others = [
             String::new(),
             "content\n".to_owned(),

@@ -49,21 +49,34 @@ impl Store<'_> {
     }
 
     /// The same without what other commits contain.
-    pub(crate) fn log_without(&self, tip: &Oid, without: &[&Oid], limit: usize) -> Result<Vec<CommitInfo>, GitError> {
+    pub(crate) fn log_without(
+        &self,
+        tip: &Oid,
+        without: &[&Oid],
+        limit: usize,
+    ) -> Result<Vec<CommitInfo>, GitError> {
         let handle = self.repo.handle()?;
         let failed = || GitError::library(format!("read the history of {tip}"));
         let mut walk = handle.revwalk().map_err(failed())?;
-        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
+        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)
+            .map_err(failed())?;
         walk.push(theirs(tip)?).map_err(failed())?;
         for known in without {
             walk.hide(theirs(known)?).map_err(failed())?;
         }
         walk.take(limit)
-            .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
+            .map(|oid| {
+                Ok(commit_info(
+                    &handle
+                        .find_commit(oid.map_err(failed())?)
+                        .map_err(failed())?,
+                ))
+            })
             .collect()
     }
 
-    /// Lists the commits from `base` to `tip` along the first parents, oldest first and without `base`.
+    /// Lists the commits from `base` to `tip` along the first parents, oldest first and without
+    /// `base`.
     ///
     /// # Errors
     /// If a commit is missing.
@@ -74,7 +87,13 @@ impl Store<'_> {
         walk.simplify_first_parent().map_err(failed())?;
         walk.push(theirs(tip)?).map_err(failed())?;
         walk.hide(theirs(base)?).map_err(failed())?;
-        let commits = walk.map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)));
+        let commits = walk.map(|oid| {
+            Ok(commit_info(
+                &handle
+                    .find_commit(oid.map_err(failed())?)
+                    .map_err(failed())?,
+            ))
+        });
         let mut commits: Vec<CommitInfo> = commits.collect::<Result<_, GitError>>()?;
         commits.reverse();
         Ok(commits)
@@ -87,7 +106,9 @@ impl Store<'_> {
     pub fn commit_info(&self, commit: &Oid) -> Result<CommitInfo, GitError> {
         let handle = self.repo.handle()?;
         let found = handle.find_commit(theirs(commit)?);
-        found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
+        found
+            .map(|commit| commit_info(&commit))
+            .map_err(GitError::library(format!("read the commit {commit}")))
     }
 
     /// Returns the details of a commit, or `None` if the object is of another kind, such as the
@@ -111,9 +132,13 @@ impl Store<'_> {
         let handle = self.repo.handle()?;
         let failed = || GitError::library(format!("read {} of {treeish}", path.display()));
         match tree_of(&handle, treeish)?.get_path(path) {
-            Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => {
-                Ok(Some(handle.find_blob(entry.id()).map_err(failed())?.content().to_vec()))
-            }
+            Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => Ok(Some(
+                handle
+                    .find_blob(entry.id())
+                    .map_err(failed())?
+                    .content()
+                    .to_vec(),
+            )),
             Ok(_) => Ok(None),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
             Err(error) => Err(failed()(error)),
@@ -124,16 +149,23 @@ impl Store<'_> {
     /// followed within the tree.
     ///
     /// # Errors
-    /// If the commit is missing; [`GitError::LinkLeadsOut`] if a link leads to no file of the same tree.
+    /// If the commit is missing; [`GitError::LinkLeadsOut`] if a link leads to no file of the same
+    /// tree.
     pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         self.read_file_within(treeish, path, usize::MAX)
     }
 
-    /// Like [`Store::read_file`], but fails for a file with more than `limit` bytes without reading it.
+    /// Like [`Store::read_file`], but fails for a file with more than `limit` bytes without reading
+    /// it.
     ///
     /// # Errors
     /// As [`Store::read_file`], and [`GitError::TooLarge`].
-    pub fn read_file_within(&self, treeish: &Oid, path: &Path, limit: usize) -> Result<Option<Vec<u8>>, GitError> {
+    pub fn read_file_within(
+        &self,
+        treeish: &Oid,
+        path: &Path,
+        limit: usize,
+    ) -> Result<Option<Vec<u8>>, GitError> {
         let handle = self.repo.handle()?;
         let tree = tree_of(&handle, treeish)?;
         let mut at = path.to_owned();
@@ -141,26 +173,47 @@ impl Store<'_> {
             let failed = || GitError::library(format!("read {} of {treeish}", at.display()));
             let entry = match tree.get_path(&at) {
                 Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => entry,
-                Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(failed()(error)),
+                Err(error) if error.code() != git2::ErrorCode::NotFound => {
+                    return Err(failed()(error));
+                }
                 _ if at == path => return Ok(None),
                 _ => break,
             };
-            let (bytes, _) = handle.odb().and_then(|odb| odb.read_header(entry.id())).map_err(failed())?;
+            let (bytes, _) = handle
+                .odb()
+                .and_then(|odb| odb.read_header(entry.id()))
+                .map_err(failed())?;
             if bytes > limit {
                 let (path, limit) = (path.to_owned(), limit as u64);
-                return Err(GitError::TooLarge { path, what: "the size in bytes", limit });
+                return Err(GitError::TooLarge {
+                    path,
+                    what: "the size in bytes",
+                    limit,
+                });
             }
-            let content = handle.find_blob(entry.id()).map_err(failed())?.content().to_vec();
+            let content = handle
+                .find_blob(entry.id())
+                .map_err(failed())?
+                .content()
+                .to_vec();
             if entry.filemode() != i32::from(git2::FileMode::Link) {
                 return Ok(Some(content));
             }
-            let Some(target) = at.parent().and_then(|folder| resolved(folder, &path_of(&content))) else { break };
+            let Some(target) = at
+                .parent()
+                .and_then(|folder| resolved(folder, &path_of(&content)))
+            else {
+                break;
+            };
             at = target;
         }
-        Err(GitError::LinkLeadsOut { path: path.to_owned() })
+        Err(GitError::LinkLeadsOut {
+            path: path.to_owned(),
+        })
     }
 
-    /// Lists the files directly in a folder of a commit (or tree). Empty if there is no such folder.
+    /// Lists the files directly in a folder of a commit (or tree). Empty if there is no such
+    /// folder.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -168,7 +221,8 @@ impl Store<'_> {
         self.list(treeish, folder, git2::ObjectType::Blob)
     }
 
-    /// Lists all files of a commit (or tree), each with the id of its content; submodules are left out.
+    /// Lists all files of a commit (or tree), each with the id of its content; submodules are left
+    /// out.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -182,7 +236,9 @@ impl Store<'_> {
                 let path = folder.join(path_of(entry.name_bytes()));
                 match entry.kind() {
                     Some(git2::ObjectType::Blob) => drop(files.insert(path, ours(entry.id()))),
-                    Some(git2::ObjectType::Tree) => open.push((path, handle.find_tree(entry.id()).map_err(failed())?)),
+                    Some(git2::ObjectType::Tree) => {
+                        open.push((path, handle.find_tree(entry.id()).map_err(failed())?))
+                    }
                     _ => {}
                 }
             }
@@ -190,8 +246,8 @@ impl Store<'_> {
         Ok(files)
     }
 
-    /// Lists the regular files of a commit (or tree), in no particular order; neither links nor submodules are among
-    /// them.
+    /// Lists the regular files of a commit (or tree), in no particular order; neither links nor
+    /// submodules are among them.
     ///
     /// # Errors
     /// If the commit or the content of a file is missing.
@@ -209,10 +265,15 @@ impl Store<'_> {
     pub fn read_content(&self, content: &Oid) -> Result<Vec<u8>, GitError> {
         let handle = self.repo.handle()?;
         let failed = GitError::library(format!("read {content}"));
-        Ok(handle.find_blob(theirs(content)?).map_err(failed)?.content().to_vec())
+        Ok(handle
+            .find_blob(theirs(content)?)
+            .map_err(failed)?
+            .content()
+            .to_vec())
     }
 
-    /// Lists the folders directly in a folder of a commit (or tree). Empty if there is no such folder.
+    /// Lists the folders directly in a folder of a commit (or tree). Empty if there is no such
+    /// folder.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -220,7 +281,12 @@ impl Store<'_> {
         self.list(treeish, folder, git2::ObjectType::Tree)
     }
 
-    fn list(&self, treeish: &Oid, folder: &Path, kind: git2::ObjectType) -> Result<Vec<PathBuf>, GitError> {
+    fn list(
+        &self,
+        treeish: &Oid,
+        folder: &Path,
+        kind: git2::ObjectType,
+    ) -> Result<Vec<PathBuf>, GitError> {
         let handle = self.repo.handle()?;
         let tree = tree_of(&handle, treeish)?;
         let failed = || GitError::library(format!("read {} of {treeish}", folder.display()));
@@ -232,7 +298,9 @@ impl Store<'_> {
         };
         let entries = handle.find_tree(entry.id()).map_err(failed())?;
         let found = entries.iter().filter(|entry| entry.kind() == Some(kind));
-        Ok(found.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
+        Ok(found
+            .map(|entry| folder.join(path_of(entry.name_bytes())))
+            .collect())
     }
 }
 
@@ -243,7 +311,10 @@ fn commit_info(commit: &git2::Commit<'_>) -> CommitInfo {
         id: ours(commit.id()),
         tree: ours(commit.tree_id()),
         parents: commit.parent_ids().map(ours).collect(),
-        author: Identity { name: text(author.name_bytes()), email: text(author.email_bytes()) },
+        author: Identity {
+            name: text(author.name_bytes()),
+            email: text(author.email_bytes()),
+        },
         time_unix: commit.time().seconds(),
         message: text(commit.message_bytes()),
     }

@@ -1,8 +1,9 @@
 //! Access to files below a worktree's open directory, and nowhere else.
 //!
-//! The kernel resolves every path from the directory's descriptor. The path may not leave the directory
-//! and none of its parts may be a symbolic link (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`).
-//! So whatever an agent puts in the way, at any moment, nothing outside is read or written.
+//! The kernel resolves every path from the directory's descriptor. The path may not leave the
+//! directory and none of its parts may be a symbolic link (`openat2` with `RESOLVE_BENEATH |
+//! RESOLVE_NO_SYMLINKS`). So whatever an agent puts in the way, at any moment, nothing outside is
+//! read or written.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use memchr::memmem::Finder;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 
 /// How often an open is retried that lost a race with a rename; more is an attack.
@@ -22,7 +25,8 @@ const RACES: usize = 16;
 /// How many bytes of a path are resolved at once: one name less than the kernel accepts.
 const LONGEST_STEP: usize = 3_840;
 
-/// The most folders that a walk holds open at a time: many walks may run in one process, whose open files are few.
+/// The most folders that a walk holds open at a time: many walks may run in one process, whose open
+/// files are few.
 const MOST_HELD: usize = 32;
 
 /// How many bytes are read of a folder at once.
@@ -32,7 +36,9 @@ const LISTED_AT_ONCE: usize = 32 << 10;
 const SEARCHED_AT_ONCE: usize = 1 << 20;
 
 /// The restrictions on path resolution.
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS);
 
 /// Converts git's bytes to a path.
 pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
@@ -42,26 +48,46 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
 /// Splits git's path into its folder and its name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default()),
+        Some(at) => (
+            path.get(..at).unwrap_or_default(),
+            path.get(at + 1..).unwrap_or_default(),
+        ),
         None => (b"", path),
     }
 }
 
 /// Appends a name to git's path of a folder; the empty path is the root.
 pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
+    if folder.is_empty() {
+        name.to_vec()
+    } else {
+        [folder, b"/", name].concat()
+    }
 }
 
 /// Opens a worktree's directory by its recorded path, whose last part must not be a link.
 pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    rustix::fs::open(
+        path,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
 }
 
 /// Opens a folder below the root; the empty path opens the root itself.
 pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
     let step = |at: BorrowedFd<'_>, path: &[u8]| {
-        let path = if path.is_empty() { b".".as_slice() } else { path };
-        open(at, OsStr::from_bytes(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+        let path = if path.is_empty() {
+            b".".as_slice()
+        } else {
+            path
+        };
+        open(
+            at,
+            OsStr::from_bytes(path),
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Mode::empty(),
+        )
     };
     let (first, mut rest) = first_steps(folder);
     let mut at = step(root.as_fd(), first)?;
@@ -72,7 +98,8 @@ pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
     Ok(at)
 }
 
-/// A folder that is held open for those below it, so that a walk does not resolve each from the root.
+/// A folder that is held open for those below it, so that a walk does not resolve each from the
+/// root.
 #[derive(Clone)]
 pub(crate) struct Held {
     folder: Rc<OwnedFd>,
@@ -85,7 +112,11 @@ pub(crate) struct Held {
 impl Held {
     /// Opens the root of a walk.
     pub(crate) fn root(root: impl AsFd) -> Result<Held, Errno> {
-        Ok(Held { folder: Rc::new(open_folder(root, b"")?), length: 0, depth: 0 })
+        Ok(Held {
+            folder: Rc::new(open_folder(root, b"")?),
+            length: 0,
+            depth: 0,
+        })
     }
 
     /// Opens a folder below this one by its path from the root.
@@ -93,20 +124,32 @@ impl Held {
         open_folder(&*self.folder, path.get(self.length..).unwrap_or_default()).map(Rc::new)
     }
 
-    /// Returns what the folders within such a folder are opened by: itself, unless many are held already.
+    /// Returns what the folders within such a folder are opened by: itself, unless many are held
+    /// already.
     pub(crate) fn below(&self, path: &[u8], opened: &Rc<OwnedFd>) -> Held {
         if self.depth == MOST_HELD || path.is_empty() {
             return self.clone();
         }
-        Held { folder: Rc::clone(opened), length: path.len() + 1, depth: self.depth + 1 }
+        Held {
+            folder: Rc::clone(opened),
+            length: path.len() + 1,
+            depth: self.depth + 1,
+        }
     }
 }
 
 /// Splits a path into the longest start that the kernel resolves at once, and the rest.
 fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
     let head = path.get(..LONGEST_STEP).unwrap_or(path);
-    match head.iter().rposition(|byte| *byte == b'/').filter(|_| head.len() < path.len()) {
-        Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default()),
+    match head
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .filter(|_| head.len() < path.len())
+    {
+        Some(at) => (
+            path.get(..at).unwrap_or_default(),
+            path.get(at + 1..).unwrap_or_default(),
+        ),
         None => (path, b""),
     }
 }
@@ -116,15 +159,22 @@ pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
     let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
     let folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
         let listed = list(fd)?;
-        Ok(listed.iter().all(|(_, is_folder)| *is_folder).then(|| listed.into_iter().map(|(name, _)| name).collect()))
+        Ok(listed
+            .iter()
+            .all(|(_, is_folder)| *is_folder)
+            .then(|| listed.into_iter().map(|(name, _)| name).collect()))
     };
     let mut here = open_folder(folder, b"")?;
-    let Some(inside) = folders(&here)? else { return Ok(true) };
+    let Some(inside) = folders(&here)? else {
+        return Ok(true);
+    };
     let mut open = vec![(identity(&here)?, inside)];
     while let Some((_, left)) = open.last_mut() {
         if let Some(name) = left.pop() {
             here = open_folder(&here, &name)?;
-            let Some(inside) = folders(&here)? else { return Ok(true) };
+            let Some(inside) = folders(&here)? else {
+                return Ok(true);
+            };
             open.push((identity(&here)?, inside));
             continue;
         }
@@ -140,7 +190,8 @@ pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
     Ok(false)
 }
 
-/// Returns the metadata of an entry of an open folder without following it, or `None` if it is absent.
+/// Returns the metadata of an entry of an open folder without following it, or `None` if it is
+/// absent.
 pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
     match rustix::fs::statat(folder, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -151,7 +202,11 @@ pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
 
 /// Reads a regular file of an open folder, and its metadata while it was open. Returns `None` if it
 /// is larger than the limit.
-pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
+pub(crate) fn read(
+    folder: impl AsFd,
+    name: &[u8],
+    limit: u64,
+) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
     let (file, stat) = open_file(folder, name)?;
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     if size > limit {
@@ -159,7 +214,9 @@ pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<
     }
     // With room for its end, so that the buffer is not doubled.
     let mut bytes = Vec::with_capacity(usize::try_from(size + 1).unwrap_or(0));
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| errno(&error))?;
     Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
 }
 
@@ -167,22 +224,32 @@ pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<
 pub(crate) fn read_start(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Vec<u8>, Errno> {
     let (file, _) = open_file(folder, name)?;
     let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| errno(&error))?;
     Ok(bytes)
 }
 
 /// Reports whether two open folders have a regular file of this name with the same content. A file
 /// that cannot be read in the second folder counts as missing.
-pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> Result<bool, Errno> {
+pub(crate) fn is_same_file(
+    folder: impl AsFd,
+    other: impl AsFd,
+    name: &[u8],
+) -> Result<bool, Errno> {
     let (file, stat) = open_file(folder, name)?;
-    let Ok((other, other_stat)) = open_file(other, name) else { return Ok(false) };
+    let Ok((other, other_stat)) = open_file(other, name) else {
+        return Ok(false);
+    };
     if stat.st_size != other_stat.st_size {
         return Ok(false);
     }
     let (mut file, mut other) = (BufReader::new(file), BufReader::new(other));
     loop {
         let ours = file.fill_buf().map_err(|error| errno(&error))?;
-        let Ok(theirs) = other.fill_buf() else { return Ok(false) };
+        let Ok(theirs) = other.fill_buf() else {
+            return Ok(false);
+        };
         let length = ours.len().min(theirs.len());
         if length == 0 {
             return Ok(ours.len() == theirs.len());
@@ -198,7 +265,12 @@ pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> 
 /// Opens a regular file of an open folder. Any other kind of file is an error.
 fn open_file(folder: impl AsFd, name: &[u8]) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = open(folder.as_fd(), OsStr::from_bytes(name), flags, Mode::empty())?;
+    let file = open(
+        folder.as_fd(),
+        OsStr::from_bytes(name),
+        flags,
+        Mode::empty(),
+    )?;
     let stat = rustix::fs::fstat(&file)?;
     if kind(&stat) != FileType::RegularFile {
         return Err(Errno::INVAL);
@@ -215,7 +287,10 @@ pub(crate) fn read_link(folder: impl AsFd, name: &[u8]) -> Result<Vec<u8>, Errno
 /// last one.
 pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
     let mut at = open_folder(&root, b"")?;
-    for name in folder.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+    for name in folder
+        .split(|byte| *byte == b'/')
+        .filter(|name| !name.is_empty())
+    {
         at = match open_folder(&at, name) {
             Ok(next) => next,
             Err(Errno::NOENT) => make_one(&at, name)?,
@@ -230,13 +305,21 @@ pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
 }
 
 /// Writes a file in an open folder atomically, replacing an existing entry.
-pub(crate) fn write(folder: impl AsFd, name: &[u8], bytes: &[u8], executable: bool) -> Result<(), Errno> {
+pub(crate) fn write(
+    folder: impl AsFd,
+    name: &[u8],
+    bytes: &[u8],
+    executable: bool,
+) -> Result<(), Errno> {
     let mode = if executable { 0o777 } else { 0o666 };
-    write_with(folder, name, mode, |file| file.write_all(bytes).map_err(|error| errno(&error)))
+    write_with(folder, name, mode, |file| {
+        file.write_all(bytes).map_err(|error| errno(&error))
+    })
 }
 
-/// Copies a regular file from one open folder to another, atomically, together with its time of modification, replacing
-/// an existing entry. The copy shares its blocks if the file system supports that.
+/// Copies a regular file from one open folder to another, atomically, together with its time of
+/// modification, replacing an existing entry. The copy shares its blocks if the file system
+/// supports that.
 ///
 /// The copy is created with the permissions of the file, less the umask; it never has more.
 pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
@@ -249,10 +332,16 @@ pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Er
     })
 }
 
-/// Writes a file in an open folder from an open one, atomically, replacing an existing entry. The new file shares the
-/// blocks of the other if the file system supports that, and has the time of its modification, or that of a second ago
-/// if that is older: an index that is written now is then newer, for a git that counts in seconds, too.
-pub(crate) fn write_from(mut file: File, to: impl AsFd, name: &[u8], executable: bool) -> Result<(), Errno> {
+/// Writes a file in an open folder from an open one, atomically, replacing an existing entry. The
+/// new file shares the blocks of the other if the file system supports that, and has the time of
+/// its modification, or that of a second ago if that is older: an index that is written now is then
+/// newer, for a git that counts in seconds, too.
+pub(crate) fn write_from(
+    mut file: File,
+    to: impl AsFd,
+    name: &[u8],
+    executable: bool,
+) -> Result<(), Errno> {
     let mut stat = rustix::fs::fstat(&file)?;
     let mode = if executable { 0o777 } else { 0o666 };
     write_with(to, name, mode, |copy| {
@@ -268,13 +357,20 @@ pub(crate) fn write_from(mut file: File, to: impl AsFd, name: &[u8], executable:
     })
 }
 
-/// Copies a regular file to an open folder that has none of that name, or one that a killed process left, together
-/// with its time of modification. The copy shares its blocks if the file system supports that, and has no more
-/// permissions than the file, less the umask.
+/// Copies a regular file to an open folder that has none of that name, or one that a killed process
+/// left, together with its time of modification. The copy shares its blocks if the file system
+/// supports that, and has no more permissions than the file, less the umask.
 pub(crate) fn copy_with_time(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
     let (mut file, stat) = open_file(from, name)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    let create = || open(to.as_fd(), OsStr::from_bytes(name), flags, Mode::from_raw_mode(stat.st_mode & 0o777));
+    let create = || {
+        open(
+            to.as_fd(),
+            OsStr::from_bytes(name),
+            flags,
+            Mode::from_raw_mode(stat.st_mode & 0o777),
+        )
+    };
     let created = match create() {
         Err(Errno::EXIST) => remove_file(&to, name).and_then(|()| create()),
         created => created,
@@ -298,8 +394,8 @@ pub(crate) fn link(from: impl AsFd, first: &[u8], to: impl AsFd, name: &[u8]) ->
     }
 }
 
-/// Reports whether a copy of a file in the first folder can share its blocks if it is made in the second one, by
-/// making one.
+/// Reports whether a copy of a file in the first folder can share its blocks if it is made in the
+/// second one, by making one.
 pub(crate) fn shares_blocks(from: impl AsFd, name: &[u8], to: impl AsFd) -> Result<bool, Errno> {
     let (file, _) = open_file(from, name)?;
     let temporary = temporary_name(b"shares-blocks");
@@ -312,17 +408,30 @@ pub(crate) fn shares_blocks(from: impl AsFd, name: &[u8], to: impl AsFd) -> Resu
     Ok(shared)
 }
 
-/// Sets the time of modification of an entry of an open folder to that in the metadata of another one.
+/// Sets the time of modification of an entry of an open folder to that in the metadata of another
+/// one.
 pub(crate) fn set_time_of(folder: impl AsFd, name: &[u8], stat: &Stat) -> Result<(), Errno> {
-    rustix::fs::utimensat(folder, OsStr::from_bytes(name), &times_of(stat), AtFlags::SYMLINK_NOFOLLOW)
+    rustix::fs::utimensat(
+        folder,
+        OsStr::from_bytes(name),
+        &times_of(stat),
+        AtFlags::SYMLINK_NOFOLLOW,
+    )
 }
 
 fn times_of(stat: &Stat) -> Timestamps {
-    let time = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec.cast_signed() };
-    Timestamps { last_access: time, last_modification: time }
+    let time = Timespec {
+        tv_sec: stat.st_mtime,
+        tv_nsec: stat.st_mtime_nsec.cast_signed(),
+    };
+    Timestamps {
+        last_access: time,
+        last_modification: time,
+    }
 }
 
-/// Reports whether a regular file of an open folder contains one of these texts, with a byte after it that ends it.
+/// Reports whether a regular file of an open folder contains one of these texts, with a byte after
+/// it that ends it.
 pub(crate) fn contains(
     folder: impl AsFd,
     name: &[u8],
@@ -330,8 +439,14 @@ pub(crate) fn contains(
     ends: fn(Option<u8>) -> bool,
 ) -> Result<bool, Errno> {
     let (mut file, stat) = open_file(folder, name)?;
-    let longest = texts.iter().map(|text| text.needle().len()).max().unwrap_or(1);
-    let size = usize::try_from(stat.st_size.max(0)).unwrap_or(SEARCHED_AT_ONCE).clamp(longest, SEARCHED_AT_ONCE);
+    let longest = texts
+        .iter()
+        .map(|text| text.needle().len())
+        .max()
+        .unwrap_or(1);
+    let size = usize::try_from(stat.st_size.max(0))
+        .unwrap_or(SEARCHED_AT_ONCE)
+        .clamp(longest, SEARCHED_AT_ONCE);
     let (mut buffer, mut filled) = (vec![0; size + 1], 0);
     loop {
         let room = buffer.get_mut(filled..).unwrap_or_default();
@@ -339,7 +454,10 @@ pub(crate) fn contains(
         filled += read;
         let there = buffer.get(..filled).unwrap_or_default();
         if read == 0 || filled == buffer.len() {
-            if texts.iter().any(|text| stands_in(there, text, ends, read == 0)) {
+            if texts
+                .iter()
+                .any(|text| stands_in(there, text, ends, read == 0))
+            {
                 return Ok(true);
             }
             // A text may begin here, and it or what follows it be in what is read next.
@@ -353,7 +471,8 @@ pub(crate) fn contains(
     }
 }
 
-/// Reports whether a text stands in bytes, with a byte after it that ends it; the last bytes of a file have none.
+/// Reports whether a text stands in bytes, with a byte after it that ends it; the last bytes of a
+/// file have none.
 fn stands_in(bytes: &[u8], text: &Finder<'_>, ends: fn(Option<u8>) -> bool, is_last: bool) -> bool {
     for at in text.find_iter(bytes) {
         let next = bytes.get(at + text.needle().len()).copied();
@@ -374,7 +493,12 @@ fn write_with(
     // A temporary file that a killed process left may have other permissions.
     remove_file(&folder, temporary.as_bytes())?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    let file = open(folder.as_fd(), &temporary, flags, Mode::from_raw_mode(mode & 0o777))?;
+    let file = open(
+        folder.as_fd(),
+        &temporary,
+        flags,
+        Mode::from_raw_mode(mode & 0o777),
+    )?;
     fill(&mut File::from(file))?;
     put(folder, &temporary, name)
 }
@@ -390,9 +514,20 @@ pub(crate) fn write_link(folder: impl AsFd, name: &[u8], target: &[u8]) -> Resul
 /// Sets the modification time of an entry of an open folder, in seconds since 1970; a link is not
 /// followed.
 pub(crate) fn set_modified(folder: impl AsFd, name: &[u8], seconds: i64) -> Result<(), Errno> {
-    let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
-    let times = Timestamps { last_access: time, last_modification: time };
-    rustix::fs::utimensat(folder, OsStr::from_bytes(name), &times, AtFlags::SYMLINK_NOFOLLOW)
+    let time = Timespec {
+        tv_sec: seconds,
+        tv_nsec: 0,
+    };
+    let times = Timestamps {
+        last_access: time,
+        last_modification: time,
+    };
+    rustix::fs::utimensat(
+        folder,
+        OsStr::from_bytes(name),
+        &times,
+        AtFlags::SYMLINK_NOFOLLOW,
+    )
 }
 
 /// Removes a file or link; a missing one is no error.
@@ -442,7 +577,9 @@ pub(crate) fn list(folder: impl AsFd) -> Result<Vec<(Vec<u8>, bool)>, Errno> {
         }
         let is_folder = match entry.file_type() {
             FileType::Directory => true,
-            FileType::Unknown => look(&folder, name)?.is_some_and(|stat| kind(&stat) == FileType::Directory),
+            FileType::Unknown => {
+                look(&folder, name)?.is_some_and(|stat| kind(&stat) == FileType::Directory)
+            }
             _ => false,
         };
         names.push((name.to_vec(), is_folder));

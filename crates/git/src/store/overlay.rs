@@ -13,8 +13,9 @@ use crate::store::handle::Store;
 use crate::store::index_entry::unread_entry;
 
 impl Store<'_> {
-    /// Stores a tree that has each of the paths, and everything below it, as `from` has it, and everything else as
-    /// `onto` has it (both are trees or commits). An empty path is the whole tree.
+    /// Stores a tree that has each of the paths, and everything below it, as `from` has it, and
+    /// everything else as `onto` has it (both are trees or commits). An empty path is the whole
+    /// tree.
     ///
     /// # Errors
     /// If a tree is missing, or the disk is full.
@@ -24,8 +25,12 @@ impl Store<'_> {
         changed.retain(|path| paths.iter().any(|within| path.starts_with(within)));
         let handle = self.repo.handle()?;
         let mut index = Index::new().map_err(failed())?;
-        index.read_tree(&tree_of(&handle, onto)?).map_err(failed())?;
-        let wanted = changed.into_iter().map(|path| Ok((entry(&handle, from, &path)?, path)));
+        index
+            .read_tree(&tree_of(&handle, onto)?)
+            .map_err(failed())?;
+        let wanted = changed
+            .into_iter()
+            .map(|path| Ok((entry(&handle, from, &path)?, path)));
         let wanted: Vec<_> = wanted.collect::<Result<_, GitError>>()?;
         // A folder may take the place of a file, so files are removed first.
         for (_, path) in wanted.iter().filter(|(entry, _)| entry.is_none()) {
@@ -34,10 +39,14 @@ impl Store<'_> {
         for (entry, path) in &wanted {
             if let Some((id, mode)) = entry {
                 let mode = u32::try_from(*mode).unwrap_or_default();
-                index.add(&unread_entry(path.as_os_str().as_bytes(), mode, *id)).map_err(failed())?;
+                index
+                    .add(&unread_entry(path.as_os_str().as_bytes(), mode, *id))
+                    .map_err(failed())?;
             }
         }
-        retry::while_swept(|| index.write_tree_to(&handle)).map(ours).map_err(failed())
+        retry::while_swept(|| index.write_tree_to(&handle))
+            .map(ours)
+            .map_err(failed())
     }
 
     /// Reports whether a tree (or commit) has a file or folder at a path.
@@ -53,7 +62,10 @@ impl Store<'_> {
         match tree.get_path(path) {
             Ok(_) => Ok(true),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
-            Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),
+            Err(error) => Err(GitError::library(format!(
+                "read {} of {treeish}",
+                path.display()
+            ))(error)),
         }
     }
 
@@ -67,14 +79,22 @@ impl Store<'_> {
     }
 }
 
-/// Returns the content's id and the mode of a file in a tree, if it has that file, or the commit of a submodule.
-pub(crate) fn entry(repository: &Repository, treeish: &Oid, path: &Path) -> Result<Option<(git2::Oid, i32)>, GitError> {
+/// Returns the content's id and the mode of a file in a tree, if it has that file, or the commit of
+/// a submodule.
+pub(crate) fn entry(
+    repository: &Repository,
+    treeish: &Oid,
+    path: &Path,
+) -> Result<Option<(git2::Oid, i32)>, GitError> {
     match tree_of(repository, treeish)?.get_path(path) {
         Ok(entry) if matches!(entry.kind(), Some(ObjectType::Blob | ObjectType::Commit)) => {
             Ok(Some((entry.id(), entry.filemode())))
         }
         Ok(_) => Ok(None),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),
+        Err(error) => Err(GitError::library(format!(
+            "read {} of {treeish}",
+            path.display()
+        ))(error)),
     }
 }

@@ -1,8 +1,8 @@
 //! What the files of a worktree contain, as far as its index knows it without reading them.
 //!
-//! An answer is exact: it is given only for a file that has its recorded metadata, is older than the index (git's own
-//! rule for "racy" entries), and is as long as its blob. Converting line ends or keywords only ever shortens a file,
-//! so a file of the blob's length has the blob's bytes.
+//! An answer is exact: it is given only for a file that has its recorded metadata, is older than
+//! the index (git's own rule for "racy" entries), and is as long as its blob. Converting line ends
+//! or keywords only ever shortens a file, so a file of the blob's length has the blob's bytes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -37,10 +37,11 @@ pub struct Stamp {
 #[derive(Debug)]
 pub struct RecordedContents {
     repo: Repo,
-    /// In the order of the index, so that a walk over the files finds them one after the other in memory.
+    /// In the order of the index, so that a walk over the files finds them one after the other in
+    /// memory.
     files: Vec<Recorded>,
-    /// The places of the files by the hashes of their paths. A path only finds a file: its bytes follow from its
-    /// metadata, so that another path with the same hash would do no harm.
+    /// The places of the files by the hashes of their paths. A path only finds a file: its bytes
+    /// follow from its metadata, so that another path with the same hash would do no harm.
     places: HashMap<u64, u32>,
     hasher: RandomState,
     index_time: (i64, i64),
@@ -51,7 +52,8 @@ pub struct RecordedContents {
 struct Recorded {
     id: git2::Oid,
     stamp: IndexStamp,
-    /// The id as it is shown, and the length of its blob, once they were asked for; `None` if it cannot be read.
+    /// The id as it is shown, and the length of its blob, once they were asked for; `None` if it
+    /// cannot be read.
     shown: OnceLock<Option<(Oid, u64)>>,
 }
 
@@ -72,9 +74,11 @@ impl Store<'_> {
     pub fn recorded(&self, worktree: &Worktree) -> Result<RecordedContents, GitError> {
         worktree.verify_untampered()?;
         let path = index_of(worktree);
-        // Before its entries: if the index is replaced meanwhile, more files count as racy, not fewer.
+        // Before its entries: if the index is replaced meanwhile, more files count as racy, not
+        // fewer.
         let index_time = index_time(&path)?;
-        let index = Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        let index =
+            Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
         let regular = index.iter().filter(|entry| REGULAR.contains(&entry.mode));
         let (hasher, mut places) = (RandomState::new(), HashMap::with_capacity(index.len()));
         let files = regular.zip(0..).map(|(entry, place)| {
@@ -85,19 +89,32 @@ impl Store<'_> {
                 modified: (entry.mtime.seconds(), entry.mtime.nanoseconds()),
                 changed: (entry.ctime.seconds(), entry.ctime.nanoseconds()),
             };
-            Recorded { id: entry.id, stamp, shown: OnceLock::new() }
+            Recorded {
+                id: entry.id,
+                stamp,
+                shown: OnceLock::new(),
+            }
         });
         let files = files.collect();
-        Ok(RecordedContents { repo: self.repo.clone(), files, places, hasher, index_time })
+        Ok(RecordedContents {
+            repo: self.repo.clone(),
+            files,
+            places,
+            hasher,
+            index_time,
+        })
     }
 
-    /// Returns when the worktree's index was written, so that it need not be read again while this stays the same.
+    /// Returns when the worktree's index was written, so that it need not be read again while this
+    /// stays the same.
     ///
     /// # Errors
     /// If there is no index.
     pub fn index_written(&self, worktree: &Worktree) -> Result<SystemTime, GitError> {
         let path = index_of(worktree);
-        path.metadata().and_then(|metadata| metadata.modified()).map_err(GitError::io("look at", path))
+        path.metadata()
+            .and_then(|metadata| metadata.modified())
+            .map_err(GitError::io("look at", path))
     }
 }
 
@@ -110,25 +127,43 @@ impl RecordedContents {
             return None;
         }
         // A walk over a whole worktree asks about each file of it.
-        let shown = recorded.shown.get_or_init(|| Some((ours(recorded.id), self.length(recorded.id)?)));
-        shown.as_ref().filter(|(_, length)| *length == stamp.size).map(|(id, _)| id.clone())
+        let shown = recorded
+            .shown
+            .get_or_init(|| Some((ours(recorded.id), self.length(recorded.id)?)));
+        shown
+            .as_ref()
+            .filter(|(_, length)| *length == stamp.size)
+            .map(|(id, _)| id.clone())
     }
 
     /// Returns the length of a blob, or `None` if it cannot be read.
     fn length(&self, id: git2::Oid) -> Option<u64> {
-        let known = |lengths: &BlobLengths| lengths.lock().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
+        let known = |lengths: &BlobLengths| {
+            lengths
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&id)
+                .copied()
+        };
         let lengths = Arc::clone(&self.repo.shared.blob_lengths);
         known(&lengths).or_else(|| {
             let (length, kind) = self.repo.handle().ok()?.odb().ok()?.read_header(id).ok()?;
             let length = (kind == ObjectType::Blob).then_some(length as u64)?;
-            lengths.lock().unwrap_or_else(PoisonError::into_inner).insert(id, length);
+            lengths
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(id, length);
             Some(length)
         })
     }
 }
 
 impl IndexStamp {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index keeps the low 32 bits"
+    )]
     fn of(stamp: &Stamp) -> IndexStamp {
         let time = |(seconds, nanoseconds): (i64, i64)| (seconds as i32, nanoseconds as u32);
         IndexStamp {
@@ -142,7 +177,9 @@ impl IndexStamp {
 
 /// Returns the id that git gives these bytes, or `None` if they cannot have one.
 pub fn blob_id(bytes: &[u8]) -> Option<Oid> {
-    git2::Oid::hash_object(ObjectType::Blob, bytes).ok().map(ours)
+    git2::Oid::hash_object(ObjectType::Blob, bytes)
+        .ok()
+        .map(ours)
 }
 
 fn index_of(worktree: &Worktree) -> std::path::PathBuf {
@@ -176,12 +213,22 @@ mod tests {
 
     /// Makes the index younger or older than every file.
     fn date_index(worktree: &Worktree, time: SystemTime) {
-        fs::File::options().write(true).open(index_of(worktree)).unwrap().set_modified(time).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(index_of(worktree))
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
     }
 
     #[test]
     fn only_an_unchanged_file_with_the_bytes_of_its_blob_is_known() {
-        let files = [("a", "one\n"), ("b", "two\n"), ("c", "three\n"), (".gitattributes", "c text eol=crlf\n")];
+        let files = [
+            ("a", "one\n"),
+            ("b", "two\n"),
+            ("c", "three\n"),
+            (".gitattributes", "c text eol=crlf\n"),
+        ];
         let sample = Sample::with(&files);
         let (Sample { repo, worktree, .. }, path) = (&sample, sample.path());
         let known = |name: &str| {
@@ -190,11 +237,21 @@ mod tests {
         };
         assert_eq!(fs::read(path.join("c")).unwrap(), b"three\r\n");
 
-        date_index(worktree, SystemTime::now() + std::time::Duration::from_secs(60));
-        assert_eq!((known("a"), known("b")), (blob_id(b"one\n"), blob_id(b"two\n")));
+        date_index(
+            worktree,
+            SystemTime::now() + std::time::Duration::from_secs(60),
+        );
+        assert_eq!(
+            (known("a"), known("b")),
+            (blob_id(b"one\n"), blob_id(b"two\n"))
+        );
         assert_eq!(known("c"), None, "its bytes are not its blob's");
         let recorded = repo.store().recorded(worktree).unwrap();
-        assert_eq!(recorded.id("d", &stamp(&path.join("a"))), None, "it has no such file");
+        assert_eq!(
+            recorded.id("d", &stamp(&path.join("a"))),
+            None,
+            "it has no such file"
+        );
         fs::write(path.join("b"), "six\n").unwrap();
         assert_eq!((known("b"), known("a")), (None, blob_id(b"one\n")));
         date_index(worktree, SystemTime::UNIX_EPOCH);

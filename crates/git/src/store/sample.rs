@@ -19,13 +19,18 @@ impl Sample {
     pub(crate) fn with(files: &[(&str, &str)]) -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let made = Repository::init(folder.path().join("project")).unwrap();
-        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let author =
+            git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
         let mut tree = made.treebuilder(None).unwrap();
         for (name, text) in files {
-            tree.insert(name, made.blob(text.as_bytes()).unwrap(), 0o100_644).unwrap();
+            tree.insert(name, made.blob(text.as_bytes()).unwrap(), 0o100_644)
+                .unwrap();
         }
         let tree = made.find_tree(tree.write().unwrap()).unwrap();
-        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &tree, &[]).unwrap());
+        let base = ours(
+            made.commit(Some("HEAD"), &author, &author, "x", &tree, &[])
+                .unwrap(),
+        );
         let spec = WorktreeSpec {
             path: folder.path().join("T1"),
             branch: None,
@@ -35,7 +40,11 @@ impl Sample {
         };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.worktrees().add(&spec).unwrap();
-        Sample { folder, repo, worktree }
+        Sample {
+            folder,
+            repo,
+            worktree,
+        }
     }
 
     pub(crate) fn path(&self) -> PathBuf {

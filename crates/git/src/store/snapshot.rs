@@ -1,8 +1,9 @@
 //! Snapshots: the contents of an agent's worktree, as a tree.
 //!
-//! A snapshot runs no program (see [`crate::store::stage`]). It fails if it looks like an accident: if
-//! the tree is empty, or has lost more than half of its files, and the deletions were not recorded.
-//! The worktree's index becomes the snapshot's, so its blobs are reachable until a commit holds them.
+//! A snapshot runs no program (see [`crate::store::stage`]). It fails if it looks like an accident:
+//! if the tree is empty, or has lost more than half of its files, and the deletions were not
+//! recorded. The worktree's index becomes the snapshot's, so its blobs are reachable until a commit
+//! holds them.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -56,7 +57,8 @@ pub struct Snapshot {
     pub nested_repositories: Vec<PathBuf>,
     /// Pipes, sockets and devices, which are not in the tree.
     pub special_files: Vec<PathBuf>,
-    /// Caches and build outputs, which are not in the tree, each with what it is; nothing below such a folder.
+    /// Caches and build outputs, which are not in the tree, each with what it is; nothing below
+    /// such a folder.
     pub scratch: Vec<(PathBuf, &'static str)>,
     /// New files that look like secrets, which are not in the tree.
     pub withheld: Vec<WithheldFile>,
@@ -74,11 +76,18 @@ impl Store<'_> {
     /// [`GitError::EmptySnapshot`] and [`GitError::LostFiles`] for accidents;
     /// [`GitError::FilterAsked`] and [`GitError::Unstorable`] for files that we cannot store as git
     /// would; [`GitError::Tampered`].
-    pub fn snapshot(&self, worktree: &Worktree, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
+    pub fn snapshot(
+        &self,
+        worktree: &Worktree,
+        rules: &SnapshotRules,
+    ) -> Result<Snapshot, GitError> {
         let mut staged = stage(self.repo, worktree, &rules.taken)?;
         let snapshot = self.judge(worktree, &mut staged, rules)?;
         if staged.changed {
-            staged.index.write().map_err(GitError::library("write the worktree's index"))?;
+            staged
+                .index
+                .write()
+                .map_err(GitError::library("write the worktree's index"))?;
         }
         Ok(snapshot)
     }
@@ -92,7 +101,8 @@ impl Store<'_> {
         self.current_files(worktree).map(|(tree, _)| tree)
     }
 
-    /// Stores the current contents of a worktree like [`Store::current_tree`], and returns what else is in it as well.
+    /// Stores the current contents of a worktree like [`Store::current_tree`], and returns what
+    /// else is in it as well.
     pub(crate) fn current_files(&self, worktree: &Worktree) -> Result<(Oid, Found), GitError> {
         let mut staged = stage(self.repo, worktree, &TakenFiles::default())?;
         let tree = write_tree(self.repo, worktree, &mut staged)?;
@@ -114,10 +124,18 @@ impl Store<'_> {
     /// # Errors
     /// If a tree is missing.
     pub fn loses_most(&self, from: &Oid, to: &Oid) -> Result<bool, GitError> {
-        Ok(is_most(self.deletions(from, to)?.len(), count_files(&*self.repo.handle()?, from)?))
+        Ok(is_most(
+            self.deletions(from, to)?.len(),
+            count_files(&*self.repo.handle()?, from)?,
+        ))
     }
 
-    fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
+    fn judge(
+        &self,
+        worktree: &Worktree,
+        staged: &mut Staged,
+        rules: &SnapshotRules,
+    ) -> Result<Snapshot, GitError> {
         let tree = write_tree(self.repo, worktree, staged)?;
         let before = self.repo.worktrees().head(worktree)?;
         let deleted = self.deletions(&before, &tree)?;
@@ -129,7 +147,11 @@ impl Store<'_> {
             return Err(GitError::EmptySnapshot { path: path(), lost });
         }
         if is_most(lost, total) && rules.unrecorded < Loss::Most {
-            return Err(GitError::LostFiles { path: path(), lost, total });
+            return Err(GitError::LostFiles {
+                path: path(),
+                lost,
+                total,
+            });
         }
         Ok(Snapshot {
             changed: tree != self.repo.tree_of(&before)?,
@@ -138,7 +160,10 @@ impl Store<'_> {
             deleted,
             nested_repositories: std::mem::take(&mut staged.found.nested),
             special_files: std::mem::take(&mut staged.found.special),
-            scratch: std::mem::take(&mut staged.found.scratch).into_iter().map(named).collect(),
+            scratch: std::mem::take(&mut staged.found.scratch)
+                .into_iter()
+                .map(named)
+                .collect(),
             withheld: std::mem::take(&mut staged.found.withheld),
         })
     }
@@ -153,9 +178,13 @@ impl Store<'_> {
             .filter(|delta| delta.status() == git2::Delta::Added)
             .map(|delta| delta.new_file().id())
             .collect();
-        let gone = diff.deltas().filter(|delta| delta.status() == git2::Delta::Deleted);
+        let gone = diff
+            .deltas()
+            .filter(|delta| delta.status() == git2::Delta::Deleted);
         let lost = gone.filter(|delta| !added.contains(&delta.old_file().id()));
-        Ok(lost.filter_map(|delta| delta.old_file().path_bytes().map(path_of)).collect())
+        Ok(lost
+            .filter_map(|delta| delta.old_file().path_bytes().map(path_of))
+            .collect())
     }
 }
 
@@ -168,8 +197,17 @@ impl SnapshotRules {
 }
 
 /// Returns a scratch path as people read it: the name of a folder ends with a slash.
-fn named(ScratchPath { path, is_folder, what }: ScratchPath) -> (PathBuf, &'static str) {
-    (path_of(&if is_folder { join(&path, b"") } else { path }), what)
+fn named(
+    ScratchPath {
+        path,
+        is_folder,
+        what,
+    }: ScratchPath,
+) -> (PathBuf, &'static str) {
+    (
+        path_of(&if is_folder { join(&path, b"") } else { path }),
+        what,
+    )
 }
 
 fn is_most(lost: usize, total: usize) -> bool {
@@ -178,7 +216,9 @@ fn is_most(lost: usize, total: usize) -> bool {
 
 fn write_tree(repo: &Repo, worktree: &Worktree, staged: &mut Staged) -> Result<Oid, GitError> {
     let written = retry::while_swept(|| staged.index.write_tree_to(&staged.store));
-    let written = written.map(ours).map_err(GitError::library("write the tree of a snapshot"));
+    let written = written
+        .map(ours)
+        .map_err(GitError::library("write the tree of a snapshot"));
     match &written {
         _ if !staged.unsynced => {}
         // An agent examines the same new files again and again, and a sync waits for all writes to
@@ -210,11 +250,23 @@ mod tests {
     fn many_new_files_are_synced_once_as_long_as_they_are_there() {
         let folder = tempfile::tempdir().unwrap();
         let made = git2::Repository::init(folder.path().join("project")).unwrap();
-        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
-        let empty = made.find_tree(made.treebuilder(None).unwrap().write().unwrap()).unwrap();
-        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &empty, &[]).unwrap());
+        let author =
+            git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let empty = made
+            .find_tree(made.treebuilder(None).unwrap().write().unwrap())
+            .unwrap();
+        let base = ours(
+            made.commit(Some("HEAD"), &author, &author, "x", &empty, &[])
+                .unwrap(),
+        );
         let path = folder.path().join("T1");
-        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new(), times: None };
+        let spec = WorktreeSpec {
+            path: path.clone(),
+            branch: None,
+            base,
+            lock_reason: String::new(),
+            times: None,
+        };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.worktrees().add(&spec).unwrap();
         (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
@@ -225,9 +277,15 @@ mod tests {
             (synced, write_tree(repo, &worktree, &mut staged).unwrap())
         };
         let (before, tree) = durable(&repo);
-        assert_eq!((before, durable(&repo)), (None, (Some(tree.clone()), tree.clone())));
+        assert_eq!(
+            (before, durable(&repo)),
+            (None, (Some(tree.clone()), tree.clone()))
+        );
         // It is not known what another process left unsynced.
-        assert_eq!(durable(&Repo::open(&folder.path().join("project"), folder.path()).unwrap()).0, None);
+        assert_eq!(
+            durable(&Repo::open(&folder.path().join("project"), folder.path()).unwrap()).0,
+            None
+        );
         std::fs::write(path.join("more"), "1").unwrap();
         let (_, more) = durable(&repo);
         assert_ne!(more, tree);

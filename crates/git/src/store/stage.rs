@@ -1,16 +1,18 @@
-//! Staging a worktree without running a program: its files are stored exactly as git would store them.
+//! Staging a worktree without running a program: its files are stored exactly as git would store
+//! them.
 //!
 //! Code can run in an agent's tree: `git add` and `git status` follow a nested repository's
-//! configuration whatever they are told. So no git process ever examines an agent's tree to stage it.
-//! We read the files ourselves below the worktree's descriptor, decide ourselves which are ignored
-//! (see [`crate::store::ignore`]), and libgit2 converts line ends in our own process; neither starts
-//! a program. If git would need a program, or libgit2 is known to store something else than git, we
-//! fail: for a changed file with a configured `filter`, or with a `working-tree-encoding`. A file of Git LFS is stored
-//! as its pointer, if its content is one that the user's repository has, and so is not new.
+//! configuration whatever they are told. So no git process ever examines an agent's tree to stage
+//! it. We read the files ourselves below the worktree's descriptor, decide ourselves which are
+//! ignored (see [`crate::store::ignore`]), and libgit2 converts line ends in our own process;
+//! neither starts a program. If git would need a program, or libgit2 is known to store something
+//! else than git, we fail: for a changed file with a configured `filter`, or with a
+//! `working-tree-encoding`. A file of Git LFS is stored as its pointer, if its content is one that
+//! the user's repository has, and so is not new.
 //!
-//! A file whose metadata matches the index is not read again, unless it is not older than the
-//! index (git's own rule for "racy" entries). Such a file is only compared with what the index has of it: in each fresh
-//! worktree, that is every file which git wrote in the last milliseconds.
+//! A file whose metadata matches the index is not read again, unless it is not older than the index
+//! (git's own rule for "racy" entries). Such a file is only compared with what the index has of it:
+//! in each fresh worktree, that is every file which git wrote in the last milliseconds.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -28,7 +30,8 @@ use crate::repo::repository::{Repo, theirs};
 use crate::repo::retry;
 use crate::store::bounds;
 use crate::store::index_entry::{
-    EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same, nanoseconds, seconds,
+    EXECUTABLE, GITLINK, LINK, MAX_FILE_BYTES, REGULAR, entry_of, has_still, is_blob, looks_same,
+    nanoseconds, seconds,
 };
 use crate::store::lfs;
 use crate::store::lfs::{LfsStore, Pointer};
@@ -39,7 +42,8 @@ use crate::worktree::brought;
 use crate::worktree::unfinished::{drop_conflicts, require_decided};
 use crate::worktree::worktrees::Worktree;
 
-/// The most files that one snapshot may add or change: an unignored `node_modules` has ten times as many.
+/// The most files that one snapshot may add or change: an unignored `node_modules` has ten times as
+/// many.
 const MAX_NEW_FILES: usize = 50_000;
 /// The most bytes that one snapshot may add or change.
 const MAX_NEW_BYTES: u64 = 1 << 30;
@@ -71,9 +75,11 @@ struct Stager<'a> {
     conversion: Conversion,
     /// The contents that are stored with Git LFS.
     lfs: LfsStore,
-    /// The modification time of the index in seconds and nanoseconds. Files that are not older are read.
+    /// The modification time of the index in seconds and nanoseconds. Files that are not older are
+    /// read.
     index_time: (i64, i64),
-    /// The folder that was opened last. The index is sorted, so the next file is mostly in the same one.
+    /// The folder that was opened last. The index is sorted, so the next file is mostly in the same
+    /// one.
     last_folder: Option<(Vec<u8>, Option<OwnedFd>)>,
     new_files: usize,
     new_bytes: u64,
@@ -89,25 +95,44 @@ struct Conversion {
 
 /// Stages a worktree's files into a copy of its index in memory. Objects are stored, and nothing
 /// else is written.
-pub(crate) fn stage(repo: &Repo, worktree: &Worktree, taken: &TakenFiles) -> Result<Staged, GitError> {
+pub(crate) fn stage(
+    repo: &Repo,
+    worktree: &Worktree,
+    taken: &TakenFiles,
+) -> Result<Staged, GitError> {
     worktree.verify_untampered()?;
     let repository = repo.open_git_dir(worktree.admin_dir())?;
     let index_path = worktree.admin_dir().join("index");
-    let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
-    let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
+    let mut index = Index::open(&index_path)
+        .map_err(GitError::library(format!("read {}", index_path.display())))?;
+    let tracked: BTreeMap<Vec<u8>, IndexEntry> = index
+        .iter()
+        .map(|entry| (entry.path.clone(), entry))
+        .collect();
     // For a merge that a person started there, the contents of the files are decisive. A path in
     // conflict has no ordinary entry.
     let conflicted = index.has_conflicts();
     require_decided(worktree, &index)?;
     drop_conflicts(&mut index)?;
-    let mut walk = Walk::new(worktree, &repository, Some(Sorting { rules: &repo.rules, taken }))?;
+    let mut walk = Walk::new(
+        worktree,
+        &repository,
+        Some(Sorting {
+            rules: &repo.rules,
+            taken,
+        }),
+    )?;
     require_submodules_unchanged(worktree, &tracked, &walk)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
-    // Looked up before anything is stored: if `git gc` has removed objects since, they are stored again.
+    // Looked up before anything is stored: if `git gc` has removed objects since, they are stored
+    // again.
     let synced = repo.synced_tree(worktree.admin_dir());
-    let synced = synced.filter(|tree| theirs(tree).is_ok_and(|tree| repository.find_tree(tree).is_ok()));
-    let unsynced = many.then(|| repo.open_unsynced(worktree.admin_dir())).transpose()?;
+    let synced =
+        synced.filter(|tree| theirs(tree).is_ok_and(|tree| repository.find_tree(tree).is_ok()));
+    let unsynced = many
+        .then(|| repo.open_unsynced(worktree.admin_dir()))
+        .transpose()?;
     let mut stager = Stager {
         walk,
         worktree,
@@ -125,18 +150,33 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree, taken: &TakenFiles) -> Res
         repo.sync_objects()?;
     }
     let changed = changed? || conflicted;
-    Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
+    Ok(Staged {
+        index,
+        store: unsynced.unwrap_or(repository),
+        found,
+        changed,
+        unsynced: many,
+        synced,
+    })
 }
 
-/// Requires that nothing was changed in the folders of submodules, since no tree of this repository could hold that.
+/// Requires that nothing was changed in the folders of submodules, since no tree of this repository
+/// could hold that.
 fn require_submodules_unchanged(
     worktree: &Worktree,
     tracked: &BTreeMap<Vec<u8>, IndexEntry>,
     walk: &Walk<'_>,
 ) -> Result<(), GitError> {
     let links = tracked.iter().filter(|(_, entry)| entry.mode == GITLINK);
-    let links = links.map(|(path, entry)| (path.clone(), entry.id)).collect();
-    brought::require_unchanged(worktree.root(), worktree.admin_dir(), &links, walk.standard())
+    let links = links
+        .map(|(path, entry)| (path.clone(), entry.id))
+        .collect();
+    brought::require_unchanged(
+        worktree.root(),
+        worktree.admin_dir(),
+        &links,
+        walk.standard(),
+    )
 }
 
 /// The result of staging one path.
@@ -171,11 +211,15 @@ impl Stager<'_> {
         for path in deleted.iter().map(|path| path_of(path)) {
             // A path that was in conflict has no entry any more.
             if index.get_path(&path, 0).is_some() {
-                index.remove(&path, 0).map_err(GitError::library("remove a file from the index"))?;
+                index
+                    .remove(&path, 0)
+                    .map_err(GitError::library("remove a file from the index"))?;
             }
         }
         for entry in &stored {
-            index.add(entry).map_err(|error| unstorable(&entry.path, error.message()))?;
+            index
+                .add(entry)
+                .map_err(|error| unstorable(&entry.path, error.message()))?;
         }
         Ok(!deleted.is_empty() || !stored.is_empty())
     }
@@ -190,7 +234,9 @@ impl Stager<'_> {
             return Ok(Fate::Gone);
         };
         let stat = openat::look(&folder, name).map_err(GitError::errno("look at", shown()))?;
-        let Some(stat) = stat else { return Ok(Fate::Gone) };
+        let Some(stat) = stat else {
+            return Ok(Fate::Gone);
+        };
         let mode = match openat::kind(&stat) {
             FileType::RegularFile => self.conversion.mode(&stat, known),
             FileType::Symlink => LINK,
@@ -214,10 +260,17 @@ impl Stager<'_> {
         Ok(Fate::Stored(Box::new(entry_of(path, mode, id, &stat))))
     }
 
-    fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
-        let target = openat::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
+    fn store_link(
+        &mut self,
+        folder: &OwnedFd,
+        name: &[u8],
+        path: &[u8],
+    ) -> Result<git2::Oid, GitError> {
+        let target = openat::read_link(folder, name)
+            .map_err(GitError::errno("read the link", path_of(path)))?;
         self.count(path, target.len() as u64)?;
-        retry::while_swept(|| self.store.blob(&target)).map_err(self.uncommitted(path, target.len()))
+        retry::while_swept(|| self.store.blob(&target))
+            .map_err(self.uncommitted(path, target.len()))
     }
 
     fn store_file(
@@ -231,10 +284,17 @@ impl Stager<'_> {
             Err(Errno::INVAL | Errno::LOOP | Errno::NOENT) => {
                 return Err(unstorable(path, "it changed while it was read"));
             }
-            other => other.map_err(GitError::errno("read", self.worktree.path().join(path_of(path))))?,
+            other => other.map_err(GitError::errno(
+                "read",
+                self.worktree.path().join(path_of(path)),
+            ))?,
         };
         let Some((bytes, stat)) = read else {
-            return Err(GitError::TooLarge { path: path_of(path), what: "the size in bytes", limit: MAX_FILE_BYTES });
+            return Err(GitError::TooLarge {
+                path: path_of(path),
+                what: "the size in bytes",
+                limit: MAX_FILE_BYTES,
+            });
         };
         self.count(path, bytes.len() as u64)?;
         // Checking out the commit would hang git.
@@ -268,37 +328,59 @@ impl Stager<'_> {
         Ok((id, stat))
     }
 
-    /// Stores a file as Git LFS would, if its content is the one that was there, or the user's repository has it.
-    fn store_lfs(&self, path: &[u8], bytes: &[u8], known: Option<&IndexEntry>) -> Result<git2::Oid, GitError> {
+    /// Stores a file as Git LFS would, if its content is the one that was there, or the user's
+    /// repository has it.
+    fn store_lfs(
+        &self,
+        path: &[u8],
+        bytes: &[u8],
+        known: Option<&IndexEntry>,
+    ) -> Result<git2::Oid, GitError> {
         if let Some(entry) = known.filter(|entry| is_blob(bytes, entry.id)) {
             return Ok(entry.id);
         }
         let pointer = Pointer::parse(bytes).unwrap_or_else(|| Pointer::to(bytes));
-        let before = known.and_then(|entry| self.store.find_blob(entry.id).ok().map(|blob| (entry.id, blob)));
+        let before = known.and_then(|entry| {
+            self.store
+                .find_blob(entry.id)
+                .ok()
+                .map(|blob| (entry.id, blob))
+        });
         let before = before.and_then(|(id, blob)| Some((id, Pointer::parse(blob.content())?)));
         if let Some((id, _)) = before.filter(|(_, before)| *before == pointer) {
             return Ok(id);
         }
         // Git LFS stores an empty file as it is.
-        let text = if bytes.is_empty() { String::new() } else { pointer.text() };
+        let text = if bytes.is_empty() {
+            String::new()
+        } else {
+            pointer.text()
+        };
         if !text.is_empty() && !self.lfs.has(&pointer) {
             let reason = "its attributes store it with Git LFS, and a new content cannot be stored there; restore the \
                           file, or leave it out, and report what has to change there";
             return Err(unstorable(path, reason));
         }
-        retry::while_swept(|| self.store.blob(text.as_bytes())).map_err(self.uncommitted(path, text.len()))
+        retry::while_swept(|| self.store.blob(text.as_bytes()))
+            .map_err(self.uncommitted(path, text.len()))
     }
 
     /// Returns the value of an attribute that is set to a string, as the files of the worktree say.
     fn attribute(&self, path: &[u8], name: &str) -> Result<Option<String>, GitError> {
-        let value = self.store.get_attr_bytes(&path_of(path), name, AttrCheckFlags::FILE_THEN_INDEX);
-        value.map(|value| named(value.map(<[u8]>::to_vec))).map_err(|error| unstorable(path, error.message()))
+        let value =
+            self.store
+                .get_attr_bytes(&path_of(path), name, AttrCheckFlags::FILE_THEN_INDEX);
+        value
+            .map(|value| named(value.map(<[u8]>::to_vec)))
+            .map_err(|error| unstorable(path, error.message()))
     }
 
-    /// Returns why a file was not stored: because of the file, unless the disk is full or the repository is read-only.
+    /// Returns why a file was not stored: because of the file, unless the disk is full or the
+    /// repository is read-only.
     fn uncommitted(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
-        let of_repository =
-            move |error: git2::Error| GitError::library(format!("store {}", path_of(path).display()))(error);
+        let of_repository = move |error: git2::Error| {
+            GitError::library(format!("store {}", path_of(path).display()))(error)
+        };
         move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
             Some(full) => of_repository(full),
             None if says_read_only(error.message()) => of_repository(error),
@@ -306,27 +388,42 @@ impl Stager<'_> {
         }
     }
 
-    /// Reports whether git would store other bytes than the file has. Fails if that needs a program.
+    /// Reports whether git would store other bytes than the file has. Fails if that needs a
+    /// program.
     fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
         let attribute = |name: &str| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
             let value = self.store.get_attr_bytes(&path_of(path), name, flags);
-            value.map(|value| value.map(<[u8]>::to_vec)).map_err(|error| unstorable(path, error.message()))
+            value
+                .map(|value| value.map(<[u8]>::to_vec))
+                .map_err(|error| unstorable(path, error.message()))
         };
         if let Some(filter) = self.attribute(path, "filter")?
             && self.conversion.filters.contains(&filter)
         {
-            return Err(GitError::FilterAsked { path: path_of(path), filter });
+            return Err(GitError::FilterAsked {
+                path: path_of(path),
+                filter,
+            });
         }
-        if let Some(name) = self.attribute(path, "working-tree-encoding")?.filter(|name| !probe::is_utf8(name)) {
-            return Err(unstorable(path, format!("its attributes name the encoding {name}, which is not supported")));
+        if let Some(name) = self
+            .attribute(path, "working-tree-encoding")?
+            .filter(|name| !probe::is_utf8(name))
+        {
+            return Err(unstorable(
+                path,
+                format!("its attributes name the encoding {name}, which is not supported"),
+            ));
         }
         if self.conversion.auto_crlf {
             return Ok(true);
         }
         for name in CONVERTING {
             let value = attribute(name)?;
-            if !matches!(AttrValue::from_bytes(value.as_deref()), AttrValue::Unspecified | AttrValue::False) {
+            if !matches!(
+                AttrValue::from_bytes(value.as_deref()),
+                AttrValue::Unspecified | AttrValue::False
+            ) {
                 return Ok(true);
             }
         }
@@ -334,7 +431,10 @@ impl Stager<'_> {
     }
 
     fn folder(&mut self, folder: &[u8]) -> Result<Option<OwnedFd>, GitError> {
-        let again = |fd: &OwnedFd| fd.try_clone().map_err(GitError::io("open", path_of(folder)));
+        let again = |fd: &OwnedFd| {
+            fd.try_clone()
+                .map_err(GitError::io("open", path_of(folder)))
+        };
         if let Some((last, opened)) = &self.last_folder
             && last == folder
         {
@@ -344,7 +444,10 @@ impl Stager<'_> {
             Ok(opened) => Some(opened),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
             Err(error) => {
-                return Err(GitError::errno("open", self.worktree.path().join(path_of(folder)))(error));
+                return Err(GitError::errno(
+                    "open",
+                    self.worktree.path().join(path_of(folder)),
+                )(error));
             }
         };
         let result = opened.as_ref().map(again).transpose()?;
@@ -359,7 +462,13 @@ impl Stager<'_> {
     fn count(&mut self, path: &[u8], bytes: u64) -> Result<(), GitError> {
         self.new_files += 1;
         self.new_bytes += bytes;
-        let too_large = |what, limit| Err(GitError::TooLarge { path: path_of(path), what, limit });
+        let too_large = |what, limit| {
+            Err(GitError::TooLarge {
+                path: path_of(path),
+                what,
+                limit,
+            })
+        };
         if self.new_files > MAX_NEW_FILES {
             too_large("the number of new and changed files", MAX_NEW_FILES as u64)
         } else if self.new_bytes > MAX_NEW_BYTES {
@@ -372,10 +481,13 @@ impl Stager<'_> {
 
 impl Conversion {
     fn of(repo: &Repo, repository: &Repository) -> Result<Conversion, GitError> {
-        let config = repository.config().map_err(GitError::library("read the configuration"))?;
+        let config = repository
+            .config()
+            .map_err(GitError::library("read the configuration"))?;
         let flag = |key, default| config.get_bool(key).unwrap_or(default);
-        let auto_crlf =
-            config.get_string("core.autocrlf").is_ok_and(|text| !matches!(text.as_str(), "false" | "0" | "no" | "off"));
+        let auto_crlf = config
+            .get_string("core.autocrlf")
+            .is_ok_and(|text| !matches!(text.as_str(), "false" | "0" | "no" | "off"));
         Ok(Conversion {
             trust_mode: flag("core.filemode", true),
             links: flag("core.symlinks", true),
@@ -398,7 +510,9 @@ impl Conversion {
 fn named(value: Option<Vec<u8>>) -> Option<String> {
     let value = value?;
     match AttrValue::from_bytes(Some(&value)) {
-        AttrValue::String(_) | AttrValue::Bytes(_) => Some(String::from_utf8_lossy(&value).into_owned()),
+        AttrValue::String(_) | AttrValue::Bytes(_) => {
+            Some(String::from_utf8_lossy(&value).into_owned())
+        }
         _ => None,
     }
 }
@@ -410,7 +524,10 @@ fn modified(path: &std::path::Path) -> Result<(i64, i64), GitError> {
 }
 
 fn unstorable(path: &[u8], reason: impl Into<String>) -> GitError {
-    GitError::Unstorable { path: path_of(path), reason: reason.into() }
+    GitError::Unstorable {
+        path: path_of(path),
+        reason: reason.into(),
+    }
 }
 
 #[cfg(test)]
@@ -425,9 +542,16 @@ mod tests {
     fn a_file_as_young_as_the_index_is_compared_and_no_change() {
         let sample = Sample::with(&[("a", "before\n"), ("b", "before\n")]);
         let (Sample { repo, worktree, .. }, path) = (&sample, sample.path());
-        let index = File::options().write(true).open(worktree.admin_dir().join("index")).unwrap();
+        let index = File::options()
+            .write(true)
+            .open(worktree.admin_dir().join("index"))
+            .unwrap();
         index.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert!(!stage(repo, worktree, &TakenFiles::default()).unwrap().changed);
+        assert!(
+            !stage(repo, worktree, &TakenFiles::default())
+                .unwrap()
+                .changed
+        );
         fs::write(path.join("b"), "after!\n").unwrap();
         let staged = stage(repo, worktree, &TakenFiles::default()).unwrap();
         let id = |name: &str| staged.index.get_path(name.as_ref(), 0).unwrap().id;

@@ -1,4 +1,5 @@
-//! The regular files of trees, each of which is listed once: a tree's id names the same files for ever.
+//! The regular files of trees, each of which is listed once: a tree's id names the same files for
+//! ever.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -42,14 +43,22 @@ struct ListedTree {
 }
 
 impl ListedTrees {
-    /// Lists the regular files of a tree. Whoever asks for a tree that another thread is listing waits for it.
-    pub(crate) fn files(&self, repository: &Repository, tree: git2::Oid) -> Result<Vec<RegularFile>, git2::Error> {
+    /// Lists the regular files of a tree. Whoever asks for a tree that another thread is listing
+    /// waits for it.
+    pub(crate) fn files(
+        &self,
+        repository: &Repository,
+        tree: git2::Oid,
+    ) -> Result<Vec<RegularFile>, git2::Error> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut files, mut open) = (Vec::new(), vec![(PathBuf::new(), tree)]);
         while let Some((folder, id)) = open.pop() {
             let listed = kept.listed(repository, id)?;
             let below = |name: &Path| folder.join(name);
-            files.extend(listed.files.iter().map(|file| RegularFile { path: below(&file.path), ..file.clone() }));
+            files.extend(listed.files.iter().map(|file| RegularFile {
+                path: below(&file.path),
+                ..file.clone()
+            }));
             open.extend(listed.folders.iter().map(|(name, id)| (below(name), *id)));
         }
         Ok(files)
@@ -57,7 +66,11 @@ impl ListedTrees {
 }
 
 impl Kept {
-    fn listed(&mut self, repository: &Repository, id: git2::Oid) -> Result<Arc<ListedTree>, git2::Error> {
+    fn listed(
+        &mut self,
+        repository: &Repository,
+        id: git2::Oid,
+    ) -> Result<Arc<ListedTree>, git2::Error> {
         if let Some(listed) = self.by_id.get(&id) {
             return Ok(Arc::clone(listed));
         }
@@ -77,14 +90,21 @@ impl Kept {
 impl ListedTree {
     fn of(repository: &Repository, id: git2::Oid) -> Result<ListedTree, git2::Error> {
         let (objects, tree) = (repository.odb()?, repository.find_tree(id)?);
-        let mut listed = ListedTree { files: Vec::new(), folders: Vec::new() };
+        let mut listed = ListedTree {
+            files: Vec::new(),
+            folders: Vec::new(),
+        };
         for entry in tree.iter() {
             let name = path_of(entry.name_bytes());
             match entry.kind() {
                 Some(ObjectType::Blob) if entry.filemode() != i32::from(git2::FileMode::Link) => {
                     let (bytes, _) = objects.read_header(entry.id())?;
                     let content = Oid::new(entry.id().to_string());
-                    listed.files.push(RegularFile { path: name, content, bytes: bytes as u64 });
+                    listed.files.push(RegularFile {
+                        path: name,
+                        content,
+                        bytes: bytes as u64,
+                    });
                 }
                 Some(ObjectType::Tree) => listed.folders.push((name, entry.id())),
                 _ => {}
@@ -102,7 +122,8 @@ mod tests {
     use crate::repo::repository::{Repo, ours};
     use crate::store::sample::Sample;
 
-    /// Two agents of a run whose bases differ in one folder: the second one's listing reads only that folder.
+    /// Two agents of a run whose bases differ in one folder: the second one's listing reads only
+    /// that folder.
     #[test]
     fn a_folder_is_listed_once() {
         let sample = Sample::with(&[("a", "one")]);
@@ -110,7 +131,9 @@ mod tests {
         let made = git2::Repository::open(&project).unwrap();
         let tree = |entries: &[(&str, git2::Oid, i32)]| {
             let mut tree = made.treebuilder(None).unwrap();
-            entries.iter().for_each(|(name, id, mode)| drop(tree.insert(name, *id, *mode).unwrap()));
+            entries
+                .iter()
+                .for_each(|(name, id, mode)| drop(tree.insert(name, *id, *mode).unwrap()));
             tree.write().unwrap()
         };
         let (file, below) = (made.blob(b"one").unwrap(), made.blob(b"below").unwrap());
@@ -129,12 +152,24 @@ mod tests {
             files.sort();
             Ok(files)
         };
-        assert_eq!(list(&sample.repo, first).unwrap(), [("a".to_owned(), 3), ("outer/inner/x".to_owned(), 5)]);
+        assert_eq!(
+            list(&sample.repo, first).unwrap(),
+            [("a".to_owned(), 3), ("outer/inner/x".to_owned(), 5)]
+        );
         for id in [outer, inner, below] {
             let name = id.to_string();
-            fs::remove_file(made.path().join("objects").join(&name[..2]).join(&name[2..])).unwrap();
+            fs::remove_file(
+                made.path()
+                    .join("objects")
+                    .join(&name[..2])
+                    .join(&name[2..]),
+            )
+            .unwrap();
         }
-        assert_eq!(list(&sample.repo, second).unwrap(), [("b".to_owned(), 3), ("outer/inner/x".to_owned(), 5)]);
+        assert_eq!(
+            list(&sample.repo, second).unwrap(),
+            [("b".to_owned(), 3), ("outer/inner/x".to_owned(), 5)]
+        );
         let other = Repo::open(&project, sample.folder.path()).unwrap();
         assert!(list(&other, second).is_err(), "nothing was listed by it");
     }

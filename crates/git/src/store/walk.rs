@@ -1,4 +1,5 @@
-//! Finds the files of a worktree that are not in its index: new ones, ignored ones, and those that stay out of commits.
+//! Finds the files of a worktree that are not in its index: new ones, ignored ones, and those that
+//! stay out of commits.
 //!
 //! Folders are opened below the worktree's descriptor, and links are never followed. Ignore rules
 //! are applied to each name on the way down, so nothing below an ignored folder is included again,
@@ -7,12 +8,13 @@
 //!
 //! A `.git` below the top does not make a folder a repository for us. It is reported and skipped,
 //! and the files beside it are ordinary files. So nothing that an agent cloned or initialised
-//! inside its worktree is lost. The folder of a submodule is not entered: what may be in it is decided in
-//! [`crate::worktree::brought`].
+//! inside its worktree is lost. The folder of a submodule is not entered: what may be in it is
+//! decided in [`crate::worktree::brought`].
 //!
-//! Caches, build outputs and what looks like a secret are sorted out by the rules of core, which are about new files
-//! alone. A folder that holds a tracked file is never taken for a cache, and a `!` line of an ignore file takes what it
-//! names. Each new file is searched for keys and tokens here, in the process that runs no foreign code.
+//! Caches, build outputs and what looks like a secret are sorted out by the rules of core, which
+//! are about new files alone. A folder that holds a tracked file is never taken for a cache, and a
+//! `!` line of an ignore file takes what it names. Each new file is searched for keys and tokens
+//! here, in the process that runs no foreign code.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +74,8 @@ pub(crate) struct Sorting<'a> {
     pub(crate) taken: &'a TakenFiles,
 }
 
-/// New files that are taken into a commit although the rules are against it, relative to the worktree.
+/// New files that are taken into a commit although the rules are against it, relative to the
+/// worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenFiles {
     /// Files that were written on purpose, whose names are only those of caches and outputs.
@@ -120,7 +123,12 @@ impl<'a> Walk<'a> {
         repository: &Repository,
         sorting: Option<Sorting<'a>>,
     ) -> Result<Self, GitError> {
-        Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new(), sorting })
+        Ok(Walk {
+            worktree,
+            standard: Standard::of(repository)?,
+            plain: BTreeSet::new(),
+            sorting,
+        })
     }
 
     /// Returns the rules that apply everywhere.
@@ -129,10 +137,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Finds the files that are not tracked; `tracked` is the index by path.
-    pub(crate) fn untracked<T: Recorded>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
+    pub(crate) fn untracked<T: Recorded>(
+        &mut self,
+        tracked: &BTreeMap<Vec<u8>, T>,
+    ) -> Result<Found, GitError> {
         let mut found = Found::default();
-        let held = Held::root(self.worktree.root()).map_err(GitError::errno("open", self.worktree.path()))?;
-        let mut open = vec![ToEnter { path: Vec::new(), held, above: None, scratch: None }];
+        let held = Held::root(self.worktree.root())
+            .map_err(GitError::errno("open", self.worktree.path()))?;
+        let mut open = vec![ToEnter {
+            path: Vec::new(),
+            held,
+            above: None,
+            scratch: None,
+        }];
         while let Some(folder) = open.pop() {
             self.enter(folder, tracked, &mut found, &mut open)?;
         }
@@ -147,17 +164,25 @@ impl<'a> Walk<'a> {
 
     fn enter<T: Recorded>(
         &mut self,
-        ToEnter { path, held, above, scratch }: ToEnter,
+        ToEnter {
+            path,
+            held,
+            above,
+            scratch,
+        }: ToEnter,
         tracked: &BTreeMap<Vec<u8>, T>,
         found: &mut Found,
         open: &mut Vec<ToEnter>,
     ) -> Result<(), GitError> {
         let folder = path.as_slice();
         let shown = || self.worktree.path().join(path_of(folder));
-        let opened = held.open(folder).map_err(|error| GitError::errno("open", shown())(error))?;
+        let opened = held
+            .open(folder)
+            .map_err(|error| GitError::errno("open", shown())(error))?;
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
             // Git stores no folders, so nothing is lost with empty ones.
-            let holds_files = openat::holds_files(&opened).map_err(GitError::errno("list", self.worktree.path()))?;
+            let holds_files = openat::holds_files(&opened)
+                .map_err(GitError::errno("list", self.worktree.path()))?;
             return match holds_files {
                 true => Err(GitError::TooLarge {
                     path: self.worktree.path().join(top_of(folder)),
@@ -167,13 +192,18 @@ impl<'a> Walk<'a> {
                 false => Ok(()),
             };
         }
-        let names = openat::list(&opened).map_err(|error| GitError::errno("list", shown())(error))?;
+        let names =
+            openat::list(&opened).map_err(|error| GitError::errno("list", shown())(error))?;
         let rules = match above {
             Some(above) if !self.standard.may_have_rules(&names) => above,
             above => Rules::read(folder, &opened, above, &self.standard)?,
         };
         let held = held.below(folder, &opened);
-        let here = Entered { opened: &opened, names: &names, texts: OnceCell::new() };
+        let here = Entered {
+            opened: &opened,
+            names: &names,
+            texts: OnceCell::new(),
+        };
         for (name, is_folder) in &names {
             let is_folder = *is_folder;
             if name == b".git" {
@@ -194,18 +224,31 @@ impl<'a> Walk<'a> {
             }
             let is_asked = verdict.is_none() && !(is_folder && holds_tracked(tracked, &path));
             let left_out = if is_asked {
-                self.left_out(&here, (name.as_slice(), path.as_slice(), is_folder), scratch)
+                self.left_out(
+                    &here,
+                    (name.as_slice(), path.as_slice(), is_folder),
+                    scratch,
+                )
             } else {
                 None
             };
             if let Some(what) = left_out.filter(|_| scratch.is_none()) {
-                found.scratch.push(ScratchPath { path: path.clone(), is_folder, what });
+                found.scratch.push(ScratchPath {
+                    path: path.clone(),
+                    is_folder,
+                    what,
+                });
             }
             match (is_folder, left_out) {
                 (true, Some(_)) if !self.may_take_within(&path) => {}
                 (true, _) => {
                     let (held, above) = (held.clone(), Some(Rc::clone(&rules)));
-                    open.push(ToEnter { path, held, above, scratch: left_out });
+                    open.push(ToEnter {
+                        path,
+                        held,
+                        above,
+                        scratch: left_out,
+                    });
                 }
                 (false, Some(_)) => {}
                 (false, None) => self.sort_in(&opened, name, path, found)?,
@@ -214,7 +257,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns what a new file or folder is if it is left out, as such or with the folder that holds it.
+    /// Returns what a new file or folder is if it is left out, as such or with the folder that
+    /// holds it.
     fn left_out(
         &self,
         here: &Entered<'_>,
@@ -232,22 +276,40 @@ impl<'a> Walk<'a> {
         // Once for all questions about the folder.
         let opened = OnceCell::new();
         let inside = |entry: &str| {
-            let folder = opened.get_or_init(|| openat::open_folder(here.opened, name).ok()).as_ref();
-            folder.is_some_and(|folder| openat::look(folder, entry.as_bytes()).is_ok_and(|found| found.is_some()))
+            let folder = opened
+                .get_or_init(|| openat::open_folder(here.opened, name).ok())
+                .as_ref();
+            folder.is_some_and(|folder| {
+                openat::look(folder, entry.as_bytes()).is_ok_and(|found| found.is_some())
+            })
         };
-        rules.scratch(&Untracked { path: &shown, is_folder, siblings: here.texts(), inside: &inside })
+        rules.scratch(&Untracked {
+            path: &shown,
+            is_folder,
+            siblings: here.texts(),
+            inside: &inside,
+        })
     }
 
     /// Reports whether a part of a folder that is left out may be taken nevertheless.
     fn may_take_within(&self, folder: &[u8]) -> bool {
-        let Some(Sorting { rules, taken }) = self.sorting else { return true };
+        let Some(Sorting { rules, taken }) = self.sorting else {
+            return true;
+        };
         let folder = path_of(folder);
         let mut files = taken.deliberate.iter().chain(&taken.admitted);
         rules.may_take_within() || files.any(|file| file.starts_with(&folder))
     }
 
-    fn sort_in(&self, folder: &OwnedFd, name: &[u8], path: Vec<u8>, found: &mut Found) -> Result<(), GitError> {
-        let stat = openat::look(folder, name).map_err(GitError::errno("look at", path_of(&path)))?;
+    fn sort_in(
+        &self,
+        folder: &OwnedFd,
+        name: &[u8],
+        path: Vec<u8>,
+        found: &mut Found,
+    ) -> Result<(), GitError> {
+        let stat =
+            openat::look(folder, name).map_err(GitError::errno("look at", path_of(&path)))?;
         match stat.as_ref().map(openat::kind) {
             Some(FileType::RegularFile) => match self.withheld(folder, name, &path) {
                 Some(withheld) => found.withheld.push(withheld),
@@ -260,7 +322,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns a new file if it looks like a secret. One that cannot be read is judged by its name; storing it fails.
+    /// Returns a new file if it looks like a secret. One that cannot be read is judged by its name;
+    /// storing it fails.
     fn withheld(&self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Option<WithheldFile> {
         let Sorting { rules, taken } = self.sorting?;
         let file = path_of(path);
@@ -293,7 +356,12 @@ impl<'a> Walk<'a> {
 
 impl Entered<'_> {
     fn texts(&self) -> &[String] {
-        let texts = || self.names.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
+        let texts = || {
+            self.names
+                .iter()
+                .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
+                .collect()
+        };
         self.texts.get_or_init(texts)
     }
 }
@@ -301,19 +369,33 @@ impl Entered<'_> {
 /// Reports whether a folder holds a tracked file, at any depth.
 fn holds_tracked<T>(tracked: &BTreeMap<Vec<u8>, T>, folder: &[u8]) -> bool {
     let start = join(folder, b"");
-    tracked.range(start.clone()..).next().is_some_and(|(path, _)| path.starts_with(&start))
+    tracked
+        .range(start.clone()..)
+        .next()
+        .is_some_and(|(path, _)| path.starts_with(&start))
 }
 
 fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitError> {
     let path = || path_of(&join(folder, ATTRIBUTES));
     let stat = openat::look(opened, ATTRIBUTES).map_err(GitError::errno("look at", path()))?;
-    let odd = |stat: Stat| openat::kind(&stat) != FileType::RegularFile || stat.st_size > bounds::MAX_BYTES as i64;
+    let odd = |stat: Stat| {
+        openat::kind(&stat) != FileType::RegularFile || stat.st_size > bounds::MAX_BYTES as i64
+    };
     if stat.is_some_and(odd) {
-        let reason = format!("attributes must be in a regular file of at most {} bytes", bounds::MAX_BYTES);
-        return Err(GitError::Unstorable { path: path(), reason });
+        let reason = format!(
+            "attributes must be in a regular file of at most {} bytes",
+            bounds::MAX_BYTES
+        );
+        return Err(GitError::Unstorable {
+            path: path(),
+            reason,
+        });
     }
     match bounds::excess_in(opened, ATTRIBUTES)? {
-        Some(reason) => Err(GitError::Unstorable { path: path(), reason }),
+        Some(reason) => Err(GitError::Unstorable {
+            path: path(),
+            reason,
+        }),
         None => Ok(()),
     }
 }

@@ -1,8 +1,9 @@
-//! Remembers which files of a worktree are copies of the user's, so that a copy which nothing has changed is never
-//! taken for work: the user may have changed or deleted the original since.
+//! Remembers which files of a worktree are copies of the user's, so that a copy which nothing has
+//! changed is never taken for work: the user may have changed or deleted the original since.
 //!
-//! A note in git's entry for the worktree, which no confined command can write, names each copy with its size, its
-//! number and its times. A program can set the time of modification, but not that of the change itself.
+//! A note in git's entry for the worktree, which no confined command can write, names each copy
+//! with its size, its number and its times. A program can set the time of modification, but not
+//! that of the change itself.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -37,7 +38,11 @@ impl Copies {
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Self::parse(&bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(GitError::Io { doing: "read", path, source }),
+            Err(source) => Err(GitError::Io {
+                doing: "read",
+                path,
+                source,
+            }),
         }
     }
 
@@ -60,9 +65,21 @@ impl Copies {
 
     fn format(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for (path, Unchanged { size, number, modified, changed }) in &self.0 {
+        for (
+            path,
+            Unchanged {
+                size,
+                number,
+                modified,
+                changed,
+            },
+        ) in &self.0
+        {
             bytes.extend_from_slice(path);
-            let facts = format!("{size} {number} {} {} {} {}", modified.0, modified.1, changed.0, changed.1);
+            let facts = format!(
+                "{size} {number} {} {} {} {}",
+                modified.0, modified.1, changed.0, changed.1
+            );
             bytes.push(0);
             bytes.extend_from_slice(facts.as_bytes());
             bytes.push(0);
@@ -98,7 +115,12 @@ impl Unchanged {
         let (size, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let mut time = || Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?));
         let (modified, changed) = (time()?, time()?);
-        Some(Self { size, number, modified, changed })
+        Some(Self {
+            size,
+            number,
+            modified,
+            changed,
+        })
     }
 }
 

@@ -5,13 +5,13 @@
 //! files are never copied, and a file that the worktree already has is not overwritten. Git
 //! computes both lists, in the user's own checkout.
 //!
-//! A copy keeps its time of modification: what was built from the base's files is not newer than a file that differs
-//! from the base's, so builds make it again.
+//! A copy keeps its time of modification: what was built from the base's files is not newer than a
+//! file that differs from the base's, so builds make it again.
 //!
-//! Where a worktree is mounted at the checkout's path, files that lead there are right as they are. Elsewhere, a file
-//! that leads back into the checkout, such as an editable install, leads into the worktree afterwards, or is refused
-//! ([`links_back`](crate::worktree::links_back)). A file of another kind that names the checkout, such as a compiled
-//! program, is left out.
+//! Where a worktree is mounted at the checkout's path, files that lead there are right as they are.
+//! Elsewhere, a file that leads back into the checkout, such as an editable install, leads into the
+//! worktree afterwards, or is refused ([`links_back`](crate::worktree::links_back)). A file of
+//! another kind that names the checkout, such as a compiled program, is left out.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -66,14 +66,16 @@ impl Worktrees<'_> {
     /// worktree, and returns their paths. A link is copied as a link, wherever it points.
     ///
     /// # Errors
-    /// If there are too many ([`RepositoryRefusal::IncludesTooMuch`]), or one cannot be read or written.
+    /// If there are too many ([`RepositoryRefusal::IncludesTooMuch`]), or one cannot be read or
+    /// written.
     pub fn copy_included(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         let files = self.included()?;
         if files.is_empty() {
             return Ok(Vec::new());
         }
         worktree.verify_untampered()?;
-        let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let from = openat::open_root(self.repo.workdir())
+            .map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = self.relocation_to(worktree.path());
         let mut copied = Vec::new();
         for path in files {
@@ -87,7 +89,8 @@ impl Worktrees<'_> {
         Ok(copied.iter().map(|path| path_of(path)).collect())
     }
 
-    /// Returns what leads files to another folder than the checkout, unless they are seen at its path there as well.
+    /// Returns what leads files to another folder than the checkout, unless they are seen at its
+    /// path there as well.
     fn relocation_to(&self, folder: &Path) -> Option<Relocation> {
         (!self.are_mounted()).then(|| Relocation::new(self.repo.workdir(), folder))
     }
@@ -102,7 +105,9 @@ impl Worktrees<'_> {
     ) -> Result<bool, GitError> {
         let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
         let (folder, name) = openat::split(path);
-        let Some(entry) = self.relocated(from, relocation, path)? else { return Ok(false) };
+        let Some(entry) = self.relocated(from, relocation, path)? else {
+            return Ok(false);
+        };
         let target = match openat::open_folder(worktree.root(), folder) {
             Err(Errno::NOENT) => openat::make_folder(worktree.root(), folder),
             // The worktree has a file or a link in the folder's place.
@@ -124,8 +129,8 @@ impl Worktrees<'_> {
         }
     }
 
-    /// Returns what a file of the checkout becomes in a worktree; `None` if it is left out, or is neither a regular
-    /// file nor a link.
+    /// Returns what a file of the checkout becomes in a worktree; `None` if it is left out, or is
+    /// neither a regular file nor a link.
     fn relocated(
         &self,
         from: &OwnedFd,
@@ -138,13 +143,18 @@ impl Worktrees<'_> {
             Err(error) if has_changed(error) => return Ok(None),
             opened => opened.map_err(failed())?,
         };
-        let Some(stat) = openat::look(&source, name).map_err(failed())? else { return Ok(None) };
+        let Some(stat) = openat::look(&source, name).map_err(failed())? else {
+            return Ok(None);
+        };
         let read = match openat::kind(&stat) {
             FileType::Symlink => openat::read_link(&source, name).map(Read::Link),
             FileType::RegularFile => match Kind::of(path).filter(|_| relocation.is_some()) {
                 None => Ok(Read::Unsearched),
-                Some(kind) => openat::read(&source, name, MAX_SEARCHED)
-                    .map(|read| read.map_or(Read::Unsearched, |(bytes, stat)| Read::File(kind, bytes, stat.st_mode))),
+                Some(kind) => openat::read(&source, name, MAX_SEARCHED).map(|read| {
+                    read.map_or(Read::Unsearched, |(bytes, stat)| {
+                        Read::File(kind, bytes, stat.st_mode)
+                    })
+                }),
             },
             _ => return Ok(None),
         };
@@ -154,12 +164,15 @@ impl Worktrees<'_> {
         };
         let relative = path_of(path);
         if let (Read::Unsearched, Some(_)) = (&read, relocation)
-            && openat::contains(&source, name, &finders(self.repo.workdir()), is_end).map_err(failed())?
+            && openat::contains(&source, name, &finders(self.repo.workdir()), is_end)
+                .map_err(failed())?
         {
             return Ok(None);
         }
         match (read, relocation) {
-            (Read::Unsearched | Read::File(..), None) | (Read::Unsearched, _) => Ok(Some(Entry::Same(source))),
+            (Read::Unsearched | Read::File(..), None) | (Read::Unsearched, _) => {
+                Ok(Some(Entry::Same(source)))
+            }
             (Read::Link(leads), None) => Ok(Some(Entry::Link(leads))),
             (Read::Link(leads), Some(relocation)) => {
                 match relocation.link(&relative, Path::new(OsStr::from_bytes(&leads))) {
@@ -170,19 +183,23 @@ impl Worktrees<'_> {
                     }
                 }
             }
-            (Read::File(kind, bytes, mode), Some(relocation)) => match relocation.content(kind, &bytes) {
-                Ok(Relocated::Same) => Ok(Some(Entry::Same(source))),
-                Ok(Relocated::Other(bytes)) => Ok(Some(Entry::Content(bytes, mode))),
-                Ok(Relocated::LeftOut) => Ok(None),
-                Err(link) => Err(self.leads_back(relative, link)),
-            },
+            (Read::File(kind, bytes, mode), Some(relocation)) => {
+                match relocation.content(kind, &bytes) {
+                    Ok(Relocated::Same) => Ok(Some(Entry::Same(source))),
+                    Ok(Relocated::Other(bytes)) => Ok(Some(Entry::Content(bytes, mode))),
+                    Ok(Relocated::LeftOut) => Ok(None),
+                    Err(link) => Err(self.leads_back(relative, link)),
+                }
+            }
         }
     }
 
-    /// Refuses a link to a folder outside the checkout in which a file or a link leads back into it: it cannot be
-    /// changed there.
+    /// Refuses a link to a folder outside the checkout in which a file or a link leads back into
+    /// it: it cannot be changed there.
     fn require_nothing_behind(&self, relocation: &Relocation, link: &Path) -> Result<(), GitError> {
-        let Ok(real) = self.repo.workdir().join(link).canonicalize() else { return Ok(()) };
+        let Ok(real) = self.repo.workdir().join(link).canonicalize() else {
+            return Ok(());
+        };
         if !real.is_dir() || relocation.holds(&real) {
             return Ok(());
         }
@@ -200,12 +217,25 @@ impl Worktrees<'_> {
                     Ok(kind) if kind.is_dir() => folders.push(path),
                     Ok(kind) if kind.is_file() => {
                         if let Some(line) = relocation.line_in(&path) {
-                            let link = BackLink::Behind { through: link.to_owned(), line };
+                            let link = BackLink::Behind {
+                                through: link.to_owned(),
+                                line,
+                            };
                             return Err(self.leads_back(path, link));
                         }
                     }
-                    Ok(kind) if kind.is_symlink() && path.canonicalize().is_ok_and(|real| relocation.holds(&real)) => {
-                        return Err(self.leads_back(path, BackLink::LinkBehind { through: link.to_owned() }));
+                    Ok(kind)
+                        if kind.is_symlink()
+                            && path
+                                .canonicalize()
+                                .is_ok_and(|real| relocation.holds(&real)) =>
+                    {
+                        return Err(self.leads_back(
+                            path,
+                            BackLink::LinkBehind {
+                                through: link.to_owned(),
+                            },
+                        ));
                     }
                     _ => {}
                 }
@@ -214,13 +244,14 @@ impl Worktrees<'_> {
         Ok(())
     }
 
-    /// Refuses files to be copied that lead back into the checkout and cannot be changed. Returns those that name it in
-    /// a form of their own, and are left out.
+    /// Refuses files to be copied that lead back into the checkout and cannot be changed. Returns
+    /// those that name it in a form of their own, and are left out.
     ///
     /// # Errors
     /// [`RepositoryRefusal::LeadsBack`], and those of [`copy_included`](Self::copy_included).
     pub(crate) fn require_includable(&self) -> Result<Vec<PathBuf>, GitError> {
-        let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let from = openat::open_root(self.repo.workdir())
+            .map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = self.relocation_to(Path::new(ANY_WORKTREE));
         let mut left_out = Vec::new();
         for path in self.included()? {
@@ -232,15 +263,20 @@ impl Worktrees<'_> {
         Ok(left_out)
     }
 
-    /// Refuses a commit with a workspace or an override that names the checkout by its absolute path.
+    /// Refuses a commit with a workspace or an override that names the checkout by its absolute
+    /// path.
     ///
     /// # Errors
     /// [`RepositoryRefusal::LeadsBack`]; also fails if the commit cannot be read.
     pub(crate) fn require_no_path_back(&self, commit: &Oid) -> Result<(), GitError> {
-        let Some(relocation) = self.relocation_to(Path::new(ANY_WORKTREE)) else { return Ok(()) };
+        let Some(relocation) = self.relocation_to(Path::new(ANY_WORKTREE)) else {
+            return Ok(());
+        };
         let tree = self.repo.tree_of(commit)?;
         for name in COMMITTED {
-            let Some(bytes) = self.repo.store().read_stored(&tree, Path::new(name))? else { continue };
+            let Some(bytes) = self.repo.store().read_stored(&tree, Path::new(name))? else {
+                continue;
+            };
             if let Some(line) = relocation.line_of_first(&bytes) {
                 return Err(self.leads_back(name.into(), BackLink::Committed { line }));
             }
@@ -250,12 +286,16 @@ impl Worktrees<'_> {
 
     fn leads_back(&self, path: PathBuf, link: BackLink) -> GitError {
         let refusal = RepositoryRefusal::LeadsBack { path, link };
-        GitError::Refused { path: self.repo.workdir().to_owned(), refusal }
+        GitError::Refused {
+            path: self.repo.workdir().to_owned(),
+            refusal,
+        }
     }
 
-    /// Returns bytes that change with the files that are copied to each worktree: their names, sizes, modes, numbers
-    /// and times. A program can set the time of modification, but not that of the change itself, so an edit that keeps
-    /// size and time is seen without reading the files, which may be thousands. They are empty if there are none.
+    /// Returns bytes that change with the files that are copied to each worktree: their names,
+    /// sizes, modes, numbers and times. A program can set the time of modification, but not that of
+    /// the change itself, so an edit that keeps size and time is seen without reading the files,
+    /// which may be thousands. They are empty if there are none.
     ///
     /// # Errors
     /// See [`copy_included`](Self::copy_included).
@@ -285,9 +325,18 @@ impl Worktrees<'_> {
             bytes.extend_from_slice(&path);
             let modified = [stat.st_mtime, stat.st_mtime_nsec.cast_signed()];
             let changed = [stat.st_ctime, stat.st_ctime_nsec.cast_signed()];
-            let facts = [stat.st_size, i64::from(stat.st_mode), stat.st_ino.cast_signed()];
+            let facts = [
+                stat.st_size,
+                i64::from(stat.st_mode),
+                stat.st_ino.cast_signed(),
+            ];
             bytes.push(0);
-            bytes.extend([&modified[..], &changed, &facts].concat().into_iter().flat_map(i64::to_le_bytes));
+            bytes.extend(
+                [&modified[..], &changed, &facts]
+                    .concat()
+                    .into_iter()
+                    .flat_map(i64::to_le_bytes),
+            );
         }
         Ok(bytes)
     }
@@ -303,11 +352,15 @@ impl Worktrees<'_> {
             read => read.map_err(GitError::io("read", &path))?,
         };
         let text = String::from_utf8_lossy(&bytes);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
         Ok(lines.map(str::to_owned).collect())
     }
 
-    /// Reports whether a file, or a link in the place of one of its folders, is copied to each worktree.
+    /// Reports whether a file, or a link in the place of one of its folders, is copied to each
+    /// worktree.
     ///
     /// # Errors
     /// See [`copy_included`](Self::copy_included).
@@ -317,44 +370,77 @@ impl Worktrees<'_> {
         Ok(parts.any(|part| files.iter().any(|file| path_of(file) == part)))
     }
 
-    /// Lists the files of the user's checkout that git ignores, and the folders of which it ignores everything.
+    /// Lists the files of the user's checkout that git ignores, and the folders of which it ignores
+    /// everything.
     ///
     /// # Errors
     /// If git cannot list them.
     pub fn ignored(&self) -> Result<BTreeSet<PathBuf>, GitError> {
-        let listed = self.untracked(&["--exclude-standard".to_owned(), "--directory".to_owned()])?;
-        Ok(listed.iter().map(|path| path_of(path.strip_suffix(b"/").unwrap_or(path))).collect())
+        let listed =
+            self.untracked(&["--exclude-standard".to_owned(), "--directory".to_owned()])?;
+        Ok(listed
+            .iter()
+            .map(|path| path_of(path.strip_suffix(b"/").unwrap_or(path)))
+            .collect())
     }
 
     /// Lists the files that are copied to each worktree.
     pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let patterns = self.repo.workdir().join(PATTERNS);
-        let root = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
-        if openat::look(&root, PATTERNS.as_bytes()).map_err(GitError::errno("look at", &patterns))?.is_none() {
+        let root = openat::open_root(self.repo.workdir())
+            .map_err(GitError::errno("open", self.repo.workdir()))?;
+        if openat::look(&root, PATTERNS.as_bytes())
+            .map_err(GitError::errno("look at", &patterns))?
+            .is_none()
+        {
             return Ok(Vec::new());
         }
         if let Some(reason) = bounds::excess_in(&root, PATTERNS.as_bytes())? {
-            let refusal = RepositoryRefusal::Patterns { path: PATTERNS.into(), reason };
-            return Err(GitError::Refused { path: self.repo.workdir().to_owned(), refusal });
+            let refusal = RepositoryRefusal::Patterns {
+                path: PATTERNS.into(),
+                reason,
+            };
+            return Err(GitError::Refused {
+                path: self.repo.workdir().to_owned(),
+                refusal,
+            });
         }
         let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
         let ignored = self.untracked(&["--exclude-standard".to_owned()])?;
         let files: Vec<Vec<u8>> = named.intersection(&ignored).cloned().collect();
         if files.len() > MAX_INCLUDED {
-            let refusal = RepositoryRefusal::IncludesTooMuch { path: PATTERNS.into(), files: files.len() };
-            return Err(GitError::Refused { path: self.repo.workdir().to_owned(), refusal });
+            let refusal = RepositoryRefusal::IncludesTooMuch {
+                path: PATTERNS.into(),
+                files: files.len(),
+            };
+            return Err(GitError::Refused {
+                path: self.repo.workdir().to_owned(),
+                refusal,
+            });
         }
         Ok(files)
     }
 
     /// Lists the untracked files of the user's checkout that match exclude patterns.
     fn untracked(&self, exclude: &[String]) -> Result<BTreeSet<Vec<u8>>, GitError> {
-        let args = ["ls-files", "--others", "--ignored", "-z"].into_iter().chain(exclude.iter().map(String::as_str));
-        let place = Checkout { path: self.repo.workdir().to_owned(), git_dir: self.repo.shared.git_dir.clone() };
+        let args = ["ls-files", "--others", "--ignored", "-z"]
+            .into_iter()
+            .chain(exclude.iter().map(String::as_str));
+        let place = Checkout {
+            path: self.repo.workdir().to_owned(),
+            git_dir: self.repo.shared.git_dir.clone(),
+        };
         let scratch = self.repo.scratch_for_files()?;
-        let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
+        let run = self
+            .repo
+            .on_files(&scratch, &place, args)
+            .settings(self.repo.shared.configuration.about_files());
         let listed = self.repo.program.require(&run)?;
-        Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
+        Ok(listed
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect())
     }
 }
 
@@ -366,5 +452,12 @@ fn is_file(root: &OwnedFd, path: &[u8]) -> bool {
 /// Reports whether an error means that an entry has been removed or replaced since it was listed:
 /// the user continues to work in the checkout.
 fn has_changed(error: Errno) -> bool {
-    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::INVAL, Errno::NXIO].contains(&error)
+    [
+        Errno::NOENT,
+        Errno::NOTDIR,
+        Errno::LOOP,
+        Errno::INVAL,
+        Errno::NXIO,
+    ]
+    .contains(&error)
 }

@@ -1,4 +1,5 @@
-//! Checks whether the contents of a worktree are also stored elsewhere, so that they survive its removal.
+//! Checks whether the contents of a worktree are also stored elsewhere, so that they survive its
+//! removal.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -34,31 +35,42 @@ impl Worktrees<'_> {
     /// Checks that a worktree's files, and its staged changes, are stored: the tree of each must be
     /// that of the branch, or of a ref of ours.
     ///
-    /// Files that are in no tree are not considered: see [`Worktrees::uncommitted`]. Commits that no branch holds, and
-    /// an operation that a person has not finished, such as a rebase, would be lost with the worktree, too.
+    /// Files that are in no tree are not considered: see [`Worktrees::uncommitted`]. Commits that
+    /// no branch holds, and an operation that a person has not finished, such as a rebase, would be
+    /// lost with the worktree, too.
     ///
     /// # Errors
-    /// [`GitError::Unkept`], [`GitError::StagedAlone`], [`GitError::HeadAlone`] or [`GitError::UnfinishedOperation`] if
-    /// they are not.
+    /// [`GitError::Unkept`], [`GitError::StagedAlone`], [`GitError::HeadAlone`] or
+    /// [`GitError::UnfinishedOperation`] if they are not.
     pub fn require_kept(&self, worktree: &Worktree) -> Result<KeptFiles, GitError> {
         self.require_at_rest_in(worktree)?;
         let (tree, found) = self.repo.store().current_files(worktree)?;
         let kept = self.kept_trees(worktree)?;
         if !kept.contains(&tree) || !self.is_stored(&tree)? {
-            return Err(GitError::Unkept { path: worktree.path().to_owned() });
+            return Err(GitError::Unkept {
+                path: worktree.path().to_owned(),
+            });
         }
         if kept.contains(&self.staged_tree(worktree)?) {
             Ok(KeptFiles { tree, found })
         } else {
-            Err(GitError::StagedAlone { path: worktree.path().to_owned() })
+            Err(GitError::StagedAlone {
+                path: worktree.path().to_owned(),
+            })
         }
     }
 
-    /// Removes a worktree like [`Worktrees::remove`], of whose files it is known that they are stored.
+    /// Removes a worktree like [`Worktrees::remove`], of whose files it is known that they are
+    /// stored.
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn remove_kept(&self, worktree: &Worktree, _: KeptFiles, trash: &Path) -> Result<Removed, GitError> {
+    pub fn remove_kept(
+        &self,
+        worktree: &Worktree,
+        _: KeptFiles,
+        trash: &Path,
+    ) -> Result<Removed, GitError> {
         self.move_to_trash(worktree.path(), Some(worktree.admin_dir()), trash)
     }
 
@@ -66,7 +78,10 @@ impl Worktrees<'_> {
         let handle = self.repo.open_git_dir(worktree.admin_dir())?;
         let path = || worktree.path().to_owned();
         if let Some(operation) = probe::operation(handle.state()) {
-            return Err(GitError::UnfinishedOperation { path: path(), operation });
+            return Err(GitError::UnfinishedOperation {
+                path: path(),
+                operation,
+            });
         }
         if worktree.branch().is_none() {
             return Err(GitError::HeadAlone { path: path() });
@@ -74,17 +89,27 @@ impl Worktrees<'_> {
         Ok(())
     }
 
-    /// Reports whether all objects below a tree exist: a concurrent `git gc --prune=now` may have removed some.
+    /// Reports whether all objects below a tree exist: a concurrent `git gc --prune=now` may have
+    /// removed some.
     fn is_stored(&self, tree: &Oid) -> Result<bool, GitError> {
         let (handle, mut missing) = (self.repo.handle()?, false);
-        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        let objects = handle
+            .odb()
+            .map_err(GitError::library("open the objects"))?;
         let walked = tree_of(&handle, tree)?.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
             // The commit of a submodule is in another repository.
-            missing |= entry.kind() != Some(git2::ObjectType::Commit) && !objects.exists(entry.id());
-            if missing { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
+            missing |=
+                entry.kind() != Some(git2::ObjectType::Commit) && !objects.exists(entry.id());
+            if missing {
+                git2::TreeWalkResult::Abort
+            } else {
+                git2::TreeWalkResult::Ok
+            }
         });
         match walked {
-            Err(error) if !missing => Err(GitError::library(format!("read the tree {tree}"))(error)),
+            Err(error) if !missing => {
+                Err(GitError::library(format!("read the tree {tree}"))(error))
+            }
             _ => Ok(!missing),
         }
     }
@@ -95,7 +120,11 @@ impl Worktrees<'_> {
     ///
     /// # Errors
     /// If the index or a ref cannot be read.
-    pub fn staged_alone(&self, worktree: &Worktree, known: &[Oid]) -> Result<Option<Oid>, GitError> {
+    pub fn staged_alone(
+        &self,
+        worktree: &Worktree,
+        known: &[Oid],
+    ) -> Result<Option<Oid>, GitError> {
         let staged = self.staged_tree(worktree)?;
         if known.contains(&staged) {
             return Ok(None);
@@ -105,21 +134,45 @@ impl Worktrees<'_> {
 
     /// Stores the tree of a worktree's index, without the paths in conflict.
     fn staged_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        let failed = || GitError::library(format!("read what is staged in {}", worktree.path().display()));
+        let failed = || {
+            GitError::library(format!(
+                "read what is staged in {}",
+                worktree.path().display()
+            ))
+        };
         let mut index = git2::Index::open(&worktree.admin_dir().join("index")).map_err(failed())?;
         drop_conflicts(&mut index)?;
-        index.write_tree_to(&*self.repo.handle()?).map(ours).map_err(failed())
+        index
+            .write_tree_to(&*self.repo.handle()?)
+            .map(ours)
+            .map_err(failed())
     }
 
     /// Returns the trees that are held by a worktree's branch and by our refs.
     fn kept_trees(&self, worktree: &Worktree) -> Result<BTreeSet<Oid>, GitError> {
         let handle = self.repo.handle()?;
-        let branch = worktree.branch().map(branch_ref).map(|name| self.repo.read_ref(&name)).transpose()?.flatten();
-        let held = self.repo.refs_below("refs/orchestrate/")?.into_iter().map(|kept| kept.target);
+        let branch = worktree
+            .branch()
+            .map(branch_ref)
+            .map(|name| self.repo.read_ref(&name))
+            .transpose()?
+            .flatten();
+        let held = self
+            .repo
+            .refs_below("refs/orchestrate/")?
+            .into_iter()
+            .map(|kept| kept.target);
         let tree = |target: Oid| {
             let object = handle.find_object(theirs(&target)?, None);
-            Ok(object.and_then(|object| object.peel_to_tree()).map(|tree| ours(tree.id())).ok())
+            Ok(object
+                .and_then(|object| object.peel_to_tree())
+                .map(|tree| ours(tree.id()))
+                .ok())
         };
-        branch.into_iter().chain(held).filter_map(|target| tree(target).transpose()).collect()
+        branch
+            .into_iter()
+            .chain(held)
+            .filter_map(|target| tree(target).transpose())
+            .collect()
     }
 }

@@ -1,7 +1,8 @@
 //! Puts contents that are stored with Git LFS in the place of their pointers, as `git lfs` would.
 //!
-//! A content comes from the user's own repository, and its hash is checked; a pointer whose content is not there stays.
-//! The index records the pointer together with the metadata of the content, so that no git takes it for a change.
+//! A content comes from the user's own repository, and its hash is checked; a pointer whose content
+//! is not there stays. The index records the pointer together with the metadata of the content, so
+//! that no git takes it for a change.
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Repository};
 use orchestrate_core::Oid;
@@ -40,33 +41,51 @@ impl Worktrees<'_> {
 }
 
 impl Repo {
-    /// Returns how many files of a commit remain pointers in worktrees; `None` if none does. The attributes are those
-    /// of the user's index.
-    pub(crate) fn missing_lfs_files(&self, handle: &Repository, commit: &Oid) -> Result<Option<Warning>, GitError> {
+    /// Returns how many files of a commit remain pointers in worktrees; `None` if none does. The
+    /// attributes are those of the user's index.
+    pub(crate) fn missing_lfs_files(
+        &self,
+        handle: &Repository,
+        commit: &Oid,
+    ) -> Result<Option<Warning>, GitError> {
         let failed = || GitError::library(format!("read the files of {commit}"));
         let mut index = Index::new().map_err(failed())?;
-        index.read_tree(&tree_of(handle, commit)?).map_err(failed())?;
+        index
+            .read_tree(&tree_of(handle, commit)?)
+            .map_err(failed())?;
         let store = LfsStore::of(&self.shared.configuration, self.common_dir());
         let pointers = pointers(handle, &index)?;
-        let files = pointers.iter().filter(|(_, pointer)| !store.has(pointer)).count();
+        let files = pointers
+            .iter()
+            .filter(|(_, pointer)| !store.has(pointer))
+            .count();
         Ok((files > 0).then_some(Warning::Pointers { files }))
     }
 }
 
-/// Lists the entries of an index that are pointers, of files that its attributes store with Git LFS.
-pub(crate) fn pointers(repository: &Repository, index: &Index) -> Result<Vec<(IndexEntry, Pointer)>, GitError> {
+/// Lists the entries of an index that are pointers, of files that its attributes store with Git
+/// LFS.
+pub(crate) fn pointers(
+    repository: &Repository,
+    index: &Index,
+) -> Result<Vec<(IndexEntry, Pointer)>, GitError> {
     let mut pointers = Vec::new();
     if !asks_for_lfs(repository, index)? {
         return Ok(pointers);
     }
     for entry in index.iter() {
-        // The size of a file that was not read yet is 0; that of a pointer whose content was brought is larger.
-        let is_candidate = matches!(entry.mode, REGULAR | EXECUTABLE) && entry.file_size as u64 <= MAX_POINTER_BYTES;
+        // The size of a file that was not read yet is 0; that of a pointer whose content was
+        // brought is larger.
+        let is_candidate = matches!(entry.mode, REGULAR | EXECUTABLE)
+            && entry.file_size as u64 <= MAX_POINTER_BYTES;
         if !is_candidate || !is_lfs(repository, &entry.path)? {
             continue;
         }
         let failed = || GitError::library(format!("read {}", path_of(&entry.path).display()));
-        let (bytes, _) = repository.odb().and_then(|odb| odb.read_header(entry.id)).map_err(failed())?;
+        let (bytes, _) = repository
+            .odb()
+            .and_then(|odb| odb.read_header(entry.id))
+            .map_err(failed())?;
         if bytes as u64 > MAX_POINTER_BYTES {
             continue;
         }
@@ -83,9 +102,15 @@ fn asks_for_lfs(repository: &Repository, index: &Index) -> Result<bool, GitError
     if probe::own_attributes_ask_for(repository, FILTER)? {
         return Ok(true);
     }
-    for entry in index.iter().filter(|entry| openat::split(&entry.path).1 == b".gitattributes") {
+    for entry in index
+        .iter()
+        .filter(|entry| openat::split(&entry.path).1 == b".gitattributes")
+    {
         let blob = repository.find_blob(entry.id);
-        let blob = blob.map_err(GitError::library(format!("read {}", path_of(&entry.path).display())))?;
+        let blob = blob.map_err(GitError::library(format!(
+            "read {}",
+            path_of(&entry.path).display()
+        )))?;
         if probe::asked_filter(blob.content(), &[FILTER.to_owned()]).is_some() {
             return Ok(true);
         }
@@ -93,7 +118,8 @@ fn asks_for_lfs(repository: &Repository, index: &Index) -> Result<bool, GitError
     Ok(false)
 }
 
-/// Reports whether the attributes of an index, not those of the files beside it, store a file with Git LFS.
+/// Reports whether the attributes of an index, not those of the files beside it, store a file with
+/// Git LFS.
 fn is_lfs(repository: &Repository, path: &[u8]) -> Result<bool, GitError> {
     let value = repository.get_attr_bytes(&path_of(path), "filter", AttrCheckFlags::INDEX_ONLY);
     let value = value.map_err(GitError::library("read attributes"))?;
@@ -111,13 +137,19 @@ fn bring(
 ) -> Result<Option<IndexEntry>, GitError> {
     let failed = || GitError::errno("write", worktree.path().join(path_of(&entry.path)));
     let (folder, name) = openat::split(&entry.path);
-    let Ok(folder) = openat::open_folder(worktree.root(), folder) else { return Ok(None) };
+    let Ok(folder) = openat::open_folder(worktree.root(), folder) else {
+        return Ok(None);
+    };
     let length = match openat::read(&folder, name, MAX_POINTER_BYTES) {
         // Another text, or a content that was brought before.
-        Ok(Some((bytes, _))) if Pointer::parse(&bytes).as_ref() == Some(pointer) => bytes.len() as u64,
+        Ok(Some((bytes, _))) if Pointer::parse(&bytes).as_ref() == Some(pointer) => {
+            bytes.len() as u64
+        }
         _ => return Ok(None),
     };
-    let Some(content) = store.verified(pointer) else { return Ok(None) };
+    let Some(content) = store.verified(pointer) else {
+        return Ok(None);
+    };
     openat::write_from(content, &folder, name, entry.mode == EXECUTABLE).map_err(failed())?;
     if pointer.size == length {
         // By its metadata alone it would be taken for the pointer.

@@ -1,10 +1,11 @@
 //! Absolute paths into the user's checkout, in files that are brought into a worktree.
 //!
-//! A check that reads the checkout instead of the worktree tests the wrong code, without a sign of it: an editable
-//! install, a linked package, a workspace of Go or an override of cargo may name the checkout. Only files of known
-//! kinds are searched. Each path in them that lies in the checkout is replaced by the same path in the worktree, if
-//! that is exact: the file is text, and the path begins and ends where a name does. Anything else is refused. Programs
-//! that contain such a path in their own format are not searched.
+//! A check that reads the checkout instead of the worktree tests the wrong code, without a sign of
+//! it: an editable install, a linked package, a workspace of Go or an override of cargo may name
+//! the checkout. Only files of known kinds are searched. Each path in them that lies in the
+//! checkout is replaced by the same path in the worktree, if that is exact: the file is text, and
+//! the path begins and ends where a name does. Anything else is refused. Programs that contain such
+//! a path in their own format are not searched.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -18,7 +19,8 @@ use crate::store::openat;
 
 /// The maximum length of the first line of a script that the kernel reads.
 const SHEBANG_BYTES: usize = 255;
-/// The maximum size of a file that is searched; of larger ones only scripts exist, whose first line counts.
+/// The maximum size of a file that is searched; of larger ones only scripts exist, whose first line
+/// counts.
 pub(crate) const MAX_SEARCHED: u64 = 8 << 20;
 /// The maximum length of a path that the system opens.
 const MAX_PATH: usize = 4_096;
@@ -32,9 +34,11 @@ pub(crate) enum Kind {
     Text,
     /// Lines that are paths as a whole.
     Lines,
-    /// A script, which names its interpreter; other files in its folder are programs, which are not searched.
+    /// A script, which names its interpreter; other files in its folder are programs, which are not
+    /// searched.
     Script,
-    /// The result of a configuration that covers many files, so that replacing paths in one is not enough.
+    /// The result of a configuration that covers many files, so that replacing paths in one is not
+    /// enough.
     Configured,
     /// A compiled copy of a file in which paths are replaced.
     Compiled,
@@ -46,10 +50,12 @@ impl Kind {
         let (folder, name) = openat::split(path);
         let (_, parent) = openat::split(folder);
         let name = String::from_utf8_lossy(name);
-        let has_extension = |wanted: &str| Path::new(name.as_ref()).extension() == Some(OsStr::new(wanted));
+        let has_extension =
+            |wanted: &str| Path::new(name.as_ref()).extension() == Some(OsStr::new(wanted));
         let is_editable = name.contains("editable");
         Some(match name.as_ref() {
-            "pyvenv.cfg" | "direct_url.json" | "go.work" | "go.mod" | ".modules.yaml" | ".pnp.cjs" => Self::Text,
+            "pyvenv.cfg" | "direct_url.json" | "go.work" | "go.mod" | ".modules.yaml"
+            | ".pnp.cjs" => Self::Text,
             ".pnpm-workspace-state.json" | ".pnpm-workspace-state-v1.json" => Self::Text,
             "config.toml" | "config" if parent == b".cargo" => Self::Text,
             "CMakeCache.txt" | "build.ninja" | "config.status" | "Makefile" => Self::Configured,
@@ -83,23 +89,38 @@ pub(crate) enum Relocated {
 impl Relocation {
     /// Creates the relocation from a checkout to a worktree.
     pub(crate) fn new(checkout: &Path, worktree: &Path) -> Self {
-        let from = checkout.canonicalize().unwrap_or_else(|_| checkout.to_owned());
-        Self { from, to: worktree.to_owned() }
+        let from = checkout
+            .canonicalize()
+            .unwrap_or_else(|_| checkout.to_owned());
+        Self {
+            from,
+            to: worktree.to_owned(),
+        }
     }
 
-    /// Returns the paths by which a text may name the checkout: its own, and those that lead to it through links and
-    /// have the same last name.
+    /// Returns the paths by which a text may name the checkout: its own, and those that lead to it
+    /// through links and have the same last name.
     fn names_in(&self, bytes: &[u8]) -> Vec<PathBuf> {
         let mut names = vec![self.from.clone()];
-        let Some(last) = self.from.file_name() else { return names };
+        let Some(last) = self.from.file_name() else {
+            return names;
+        };
         let needle = [b"/", last.as_bytes()].concat();
         let mut tried = HashSet::new();
-        // Where the names and slashes before a place begin, as far as the bytes have been looked at.
+        // Where the names and slashes before a place begin, as far as the bytes have been looked
+        // at.
         let (mut start, mut seen) = (0, 0);
-        for (at, _) in bytes.windows(needle.len()).enumerate().filter(|(_, window)| *window == needle) {
+        for (at, _) in bytes
+            .windows(needle.len())
+            .enumerate()
+            .filter(|(_, window)| *window == needle)
+        {
             let end = at + needle.len();
             let between = bytes.get(seen..at).unwrap_or_default();
-            if let Some(other) = between.iter().rposition(|byte| !is_of_name(*byte) && *byte != b'/') {
+            if let Some(other) = between
+                .iter()
+                .rposition(|byte| !is_of_name(*byte) && *byte != b'/')
+            {
                 start = seen + other + 1;
             }
             seen = at;
@@ -122,7 +143,9 @@ impl Relocation {
         match kind {
             Kind::Compiled => Ok(Relocated::LeftOut),
             Kind::Configured => match self.first(bytes) {
-                Some(at) => Err(BackLink::Configured { line: line_of(bytes, at) }),
+                Some(at) => Err(BackLink::Configured {
+                    line: line_of(bytes, at),
+                }),
                 None => Ok(Relocated::Same),
             },
             Kind::Script => self.script(bytes),
@@ -136,13 +159,25 @@ impl Relocation {
         let is_script = bytes.starts_with(b"#!");
         let is_text = !bytes.get(..HEAD).unwrap_or(bytes).contains(&0);
         if !is_script {
-            return if is_text { self.text(bytes) } else { Ok(Relocated::Same) };
+            return if is_text {
+                self.text(bytes)
+            } else {
+                Ok(Relocated::Same)
+            };
         }
-        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+        let end = bytes
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(bytes.len());
         let (first, rest) = bytes.split_at(end);
         let before = self.text(first)?;
         if let Relocated::Other(line) = &before {
-            let has_space = self.to.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace);
+            let has_space = self
+                .to
+                .as_os_str()
+                .as_bytes()
+                .iter()
+                .any(u8::is_ascii_whitespace);
             if line.len() > SHEBANG_BYTES || has_space {
                 return Err(BackLink::Shebang);
             }
@@ -159,20 +194,28 @@ impl Relocation {
         self.replaced(bytes, is_end)
     }
 
-    /// Replaces every path into the checkout, where a space is part of a name; a line that leads there through a link
-    /// as well.
+    /// Replaces every path into the checkout, where a space is part of a name; a line that leads
+    /// there through a link as well.
     fn lines(&self, bytes: &[u8]) -> Result<Relocated, BackLink> {
-        let through: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(|line| self.line(line)).collect();
+        let through: Vec<Vec<u8>> = bytes
+            .split_inclusive(|byte| *byte == b'\n')
+            .map(|line| self.line(line))
+            .collect();
         let through = through.concat();
-        Ok(match self.replaced(&through, |next| is_end(next) && next != Some(b' '))? {
-            Relocated::Same if through != bytes => Relocated::Other(through),
-            other => other,
-        })
+        Ok(
+            match self.replaced(&through, |next| is_end(next) && next != Some(b' '))? {
+                Relocated::Same if through != bytes => Relocated::Other(through),
+                other => other,
+            },
+        )
     }
 
     /// Replaces a line that is a path which leads into the checkout through a link.
     fn line(&self, line: &[u8]) -> Vec<u8> {
-        let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
+        let end = line
+            .iter()
+            .rposition(|byte| !byte.is_ascii_whitespace())
+            .map_or(0, |last| last + 1);
         let (path, rest) = line.split_at(end);
         match self.through_links(Path::new(OsStr::from_bytes(path))) {
             Some(target) => [target.as_os_str().as_bytes(), rest].concat(),
@@ -180,8 +223,8 @@ impl Relocation {
         }
     }
 
-    /// Returns the path in the worktree for an absolute path that leads into the checkout through a link, or `None`
-    /// for any other path.
+    /// Returns the path in the worktree for an absolute path that leads into the checkout through a
+    /// link, or `None` for any other path.
     fn through_links(&self, path: &Path) -> Option<PathBuf> {
         if !path.is_absolute() || self.below(path).is_some() {
             return None;
@@ -192,7 +235,8 @@ impl Relocation {
     fn replaced(&self, bytes: &[u8], ends: fn(Option<u8>) -> bool) -> Result<Relocated, BackLink> {
         let mut found = bytes.to_vec();
         for from in self.names_in(bytes) {
-            let [plain, encoded] = [Self::plain, percent_encoded].map(|form| [form(&from), form(&self.to)]);
+            let [plain, encoded] =
+                [Self::plain, percent_encoded].map(|form| [form(&from), form(&self.to)]);
             found = replace(&found, &plain, ends);
             if encoded != plain {
                 found = replace(&found, &encoded, ends);
@@ -202,7 +246,9 @@ impl Relocation {
             return Ok(Relocated::Same);
         }
         if std::str::from_utf8(bytes).is_err() || bytes.contains(&0) {
-            return Err(BackLink::NotText { line: self.first(bytes).map_or(1, |at| line_of(bytes, at)) });
+            return Err(BackLink::NotText {
+                line: self.first(bytes).map_or(1, |at| line_of(bytes, at)),
+            });
         }
         Ok(Relocated::Other(found))
     }
@@ -214,12 +260,17 @@ impl Relocation {
     /// Returns where the first path into the checkout begins.
     fn first(&self, bytes: &[u8]) -> Option<usize> {
         let names = self.names_in(bytes);
-        let forms = names.iter().flat_map(|from| [Self::plain(from), percent_encoded(from)]);
-        forms.filter_map(|form| position(bytes, 0, &form, is_end)).min()
+        let forms = names
+            .iter()
+            .flat_map(|from| [Self::plain(from), percent_encoded(from)]);
+        forms
+            .filter_map(|form| position(bytes, 0, &form, is_end))
+            .min()
     }
 
-    /// Returns the target in the worktree of a link at a path of the checkout. A target that leads into the checkout
-    /// from outside, absolute or by the way of other links, leads into the worktree.
+    /// Returns the target in the worktree of a link at a path of the checkout. A target that leads
+    /// into the checkout from outside, absolute or by the way of other links, leads into the
+    /// worktree.
     pub(crate) fn link(&self, at: &Path, target: &Path) -> Relocated {
         if let Some(inside) = self.below(target) {
             return Relocated::Other(Self::plain(&inside));
@@ -228,7 +279,10 @@ impl Relocation {
             return Relocated::Same;
         }
         let real = self.from.join(at).canonicalize().ok();
-        real.and_then(|real| self.below(&real)).map_or(Relocated::Same, |inside| Relocated::Other(Self::plain(&inside)))
+        real.and_then(|real| self.below(&real))
+            .map_or(Relocated::Same, |inside| {
+                Relocated::Other(Self::plain(&inside))
+            })
     }
 
     /// Reports whether an absolute path is in the checkout.
@@ -244,7 +298,9 @@ impl Relocation {
     /// Returns the line of a file outside the checkout that leads into it, or `None` if none does.
     pub(crate) fn line_in(&self, path: &Path) -> Option<usize> {
         let kind = Kind::of(path.as_os_str().as_bytes()).filter(|kind| *kind != Kind::Compiled)?;
-        let is_searched = path.metadata().is_ok_and(|found| found.len() <= MAX_SEARCHED);
+        let is_searched = path
+            .metadata()
+            .is_ok_and(|found| found.len() <= MAX_SEARCHED);
         let bytes = is_searched.then(|| std::fs::read(path).ok()).flatten()?;
         match self.content(kind, &bytes) {
             Ok(Relocated::Same) => None,
@@ -256,7 +312,13 @@ impl Relocation {
     fn below(&self, path: &Path) -> Option<PathBuf> {
         let rest = path.strip_prefix(&self.from).ok()?;
         let climbs = rest.components().any(|part| part == Component::ParentDir);
-        (!climbs).then(|| if rest.as_os_str().is_empty() { self.to.clone() } else { self.to.join(rest) })
+        (!climbs).then(|| {
+            if rest.as_os_str().is_empty() {
+                self.to.clone()
+            } else {
+                self.to.join(rest)
+            }
+        })
     }
 }
 
@@ -294,25 +356,41 @@ fn replace(bytes: &[u8], [from, to]: &[Vec<u8>; 2], ends: fn(Option<u8>) -> bool
 }
 
 /// Returns where a path begins that is not part of a longer name, at or after a position.
-fn position(bytes: &[u8], start: usize, path: &[u8], ends: fn(Option<u8>) -> bool) -> Option<usize> {
+fn position(
+    bytes: &[u8],
+    start: usize,
+    path: &[u8],
+    ends: fn(Option<u8>) -> bool,
+) -> Option<usize> {
     let windows = bytes.windows(path.len().max(1)).enumerate().skip(start);
     let begins = |at: usize| {
         let before = bytes.get(..at).unwrap_or_default();
         ends_outside_path(before) || ends_scheme(before) || ends_option(before)
     };
-    let mut found = windows.filter(|(_, window)| *window == path).map(|(at, _)| at);
+    let mut found = windows
+        .filter(|(_, window)| *window == path)
+        .map(|(at, _)| at);
     found.find(|at| begins(*at) && ends(bytes.get(at + path.len()).copied()))
 }
 
 /// Reports whether a path after these bytes is no part of a longer one.
 fn ends_outside_path(before: &[u8]) -> bool {
-    before.last().is_none_or(|last| !is_of_name(*last) && *last != b'/')
+    before
+        .last()
+        .is_none_or(|last| !is_of_name(*last) && *last != b'/')
 }
 
-/// Reports whether a path after these bytes is the value of a compiler's option: `-I/usr/include`, `-isystem/usr`.
+/// Reports whether a path after these bytes is the value of a compiler's option: `-I/usr/include`,
+/// `-isystem/usr`.
 fn ends_option(before: &[u8]) -> bool {
-    let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let dash = before.get(..before.len() - letters).and_then(|before| before.strip_suffix(b"-"));
+    let letters = before
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_alphabetic())
+        .count();
+    let dash = before
+        .get(..before.len() - letters)
+        .and_then(|before| before.strip_suffix(b"-"));
     letters > 0 && dash.is_some_and(ends_outside_path)
 }
 
@@ -330,12 +408,20 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80 || b"._-~+@%".contains(&byte)
 }
 
-/// Returns what finds a path in the forms in which files have it: as it is, as in URLs, and with escaped slashes.
+/// Returns what finds a path in the forms in which files have it: as it is, as in URLs, and with
+/// escaped slashes.
 pub(crate) fn finders(path: &Path) -> Vec<Finder<'static>> {
     let plain = path.as_os_str().as_bytes().to_vec();
     let names: Vec<&[u8]> = plain.split(|byte| *byte == b'/').collect();
-    let forms = BTreeSet::from([percent_encoded(path), names.join(&b"\\/"[..]), plain.clone()]);
-    forms.iter().map(|form| Finder::new(form).into_owned()).collect()
+    let forms = BTreeSet::from([
+        percent_encoded(path),
+        names.join(&b"\\/"[..]),
+        plain.clone(),
+    ]);
+    forms
+        .iter()
+        .map(|form| Finder::new(form).into_owned())
+        .collect()
 }
 
 /// Encodes a path as URLs do.
@@ -374,17 +460,53 @@ mod tests {
         let table = [
             (Kind::Lines, "/home/u/my proj/src\n", "/state/T1/src\n"),
             (Kind::Lines, "/home/u/my proj\n", "/state/T1\n"),
-            (Kind::Lines, "/home/u/my proj other/src\n", "/home/u/my proj other/src\n"),
-            (Kind::Lines, "import x; x.add('/home/u/my proj/a')", "import x; x.add('/state/T1/a')"),
+            (
+                Kind::Lines,
+                "/home/u/my proj other/src\n",
+                "/home/u/my proj other/src\n",
+            ),
+            (
+                Kind::Lines,
+                "import x; x.add('/home/u/my proj/a')",
+                "import x; x.add('/state/T1/a')",
+            ),
             (Kind::Lines, "../src\n", "../src\n"),
-            (Kind::Text, "/home/u/my proj/home/u/my proj", "/state/T1/home/u/my proj"),
-            (Kind::Text, "home = /home/u/my proj-2/bin", "home = /home/u/my proj-2/bin"),
+            (
+                Kind::Text,
+                "/home/u/my proj/home/u/my proj",
+                "/state/T1/home/u/my proj",
+            ),
+            (
+                Kind::Text,
+                "home = /home/u/my proj-2/bin",
+                "home = /home/u/my proj-2/bin",
+            ),
             (Kind::Text, "/mnt/home/u/my proj/a", "/mnt/home/u/my proj/a"),
-            (Kind::Text, "rustflags = [\"-L/home/u/my proj/lib\"]", "rustflags = [\"-L/state/T1/lib\"]"),
-            (Kind::Text, "-isystem/home/u/my proj/a", "-isystem/state/T1/a"),
-            (Kind::Text, "x-I/home/u/my proj a/-I/home/u/my proj", "x-I/home/u/my proj a/-I/home/u/my proj"),
-            (Kind::Text, "M = {'a': '/home/u/my proj/a', 'b': '/usr/b'}", "M = {'a': '/state/T1/a', 'b': '/usr/b'}"),
-            (Kind::Text, r#"{"url": "file:///home/u/my%20proj"}"#, r#"{"url": "file:///state/T1"}"#),
+            (
+                Kind::Text,
+                "rustflags = [\"-L/home/u/my proj/lib\"]",
+                "rustflags = [\"-L/state/T1/lib\"]",
+            ),
+            (
+                Kind::Text,
+                "-isystem/home/u/my proj/a",
+                "-isystem/state/T1/a",
+            ),
+            (
+                Kind::Text,
+                "x-I/home/u/my proj a/-I/home/u/my proj",
+                "x-I/home/u/my proj a/-I/home/u/my proj",
+            ),
+            (
+                Kind::Text,
+                "M = {'a': '/home/u/my proj/a', 'b': '/usr/b'}",
+                "M = {'a': '/state/T1/a', 'b': '/usr/b'}",
+            ),
+            (
+                Kind::Text,
+                r#"{"url": "file:///home/u/my%20proj"}"#,
+                r#"{"url": "file:///state/T1"}"#,
+            ),
             (
                 Kind::Text,
                 "paths = [\"/home/u/my proj/a\", \"/home/u/my proj\"]",
@@ -395,8 +517,16 @@ mod tests {
                 "#!/home/u/my proj/.venv/bin/python\nimport a\n",
                 "#!/state/T1/.venv/bin/python\nimport a\n",
             ),
-            (Kind::Script, "VIRTUAL_ENV='/home/u/my proj/.venv'\n", "VIRTUAL_ENV='/state/T1/.venv'\n"),
-            (Kind::Script, "\u{0}ELF /home/u/my proj/src", "\u{0}ELF /home/u/my proj/src"),
+            (
+                Kind::Script,
+                "VIRTUAL_ENV='/home/u/my proj/.venv'\n",
+                "VIRTUAL_ENV='/state/T1/.venv'\n",
+            ),
+            (
+                Kind::Script,
+                "\u{0}ELF /home/u/my proj/src",
+                "\u{0}ELF /home/u/my proj/src",
+            ),
             (Kind::Compiled, "anything", "left out"),
             (Kind::Configured, "SOURCE=/elsewhere", "SOURCE=/elsewhere"),
         ];
@@ -408,18 +538,40 @@ mod tests {
     #[test]
     fn what_cannot_be_replaced_is_refused_with_its_line() {
         let refused = [
-            (Kind::Configured, "A=1\nSOURCE=/home/u/my proj\n", BackLink::Configured { line: 2 }),
-            (Kind::Configured, "A=1\nFLAGS=-I/home/u/my proj/include\n", BackLink::Configured { line: 2 }),
-            (Kind::Text, "\n\n/home/u/my proj/a \u{0}", BackLink::NotText { line: 3 }),
-            (Kind::Script, "#!/bin/sh\nx /home/u/my proj/a \u{0}", BackLink::NotText { line: 2 }),
+            (
+                Kind::Configured,
+                "A=1\nSOURCE=/home/u/my proj\n",
+                BackLink::Configured { line: 2 },
+            ),
+            (
+                Kind::Configured,
+                "A=1\nFLAGS=-I/home/u/my proj/include\n",
+                BackLink::Configured { line: 2 },
+            ),
+            (
+                Kind::Text,
+                "\n\n/home/u/my proj/a \u{0}",
+                BackLink::NotText { line: 3 },
+            ),
+            (
+                Kind::Script,
+                "#!/bin/sh\nx /home/u/my proj/a \u{0}",
+                BackLink::NotText { line: 2 },
+            ),
         ];
         for (kind, text, expected) in refused {
             assert_eq!(relocated(kind, text), Err(expected), "{text}");
         }
         let long = Relocation::new(Path::new("/p"), Path::new(&format!("/{}", "x".repeat(300))));
-        assert_eq!(long.content(Kind::Script, b"#!/p/bin/python\n"), Err(BackLink::Shebang));
+        assert_eq!(
+            long.content(Kind::Script, b"#!/p/bin/python\n"),
+            Err(BackLink::Shebang)
+        );
         let spaced = Relocation::new(Path::new("/p"), Path::new("/a b"));
-        assert_eq!(spaced.content(Kind::Script, b"#!/p/bin/python\n"), Err(BackLink::Shebang));
+        assert_eq!(
+            spaced.content(Kind::Script, b"#!/p/bin/python\n"),
+            Err(BackLink::Shebang)
+        );
     }
 
     /// A committed file can be one name from its beginning to its end.
@@ -428,15 +580,27 @@ mod tests {
         let text = "/p".repeat(1 << 19);
         let relocation = Relocation::new(Path::new("/p"), Path::new("/T1"));
         let expected = format!("/T1{}", text.strip_prefix("/p").unwrap());
-        assert!(relocation.content(Kind::Text, text.as_bytes()) == Ok(Relocated::Other(expected.into_bytes())));
+        assert!(
+            relocation.content(Kind::Text, text.as_bytes())
+                == Ok(Relocated::Other(expected.into_bytes()))
+        );
     }
 
     #[test]
     fn kinds_are_told_by_names() {
         let table = [
-            (".venv/lib/python3.12/site-packages/__editable__.demo-1.pth", Some(Kind::Lines)),
-            (".venv/lib/python3.12/site-packages/__editable___demo_finder.py", Some(Kind::Text)),
-            ("site-packages/__pycache__/__editable___demo_finder.cpython-312.pyc", Some(Kind::Compiled)),
+            (
+                ".venv/lib/python3.12/site-packages/__editable__.demo-1.pth",
+                Some(Kind::Lines),
+            ),
+            (
+                ".venv/lib/python3.12/site-packages/__editable___demo_finder.py",
+                Some(Kind::Text),
+            ),
+            (
+                "site-packages/__pycache__/__editable___demo_finder.cpython-312.pyc",
+                Some(Kind::Compiled),
+            ),
             (".venv/bin/pytest", Some(Kind::Script)),
             ("node_modules/.bin/tsc", Some(Kind::Script)),
             (".cargo/config.toml", Some(Kind::Text)),

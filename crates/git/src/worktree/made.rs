@@ -1,20 +1,23 @@
-//! What the project's setup has made in one worktree, and what the base's check has left there, brought to others.
+//! What the project's setup has made in one worktree, and what the base's check has left there,
+//! brought to others.
 //!
-//! A setup's result is brought as a whole or not at all, since the command would run otherwise; of what a check has
-//! left, each file or folder counts for itself ([`outputs`](crate::worktree::outputs)).
+//! A setup's result is brought as a whole or not at all, since the command would run otherwise; of
+//! what a check has left, each file or folder counts for itself
+//! ([`outputs`](crate::worktree::outputs)).
 //!
-//! Only what git ignores is brought, to a place where git ignores it too and where nothing is: nothing at, above or
-//! below a path that either worktree tracks. So no work of an agent is ever replaced. Files of `.worktreeinclude` are
-//! left out, since each worktree has its own copies.
+//! Only what git ignores is brought, to a place where git ignores it too and where nothing is:
+//! nothing at, above or below a path that either worktree tracks. So no work of an agent is ever
+//! replaced. Files of `.worktreeinclude` are left out, since each worktree has its own copies.
 //!
-//! A result that names its worktree is brought only if each such path can be replaced exactly, in files of the kinds
-//! that [`links_back`](crate::worktree::links_back) knows. All files are searched, whatever their kind and size.
-//! Anything else, such as a pipe, a repository or a changed file, means that the command has to run in each worktree.
+//! A result that names its worktree is brought only if each such path can be replaced exactly, in
+//! files of the kinds that [`links_back`](crate::worktree::links_back) knows. All files are
+//! searched, whatever their kind and size. Anything else, such as a pipe, a repository or a changed
+//! file, means that the command has to run in each worktree.
 //!
-//! Files are copied, by reference where the file system can. They are never linked: an agent owns its worktree, so it
-//! could write through a link into the files of all others. Files that are links to each other remain so in a copy.
-//! They keep their times of modification, so that no build takes what was made from the base for newer than the sources
-//! of an agent.
+//! Files are copied, by reference where the file system can. They are never linked: an agent owns
+//! its worktree, so it could write through a link into the files of all others. Files that are
+//! links to each other remain so in a copy. They keep their times of modification, so that no build
+//! takes what was made from the base for newer than the sources of an agent.
 
 use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,11 +35,13 @@ use crate::error::GitError;
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
-use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end, stays_within};
+use crate::worktree::links_back::{
+    Kind, MAX_SEARCHED, Relocated, Relocation, finders, is_end, stays_within,
+};
 use crate::worktree::worktrees::Worktree;
 
-/// The name of the note in git's entry for a worktree, where no confined command can write, that a setup's result is
-/// being brought to it or has been.
+/// The name of the note in git's entry for a worktree, where no confined command can write, that a
+/// setup's result is being brought to it or has been.
 const NOTE: &str = "orchestrate-made";
 /// The note while files are copied: no agent has started yet, so they may be copied again.
 pub(super) const BEGUN: &[u8] = b"begun";
@@ -72,7 +77,8 @@ impl Made {
 }
 
 impl Worktrees<'_> {
-    /// Finds what a command has made in a worktree; returns `None` if it cannot be brought to others exactly.
+    /// Finds what a command has made in a worktree; returns `None` if it cannot be brought to
+    /// others exactly.
     ///
     /// # Errors
     /// If the worktree cannot be trusted or read.
@@ -86,19 +92,30 @@ impl Worktrees<'_> {
             return Ok(None);
         }
         let left_out: BTreeSet<Vec<u8>> = self.included()?.into_iter().collect();
-        let tops: Vec<Entry> = found.ignored.into_iter().filter(|(path, _)| !left_out.contains(path)).collect();
-        if tops.iter().any(|(path, _)| touches(&tracked, path)) || holds_empty_folder(worktree, &tracked, &tops)? {
+        let tops: Vec<Entry> = found
+            .ignored
+            .into_iter()
+            .filter(|(path, _)| !left_out.contains(path))
+            .collect();
+        if tops.iter().any(|(path, _)| touches(&tracked, path))
+            || holds_empty_folder(worktree, &tracked, &tops)?
+        {
             return Ok(None);
         }
         self.made_of(worktree, tops, left_out)
     }
 
-    /// Finds again what a command has made in a worktree, whose topmost files and folders are known; what others have
-    /// left in these folders since counts as well. Returns `None` if it cannot be brought to others exactly.
+    /// Finds again what a command has made in a worktree, whose topmost files and folders are
+    /// known; what others have left in these folders since counts as well. Returns `None` if it
+    /// cannot be brought to others exactly.
     ///
     /// # Errors
     /// If the worktree cannot be trusted or read.
-    pub fn made_again(&self, worktree: &Worktree, tops: &[PathBuf]) -> Result<Option<Made>, GitError> {
+    pub fn made_again(
+        &self,
+        worktree: &Worktree,
+        tops: &[PathBuf],
+    ) -> Result<Option<Made>, GitError> {
         worktree.verify_untampered()?;
         let mut entries = Vec::new();
         for path in tops.iter().map(|path| path.as_os_str().as_bytes().to_vec()) {
@@ -127,14 +144,28 @@ impl Worktrees<'_> {
                 return Ok(None);
             }
         }
-        Ok(Some(Made { tops, rewritten: search.rewritten, left_out: search.left_out }))
+        Ok(Some(Made {
+            tops,
+            rewritten: search.rewritten,
+            left_out: search.left_out,
+        }))
     }
 
     /// Prepares a search in what was made in a worktree.
-    pub(super) fn search<'w>(&self, worktree: &'w Worktree, left_out: BTreeSet<Vec<u8>>) -> Search<'w> {
+    pub(super) fn search<'w>(
+        &self,
+        worktree: &'w Worktree,
+        left_out: BTreeSet<Vec<u8>>,
+    ) -> Search<'w> {
         let relocation = Relocation::new(worktree.path(), &worktree.path().with_file_name("other"));
-        let mut search =
-            Search { worktree, names: Vec::new(), checkout: Vec::new(), relocation, rewritten: Vec::new(), left_out };
+        let mut search = Search {
+            worktree,
+            names: Vec::new(),
+            checkout: Vec::new(),
+            relocation,
+            rewritten: Vec::new(),
+            left_out,
+        };
         // What is made at the path of the checkout, and used there, may name that path.
         if !self.are_mounted() {
             search.names = names_of(worktree.path());
@@ -143,14 +174,20 @@ impl Worktrees<'_> {
         search
     }
 
-    /// Brings what was made in the worktree `from` to the worktree `to`, unless it has it already. Returns false, and
-    /// changes nothing, if that is not possible exactly: the command has to run there as well.
+    /// Brings what was made in the worktree `from` to the worktree `to`, unless it has it already.
+    /// Returns false, and changes nothing, if that is not possible exactly: the command has to run
+    /// there as well.
     ///
     /// Call it while no process of an agent is alive in `to`.
     ///
     /// # Errors
     /// If one of the worktrees cannot be trusted, or a file cannot be read or written.
-    pub fn bring_made(&self, made: &Made, from: &Worktree, to: &Worktree) -> Result<bool, GitError> {
+    pub fn bring_made(
+        &self,
+        made: &Made,
+        from: &Worktree,
+        to: &Worktree,
+    ) -> Result<bool, GitError> {
         from.verify_untampered()?;
         to.verify_untampered()?;
         let note = read_note(to, NOTE)?;
@@ -166,7 +203,9 @@ impl Worktrees<'_> {
                 return Ok(false);
             }
         }
-        let Some(contents) = rewritten(made, from, to)? else { return Ok(false) };
+        let Some(contents) = rewritten(made, from, to)? else {
+            return Ok(false);
+        };
         write_note(to, NOTE, BEGUN)?;
         Copying::new(made, contents, from, to).all()?;
         write_note(to, NOTE, &done(made))?;
@@ -174,12 +213,16 @@ impl Worktrees<'_> {
     }
 
     /// Reports whether git ignores a file or a folder in a worktree in which it does not exist.
-    pub(super) fn ignores_top(&self, worktree: &Worktree, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+    pub(super) fn ignores_top(
+        &self,
+        worktree: &Worktree,
+        path: &[u8],
+        is_folder: bool,
+    ) -> Result<bool, GitError> {
         let path = path_of(path);
         // Rules for folders alone hold for what a name is in.
         let asked = if is_folder { path.join("any") } else { path };
-        let missing =
-            |error: &GitError| matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
+        let missing = |error: &GitError| matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
         match self.ignores(worktree, &asked) {
             Err(error) if missing(&error) => Ok(false),
             ignored => ignored,
@@ -190,7 +233,10 @@ impl Worktrees<'_> {
 /// Reports whether a path is tracked, or is in a tracked path's way, or below one.
 pub(super) fn touches(tracked: &BTreeMap<Vec<u8>, u32>, path: &[u8]) -> bool {
     let below = join(path, b"");
-    let is_above = tracked.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below));
+    let is_above = tracked
+        .range(below.clone()..)
+        .next()
+        .is_some_and(|(next, _)| next.starts_with(&below));
     let mut at = path;
     while !at.is_empty() {
         if tracked.contains_key(at) {
@@ -201,8 +247,13 @@ pub(super) fn touches(tracked: &BTreeMap<Vec<u8>, u32>, path: &[u8]) -> bool {
     is_above
 }
 
-/// Reports whether a worktree has a folder without any file that git does not ignore: it would not be brought.
-fn holds_empty_folder(worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, u32>, tops: &[Entry]) -> Result<bool, GitError> {
+/// Reports whether a worktree has a folder without any file that git does not ignore: it would not
+/// be brought.
+fn holds_empty_folder(
+    worktree: &Worktree,
+    tracked: &BTreeMap<Vec<u8>, u32>,
+    tops: &[Entry],
+) -> Result<bool, GitError> {
     let mut open = vec![Vec::new()];
     while let Some(folder) = open.pop() {
         let failed = || GitError::errno("list", worktree.path().join(path_of(&folder)));
@@ -232,8 +283,8 @@ fn all_there(made: &Made, to: &Worktree) -> Result<bool, GitError> {
     Ok(true)
 }
 
-/// Reports whether an entry can be created in a worktree: nothing is in its place or in that of one of its folders,
-/// except files that are left out, or a copy that was begun.
+/// Reports whether an entry can be created in a worktree: nothing is in its place or in that of one
+/// of its folders, except files that are left out, or a copy that was begun.
 pub(super) fn has_room(
     made: &Made,
     to: &Worktree,
@@ -272,8 +323,8 @@ fn holds_only_left_out(made: &Made, to: &Worktree, folder: &[u8]) -> Result<bool
     Ok(true)
 }
 
-/// Returns the kind of an entry of a worktree; `None` if there is none, or a file or a link is in the place of its
-/// folder.
+/// Returns the kind of an entry of a worktree; `None` if there is none, or a file or a link is in
+/// the place of its folder.
 fn look(worktree: &Worktree, path: &[u8]) -> Result<Option<FileType>, GitError> {
     let (folder, name) = openat::split(path);
     let failed = || GitError::errno("look at", worktree.path().join(path_of(path)));
@@ -288,14 +339,26 @@ fn look(worktree: &Worktree, path: &[u8]) -> Result<Option<FileType>, GitError> 
 
 /// Returns the note that everything was brought.
 pub(super) fn done(made: &Made) -> Vec<u8> {
-    let paths = made.tops.iter().flat_map(|(path, _)| [b"\0".as_slice(), path]);
-    std::iter::once(DONE).chain(paths).collect::<Vec<_>>().concat()
+    let paths = made
+        .tops
+        .iter()
+        .flat_map(|(path, _)| [b"\0".as_slice(), path]);
+    std::iter::once(DONE)
+        .chain(paths)
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// Returns the topmost files and folders that were brought, by a note.
 pub(super) fn brought(note: &[u8]) -> BTreeSet<Vec<u8>> {
-    let paths = note.strip_prefix(DONE).unwrap_or(b"").split(|byte| *byte == 0);
-    paths.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
+    let paths = note
+        .strip_prefix(DONE)
+        .unwrap_or(b"")
+        .split(|byte| *byte == 0);
+    paths
+        .filter(|path| !path.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect()
 }
 
 /// Returns what was brought to a worktree as a setup's result.
@@ -319,7 +382,8 @@ pub(super) fn write_note(worktree: &Worktree, name: &str, text: &[u8]) -> Result
 /// A search in what was made in a worktree for paths that would lead to other files in another one.
 pub(super) struct Search<'a> {
     worktree: &'a Worktree,
-    /// The end of the worktree's path, which all its names have in common, in its forms; empty where any path is right.
+    /// The end of the worktree's path, which all its names have in common, in its forms; empty
+    /// where any path is right.
     names: Vec<Finder<'static>>,
     /// The path of the user's checkout in its forms; empty where that is the worktree's path.
     checkout: Vec<Finder<'static>>,
@@ -358,33 +422,49 @@ impl Search<'_> {
         if inside.iter().any(|(name, _)| name == b".git") {
             return Ok(false);
         }
-        let inside = inside.into_iter().map(|(name, is_folder)| (join(folder, &name), is_folder));
+        let inside = inside
+            .into_iter()
+            .map(|(name, is_folder)| (join(folder, &name), is_folder));
         open.extend(inside.filter(|(path, _)| !self.left_out.contains(path)));
         Ok(true)
     }
 
-    /// Returns what keeps a file from being brought to another worktree exactly; `None` if nothing does.
+    /// Returns what keeps a file from being brought to another worktree exactly; `None` if nothing
+    /// does.
     pub(super) fn judge(&mut self, path: &[u8]) -> Result<Option<Hindrance>, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
-        match openat::look(&opened, name).map_err(failed())?.as_ref().map(openat::kind) {
+        match openat::look(&opened, name)
+            .map_err(failed())?
+            .as_ref()
+            .map(openat::kind)
+        {
             Some(FileType::Symlink) => {
                 let target = openat::read_link(&opened, name).map_err(failed())?;
-                Ok((!self.is_movable_link(&path_of(path), &target)).then_some(Hindrance::NamesOwnFolder))
+                Ok((!self.is_movable_link(&path_of(path), &target))
+                    .then_some(Hindrance::NamesOwnFolder))
             }
             Some(FileType::RegularFile) => self.judge_content(path, &opened),
             _ => Ok(Some(Hindrance::Special)),
         }
     }
 
-    fn judge_content(&mut self, path: &[u8], folder: &OwnedFd) -> Result<Option<Hindrance>, GitError> {
+    fn judge_content(
+        &mut self,
+        path: &[u8],
+        folder: &OwnedFd,
+    ) -> Result<Option<Hindrance>, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (_, name) = openat::split(path);
-        if !self.checkout.is_empty() && openat::contains(folder, name, &self.checkout, is_end).map_err(failed())? {
+        if !self.checkout.is_empty()
+            && openat::contains(folder, name, &self.checkout, is_end).map_err(failed())?
+        {
             return Ok(Some(Hindrance::NamesCheckout));
         }
-        if self.names.is_empty() || !openat::contains(folder, name, &self.names, |_| true).map_err(failed())? {
+        if self.names.is_empty()
+            || !openat::contains(folder, name, &self.names, |_| true).map_err(failed())?
+        {
             return Ok(None);
         }
         Ok((!self.is_rewritable(path, folder)?).then_some(Hindrance::NamesOwnFolder))
@@ -416,11 +496,14 @@ impl Search<'_> {
             return Ok(true);
         };
         let read = openat::read(folder, name, MAX_SEARCHED);
-        let Some((bytes, _)) = read.map_err(GitError::errno("read", self.worktree.path().join(path_of(path))))? else {
+        let Some((bytes, _)) = read.map_err(GitError::errno(
+            "read",
+            self.worktree.path().join(path_of(path)),
+        ))?
+        else {
             return Ok(false);
         };
-        let is_exact =
-            matches!(self.relocation.content(kind, &bytes), Ok(Relocated::Other(new)) if !self.names_it(&new));
+        let is_exact = matches!(self.relocation.content(kind, &bytes), Ok(Relocated::Other(new)) if !self.names_it(&new));
         if is_exact {
             self.rewritten.push((path.to_vec(), kind));
         }
@@ -432,17 +515,30 @@ impl Search<'_> {
     }
 }
 
-/// Returns the last two names of a worktree's path, as texts may write them: whole paths have several forms, through
-/// links and relative ones.
+/// Returns the last two names of a worktree's path, as texts may write them: whole paths have
+/// several forms, through links and relative ones.
 fn names_of(path: &Path) -> Vec<Finder<'static>> {
-    let mut names: Vec<&[u8]> = path.components().rev().take(2).map(|part| part.as_os_str().as_bytes()).collect();
+    let mut names: Vec<&[u8]> = path
+        .components()
+        .rev()
+        .take(2)
+        .map(|part| part.as_os_str().as_bytes())
+        .collect();
     names.reverse();
     let forms = [b"/".as_slice(), b"\\/"].map(|between| names.join(between));
-    forms.iter().map(|form| Finder::new(form).into_owned()).collect()
+    forms
+        .iter()
+        .map(|form| Finder::new(form).into_owned())
+        .collect()
 }
 
-/// Returns the new contents of the files that name the worktree, or `None` if one cannot name the other one.
-pub(super) fn rewritten(made: &Made, from: &Worktree, to: &Worktree) -> Result<Option<Contents>, GitError> {
+/// Returns the new contents of the files that name the worktree, or `None` if one cannot name the
+/// other one.
+pub(super) fn rewritten(
+    made: &Made,
+    from: &Worktree,
+    to: &Worktree,
+) -> Result<Option<Contents>, GitError> {
     let relocation = Relocation::new(from.path(), to.path());
     let mut contents = Contents::new();
     for (path, kind) in &made.rewritten {
@@ -470,9 +566,21 @@ pub(super) struct Copying<'a> {
 }
 
 impl<'a> Copying<'a> {
-    pub(super) fn new(made: &'a Made, contents: Contents, from: &'a Worktree, to: &'a Worktree) -> Self {
+    pub(super) fn new(
+        made: &'a Made,
+        contents: Contents,
+        from: &'a Worktree,
+        to: &'a Worktree,
+    ) -> Self {
         let relocation = Relocation::new(from.path(), to.path());
-        Copying { made, contents, relocation, from, to, first_copies: BTreeMap::new() }
+        Copying {
+            made,
+            contents,
+            relocation,
+            from,
+            to,
+            first_copies: BTreeMap::new(),
+        }
     }
 
     pub(super) fn all(&mut self) -> Result<(), GitError> {
@@ -480,43 +588,64 @@ impl<'a> Copying<'a> {
         for (path, is_folder) in &self.made.tops {
             match is_folder {
                 true => open.push(path.clone()),
-                false => self.files_of(openat::split(path).0, vec![openat::split(path).1.to_vec()])?,
+                false => {
+                    self.files_of(openat::split(path).0, vec![openat::split(path).1.to_vec()])?
+                }
             }
         }
         while let Some(folder) = open.pop() {
             let failed = || GitError::errno("list", self.from.path().join(path_of(&folder)));
             let source = openat::open_folder(self.from.root(), &folder).map_err(failed())?;
-            let (folders, files): (Vec<Entry>, Vec<Entry>) =
-                openat::list(&source).map_err(failed())?.into_iter().partition(|(_, is_folder)| *is_folder);
+            let (folders, files): (Vec<Entry>, Vec<Entry>) = openat::list(&source)
+                .map_err(failed())?
+                .into_iter()
+                .partition(|(_, is_folder)| *is_folder);
             self.files_of(&folder, files.into_iter().map(|(name, _)| name).collect())?;
             open.extend(folders.iter().map(|(name, _)| join(&folder, name)));
             entered.push(folder);
         }
         // Last, since creating an entry changes the time of its folder.
-        entered.iter().rev().try_for_each(|folder| self.set_time(folder))
+        entered
+            .iter()
+            .rev()
+            .try_for_each(|folder| self.set_time(folder))
     }
 
     /// Copies files of a folder, which is created if need be.
     fn files_of(&mut self, folder: &[u8], names: Vec<Vec<u8>>) -> Result<(), GitError> {
-        let failed = |name: &[u8]| GitError::errno("copy", self.from.path().join(path_of(&join(folder, name))));
+        let failed = |name: &[u8]| {
+            GitError::errno("copy", self.from.path().join(path_of(&join(folder, name))))
+        };
         let source = openat::open_folder(self.from.root(), folder).map_err(failed(b""))?;
         let target = openat::make_folder(self.to.root(), folder).map_err(failed(b""))?;
         for name in names {
             let path = join(folder, &name);
             if !self.made.left_out.contains(&path) {
-                self.one(&source, &target, &path, &name).map_err(failed(&name))?;
+                self.one(&source, &target, &path, &name)
+                    .map_err(failed(&name))?;
             }
         }
         Ok(())
     }
 
-    fn one(&mut self, source: &OwnedFd, target: &OwnedFd, path: &[u8], name: &[u8]) -> Result<(), Errno> {
-        let Some(stat) = openat::look(source, name)? else { return Ok(()) };
+    fn one(
+        &mut self,
+        source: &OwnedFd,
+        target: &OwnedFd,
+        path: &[u8],
+        name: &[u8],
+    ) -> Result<(), Errno> {
+        let Some(stat) = openat::look(source, name)? else {
+            return Ok(());
+        };
         if let Some(bytes) = self.contents.get(path) {
             openat::write(target, name, bytes, stat.st_mode & 0o111 != 0)?;
         } else if openat::kind(&stat) == FileType::Symlink {
             let leads = openat::read_link(source, name)?;
-            let leads = match self.relocation.link(&path_of(path), Path::new(OsStr::from_bytes(&leads))) {
+            let leads = match self
+                .relocation
+                .link(&path_of(path), Path::new(OsStr::from_bytes(&leads)))
+            {
                 Relocated::Other(leads) => leads,
                 Relocated::Same | Relocated::LeftOut => leads,
             };
@@ -529,8 +658,15 @@ impl<'a> Copying<'a> {
         openat::set_time_of(target, name, &stat)
     }
 
-    /// Copies a file that has several names: the first time as any file, then as a link to that copy.
-    fn linked(&mut self, source: &OwnedFd, target: &OwnedFd, path: &[u8], stat: &Stat) -> Result<(), Errno> {
+    /// Copies a file that has several names: the first time as any file, then as a link to that
+    /// copy.
+    fn linked(
+        &mut self,
+        source: &OwnedFd,
+        target: &OwnedFd,
+        path: &[u8],
+        stat: &Stat,
+    ) -> Result<(), Errno> {
         let (_, name) = openat::split(path);
         match self.first_copies.entry((stat.st_dev, stat.st_ino)) {
             Slot::Vacant(slot) => {
@@ -539,7 +675,12 @@ impl<'a> Copying<'a> {
             }
             Slot::Occupied(first) => {
                 let (folder, first) = openat::split(first.get());
-                openat::link(openat::open_folder(self.to.root(), folder)?, first, target, name)
+                openat::link(
+                    openat::open_folder(self.to.root(), folder)?,
+                    first,
+                    target,
+                    name,
+                )
             }
         }
     }
@@ -554,6 +695,9 @@ impl<'a> Copying<'a> {
             Some(stat) => openat::set_time_of(target, name, &stat),
             None => Ok(()),
         });
-        set.map_err(GitError::errno("copy", self.from.path().join(path_of(path))))
+        set.map_err(GitError::errno(
+            "copy",
+            self.from.path().join(path_of(path)),
+        ))
     }
 }

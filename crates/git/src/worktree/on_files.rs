@@ -30,6 +30,10 @@ impl Repo {
             .env("GIT_INDEX_FILE", place.index_path())
             .env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects"));
         let shallow = self.common_dir().join("shallow");
-        if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
+        if shallow.exists() {
+            run.env("GIT_SHALLOW_FILE", shallow)
+        } else {
+            run
+        }
     }
 }

@@ -1,8 +1,9 @@
-//! What the base's check has left in ignored files, such as `target` or `build`: new worktrees start with it.
+//! What the base's check has left in ignored files, such as `target` or `build`: new worktrees
+//! start with it.
 //!
-//! Each topmost file or folder counts for itself. One that cannot be brought exactly, that is too large to be copied,
-//! or for which a worktree has no place is left out: builds then make it again. Where copies share their blocks with
-//! the file, their size does not matter.
+//! Each topmost file or folder counts for itself. One that cannot be brought exactly, that is too
+//! large to be copied, or for which a worktree has no place is left out: builds then make it again.
+//! Where copies share their blocks with the file, their size does not matter.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,13 +17,13 @@ use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
 use crate::worktree::made::{
-    BEGUN, Copying, DONE, Entry, Hindrance, Made, Search, brought, brought_of_setup, done, has_room, read_note,
-    rewritten, touches, write_note,
+    BEGUN, Copying, DONE, Entry, Hindrance, Made, Search, brought, brought_of_setup, done,
+    has_room, read_note, rewritten, touches, write_note,
 };
 use crate::worktree::worktrees::Worktree;
 
-/// The name of the note in git's entry for a worktree, where no confined command can write, that outputs are being
-/// brought to it or have been.
+/// The name of the note in git's entry for a worktree, where no confined command can write, that
+/// outputs are being brought to it or have been.
 const NOTE: &str = "orchestrate-outputs";
 const MIB: u64 = 1 << 20;
 
@@ -77,16 +78,27 @@ impl Outputs {
 }
 
 impl Worktrees<'_> {
-    /// Finds what was left in the ignored files of a worktree in which nothing runs any more, except what the project's
-    /// setup has made there, which only counts towards the limit.
+    /// Finds what was left in the ignored files of a worktree in which nothing runs any more,
+    /// except what the project's setup has made there, which only counts towards the limit.
     ///
     /// # Errors
     /// If the worktree cannot be trusted or read.
-    pub fn outputs(&self, from: &Worktree, of_setup: &[PathBuf], limit: CopyLimit) -> Result<Outputs, GitError> {
+    pub fn outputs(
+        &self,
+        from: &Worktree,
+        of_setup: &[PathBuf],
+        limit: CopyLimit,
+    ) -> Result<Outputs, GitError> {
         from.verify_untampered()?;
         let tracked = self.tracked(from)?;
-        let of_setup: BTreeSet<&[u8]> = of_setup.iter().map(|path| path.as_os_str().as_bytes()).collect();
-        let (mut search, mut left_out) = (self.search(from, self.included()?.into_iter().collect()), Vec::new());
+        let of_setup: BTreeSet<&[u8]> = of_setup
+            .iter()
+            .map(|path| path.as_os_str().as_bytes())
+            .collect();
+        let (mut search, mut left_out) = (
+            self.search(from, self.included()?.into_iter().collect()),
+            Vec::new(),
+        );
         let shares_blocks = shares_blocks(from)?;
         let (mut copied, mut found) = (Size::default(), Vec::new());
         for entry in self.walk(from, &tracked)?.ignored {
@@ -95,9 +107,15 @@ impl Worktrees<'_> {
             } else if !search.left_out.contains(&entry.0) && !touches(&tracked, &entry.0) {
                 match self.examine(&mut search, from, &entry, limit) {
                     Ok(Examined::Movable(size)) => found.push((size, entry)),
-                    Ok(Examined::Fixed(reason)) => left_out.push(LeftOut { path: path_of(&entry.0), reason }),
+                    Ok(Examined::Fixed(reason)) => left_out.push(LeftOut {
+                        path: path_of(&entry.0),
+                        reason,
+                    }),
                     // A check may leave a file that cannot be read; the rest does not depend on it.
-                    Err(error) => left_out.push(LeftOut { path: path_of(&entry.0), reason: error.to_string() }),
+                    Err(error) => left_out.push(LeftOut {
+                        path: path_of(&entry.0),
+                        reason: error.to_string(),
+                    }),
                 }
             }
         }
@@ -109,17 +127,29 @@ impl Worktrees<'_> {
                 copied.add(size);
                 tops.push(entry);
             } else {
-                left_out.push(LeftOut { path: path_of(&entry.0), reason: size.too_large(limit) });
+                left_out.push(LeftOut {
+                    path: path_of(&entry.0),
+                    reason: size.too_large(limit),
+                });
             }
         }
         tops.sort();
         let copied_bytes = if shares_blocks { 0 } else { copied.bytes };
-        let made = Made { tops, rewritten: search.rewritten, left_out: search.left_out };
-        Ok(Outputs { made, left_out, copied_bytes })
+        let made = Made {
+            tops,
+            rewritten: search.rewritten,
+            left_out: search.left_out,
+        };
+        Ok(Outputs {
+            made,
+            left_out,
+            copied_bytes,
+        })
     }
 
-    /// Finds out whether an entry can be brought exactly. Pipes and sockets in it are left out. Where its files have to
-    /// be searched, one that is too large to be copied is too large for that as well.
+    /// Finds out whether an entry can be brought exactly. Pipes and sockets in it are left out.
+    /// Where its files have to be searched, one that is too large to be copied is too large for
+    /// that as well.
     fn examine(
         &self,
         search: &mut Search<'_>,
@@ -149,14 +179,19 @@ impl Worktrees<'_> {
         Ok(Examined::Movable(size))
     }
 
-    /// Brings outputs from the worktree in which they were made to another one, unless it has them already. Those for
-    /// which there is no place are left out.
+    /// Brings outputs from the worktree in which they were made to another one, unless it has them
+    /// already. Those for which there is no place are left out.
     ///
     /// Call it while no process of an agent is alive in `to`.
     ///
     /// # Errors
     /// If one of the worktrees cannot be trusted, or a file cannot be read or written.
-    pub fn bring_outputs(&self, outputs: &Outputs, from: &Worktree, to: &Worktree) -> Result<(), GitError> {
+    pub fn bring_outputs(
+        &self,
+        outputs: &Outputs,
+        from: &Worktree,
+        to: &Worktree,
+    ) -> Result<(), GitError> {
         from.verify_untampered()?;
         to.verify_untampered()?;
         let note = read_note(to, NOTE)?;
@@ -173,10 +208,25 @@ impl Worktrees<'_> {
                 tops.push((path.clone(), *is_folder));
             }
         }
-        let is_brought = |path: &[u8]| tops.iter().any(|(top, _)| path == top || path.starts_with(&join(top, b"")));
-        let rewritten_files = outputs.made.rewritten.iter().filter(|(path, _)| is_brought(path)).cloned().collect();
-        let made = Made { rewritten: rewritten_files, left_out: outputs.made.left_out.clone(), tops: tops.clone() };
-        let Some(contents) = rewritten(&made, from, to)? else { return Ok(()) };
+        let is_brought = |path: &[u8]| {
+            tops.iter()
+                .any(|(top, _)| path == top || path.starts_with(&join(top, b"")))
+        };
+        let rewritten_files = outputs
+            .made
+            .rewritten
+            .iter()
+            .filter(|(path, _)| is_brought(path))
+            .cloned()
+            .collect();
+        let made = Made {
+            rewritten: rewritten_files,
+            left_out: outputs.made.left_out.clone(),
+            tops: tops.clone(),
+        };
+        let Some(contents) = rewritten(&made, from, to)? else {
+            return Ok(());
+        };
         write_note(to, NOTE, BEGUN)?;
         Copying::new(&made, contents, from, to).all()?;
         write_note(to, NOTE, &done(&made))
@@ -191,10 +241,16 @@ impl Worktrees<'_> {
             return Ok(());
         }
         let tracked = self.tracked(to)?;
-        for (path, _) in outputs.made.tops.iter().filter(|(path, _)| !touches(&tracked, path)) {
+        for (path, _) in outputs
+            .made
+            .tops
+            .iter()
+            .filter(|(path, _)| !touches(&tracked, path))
+        {
             let failed = || GitError::errno("remove", to.path().join(path_of(path)));
             let (folder, name) = openat::split(path);
-            let removed = openat::open_folder(to.root(), folder).and_then(|folder| openat::remove_folder(folder, name));
+            let removed = openat::open_folder(to.root(), folder)
+                .and_then(|folder| openat::remove_folder(folder, name));
             match removed {
                 Err(Errno::NOENT) => {}
                 removed => removed.map_err(failed())?,
@@ -203,7 +259,8 @@ impl Worktrees<'_> {
         write_note(to, NOTE, DONE)
     }
 
-    /// Returns the topmost files and folders that were brought to a worktree, which can be made again.
+    /// Returns the topmost files and folders that were brought to a worktree, which can be made
+    /// again.
     ///
     /// # Errors
     /// If a note cannot be read.
@@ -216,7 +273,9 @@ impl Worktrees<'_> {
 
 /// Reports whether copies that are made beside a worktree share their blocks with files in it.
 fn shares_blocks(from: &Worktree) -> Result<bool, GitError> {
-    let Some(beside) = from.path().parent() else { return Ok(false) };
+    let Some(beside) = from.path().parent() else {
+        return Ok(false);
+    };
     let failed = || GitError::errno("try a copy in", beside);
     let beside_it = openat::open_root(beside).map_err(failed())?;
     openat::shares_blocks(from.root(), b".git", &beside_it).map_err(failed())
@@ -236,7 +295,9 @@ fn size_of(from: &Worktree, top: &Entry) -> Result<Size, GitError> {
         }
         let (folder, name) = openat::split(&path);
         let opened = openat::open_folder(from.root(), folder).map_err(failed())?;
-        let Some(stat) = openat::look(&opened, name).map_err(failed())? else { continue };
+        let Some(stat) = openat::look(&opened, name).map_err(failed())? else {
+            continue;
+        };
         if stat.st_nlink == 1 || seen.insert((stat.st_dev, stat.st_ino)) {
             size.bytes += u64::try_from(stat.st_size).unwrap_or(0);
         }
@@ -246,7 +307,10 @@ fn size_of(from: &Worktree, top: &Entry) -> Result<Size, GitError> {
 
 impl Size {
     fn plus(self, other: Size) -> Size {
-        let (bytes, files) = (self.bytes.saturating_add(other.bytes), self.files.saturating_add(other.files));
+        let (bytes, files) = (
+            self.bytes.saturating_add(other.bytes),
+            self.files.saturating_add(other.files),
+        );
         Size { bytes, files }
     }
 
@@ -260,6 +324,9 @@ impl Size {
 
     fn too_large(self, limit: CopyLimit) -> String {
         let (mib, most) = (self.bytes.div_ceil(MIB), limit.bytes / MIB);
-        format!("{mib} MiB in {} files would be copied; at most {most} MiB in {} files are", self.files, limit.files)
+        format!(
+            "{mib} MiB in {} files would be copied; at most {most} MiB in {} files are",
+            self.files, limit.files
+        )
     }
 }

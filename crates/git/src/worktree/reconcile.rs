@@ -1,8 +1,8 @@
 //! Finds and removes what killed processes leave in the common directory.
 //!
-//! An entry with an empty `commondir` makes `worktree list`, `branch -D`, `fetch` and `gc` fail, and
-//! `git worktree prune` does not repair it. Entries of ours are removed; others are reported, never
-//! touched.
+//! An entry with an empty `commondir` makes `worktree list`, `branch -D`, `fetch` and `gc` fail,
+//! and `git worktree prune` does not repair it. Entries of ours are removed; others are reported,
+//! never touched.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,11 @@ use crate::worktree::handle::Worktrees;
 /// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// The folders with the refs of runs, one subfolder for each run.
-const REF_FOLDERS: [&str; 3] = ["refs/heads/orchestrate", "refs/orchestrate/keep", "refs/orchestrate/attempts"];
+const REF_FOLDERS: [&str; 3] = [
+    "refs/heads/orchestrate",
+    "refs/orchestrate/keep",
+    "refs/orchestrate/attempts",
+];
 
 /// The result of [`Worktrees::reconcile`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +39,8 @@ impl Worktrees<'_> {
     /// ref of that run. No other process may be using what `ours` accepts.
     ///
     /// # Errors
-    /// [`GitError::Refused`] if the temporary folder is not writable, or if the file system refuses.
+    /// [`GitError::Refused`] if the temporary folder is not writable, or if the file system
+    /// refuses.
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
         self.repo.require_temporary_folder()?;
         scratch_repo::sweep()?;
@@ -43,11 +48,12 @@ impl Worktrees<'_> {
         let mut found = Reconciled::default();
         for entry in entries(self.repo.common_dir())? {
             // Git writes the reason before any other file of an entry.
-            let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
+            let is_ours = std::fs::read_to_string(entry.join("locked"))
+                .is_ok_and(|reason| ours(reason.trim_end()));
             match (is_ours, is_whole(&entry)) {
-                (true, true) => {
-                    WORKTREE_LOCKS.iter().try_for_each(|name| remove(entry.join(name), &mut found.removed))?
-                }
+                (true, true) => WORKTREE_LOCKS
+                    .iter()
+                    .try_for_each(|name| remove(entry.join(name), &mut found.removed))?,
                 (true, false) => {
                     drop_entry(&entry, &held)?;
                     found.removed.push(entry);
@@ -71,18 +77,24 @@ impl Worktrees<'_> {
 impl Worktrees<'_> {
     /// Removes git's entries for worktrees of ours whose directories are gone; their branches stay.
     ///
-    /// A removal that was killed may have moved the directory away and left the entry, which prevents
-    /// the branch from being checked out elsewhere. `ours` is called as in [`Worktrees::reconcile`].
+    /// A removal that was killed may have moved the directory away and left the entry, which
+    /// prevents the branch from being checked out elsewhere. `ours` is called as in
+    /// [`Worktrees::reconcile`].
     ///
     /// # Errors
     /// If the file system refuses.
     pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
         let held = self.repo.lock(Work::Reconciling)?;
         for entry in entries(self.repo.common_dir())? {
-            let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
+            let is_ours = std::fs::read_to_string(entry.join("locked"))
+                .is_ok_and(|reason| ours(reason.trim_end()));
             let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
             let pointer = crate::store::openat::path_of(pointer.trim_ascii_end());
-            if is_ours && pointer.parent().is_some_and(|folder| matches!(folder.try_exists(), Ok(false))) {
+            if is_ours
+                && pointer
+                    .parent()
+                    .is_some_and(|folder| matches!(folder.try_exists(), Ok(false)))
+            {
                 drop_entry(&entry, &held)?;
             }
         }
@@ -100,12 +112,14 @@ pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError>
     let (folder, place) = aside(admin_dir)?;
     absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
     absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
-    // Git removes the folder with the last entry, and so do we. This fails while there are other entries.
+    // Git removes the folder with the last entry, and so do we. This fails while there are other
+    // entries.
     drop(admin_dir.parent().map(std::fs::remove_dir));
     Ok(())
 }
 
-/// Creates git's entry for a worktree. It is created elsewhere first, so that git never sees half of it.
+/// Creates git's entry for a worktree. It is created elsewhere first, so that git never sees half
+/// of it.
 pub(crate) fn put_entry(
     admin_dir: &Path,
     _held: &Held,
@@ -123,7 +137,11 @@ pub(crate) fn put_entry(
 /// Returns the folder for entries that are being created or removed, and the place of this entry in
 /// it, which is emptied.
 fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
-    let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
+    let folder = admin_dir
+        .ancestors()
+        .nth(2)
+        .unwrap_or(admin_dir)
+        .join("orchestrate-trash");
     orchestrate_files::create_folder(&folder).map_err(GitError::io("make", &folder))?;
     let place = folder.join(admin_dir.file_name().unwrap_or_default());
     absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
@@ -142,7 +160,9 @@ fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
 pub(crate) fn is_whole(entry: &Path) -> bool {
     // Older git first writes a HEAD of zeros, and then sets it to the branch or the commit.
     let is_set = |head: Vec<u8>| head.trim_ascii_end().iter().any(|byte| *byte != b'0');
-    ["commondir", "gitdir"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
+    ["commondir", "gitdir"]
+        .iter()
+        .all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
         && std::fs::read(entry.join("HEAD")).is_ok_and(is_set)
 }
 
@@ -150,7 +170,10 @@ fn remove_locks(folder: &Path, removed: &mut Vec<PathBuf>) -> Result<(), GitErro
     for path in list(folder)? {
         if path.is_dir() {
             remove_locks(&path, removed)?;
-        } else if path.extension().is_some_and(|extension| extension == "lock") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "lock")
+        {
             remove(path, removed)?;
         }
     }
@@ -161,7 +184,13 @@ fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
     match std::fs::remove_file(&path) {
         Ok(()) => removed.push(path),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(GitError::Io { doing: "remove", path, source: error }),
+        Err(error) => {
+            return Err(GitError::Io {
+                doing: "remove",
+                path,
+                source: error,
+            });
+        }
     }
     Ok(())
 }
@@ -170,10 +199,21 @@ fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
 fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
     let listed = match std::fs::read_dir(folder) {
         Ok(listed) => listed,
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(GitError::Io { doing: "list", path: folder.to_owned(), source: error }),
+        Err(error) => {
+            return Err(GitError::Io {
+                doing: "list",
+                path: folder.to_owned(),
+                source: error,
+            });
+        }
     };
     let mut paths = Vec::new();
     for entry in listed {

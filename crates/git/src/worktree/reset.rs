@@ -1,7 +1,9 @@
-//! Resets worktrees to another commit: the verifier's before each check, an agent's for a new attempt.
+//! Resets worktrees to another commit: the verifier's before each check, an agent's for a new
+//! attempt.
 //!
 //! Tracked files become the commit's, ignored ones (build caches) stay, and new files that are not
-//! ignored are removed. In an agent's worktree, those that stay out of commits stay there, too: no snapshot has them.
+//! ignored are removed. In an agent's worktree, those that stay out of commits stay there, too: no
+//! snapshot has them.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -19,28 +21,38 @@ use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {
-    /// Makes a detached worktree contain exactly the files of a commit or tree, besides ignored ones.
+    /// Makes a detached worktree contain exactly the files of a commit or tree, besides ignored
+    /// ones.
     ///
     /// For a commit, HEAD is moved to it.
     ///
     /// # Errors
-    /// [`GitError::NotDetached`] if the worktree has a branch; also if it was tampered with, or git fails.
+    /// [`GitError::NotDetached`] if the worktree has a branch; also if it was tampered with, or git
+    /// fails.
     pub fn checkout_detached(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
         if let Some(branch) = worktree.branch() {
-            return Err(GitError::NotDetached { path: worktree.path().to_owned(), branch: branch.to_owned() });
+            return Err(GitError::NotDetached {
+                path: worktree.path().to_owned(),
+                branch: branch.to_owned(),
+            });
         }
         self.fill(worktree, treeish)?;
         let is_commit = self.repo.handle()?.find_commit(theirs(treeish)?).is_ok();
         if is_commit {
             let repository = self.repo.open_git_dir(worktree.admin_dir())?;
             let head = theirs(treeish)?;
-            let moved = retry::while_locked(|| retry::while_swept(|| repository.set_head_detached(head)));
+            let moved =
+                retry::while_locked(|| retry::while_swept(|| repository.set_head_detached(head)));
             moved.map_err(GitError::library("move HEAD of the verifier"))?;
         }
-        // No agent works there, so that a cache or a secret of an earlier tree would only falsify the next check.
+        // No agent works there, so that a cache or a secret of an earlier tree would only falsify
+        // the next check.
         let found = self.walk_over_all(worktree)?;
         remove_strays(worktree, &found)?;
-        found.nested.iter().try_for_each(|folder| remove_nested(worktree, folder))
+        found
+            .nested
+            .iter()
+            .try_for_each(|folder| remove_nested(worktree, folder))
     }
 
     /// Moves a worktree's branch to another commit and makes the worktree contain exactly its
@@ -52,7 +64,8 @@ impl Worktrees<'_> {
     /// stored nowhere else are an error.
     ///
     /// # Errors
-    /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`; [`GitError::Unkept`].
+    /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`;
+    /// [`GitError::Unkept`].
     pub fn restart(&self, worktree: &Worktree, expected: &Oid, new: &Oid) -> Result<(), GitError> {
         let branch = worktree.branch().ok_or_else(|| GitError::NoWorktree {
             path: worktree.path().to_owned(),
@@ -67,7 +80,8 @@ impl Worktrees<'_> {
         remove_strays(worktree, &self.walk(worktree, &self.tracked(worktree)?)?)
     }
 
-    /// Removes new files whose names begin with `prefix`, which a killed process left; no program is run for that.
+    /// Removes new files whose names begin with `prefix`, which a killed process left; no program
+    /// is run for that.
     ///
     /// # Errors
     /// If the worktree was tampered with, or the file system refuses.
@@ -85,7 +99,8 @@ impl Worktrees<'_> {
     /// Returns the paths in a worktree's index, each with its mode.
     pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, u32>, GitError> {
         let path = worktree.admin_dir().join("index");
-        let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        let index = git2::Index::open(&path)
+            .map_err(GitError::library(format!("read {}", path.display())))?;
         Ok(index.iter().map(|entry| (entry.path, entry.mode)).collect())
     }
 
@@ -94,14 +109,25 @@ impl Worktrees<'_> {
     /// # Errors
     /// If the index cannot be read.
     pub fn tracked_bytes(&self) -> Result<u64, GitError> {
-        let index = self.repo.handle()?.index().map_err(GitError::library("read the index"))?;
+        let index = self
+            .repo
+            .handle()?
+            .index()
+            .map_err(GitError::library("read the index"))?;
         Ok(index.iter().map(|entry| u64::from(entry.file_size)).sum())
     }
 
     /// Finds the untracked files of a worktree.
-    pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, u32>) -> Result<Found, GitError> {
+    pub(crate) fn walk(
+        &self,
+        worktree: &Worktree,
+        tracked: &BTreeMap<Vec<u8>, u32>,
+    ) -> Result<Found, GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;
-        let sorting = Sorting { rules: &self.repo.rules, taken: &TakenFiles::default() };
+        let sorting = Sorting {
+            rules: &self.repo.rules,
+            taken: &TakenFiles::default(),
+        };
         Walk::new(worktree, &repository, Some(sorting))?.untracked(tracked)
     }
 
@@ -114,15 +140,25 @@ impl Worktrees<'_> {
 
 /// Removes the new files that a walk found, and the folders that this leaves empty.
 fn remove_strays(worktree: &Worktree, found: &Found) -> Result<(), GitError> {
-    let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
-    found.new.iter().cloned().chain(special).try_for_each(|path| remove_new_file(worktree, &path))
+    let special = found
+        .special
+        .iter()
+        .map(|path| path.as_os_str().as_bytes().to_vec());
+    found
+        .new
+        .iter()
+        .cloned()
+        .chain(special)
+        .try_for_each(|path| remove_new_file(worktree, &path))
 }
 
 /// Removes the `.git` of a nested repository, and the folders that this leaves empty.
 fn remove_nested(worktree: &Worktree, folder: &Path) -> Result<(), GitError> {
     let path = folder.as_os_str().as_bytes();
     let failed = || GitError::errno("remove", worktree.path().join(folder));
-    let Ok(opened) = openat::open_folder(worktree.root(), path) else { return Ok(()) };
+    let Ok(opened) = openat::open_folder(worktree.root(), path) else {
+        return Ok(());
+    };
     match openat::look(&opened, b".git").map_err(failed())? {
         Some(stat) if openat::kind(&stat) == rustix::fs::FileType::Directory => {
             openat::remove_folder(&opened, b".git").map_err(failed())?;

@@ -11,8 +11,9 @@ use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {
-    /// Replaces the content of a regular file of a worktree by what `edit` makes of it; one that is not there, is
-    /// larger than `limit` bytes or of which `edit` returns `None` stays as it is. Returns whether it was replaced.
+    /// Replaces the content of a regular file of a worktree by what `edit` makes of it; one that is
+    /// not there, is larger than `limit` bytes or of which `edit` returns `None` stays as it is.
+    /// Returns whether it was replaced.
     ///
     /// Call it while no process of the worktree's agent is alive.
     ///
@@ -33,10 +34,14 @@ impl Worktrees<'_> {
         };
         let (bytes, stat) = match openat::read(&opened, name, limit) {
             Ok(Some(read)) => read,
-            Ok(None) | Err(Errno::NOENT | Errno::LOOP | Errno::INVAL | Errno::ISDIR) => return Ok(false),
+            Ok(None) | Err(Errno::NOENT | Errno::LOOP | Errno::INVAL | Errno::ISDIR) => {
+                return Ok(false);
+            }
             Err(error) => return Err(failed("read")(error)),
         };
-        let Some(new) = edit(&bytes) else { return Ok(false) };
+        let Some(new) = edit(&bytes) else {
+            return Ok(false);
+        };
         openat::write(&opened, name, &new, stat.st_mode & 0o100 != 0).map_err(failed("write"))?;
         Ok(true)
     }

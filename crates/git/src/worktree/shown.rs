@@ -1,15 +1,23 @@
 //! The files of the repository's git directory that an agent's commands can see: an allow list.
 //!
 //! Files that are not listed here may contain secrets (credentials, keys, fetched URLs, settings of
-//! submodules) or belong to another agent. Of the refs, some are shown: see [`crate::worktree::shown_refs`]. The
-//! configuration is shown unchanged only if every setting is known to contain no secret and to name no program;
-//! otherwise a plain one is shown in its place. In a sandbox tier that cannot replace files, git works through a
-//! stand-in: see [`crate::worktree::stand_in`].
+//! submodules) or belong to another agent. Of the refs, some are shown: see
+//! [`crate::worktree::shown_refs`]. The configuration is shown unchanged only if every setting is
+//! known to contain no secret and to name no program; otherwise a plain one is shown in its place.
+//! In a sandbox tier that cannot replace files, git works through a stand-in: see
+//! [`crate::worktree::stand_in`].
 
 use std::path::{Path, PathBuf};
 
 /// What git reads in the common directory to show commits and files.
-pub(crate) const COMMON: [&str; 6] = ["HEAD", "objects", "shallow", "info/exclude", "info/attributes", "info/grafts"];
+pub(crate) const COMMON: [&str; 6] = [
+    "HEAD",
+    "objects",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+    "info/grafts",
+];
 /// What git reads in its own directory for the agent's worktree.
 pub(crate) const OF_WORKTREE: [&str; 10] = [
     "HEAD",
@@ -50,14 +58,22 @@ const HARMLESS: [&str; 20] = [
     "user.name",
 ];
 /// Settings of branches, remotes and `gc` without secrets or programs, by prefix and suffix.
-const HARMLESS_OF_NAMED: [(&str, &str); 5] =
-    [("branch.", ".remote"), ("branch.", ".merge"), ("branch.", ".rebase"), ("remote.", ".fetch"), ("gc.", ".auto")];
+const HARMLESS_OF_NAMED: [(&str, &str); 5] = [
+    ("branch.", ".remote"),
+    ("branch.", ".merge"),
+    ("branch.", ".rebase"),
+    ("remote.", ".fetch"),
+    ("gc.", ".auto"),
+];
 
 /// Lists the files of git's directories to be shown, whether they exist or not.
 pub(crate) fn shown(common_dir: &Path, admin_dir: &Path) -> Vec<PathBuf> {
     let common = COMMON.iter().map(|name| common_dir.join(name));
     let of_worktree = OF_WORKTREE.iter().map(|name| admin_dir.join(name));
-    common.chain(of_worktree).chain([common_dir.join("config")]).collect()
+    common
+        .chain(of_worktree)
+        .chain([common_dir.join("config")])
+        .collect()
 }
 
 /// Returns the configuration to be shown.
@@ -75,7 +91,10 @@ fn harmless(path: &Path) -> Option<Vec<u8>> {
     let entries = config.entries(None).ok()?;
     entries
         .for_each(|entry| {
-            let (name, value) = (entry.name().unwrap_or_default(), entry.value().unwrap_or_default());
+            let (name, value) = (
+                entry.name().unwrap_or_default(),
+                entry.value().unwrap_or_default(),
+            );
             all &= is_harmless(name, value);
         })
         .ok()?;
@@ -88,7 +107,9 @@ fn is_harmless(name: &str, value: &str) -> bool {
     match name {
         "core.bare" => matches!(value, "false" | "no" | "off" | "0"),
         _ if HARMLESS.contains(&name) || HARMLESS_OF_NAMED.iter().any(is_named) => true,
-        _ if name.starts_with("remote.") && (name.ends_with(".url") || name.ends_with(".pushurl")) => {
+        _ if name.starts_with("remote.")
+            && (name.ends_with(".url") || name.ends_with(".pushurl")) =>
+        {
             names_nobody(value)
         }
         _ => false,

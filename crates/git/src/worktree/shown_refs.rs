@@ -1,7 +1,9 @@
-//! The refs that a command of an agent sees: the repository's own, and of the refs of runs its agent's branch alone.
+//! The refs that a command of an agent sees: the repository's own, and of the refs of runs its
+//! agent's branch alone.
 //!
-//! What another agent has made may contain text from outside, and is given to an agent by tools alone, which record
-//! that it got it. So the names of such work are not shown; objects cannot be hidden, since agents share their store.
+//! What another agent has made may contain text from outside, and is given to an agent by tools
+//! alone, which record that it got it. So the names of such work are not shown; objects cannot be
+//! hidden, since agents share their store.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -41,8 +43,12 @@ pub(crate) struct ShownRefs {
 impl ShownRefs {
     /// Reads those for a worktree with this branch. What cannot be read is not shown.
     pub(crate) fn read(common_dir: &Path, branch: Option<&str>) -> Self {
-        let mut shown = Self { own: branch.map(branch_ref), ..Self::default() };
-        let packed = orchestrate_files::read_plain(&common_dir.join(PACKED), Links::Anywhere, PACKED_BYTES);
+        let mut shown = Self {
+            own: branch.map(branch_ref),
+            ..Self::default()
+        };
+        let packed =
+            orchestrate_files::read_plain(&common_dir.join(PACKED), Links::Anywhere, PACKED_BYTES);
         for line in packed.unwrap_or_default().split(|byte| *byte == b'\n') {
             if let Some((id, name)) = split_at_space(line).filter(|(id, _)| is_id(id)) {
                 shown.add(name.to_vec(), id.to_vec());
@@ -56,11 +62,14 @@ impl ShownRefs {
     fn add_below(&mut self, folder: &Path, name: &[u8], depth: usize) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = [name, b"/", entry.file_name().as_bytes()].concat();
-            let Ok(kind) = entry.file_type() else { continue };
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
             if kind.is_dir() && depth < MAX_DEPTH {
                 self.add_below(&entry.path(), &name, depth + 1);
             } else if kind.is_file() && self.is_shown(&name) {
-                let content = orchestrate_files::read_plain(&entry.path(), Links::Anywhere, REF_BYTES);
+                let content =
+                    orchestrate_files::read_plain(&entry.path(), Links::Anywhere, REF_BYTES);
                 self.add(name, content.unwrap_or_default());
             }
         }
@@ -74,7 +83,10 @@ impl ShownRefs {
         if is_id(value) {
             self.symbolic.remove(&name);
             self.direct.insert(name, value.to_vec());
-        } else if value.strip_prefix(SYMBOLIC).is_some_and(|target| self.is_shown(target)) {
+        } else if value
+            .strip_prefix(SYMBOLIC)
+            .is_some_and(|target| self.is_shown(target))
+        {
             self.direct.remove(&name);
             self.symbolic.insert(name, content);
         }
@@ -88,13 +100,20 @@ impl ShownRefs {
 
     /// Returns the content of a file of packed refs.
     pub(crate) fn packed(&self) -> Vec<u8> {
-        // Without a heading, git makes sure of the order itself, and looks up what a tag stands for.
-        self.direct.iter().flat_map(|(name, id)| [id.as_slice(), b" ", name, b"\n"].concat()).collect()
+        // Without a heading, git makes sure of the order itself, and looks up what a tag stands
+        // for.
+        self.direct
+            .iter()
+            .flat_map(|(name, id)| [id.as_slice(), b" ", name, b"\n"].concat())
+            .collect()
     }
 
-    /// Returns the files of the refs that stand for others, relative to a git directory, with their contents.
+    /// Returns the files of the refs that stand for others, relative to a git directory, with their
+    /// contents.
     pub(crate) fn symbolic(&self) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
-        self.symbolic.iter().map(|(name, content)| (PathBuf::from(OsStr::from_bytes(name)), content.clone()))
+        self.symbolic
+            .iter()
+            .map(|(name, content)| (PathBuf::from(OsStr::from_bytes(name)), content.clone()))
     }
 
     /// Returns the file of the agent's own branch, relative to a git directory; it need not exist.
@@ -102,8 +121,8 @@ impl ShownRefs {
         self.own.as_ref().map(PathBuf::from)
     }
 
-    /// Returns the file of the agent's own branch with its content, if the branch exists: with it, programs that do not
-    /// use git itself find their commit.
+    /// Returns the file of the agent's own branch with its content, if the branch exists: with it,
+    /// programs that do not use git itself find their commit.
     pub(crate) fn own(&self) -> Option<(PathBuf, Vec<u8>)> {
         let name = self.own.as_ref()?;
         let id = self.direct.get(name.as_bytes())?;
@@ -113,11 +132,22 @@ impl ShownRefs {
     /// Returns what covers the refs of a git directory.
     pub(crate) fn masks(&self, common_dir: &Path) -> Vec<Mask> {
         let whole = [
-            Mask { path: common_dir.join(REFS), content: Content::EmptyDir },
-            Mask { path: common_dir.join(PACKED), content: Content::File(self.packed()) },
+            Mask {
+                path: common_dir.join(REFS),
+                content: Content::EmptyDir,
+            },
+            Mask {
+                path: common_dir.join(PACKED),
+                content: Content::File(self.packed()),
+            },
         ];
-        let symbolic = self.symbolic().map(|(name, bytes)| (common_dir.join(name), Content::File(bytes)));
-        whole.into_iter().chain(symbolic.map(|(path, content)| Mask { path, content })).collect()
+        let symbolic = self
+            .symbolic()
+            .map(|(name, bytes)| (common_dir.join(name), Content::File(bytes)));
+        whole
+            .into_iter()
+            .chain(symbolic.map(|(path, content)| Mask { path, content }))
+            .collect()
     }
 }
 
@@ -137,25 +167,42 @@ mod tests {
     /// Refs that are packed, those in files of their own with their contents, and what is shown.
     type Refs<'r> = (&'r [&'r str], &'r [(&'r str, &'r str)], &'r str);
 
-    /// Returns the names that are shown of refs, each of which is packed, in a file of its own, or both.
+    /// Returns the names that are shown of refs, each of which is packed, in a file of its own, or
+    /// both.
     fn shown(packed: &[&str], loose: &[(&str, &str)], branch: Option<&str>) -> String {
         let folder = tempfile::tempdir().unwrap();
         let id = |digit: &str| digit.repeat(40);
-        let lines: String = packed.iter().map(|name| format!("{} {name}\n^{}\n", id("1"), id("2"))).collect();
-        std::fs::write(folder.path().join(PACKED), format!("# pack-refs with: peeled fully-peeled sorted \n{lines}"))
-            .unwrap();
+        let lines: String = packed
+            .iter()
+            .map(|name| format!("{} {name}\n^{}\n", id("1"), id("2")))
+            .collect();
+        std::fs::write(
+            folder.path().join(PACKED),
+            format!("# pack-refs with: peeled fully-peeled sorted \n{lines}"),
+        )
+        .unwrap();
         for (name, content) in loose {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let content = if content.len() == 1 { format!("{}\n", id(content)) } else { (*content).to_owned() };
+            let content = if content.len() == 1 {
+                format!("{}\n", id(content))
+            } else {
+                (*content).to_owned()
+            };
             std::fs::write(path, content).unwrap();
         }
         let read = ShownRefs::read(folder.path(), branch);
         let packed = String::from_utf8(read.packed()).unwrap();
-        let direct = packed.lines().map(|line| format!("{}{}", &line[..1], &line[40..]));
-        let symbolic = read
-            .symbolic()
-            .map(|(name, content)| format!("{} = {}", name.display(), String::from_utf8(content).unwrap().trim_end()));
+        let direct = packed
+            .lines()
+            .map(|line| format!("{}{}", &line[..1], &line[40..]));
+        let symbolic = read.symbolic().map(|(name, content)| {
+            format!(
+                "{} = {}",
+                name.display(),
+                String::from_utf8(content).unwrap().trim_end()
+            )
+        });
         direct.chain(symbolic).collect::<Vec<_>>().join(", ")
     }
 
@@ -178,25 +225,64 @@ mod tests {
     #[test]
     fn the_refs_of_the_repository_are_shown_as_git_reads_them() {
         let table: [Refs<'_>; 8] = [
-            (&["refs/heads/main", "refs/tags/v1"], &[], "1 refs/heads/main, 1 refs/tags/v1"),
-            (&["refs/heads/main"], &[("refs/heads/main", "5")], "5 refs/heads/main"),
+            (
+                &["refs/heads/main", "refs/tags/v1"],
+                &[],
+                "1 refs/heads/main, 1 refs/tags/v1",
+            ),
+            (
+                &["refs/heads/main"],
+                &[("refs/heads/main", "5")],
+                "5 refs/heads/main",
+            ),
             (
                 &[],
                 &[("refs/heads/a/b/c", "5"), ("refs/notes/commits", "6")],
                 "5 refs/heads/a/b/c, 6 refs/notes/commits",
             ),
-            (&[], &[("refs/heads/main.lock", "5"), ("refs/heads/half", "ref: "), ("refs/heads/none", "12")], ""),
+            (
+                &[],
+                &[
+                    ("refs/heads/main.lock", "5"),
+                    ("refs/heads/half", "ref: "),
+                    ("refs/heads/none", "12"),
+                ],
+                "",
+            ),
             (
                 &["refs/remotes/origin/HEAD"],
-                &[("refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main\n")],
+                &[(
+                    "refs/remotes/origin/HEAD",
+                    "ref: refs/remotes/origin/main\n",
+                )],
                 "refs/remotes/origin/HEAD = ref: refs/remotes/origin/main",
             ),
-            (&[], &[("refs/heads/x", "ref: refs/heads/orchestrate/r-1/T2\n")], ""),
-            (&[], &[("refs/bisect/bad", "5"), ("refs/worktree/x", "5"), ("refs/rewritten/x", "5")], ""),
-            (&[], &[("refs/heads/orchestrated", "5")], "5 refs/heads/orchestrated"),
+            (
+                &[],
+                &[("refs/heads/x", "ref: refs/heads/orchestrate/r-1/T2\n")],
+                "",
+            ),
+            (
+                &[],
+                &[
+                    ("refs/bisect/bad", "5"),
+                    ("refs/worktree/x", "5"),
+                    ("refs/rewritten/x", "5"),
+                ],
+                "",
+            ),
+            (
+                &[],
+                &[("refs/heads/orchestrated", "5")],
+                "5 refs/heads/orchestrated",
+            ),
         ];
         for (packed, loose, expected) in table {
-            assert_eq!(shown(packed, loose, Some("orchestrate/r-1/T1")), expected, "{packed:?} {loose:?}");
+            assert_eq!(
+                shown(packed, loose, Some("orchestrate/r-1/T1")),
+                expected,
+                "{packed:?} {loose:?}"
+            );
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The times of modification of a project's files, the same in all worktrees of a run.
 //!
-//! Builds take a source for changed if its time differs from the one that they have recorded, or is later than what
-//! was made of it. So a new worktree gets for each file that is the same as in the run's base the time that is recorded
-//! for it: that of the user's file if it has this content, from which the user's own outputs were made, and else the
-//! time of the recording. Files that differ from the base's keep the time of their checkout.
+//! Builds take a source for changed if its time differs from the one that they have recorded, or is
+//! later than what was made of it. So a new worktree gets for each file that is the same as in the
+//! run's base the time that is recorded for it: that of the user's file if it has this content,
+//! from which the user's own outputs were made, and else the time of the recording. Files that
+//! differ from the base's keep the time of their checkout.
 //!
-//! Times are set only in a new worktree. Later, a file may have become the base's again, and what was made of another
-//! version of it would seem to be new enough.
+//! Times are set only in a new worktree. Later, a file may have become the base's again, and what
+//! was made of another version of it would seem to be new enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -30,8 +31,8 @@ use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
-/// How many bytes of files are read whose metadata is not that of the user's index. Beyond it, they count as changed,
-/// which costs builds their time and nothing else.
+/// How many bytes of files are read whose metadata is not that of the user's index. Beyond it, they
+/// count as changed, which costs builds their time and nothing else.
 const MOST_READ: i64 = 64 << 20;
 /// The mode of links in trees.
 const LINK: i32 = 0o120_000;
@@ -66,7 +67,10 @@ impl Worktrees<'_> {
         for listed in listed(&tree_of(&handle, base)?)? {
             times.insert(listed.path.clone(), users.time_of(&listed)?);
         }
-        let recorded = SourceTimes { base: base.clone(), times };
+        let recorded = SourceTimes {
+            base: base.clone(),
+            times,
+        };
         let _held = self.repo.lock(Work::Worktree)?;
         if file.exists() {
             // Another process was quicker, and its worktrees have these times.
@@ -77,10 +81,17 @@ impl Worktrees<'_> {
         orchestrate_files::replace(file, &recorded.text()).map_err(GitError::io("write", file))
     }
 
-    /// Sets the recorded times in a new worktree that contains the files of this commit or tree. Without a record,
-    /// nothing changes.
-    pub(crate) fn set_recorded_times(&self, worktree: &Worktree, file: &Path, treeish: &Oid) -> Result<(), GitError> {
-        let Some(mut recorded) = SourceTimes::read(file)? else { return Ok(()) };
+    /// Sets the recorded times in a new worktree that contains the files of this commit or tree.
+    /// Without a record, nothing changes.
+    pub(crate) fn set_recorded_times(
+        &self,
+        worktree: &Worktree,
+        file: &Path,
+        treeish: &Oid,
+    ) -> Result<(), GitError> {
+        let Some(mut recorded) = SourceTimes::read(file)? else {
+            return Ok(());
+        };
         let handle = self.repo.handle()?;
         for changed in changed_between(&handle, &recorded.base, treeish)? {
             recorded.times.remove(&changed);
@@ -92,17 +103,23 @@ impl Worktrees<'_> {
         let index_path = worktree.admin_dir().join("index");
         let failed = || GitError::library(format!("update {}", index_path.display()));
         let mut index = Index::open(&index_path).map_err(failed())?;
-        // An entry without metadata is of a file that has to be read: its metadata alone would not tell its content.
-        let is_known = |entry: &IndexEntry| entry.mtime.seconds() != 0 && recorded.times.contains_key(&entry.path);
+        // An entry without metadata is of a file that has to be read: its metadata alone would not
+        // tell its content.
+        let is_known = |entry: &IndexEntry| {
+            entry.mtime.seconds() != 0 && recorded.times.contains_key(&entry.path)
+        };
         let known: Vec<IndexEntry> = index.iter().filter(is_known).collect();
         for entry in known {
             let place = || worktree.path().join(path_of(&entry.path));
-            let found = openat::look(worktree.root(), &entry.path).map_err(GitError::errno("look at", place()))?;
+            let found = openat::look(worktree.root(), &entry.path)
+                .map_err(GitError::errno("look at", place()))?;
             let Some(stat) = found else { continue };
             index.add(&as_found(entry, &stat)).map_err(failed())?;
         }
         // Keeps the metadata, and restores what git knows of whole folders.
-        index.read_tree(&tree_of(&handle, treeish)?).map_err(failed())?;
+        index
+            .read_tree(&tree_of(&handle, treeish)?)
+            .map_err(failed())?;
         index.write().map_err(failed())
     }
 }
@@ -114,7 +131,8 @@ impl SourceTimes {
             read => read.map_err(GitError::io("read", file))?,
         };
         Self::parsed(&bytes).map(Some).ok_or_else(|| {
-            let damaged = std::io::Error::new(std::io::ErrorKind::InvalidData, "it is damaged; delete it");
+            let damaged =
+                std::io::Error::new(std::io::ErrorKind::InvalidData, "it is damaged; delete it");
             GitError::io("read", file)(damaged)
         })
     }
@@ -127,7 +145,13 @@ impl SourceTimes {
             let mut words = record.splitn(3, |byte| *byte == b' ');
             let mut number = || std::str::from_utf8(words.next()?).ok();
             let (seconds, nanoseconds) = (number()?.parse().ok()?, number()?.parse().ok()?);
-            times.insert(words.next()?.to_vec(), Timespec { tv_sec: seconds, tv_nsec: nanoseconds });
+            times.insert(
+                words.next()?.to_vec(),
+                Timespec {
+                    tv_sec: seconds,
+                    tv_nsec: nanoseconds,
+                },
+            );
         }
         Some(Self { base, times })
     }
@@ -147,7 +171,8 @@ impl SourceTimes {
 struct UsersFiles {
     root: OwnedFd,
     index: Index,
-    /// When the index was written: a file that is not older may have changed since with the same metadata.
+    /// When the index was written: a file that is not older may have changed since with the same
+    /// metadata.
     indexed: (i64, i64),
     left_to_read: i64,
     now: Timespec,
@@ -155,16 +180,31 @@ struct UsersFiles {
 
 impl UsersFiles {
     fn open(worktrees: &Worktrees<'_>) -> Result<Self, GitError> {
-        let (path, git_dir) = (worktrees.repo.workdir().to_owned(), worktrees.repo.shared.git_dir.clone());
+        let (path, git_dir) = (
+            worktrees.repo.workdir().to_owned(),
+            worktrees.repo.shared.git_dir.clone(),
+        );
         let place = Checkout { path, git_dir };
         let root = openat::open_root(&place.path).map_err(GitError::errno("open", &place.path))?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.map_or(Timespec { tv_sec: 0, tv_nsec: 0 }, |since| Timespec {
-            tv_sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: since.subsec_nanos().into(),
-        });
+        let now = now.map_or(
+            Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            |since| Timespec {
+                tv_sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: since.subsec_nanos().into(),
+            },
+        );
         let indexed = rustix::fs::stat(place.index_path()).map_or((0, 0), |stat| modified(&stat));
-        Ok(Self { root, index: place.index()?, indexed, left_to_read: MOST_READ, now })
+        Ok(Self {
+            root,
+            index: place.index()?,
+            indexed,
+            left_to_read: MOST_READ,
+            now,
+        })
     }
 
     /// Returns the time of the user's file if it is this one, and else that of now.
@@ -174,7 +214,9 @@ impl UsersFiles {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => None,
             found => found.map_err(GitError::errno("look at", path_of(name)))?,
         };
-        let Some(stat) = found else { return Ok(self.now) };
+        let Some(stat) = found else {
+            return Ok(self.now);
+        };
         let is_same = match openat::kind(&stat) {
             FileType::Directory => listed.path.ends_with(b"/"),
             FileType::Symlink => listed.mode == LINK && self.is_unchanged(listed, &stat),
@@ -186,13 +228,22 @@ impl UsersFiles {
             _ => false,
         };
         let (seconds, nanoseconds) = modified(&stat);
-        Ok(if is_same { Timespec { tv_sec: seconds, tv_nsec: nanoseconds } } else { self.now })
+        Ok(if is_same {
+            Timespec {
+                tv_sec: seconds,
+                tv_nsec: nanoseconds,
+            }
+        } else {
+            self.now
+        })
     }
 
     /// Reports whether a file has the content of the tree's.
     fn is_unchanged(&mut self, listed: &Listed, stat: &Stat) -> bool {
         let entry = self.index.get_path(&path_of(&listed.path), 0);
-        if let Some(entry) = entry.filter(|entry| looks_same(stat, entry) && modified(stat) < self.indexed) {
+        if let Some(entry) =
+            entry.filter(|entry| looks_same(stat, entry) && modified(stat) < self.indexed)
+        {
             return entry.id == listed.id;
         }
         self.left_to_read = self.left_to_read.saturating_sub(stat.st_size);
@@ -226,21 +277,33 @@ fn listed(tree: &git2::Tree<'_>) -> Result<Vec<Listed>, GitError> {
             _ => return TreeWalkResult::Ok,
         };
         let path = [folder.as_bytes(), entry.name_bytes(), end].concat();
-        all.push(Listed { path, id: entry.id(), mode: entry.filemode() });
+        all.push(Listed {
+            path,
+            id: entry.id(),
+            mode: entry.filemode(),
+        });
         TreeWalkResult::Ok
     });
     walked.map_err(GitError::library("list the files of a commit"))?;
     Ok(all)
 }
 
-/// Lists the files that differ between a base and a commit or tree, and the folders that contain them.
-fn changed_between(handle: &Repository, base: &Oid, treeish: &Oid) -> Result<BTreeSet<Vec<u8>>, GitError> {
+/// Lists the files that differ between a base and a commit or tree, and the folders that contain
+/// them.
+fn changed_between(
+    handle: &Repository,
+    base: &Oid,
+    treeish: &Oid,
+) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let (old, new) = (tree_of(handle, base)?, tree_of(handle, treeish)?);
     let diff = handle.diff_tree_to_tree(Some(&old), Some(&new), None);
     let diff = diff.map_err(GitError::library("compare two commits"))?;
     let mut changed = BTreeSet::new();
     for delta in diff.deltas() {
-        for path in [delta.old_file().path_bytes(), delta.new_file().path_bytes()].into_iter().flatten() {
+        for path in [delta.old_file().path_bytes(), delta.new_file().path_bytes()]
+            .into_iter()
+            .flatten()
+        {
             changed.insert(path.to_vec());
             let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
             changed.extend(slashes.filter_map(|(at, _)| Some(path.get(..=at)?.to_vec())));
@@ -251,17 +314,46 @@ fn changed_between(handle: &Repository, base: &Oid, treeish: &Oid) -> Result<BTr
 
 fn set_time(worktree: &Worktree, path: &[u8], time: Timespec) -> Result<(), GitError> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
-    let stamps = Timestamps { last_access: time, last_modification: time };
-    match rustix::fs::utimensat(worktree.root(), OsStr::from_bytes(path), &stamps, AtFlags::SYMLINK_NOFOLLOW) {
+    let stamps = Timestamps {
+        last_access: time,
+        last_modification: time,
+    };
+    match rustix::fs::utimensat(
+        worktree.root(),
+        OsStr::from_bytes(path),
+        &stamps,
+        AtFlags::SYMLINK_NOFOLLOW,
+    ) {
         // A submodule's files are not in the worktree, for example.
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
-        done => done.map_err(GitError::errno("set the time of", worktree.path().join(path_of(path)))),
+        done => done.map_err(GitError::errno(
+            "set the time of",
+            worktree.path().join(path_of(path)),
+        )),
     }
 }
 
 /// Returns an entry of the index with the metadata that its file has.
 fn as_found(entry: IndexEntry, stat: &Stat) -> IndexEntry {
     let found = entry_of(&[], entry.mode, entry.id, stat);
-    let IndexEntry { ctime, mtime, dev, ino, uid, gid, file_size, .. } = found;
-    IndexEntry { ctime, mtime, dev, ino, uid, gid, file_size, ..entry }
+    let IndexEntry {
+        ctime,
+        mtime,
+        dev,
+        ino,
+        uid,
+        gid,
+        file_size,
+        ..
+    } = found;
+    IndexEntry {
+        ctime,
+        mtime,
+        dev,
+        ino,
+        uid,
+        gid,
+        file_size,
+        ..entry
+    }
 }

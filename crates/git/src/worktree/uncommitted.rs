@@ -1,11 +1,11 @@
 //! Finds what a worktree contains that is in no snapshot and would be lost with the worktree.
 //!
-//! That is ignored files, what looks like a secret, and the `.git` of nested repositories; caches and build outputs can
-//! be made again. A file that is the same in the user's
-//! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
-//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the original. Nor is
-//! what was brought from the base, which the project's setup and its check make again, or what a program only caches
-//! for its next run. Nothing is stored or changed here.
+//! That is ignored files, what looks like a secret, and the `.git` of nested repositories; caches
+//! and build outputs can be made again. A file that is the same in the user's checkout, such as a
+//! copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
+//! worktree, and neither is such a copy that nothing has changed since, whatever has become of the
+//! original. Nor is what was brought from the base, which the project's setup and its check make
+//! again, or what a program only caches for its next run. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,7 +27,12 @@ use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
 
 /// Folders in which programs keep only what they make again from the other files.
-const CACHES: [&[u8]; 4] = [b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"];
+const CACHES: [&[u8]; 4] = [
+    b"__pycache__",
+    b".pytest_cache",
+    b".mypy_cache",
+    b".ruff_cache",
+];
 
 /// A search for ignored files that exist only in a worktree.
 struct Search<'a> {
@@ -53,24 +58,40 @@ impl Worktrees<'_> {
         self.only_in(worktree, &found)
     }
 
-    /// Lists the same of a worktree whose other files are stored, without looking at all of them again.
+    /// Lists the same of a worktree whose other files are stored, without looking at all of them
+    /// again.
     ///
     /// # Errors
     /// See [`Worktrees::uncommitted`].
-    pub fn uncommitted_beside(&self, worktree: &Worktree, kept: &KeptFiles) -> Result<Vec<PathBuf>, GitError> {
+    pub fn uncommitted_beside(
+        &self,
+        worktree: &Worktree,
+        kept: &KeptFiles,
+    ) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
         self.only_in(worktree, &kept.found)
     }
 
     fn only_in(&self, worktree: &Worktree, found: &Found) -> Result<Vec<PathBuf>, GitError> {
-        let checkout = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let checkout = openat::open_root(self.repo.workdir())
+            .map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = Relocation::new(self.repo.workdir(), worktree.path());
         let (copies, tracked) = (Copies::read(worktree)?, self.tracked(worktree)?);
-        let search = Search { worktree, checkout, relocation, copies, tracked };
+        let search = Search {
+            worktree,
+            checkout,
+            relocation,
+            copies,
+            tracked,
+        };
         let (mut uncommitted, brought) = (Vec::new(), self.brought_to(worktree)?);
         for (path, is_folder) in &found.ignored {
             if !brought.contains(path) && search.is_only_here(path, *is_folder)? {
-                uncommitted.push(path_of(&if *is_folder { join(path, b"") } else { path.clone() }));
+                uncommitted.push(path_of(&if *is_folder {
+                    join(path, b"")
+                } else {
+                    path.clone()
+                }));
             }
         }
         uncommitted.extend(found.withheld.iter().map(|file| PathBuf::from(&file.path)));
@@ -79,15 +100,21 @@ impl Worktrees<'_> {
         Ok(uncommitted)
     }
 
-    /// Lists the caches and build outputs of a worktree that stay out of commits, sorted. The name of a folder ends
-    /// with a slash.
+    /// Lists the caches and build outputs of a worktree that stay out of commits, sorted. The name
+    /// of a folder ends with a slash.
     ///
     /// # Errors
     /// If the worktree cannot be trusted or read.
     pub fn scratch(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
         let found = self.walk(worktree, &self.tracked(worktree)?)?;
-        let named = |left: ScratchPath| path_of(&if left.is_folder { join(&left.path, b"") } else { left.path });
+        let named = |left: ScratchPath| {
+            path_of(&if left.is_folder {
+                join(&left.path, b"")
+            } else {
+                left.path
+            })
+        };
         Ok(found.scratch.into_iter().map(named).collect())
     }
 
@@ -97,16 +124,23 @@ impl Worktrees<'_> {
     /// If the rules or the index cannot be read.
     pub fn ignores(&self, worktree: &Worktree, file: &Path) -> Result<bool, GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;
-        let index = repository.index().map_err(GitError::library("read the index"))?;
+        let index = repository
+            .index()
+            .map_err(GitError::library("read the index"))?;
         if index.get_path(file, 0).is_some() {
             return Ok(false);
         }
         let standard = Standard::of(&repository)?;
         let (mut folder, mut rules) = (Vec::new(), None);
-        let mut names = file.as_os_str().as_bytes().split(|byte| *byte == b'/').peekable();
+        let mut names = file
+            .as_os_str()
+            .as_bytes()
+            .split(|byte| *byte == b'/')
+            .peekable();
         while let Some(name) = names.next() {
             let shown = worktree.path().join(path_of(&folder));
-            let opened = openat::open_folder(worktree.root(), &folder).map_err(GitError::errno("open", shown))?;
+            let opened = openat::open_folder(worktree.root(), &folder)
+                .map_err(GitError::errno("open", shown))?;
             let here = Rules::read(&folder, &opened, rules, &standard)?;
             folder = join(&folder, name);
             if standard.is_ignored(&here, &folder, names.peek().is_some())? {
@@ -119,9 +153,11 @@ impl Worktrees<'_> {
 }
 
 impl Search<'_> {
-    /// Reports whether a file, or any file below a folder, is neither tracked nor in the user's checkout.
+    /// Reports whether a file, or any file below a folder, is neither tracked nor in the user's
+    /// checkout.
     fn is_only_here(&self, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
-        let failed = |path: &[u8]| GitError::errno("list", self.worktree.path().join(path_of(path)));
+        let failed =
+            |path: &[u8]| GitError::errno("list", self.worktree.path().join(path_of(path)));
         let root = Held::root(self.worktree.root()).map_err(failed(b""))?;
         if !is_folder {
             let (folder, _) = openat::split(path);
@@ -135,7 +171,9 @@ impl Search<'_> {
             }
             let opened = held.open(&folder).map_err(|error| failed(&folder)(error))?;
             let held = held.below(&folder, &opened);
-            for (name, is_folder) in openat::list(&opened).map_err(|error| failed(&folder)(error))? {
+            for (name, is_folder) in
+                openat::list(&opened).map_err(|error| failed(&folder)(error))?
+            {
                 let path = join(&folder, &name);
                 if is_folder {
                     open.push((path, held.clone()));
@@ -152,8 +190,8 @@ impl Search<'_> {
         Ok(!self.tracked.contains_key(path) && !self.is_in_the_checkout(folder, path)?)
     }
 
-    /// Reports whether the user's checkout has the same file or link, or had it when it was copied. Also true for a
-    /// pipe or socket, which has no content to lose.
+    /// Reports whether the user's checkout has the same file or link, or had it when it was copied.
+    /// Also true for a pipe or socket, which has no content to lose.
     fn is_in_the_checkout(&self, opened: &OwnedFd, path: &[u8]) -> Result<bool, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
@@ -166,31 +204,42 @@ impl Search<'_> {
             return Ok(true);
         }
         // A file that cannot be opened there counts as missing.
-        let Ok(theirs) = openat::open_folder(&self.checkout, folder) else { return Ok(false) };
+        let Ok(theirs) = openat::open_folder(&self.checkout, folder) else {
+            return Ok(false);
+        };
         match kind {
             Some(FileType::Symlink) => {
                 let ours = openat::read_link(opened, name).map_err(failed())?;
-                let Ok(theirs) = openat::read_link(&theirs, name) else { return Ok(false) };
+                let Ok(theirs) = openat::read_link(&theirs, name) else {
+                    return Ok(false);
+                };
                 Ok(theirs == ours || self.relocated_link(path, &theirs) == Some(ours))
             }
             _ if openat::is_same_file(opened, &theirs, name).map_err(failed())? => Ok(true),
             _ => {
-                let Some(copy) = self.relocated_file(path, &theirs, name) else { return Ok(false) };
+                let Some(copy) = self.relocated_file(path, &theirs, name) else {
+                    return Ok(false);
+                };
                 let ours = openat::read(opened, name, MAX_SEARCHED).map_err(failed())?;
                 Ok(ours.is_some_and(|(ours, _)| ours == copy))
             }
         }
     }
 
-    /// Returns the target in a copy of a link that leads into the checkout, or `None` for any other link.
+    /// Returns the target in a copy of a link that leads into the checkout, or `None` for any other
+    /// link.
     fn relocated_link(&self, path: &[u8], target: &[u8]) -> Option<Vec<u8>> {
-        match self.relocation.link(&path_of(path), Path::new(OsStr::from_bytes(target))) {
+        match self
+            .relocation
+            .link(&path_of(path), Path::new(OsStr::from_bytes(target)))
+        {
             Relocated::Other(target) => Some(target),
             Relocated::Same | Relocated::LeftOut => None,
         }
     }
 
-    /// Returns the content of a copy of a file that leads into the checkout, or `None` for any other file.
+    /// Returns the content of a copy of a file that leads into the checkout, or `None` for any
+    /// other file.
     fn relocated_file(&self, path: &[u8], theirs: &OwnedFd, name: &[u8]) -> Option<Vec<u8>> {
         let kind = Kind::of(path)?;
         let (bytes, _) = openat::read(theirs, name, MAX_SEARCHED).ok()??;

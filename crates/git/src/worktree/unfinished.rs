@@ -17,7 +17,8 @@ use crate::store::openat::path_of;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
-/// The bits of an index entry's flags with its stage, which is a side of a conflict or 0 without one.
+/// The bits of an index entry's flags with its stage, which is a side of a conflict or 0 without
+/// one.
 const STAGE: u16 = 0x3000;
 /// The position of these bits.
 const STAGE_SHIFT: u16 = 12;
@@ -36,7 +37,8 @@ impl Worktrees<'_> {
     /// [`GitError::UnfinishedMerge`] with the undecided files.
     pub fn require_finished(&self, worktree: &Worktree) -> Result<(), GitError> {
         let place = worktree.admin_dir().join("index");
-        let index = Index::open(&place).map_err(GitError::library(format!("read {}", place.display())))?;
+        let index =
+            Index::open(&place).map_err(GitError::library(format!("read {}", place.display())))?;
         let mut files = undecided(worktree, &index)?;
         files.extend(self.marked(worktree)?);
         require_none(worktree, files)
@@ -46,12 +48,19 @@ impl Worktrees<'_> {
     /// even if they were marked as resolved in git's index.
     fn marked(&self, worktree: &Worktree) -> Result<Undecided, GitError> {
         let mut marked = Undecided::new();
-        let Some(other) = self.merged_into(worktree)? else { return Ok(marked) };
+        let Some(other) = self.merged_into(worktree)? else {
+            return Ok(marked);
+        };
         let head = self.head(worktree)?;
-        let Merge::Conflict { files, .. } = self.repo.merging().merge(&head, &other)? else { return Ok(marked) };
+        let Merge::Conflict { files, .. } = self.repo.merging().merge(&head, &other)? else {
+            return Ok(marked);
+        };
         for path in files.into_iter().map(|file| file.path) {
             if let Some(bytes) = content(worktree, path.as_os_str().as_bytes())?
-                && let Some(line) = self.repo.merging().new_marker(&bytes, &path, [&head, &other])?
+                && let Some(line) =
+                    self.repo
+                        .merging()
+                        .new_marker(&bytes, &path, [&head, &other])?
             {
                 marked.insert(path, Some(line));
             }
@@ -61,7 +70,11 @@ impl Worktrees<'_> {
 
     /// Returns the commit that is being merged into a worktree, if there is one.
     fn merged_into(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
-        match self.repo.open_git_dir(worktree.admin_dir())?.refname_to_id("MERGE_HEAD") {
+        match self
+            .repo
+            .open_git_dir(worktree.admin_dir())?
+            .refname_to_id("MERGE_HEAD")
+        {
             Ok(commit) => Ok(Some(ours(commit))),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(GitError::library("read which merge is in progress")(error)),
@@ -69,10 +82,13 @@ impl Worktrees<'_> {
     }
 }
 
-/// Removes the paths in conflict from an index in memory, because a tree cannot be written with them.
+/// Removes the paths in conflict from an index in memory, because a tree cannot be written with
+/// them.
 pub(crate) fn drop_conflicts(index: &mut Index) -> Result<(), GitError> {
     conflicts(index).keys().try_for_each(|path| {
-        index.conflict_remove(&path_of(path)).map_err(GitError::library("drop the conflicts of an index"))
+        index
+            .conflict_remove(&path_of(path))
+            .map_err(GitError::library("drop the conflicts of an index"))
     })
 }
 
@@ -89,7 +105,10 @@ fn require_none(worktree: &Worktree, files: Undecided) -> Result<(), GitError> {
         Some(line) => format!("conflict markers in {}:{line}", file.display()),
         None => file.display().to_string(),
     });
-    Err(GitError::UnfinishedMerge { path: worktree.path().to_owned(), files: named.collect() })
+    Err(GitError::UnfinishedMerge {
+        path: worktree.path().to_owned(),
+        files: named.collect(),
+    })
 }
 
 /// Returns the files in conflict that are not known to be resolved. A file is resolved if both
@@ -98,7 +117,9 @@ fn undecided(worktree: &Worktree, index: &Index) -> Result<Undecided, GitError> 
     let mut undecided = Undecided::new();
     for (path, sides) in conflicts(index) {
         let content = content(worktree, &path)?;
-        let marker = content.as_deref().and_then(|bytes| first_marker(bytes, &[]));
+        let marker = content
+            .as_deref()
+            .and_then(|bytes| first_marker(bytes, &[]));
         let is_mended = marker.is_none() && content.is_some_and(|bytes| !bytes.contains(&0));
         if sides & BOTH_SIDES != BOTH_SIDES || !is_mended {
             undecided.insert(path_of(&path), marker);
@@ -114,7 +135,10 @@ fn content(worktree: &Worktree, path: &[u8]) -> Result<Option<Vec<u8>>, GitError
     match opened.and_then(|folder| openat::read(&folder, name, MOST_BYTES)) {
         Ok(read) => Ok(read.map(|(bytes, _)| bytes)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
-        Err(error) => Err(GitError::errno("look for conflicts in", worktree.path().join(path_of(path)))(error)),
+        Err(error) => Err(GitError::errno(
+            "look for conflicts in",
+            worktree.path().join(path_of(path)),
+        )(error)),
     }
 }
 

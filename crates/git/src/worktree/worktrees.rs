@@ -1,10 +1,13 @@
-//! Worktrees: created outside the user's checkout, one per agent, locked with a reason while in use.
+//! Worktrees: created outside the user's checkout, one per agent, locked with a reason while in
+//! use.
 //!
-//! A worktree's `.git` file is in a folder that an agent can write, and git follows it. So nothing here
-//! ever finds a repository from inside a worktree: git and libgit2 are given the recorded admin directory,
-//! and the `.git`, `commondir` and `gitdir` files are compared before each use with what git writes there.
+//! A worktree's `.git` file is in a folder that an agent can write, and git follows it. So nothing
+//! here ever finds a repository from inside a worktree: git and libgit2 are given the recorded
+//! admin directory, and the `.git`, `commondir` and `gitdir` files are compared before each use
+//! with what git writes there.
 //!
-//! Every step is idempotent: names follow from ids, and what a killed process left half done is taken over.
+//! Every step is idempotent: names follow from ids, and what a killed process left half done is
+//! taken over.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -40,16 +43,18 @@ use crate::worktree::stand_in::StandInFor;
 /// The maximum size of the files that are compared; each contains one path.
 const POINTER_BYTES: u64 = 8 << 10;
 
-/// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere else.
-const NO_ENTRY: &str =
-    "git has no entry for it; inspect its files, and delete the folder yourself if you do not need them";
+/// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere
+/// else.
+const NO_ENTRY: &str = "git has no entry for it; inspect its files, and delete the folder yourself if you do not need them";
 
 /// A worktree to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeSpec {
-    /// The path. Git uses its last component as the worktree's id, so it should be unique and plain ASCII.
+    /// The path. Git uses its last component as the worktree's id, so it should be unique and plain
+    /// ASCII.
     pub path: PathBuf,
-    /// The short name of the branch, created at `base` if it does not exist; `None` detaches HEAD at `base`.
+    /// The short name of the branch, created at `base` if it does not exist; `None` detaches HEAD
+    /// at `base`.
     pub branch: Option<String>,
     /// The commit from which it starts.
     pub base: Oid,
@@ -101,26 +106,51 @@ impl Worktree {
 
     /// Returns the worktree as its processes see it: its files are writable, git's are readable.
     ///
-    /// Where worktrees are mounted ([`Worktrees::are_mounted`]), it is at the path of the user's checkout, which it
-    /// hides: absolute paths in what was built or installed there lead to the worktree's files. Its git directory is
-    /// made for each view (`private_git_dir`).
+    /// Where worktrees are mounted ([`Worktrees::are_mounted`]), it is at the path of the user's
+    /// checkout, which it hides: absolute paths in what was built or installed there lead to the
+    /// worktree's files. Its git directory is made for each view (`private_git_dir`).
     pub fn seen(&self) -> Seen {
         match &self.mounted_at {
-            Some(checkout) => Seen { path: checkout.clone(), view: self.mounted_view(checkout) },
-            None => Seen { path: self.path.clone(), view: self.own_view() },
+            Some(checkout) => Seen {
+                path: checkout.clone(),
+                view: self.mounted_view(checkout),
+            },
+            None => Seen {
+                path: self.path.clone(),
+                view: self.own_view(),
+            },
         }
     }
 
     fn mounted_view(&self, checkout: &Path) -> View {
         let common_dir = self.common_dir();
-        let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
+        let (config, refs) = (
+            shown::config(common_dir),
+            ShownRefs::read(common_dir, self.branch()),
+        );
         let mut mounts = vec![Mount::new(checkout, Mounted::Writable(self.path.clone()))];
-        mounts.extend(private_git_dir::mounts(&GitDirs { common_dir, admin_dir: &self.admin_dir }, config, &refs));
-        mounts.push(Mount::new(checkout.join(".git"), Mounted::File(private_git_dir::pointer())));
+        mounts.extend(private_git_dir::mounts(
+            &GitDirs {
+                common_dir,
+                admin_dir: &self.admin_dir,
+            },
+            config,
+            &refs,
+        ));
+        mounts.push(Mount::new(
+            checkout.join(".git"),
+            Mounted::File(private_git_dir::pointer()),
+        ));
         for folder in self.read_only_folders() {
-            mounts.push(Mount::new(checkout.join(&folder), Mounted::ReadOnly(self.path.join(&folder))));
+            mounts.push(Mount::new(
+                checkout.join(&folder),
+                Mounted::ReadOnly(self.path.join(&folder)),
+            ));
         }
-        View::Host(HostView { mounts, ..HostView::default() })
+        View::Host(HostView {
+            mounts,
+            ..HostView::default()
+        })
     }
 
     /// Returns the folder of git's files for all worktrees.
@@ -134,40 +164,69 @@ impl Worktree {
     /// are visible (`shown.rs`). A sandbox tier that cannot mask a file inside a writable folder
     /// leaves `.git` writable, so nothing relies on the mask: see [`Worktree::verify_untampered`].
     ///
-    /// The refs are those of now, and of those of runs only the worktree's own branch (`shown_refs.rs`). A tier that
-    /// cannot replace files hides the refs and the configuration; git's reading commands find them in a git directory
-    /// of the job's own (`stand_in.rs`).
+    /// The refs are those of now, and of those of runs only the worktree's own branch
+    /// (`shown_refs.rs`). A tier that cannot replace files hides the refs and the configuration;
+    /// git's reading commands find them in a git directory of the job's own (`stand_in.rs`).
     fn own_view(&self) -> View {
         let common_dir = self.common_dir();
-        let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
+        let (config, refs) = (
+            shown::config(common_dir),
+            ShownRefs::read(common_dir, self.branch()),
+        );
         let mut masks = refs.masks(common_dir);
-        masks.push(Mask { path: self.path.join(".git"), content: Content::ReadOnly });
+        masks.push(Mask {
+            path: self.path.join(".git"),
+            content: Content::ReadOnly,
+        });
         for folder in self.read_only_folders() {
-            masks.push(Mask { path: self.path.join(folder), content: Content::ReadOnly });
+            masks.push(Mask {
+                path: self.path.join(folder),
+                content: Content::ReadOnly,
+            });
         }
-        masks.push(Mask { path: common_dir.join("config"), content: Content::File(config.clone()) });
+        masks.push(Mask {
+            path: common_dir.join("config"),
+            content: Content::File(config.clone()),
+        });
         let mut optional = shown::shown(common_dir, &self.admin_dir);
         // With it, programs that do not use git itself find their commit in every tier.
         optional.extend(refs.own_file().map(|file| common_dir.join(file)));
-        let stand_in = StandInFor { worktree: &self.path, common_dir, admin_dir: &self.admin_dir }.with(config, &refs);
+        let stand_in = StandInFor {
+            worktree: &self.path,
+            common_dir,
+            admin_dir: &self.admin_dir,
+        }
+        .with(config, &refs);
         let (writable, composed) = (vec![self.path.clone()], vec![common_dir.to_owned()]);
-        View::Host(HostView { writable, optional, composed, masks, stand_in: Some(stand_in), ..HostView::default() })
+        View::Host(HostView {
+            writable,
+            optional,
+            composed,
+            masks,
+            stand_in: Some(stand_in),
+            ..HostView::default()
+        })
     }
 
-    /// Returns the folders in it whose changes would be lost, relative to it, as far as they are there. A link in the
-    /// place of one, or on the way to it, is not followed.
+    /// Returns the folders in it whose changes would be lost, relative to it, as far as they are
+    /// there. A link in the place of one, or on the way to it, is not followed.
     fn read_only_folders(&self) -> Vec<PathBuf> {
         let mut folders = brought::outer_folders(&self.admin_dir);
-        folders.retain(|folder| openat::open_folder(self.root(), folder.as_os_str().as_bytes()).is_ok());
+        folders.retain(|folder| {
+            openat::open_folder(self.root(), folder.as_os_str().as_bytes()).is_ok()
+        });
         folders
     }
 
-    /// Removes the configuration that git copies from the user's checkout if worktrees may have their own
-    /// (`extensions.worktreeConfig`, which `git sparse-checkout` leaves set): it applies to that checkout's files.
+    /// Removes the configuration that git copies from the user's checkout if worktrees may have
+    /// their own (`extensions.worktreeConfig`, which `git sparse-checkout` leaves set): it applies
+    /// to that checkout's files.
     fn drop_inherited_config(&self) -> Result<(), GitError> {
         let path = self.admin_dir.join("config.worktree");
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::io("remove", &path)(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::io("remove", &path)(error))
+            }
             _ => Ok(()),
         }
     }
@@ -175,17 +234,29 @@ impl Worktree {
     /// Checks that the files that tie the worktree to its repository are what git wrote there.
     ///
     /// # Errors
-    /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or removed.
+    /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or
+    /// removed.
     pub fn verify_untampered(&self) -> Result<(), GitError> {
-        let gone = |reason: &str| GitError::NoWorktree { path: self.path.clone(), reason: reason.to_owned() };
+        let gone = |reason: &str| GitError::NoWorktree {
+            path: self.path.clone(),
+            reason: reason.to_owned(),
+        };
         let here = openat::open_root(&self.path).map_err(|_| gone("its directory is gone"))?;
-        let same = |one: rustix::fs::Stat, two: rustix::fs::Stat| (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino);
-        let stat = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map_err(GitError::errno("look at", &self.path));
+        let same = |one: rustix::fs::Stat, two: rustix::fs::Stat| {
+            (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+        };
+        let stat = |fd: BorrowedFd<'_>| {
+            rustix::fs::fstat(fd).map_err(GitError::errno("look at", &self.path))
+        };
         if !same(stat(here.as_fd())?, stat(self.root())?) {
             return Err(gone("its directory was replaced"));
         }
-        let tampered = |what| GitError::Tampered { path: self.path.clone(), what };
-        let admin = openat::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
+        let tampered = |what| GitError::Tampered {
+            path: self.path.clone(),
+            what,
+        };
+        let admin =
+            openat::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
         let expected = Pointers::of(&self.path, &self.admin_dir);
         let files = [
             (self.root(), ".git", expected.dot_git),
@@ -228,26 +299,35 @@ impl Removed {
     /// # Errors
     /// If the file system refuses.
     pub fn delete(self) -> Result<(), GitError> {
-        let Some(trashed) = self.trashed else { return Ok(()) };
+        let Some(trashed) = self.trashed else {
+            return Ok(());
+        };
         match orchestrate_files::remove_folder(&trashed) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(GitError::Io { doing: "delete", path: trashed, source: error })
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::Io {
+                doing: "delete",
+                path: trashed,
+                source: error,
+            }),
             _ => Ok(()),
         }
     }
 }
 
 impl Worktrees<'_> {
-    /// Reports whether processes find worktrees at the path of the user's checkout: in a tier that can mount files at
-    /// other paths than their own, unless every process needs what is there, such as in `/etc`.
+    /// Reports whether processes find worktrees at the path of the user's checkout: in a tier that
+    /// can mount files at other paths than their own, unless every process needs what is there,
+    /// such as in `/etc`.
     pub fn are_mounted(&self) -> bool {
         self.repo.tier().mounts() && can_mount_at(self.repo.workdir())
     }
 
     /// Returns the path at which processes find the worktree that is at `own`.
     pub fn path_seen(&self, own: PathBuf) -> PathBuf {
-        if self.are_mounted() { self.repo.workdir().to_owned() } else { own }
+        if self.are_mounted() {
+            self.repo.workdir().to_owned()
+        } else {
+            own
+        }
     }
 
     /// Creates a worktree, or takes over what exists of it.
@@ -257,13 +337,16 @@ impl Worktrees<'_> {
     /// If creation was interrupted, it is completed. Files of a complete worktree are not touched.
     ///
     /// # Errors
-    /// [`GitError::BranchInUse`], [`GitError::PathInUse`], [`GitError::OnAnotherBranch`], or git's own failure.
+    /// [`GitError::BranchInUse`], [`GitError::PathInUse`], [`GitError::OnAnotherBranch`], or git's
+    /// own failure.
     pub fn add(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
         let path = self.real_place(&spec.path)?;
         let worktree = {
             let held = self.repo.lock(Work::Worktree)?;
             match self.entry_at(&path)? {
-                Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
+                Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => {
+                    self.hold(path, admin_dir)?
+                }
                 entry => {
                     entry.map_or(Ok(()), |half_made| reconcile::drop_entry(&half_made, &held))?;
                     match self.readopt(spec, &path, &spec.base, &held)? {
@@ -296,21 +379,39 @@ impl Worktrees<'_> {
         Ok(worktree)
     }
 
-    /// Gives a worktree's HEAD, and the file of its branch, the time of the commit: a build script that follows them
-    /// need not run again in each new worktree.
-    fn set_time_of_head(&self, worktree: &Worktree, head: &Oid, branch: Option<&str>) -> Result<(), GitError> {
+    /// Gives a worktree's HEAD, and the file of its branch, the time of the commit: a build script
+    /// that follows them need not run again in each new worktree.
+    fn set_time_of_head(
+        &self,
+        worktree: &Worktree,
+        head: &Oid,
+        branch: Option<&str>,
+    ) -> Result<(), GitError> {
         let failed = || GitError::library(format!("read {head}"));
-        let commit = self.repo.handle()?.find_commit(theirs(head)?).map_err(failed())?.time().seconds();
+        let commit = self
+            .repo
+            .handle()?
+            .find_commit(theirs(head)?)
+            .map_err(failed())?
+            .time()
+            .seconds();
         let since = Duration::from_secs(u64::try_from(commit).unwrap_or_default());
         let of_branch = branch.map(|branch| worktree.common_dir().join(branch_ref(branch)));
-        for path in of_branch.into_iter().chain([worktree.admin_dir.join("HEAD")]) {
+        for path in of_branch
+            .into_iter()
+            .chain([worktree.admin_dir.join("HEAD")])
+        {
             let file = match OpenOptions::new().write(true).open(&path) {
                 // Git may have packed it.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 opened => opened,
             };
             let set = file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + since));
-            set.map_err(|source| GitError::Io { doing: "set the time of", path, source })?;
+            set.map_err(|source| GitError::Io {
+                doing: "set the time of",
+                path,
+                source,
+            })?;
         }
         Ok(())
     }
@@ -322,7 +423,10 @@ impl Worktrees<'_> {
     pub fn head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         let commit = repository.head().and_then(|head| head.peel_to_commit());
-        let failed = GitError::library(format!("read HEAD of the worktree at {}", worktree.path().display()));
+        let failed = GitError::library(format!(
+            "read HEAD of the worktree at {}",
+            worktree.path().display()
+        ));
         Ok(ours(commit.map_err(failed)?.id()))
     }
 
@@ -337,33 +441,57 @@ impl Worktrees<'_> {
             Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
             Some(Operation::Bisect) => format!("{git} bisect reset"),
             Some(operation) => {
-                let (path, refusal) = (worktree.path.clone(), RepositoryRefusal::InProgress(operation));
+                let (path, refusal) = (
+                    worktree.path.clone(),
+                    RepositoryRefusal::InProgress(operation),
+                );
                 return Err(GitError::Refused { path, refusal });
             }
-            None if self.holds_up(worktree, &repository, branch)? => format!("{git} stash -u && {back}"),
+            None if self.holds_up(worktree, &repository, branch)? => {
+                format!("{git} stash -u && {back}")
+            }
             None => back,
         })
     }
 
     /// Reports whether git refuses to switch a worktree to a branch because of uncommitted changes.
-    fn holds_up(&self, worktree: &Worktree, repository: &Repository, branch: Option<&str>) -> Result<bool, GitError> {
+    fn holds_up(
+        &self,
+        worktree: &Worktree,
+        repository: &Repository,
+        branch: Option<&str>,
+    ) -> Result<bool, GitError> {
         // An unborn branch has no commit to compare with.
-        let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
-        let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
+        let is_unborn = repository
+            .head()
+            .is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
+        let Some(branch) = branch.filter(|_| !is_unborn) else {
+            return Ok(false);
+        };
         let ways = [&self.head(worktree)?, &self.repo.branch_tip(branch)?];
-        let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        Ok(!self.repo.landing().overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
+        let place = Checkout {
+            path: worktree.path.clone(),
+            git_dir: worktree.admin_dir.clone(),
+        };
+        Ok(!self
+            .repo
+            .landing()
+            .overlapping(&place, ways, Status::all() - Status::IGNORED)?
+            .is_empty())
     }
 
     /// Recreates git's entry for a worktree if it was deleted and the files are still there. The
     /// files do not change.
     ///
-    /// The new index tracks the files of `tracked`, a commit or a tree. Git itself finds out which of them differ.
+    /// The new index tracks the files of `tracked`, a commit or a tree. Git itself finds out which
+    /// of them differ.
     ///
     /// # Errors
     /// [`GitError::BranchInUse`], or if the file system refuses.
     pub fn restore_entry(&self, spec: &WorktreeSpec, tracked: &Oid) -> Result<(), GitError> {
-        let Ok(path) = spec.path.canonicalize() else { return Ok(()) };
+        let Ok(path) = spec.path.canonicalize() else {
+            return Ok(());
+        };
         let held = self.repo.lock(Work::Worktree)?;
         match self.entry_at(&path)? {
             Some(_) => Ok(()),
@@ -376,21 +504,29 @@ impl Worktrees<'_> {
     /// # Errors
     /// [`GitError::NoWorktree`], or [`GitError::Tampered`].
     pub fn open(&self, path: &Path) -> Result<Worktree, GitError> {
-        let none = |reason: &str| GitError::NoWorktree { path: path.to_owned(), reason: reason.to_owned() };
-        let real = path.canonicalize().map_err(|_| none("its directory is gone"))?;
+        let none = |reason: &str| GitError::NoWorktree {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let real = path
+            .canonicalize()
+            .map_err(|_| none("its directory is gone"))?;
         let admin_dir = self.entry_at(&real)?.ok_or_else(|| none(NO_ENTRY))?;
         let worktree = self.hold(real, admin_dir)?;
         worktree.verify_untampered()?;
         Ok(worktree)
     }
 
-    /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
+    /// Removes a worktree: its files are moved to the trash at once and deleted by
+    /// [`Removed::delete`].
     ///
-    /// If it has a branch, its files must be stored: their tree must be that of the branch, or of a ref of
-    /// ours. Files that are in no tree, such as ignored ones, are removed with it: see [`Worktrees::uncommitted`].
+    /// If it has a branch, its files must be stored: their tree must be that of the branch, or of a
+    /// ref of ours. Files that are in no tree, such as ignored ones, are removed with it: see
+    /// [`Worktrees::uncommitted`].
     ///
     /// # Errors
-    /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if that is not so; nothing is removed then.
+    /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if that is not so; nothing is removed
+    /// then.
     pub fn remove(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
         if worktree.branch.is_some() && worktree.path.exists() {
             return self.remove_kept(worktree, self.require_kept(worktree)?, trash);
@@ -404,7 +540,11 @@ impl Worktrees<'_> {
     /// # Errors
     /// If the file system refuses.
     pub fn discard(&self, path: &Path, trash: &Path) -> Result<Removed, GitError> {
-        self.move_to_trash(path, self.entry_at(&real_if_it_were_there(path))?.as_deref(), trash)
+        self.move_to_trash(
+            path,
+            self.entry_at(&real_if_it_were_there(path))?.as_deref(),
+            trash,
+        )
     }
 
     /// Moves a folder of ours to the trash, and removes git's entry for it if there is one.
@@ -417,7 +557,9 @@ impl Worktrees<'_> {
         orchestrate_files::create_folder(trash).map_err(GitError::io("make", trash))?;
         let held = self.repo.lock(Work::Worktree)?;
         let place = TemporaryFolder::create("worktree-", Some(trash));
-        let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
+        let place = place
+            .map_err(GitError::io("make a folder in", trash))?
+            .keep();
         let target = place.join(path.file_name().unwrap_or_default());
         let trashed = match std::fs::rename(path, &target) {
             Ok(()) => Some(place),
@@ -425,13 +567,18 @@ impl Worktrees<'_> {
                 drop(std::fs::remove_dir(&place));
                 None
             }
-            // The user's folder for worktrees is on another file system: the trash is beside the worktree then.
+            // The user's folder for worktrees is on another file system: the trash is beside the
+            // worktree then.
             Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
                 drop(std::fs::remove_dir(&place));
                 Some(set_aside(path)?)
             }
             Err(error) => {
-                return Err(GitError::Io { doing: "move to the trash", path: path.to_owned(), source: error });
+                return Err(GitError::Io {
+                    doing: "move to the trash",
+                    path: path.to_owned(),
+                    source: error,
+                });
             }
         };
         admin_dir.map_or(Ok(()), |entry| reconcile::drop_entry(entry, &held))?;
@@ -448,7 +595,9 @@ impl Worktrees<'_> {
         if path.exists() {
             return Ok(false);
         }
-        let Some(admin_dir) = self.entry_at(&real_if_it_were_there(path))? else { return Ok(false) };
+        let Some(admin_dir) = self.entry_at(&real_if_it_were_there(path))? else {
+            return Ok(false);
+        };
         if remove {
             reconcile::drop_entry(&admin_dir, &held)?;
         }
@@ -459,10 +608,13 @@ impl Worktrees<'_> {
     fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
         let entries = reconcile::entries(self.repo.common_dir())?;
-        Ok(entries.into_iter().find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
+        Ok(entries
+            .into_iter()
+            .find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
     }
 
-    /// Refuses a folder of ours that is inside the user's checkout, where builds and sandboxes would see it.
+    /// Refuses a folder of ours that is inside the user's checkout, where builds and sandboxes
+    /// would see it.
     ///
     /// # Errors
     /// [`GitError::Refused`].
@@ -470,23 +622,34 @@ impl Worktrees<'_> {
         if !real_if_it_were_there(folder).starts_with(self.repo.workdir()) {
             return Ok(());
         }
-        let (path, refusal) =
-            (self.repo.workdir().to_owned(), RepositoryRefusal::HoldsState { path: folder.to_owned() });
+        let (path, refusal) = (
+            self.repo.workdir().to_owned(),
+            RepositoryRefusal::HoldsState {
+                path: folder.to_owned(),
+            },
+        );
         Err(GitError::Refused { path, refusal })
     }
 
     fn real_place(&self, path: &Path) -> Result<PathBuf, GitError> {
-        let in_use = |reason: &str| GitError::PathInUse { path: path.to_owned(), reason: reason.to_owned() };
+        let in_use = |reason: &str| GitError::PathInUse {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(in_use("it has no parent"));
         };
         orchestrate_files::create_folder(parent).map_err(GitError::io("make", parent))?;
-        let real = parent.canonicalize().map_err(GitError::io("resolve", parent))?.join(name);
+        let real = parent
+            .canonicalize()
+            .map_err(GitError::io("resolve", parent))?
+            .join(name);
         self.require_outside(&real)?;
         Ok(real)
     }
 
-    /// Recreates the entry that a folder's `.git` file names, if nothing else is missing of the worktree.
+    /// Recreates the entry that a folder's `.git` file names, if nothing else is missing of the
+    /// worktree.
     fn readopt(
         &self,
         spec: &WorktreeSpec,
@@ -494,16 +657,24 @@ impl Worktrees<'_> {
         tracked: &Oid,
         held: &Held,
     ) -> Result<Option<Worktree>, GitError> {
-        let Some(admin_dir) = self.lost_entry(path) else { return Ok(None) };
+        let Some(admin_dir) = self.lost_entry(path) else {
+            return Ok(None);
+        };
         self.claim_branch(spec)?;
-        let Pointers { commondir, gitdir, .. } = Pointers::of(path, &admin_dir);
+        let Pointers {
+            commondir, gitdir, ..
+        } = Pointers::of(path, &admin_dir);
         let head = match &spec.branch {
             Some(branch) => format!("ref: {}\n", branch_ref(branch)),
             None => format!("{}\n", spec.base),
         };
         let (handle, locked) = (self.repo.handle()?, format!("{}\n", spec.lock_reason));
-        let files =
-            [("locked", locked.as_bytes()), ("commondir", &commondir), ("gitdir", &gitdir), ("HEAD", head.as_bytes())];
+        let files = [
+            ("locked", locked.as_bytes()),
+            ("commondir", &commondir),
+            ("gitdir", &gitdir),
+            ("HEAD", head.as_bytes()),
+        ];
         reconcile::put_entry(&admin_dir, held, |making| {
             for (name, bytes) in files {
                 let place = making.join(name);
@@ -512,59 +683,105 @@ impl Worktrees<'_> {
             let place = making.join("index");
             let failed = || GitError::library(format!("write {}", place.display()));
             let mut index = git2::Index::open(&place).map_err(failed())?;
-            index.read_tree(&tree_of(&handle, tracked)?).map_err(failed())?;
+            index
+                .read_tree(&tree_of(&handle, tracked)?)
+                .map_err(failed())?;
             index.write().map_err(failed())
         })?;
         self.hold(path.to_owned(), admin_dir).map(Some)
     }
 
-    /// Returns the entry that a folder's `.git` file names, if that entry is gone and the folder has files.
+    /// Returns the entry that a folder's `.git` file names, if that entry is gone and the folder
+    /// has files.
     ///
     /// An agent's command may have written the `.git` file. So the name must be one that git would
-    /// give to the entry of this folder: the folder's own name, followed by digits if that was taken.
+    /// give to the entry of this folder: the folder's own name, followed by digits if that was
+    /// taken.
     fn lost_entry(&self, path: &Path) -> Option<PathBuf> {
         let root = openat::open_root(path).ok()?;
         let (text, _) = openat::read(&root, b".git", POINTER_BYTES).ok()??;
         let entry = text.strip_prefix(b"gitdir: ")?.strip_suffix(b"\n")?;
-        let own = self.repo.common_dir().join("worktrees").join(path.file_name()?);
+        let own = self
+            .repo
+            .common_dir()
+            .join("worktrees")
+            .join(path.file_name()?);
         let digits = entry.strip_prefix(own.as_os_str().as_bytes())?;
         let admin_dir = openat::path_of(entry);
         let is_ours = digits.iter().all(u8::is_ascii_digit) && !admin_dir.exists();
         (is_ours && !is_alone(&path.join(".git"))).then_some(admin_dir)
     }
 
-    /// Creates the branch of a worktree if it does not exist, and refuses one that is already checked out.
+    /// Creates the branch of a worktree if it does not exist, and refuses one that is already
+    /// checked out.
     fn claim_branch(&self, spec: &WorktreeSpec) -> Result<(), GitError> {
-        let Some(branch) = &spec.branch else { return Ok(()) };
+        let Some(branch) = &spec.branch else {
+            return Ok(());
+        };
         if self.repo.read_ref(&branch_ref(branch))?.is_none() {
             self.repo.create_branch(branch, &spec.base)?;
         }
-        match self.repo.landing().checked_out_at(branch)?.into_iter().next() {
-            Some(place) => Err(GitError::BranchInUse { branch: branch.clone(), path: place.path }),
+        match self
+            .repo
+            .landing()
+            .checked_out_at(branch)?
+            .into_iter()
+            .next()
+        {
+            Some(place) => Err(GitError::BranchInUse {
+                branch: branch.clone(),
+                path: place.path,
+            }),
             None => Ok(()),
         }
     }
 
-    fn register(&self, spec: &WorktreeSpec, path: &Path, _held: &Held) -> Result<Worktree, GitError> {
+    fn register(
+        &self,
+        spec: &WorktreeSpec,
+        path: &Path,
+        _held: &Held,
+    ) -> Result<Worktree, GitError> {
         self.remove_dangling_pointer(path)?;
         if std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) {
-            let reason = "there are files that are no worktree of this repository; move them elsewhere".to_owned();
-            return Err(GitError::PathInUse { path: path.to_owned(), reason });
+            let reason =
+                "there are files that are no worktree of this repository; move them elsewhere"
+                    .to_owned();
+            return Err(GitError::PathInUse {
+                path: path.to_owned(),
+                reason,
+            });
         }
         self.claim_branch(spec)?;
-        let mut args: Vec<&OsStr> =
-            ["worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason"].map(OsStr::new).to_vec();
+        let mut args: Vec<&OsStr> = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--no-checkout",
+            "--lock",
+            "--reason",
+        ]
+        .map(OsStr::new)
+        .to_vec();
         args.push(OsStr::new(&spec.lock_reason));
         match &spec.branch {
             Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
-            None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
+            None => args.extend([
+                OsStr::new("--detach"),
+                path.as_os_str(),
+                OsStr::new(spec.base.as_str()),
+            ]),
         }
-        // Whoever could write to git's entry would choose what runs in the user's next command there.
+        // Whoever could write to git's entry would choose what runs in the user's next command
+        // there.
         let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args).private();
-        self.repo.program.require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
+        self.repo
+            .program
+            .require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
-        let admin_dir =
-            registered.ok_or_else(|| GitError::output("worktree add", "it created no entry for the worktree"))?;
+        let admin_dir = registered.ok_or_else(|| {
+            GitError::output("worktree add", "it created no entry for the worktree")
+        })?;
         self.hold(path.to_owned(), admin_dir)
     }
 
@@ -572,10 +789,15 @@ impl Worktrees<'_> {
     /// file. It may be empty, because git creates the file before it writes it.
     fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
         let pointer = path.join(".git");
-        let Ok(text) = std::fs::read(&pointer) else { return Ok(()) };
+        let Ok(text) = std::fs::read(&pointer) else {
+            return Ok(());
+        };
         let begins = [b"gitdir: ", self.repo.common_dir().as_os_str().as_bytes()].concat();
-        let target = text.strip_prefix(b"gitdir: ").map(|target| openat::path_of(target.trim_ascii_end()));
-        let ours = target.is_some_and(|target| target.starts_with(self.repo.common_dir()) && !target.exists());
+        let target = text
+            .strip_prefix(b"gitdir: ")
+            .map(|target| openat::path_of(target.trim_ascii_end()));
+        let ours = target
+            .is_some_and(|target| target.starts_with(self.repo.common_dir()) && !target.exists());
         if is_alone(&pointer) && (ours || begins.starts_with(&text)) {
             std::fs::remove_file(&pointer).map_err(GitError::io("remove", &pointer))?;
         }
@@ -586,17 +808,27 @@ impl Worktrees<'_> {
         let root = openat::open_root(&path).map_err(GitError::errno("open", &path))?;
         let head = admin_dir.join("HEAD");
         let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
-        let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
+        let branch = text
+            .trim_end()
+            .strip_prefix("ref: refs/heads/")
+            .map(str::to_owned);
         let mounted_at = self.are_mounted().then(|| self.repo.workdir().to_owned());
-        Ok(Worktree { path, admin_dir, root, branch, mounted_at })
+        Ok(Worktree {
+            path,
+            admin_dir,
+            root,
+            branch,
+            mounted_at,
+        })
     }
 }
 
 /// Moves a worktree into a new folder beside it, which is returned.
 fn set_aside(path: &Path) -> Result<PathBuf, GitError> {
     let folder = path.parent().unwrap_or(path);
-    let place =
-        TemporaryFolder::create("trash-", Some(folder)).map_err(GitError::io("make a folder in", folder))?.keep();
+    let place = TemporaryFolder::create("trash-", Some(folder))
+        .map_err(GitError::io("make a folder in", folder))?
+        .keep();
     std::fs::rename(path, place.join(path.file_name().unwrap_or_default()))
         .map_err(GitError::io("move to the trash", path))?;
     Ok(place)
@@ -604,13 +836,23 @@ fn set_aside(path: &Path) -> Result<PathBuf, GitError> {
 
 /// Reports whether a folder has no other file than this one.
 fn is_alone(file: &Path) -> bool {
-    let others = |mut files: std::fs::ReadDir| files.any(|other| other.is_ok_and(|other| other.path() != file));
-    !file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(others)
+    let others = |mut files: std::fs::ReadDir| {
+        files.any(|other| other.is_ok_and(|other| other.path() != file))
+    };
+    !file
+        .parent()
+        .and_then(|folder| std::fs::read_dir(folder).ok())
+        .is_some_and(others)
 }
 
 /// Resolves the existing part of a path, and appends the rest unchanged.
 fn real_if_it_were_there(path: &Path) -> PathBuf {
-    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let Some((above, real)) = found else { return path.to_owned() };
-    path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest))
+    let found = path
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else {
+        return path.to_owned();
+    };
+    path.strip_prefix(above)
+        .map_or_else(|_| path.to_owned(), |rest| real.join(rest))
 }

@@ -1,10 +1,13 @@
-//! Configuration that is behind a condition, that is the user's own, or that comes with the repository.
+//! Configuration that is behind a condition, that is the user's own, or that comes with the
+//! repository.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_git::{GitError, Merge, Move, Repo, RepositoryRefusal, SnapshotRules, WorktreeSpec};
+use orchestrate_git::{
+    GitError, Merge, Move, Repo, RepositoryRefusal, SnapshotRules, WorktreeSpec,
+};
 
 use crate::support::{Fixture, command, write_files};
 
@@ -22,8 +25,16 @@ const CONDITIONS: [&str; 6] = [
 /// Creates a repository whose own configuration has settings behind a condition. Its files ask for
 /// the filter `x`.
 fn hiding(condition: &str, hidden: &str) -> Fixture {
-    let fixture = Fixture::new(&[("a", "1\n"), ("b", "1\n"), (".gitattributes", "* filter=x\n")]);
-    fixture.git(&["config", "remote.origin.url", "https://example.invalid/x.git"]);
+    let fixture = Fixture::new(&[
+        ("a", "1\n"),
+        ("b", "1\n"),
+        (".gitattributes", "* filter=x\n"),
+    ]);
+    fixture.git(&[
+        "config",
+        "remote.origin.url",
+        "https://example.invalid/x.git",
+    ]);
     let file = fixture.project().join(".git/hidden");
     if condition == "worktree" {
         fixture.git(&["config", "extensions.worktreeConfig", "true"]);
@@ -45,17 +56,32 @@ fn everything(fixture: &Fixture, repo: &Repo) -> Result<(), GitError> {
     let other = fixture.worktree(repo, "T2");
     write_files(other.path(), &[("a", "3\n"), ("b", "2\n")]);
     let theirs = fixture.commit(repo, &other, &[&base]);
-    assert!(matches!(repo.merging().merge(&ours, &theirs)?, Merge::Conflict { .. }));
+    assert!(matches!(
+        repo.merging().merge(&ours, &theirs)?,
+        Merge::Conflict { .. }
+    ));
     write_files(
         &fixture.project(),
-        &[(".worktreeinclude", "*\n"), (".git/info/exclude", "ignored\n"), ("ignored", "")],
+        &[
+            (".worktreeinclude", "*\n"),
+            (".git/info/exclude", "ignored\n"),
+            ("ignored", ""),
+        ],
     );
     repo.worktrees().copy_included(&worktree)?;
-    let verifier = repo.worktrees().add(&WorktreeSpec { branch: None, ..fixture.spec("verifier") })?;
+    let verifier = repo.worktrees().add(&WorktreeSpec {
+        branch: None,
+        ..fixture.spec("verifier")
+    })?;
     repo.worktrees().checkout_detached(&verifier, &ours)?;
     repo.worktrees().restart(&worktree, &ours, &ours)?;
-    repo.store().snapshot(&worktree, &SnapshotRules::default())?;
-    let landing = Move { branch: "main".to_owned(), from: base, to: ours };
+    repo.store()
+        .snapshot(&worktree, &SnapshotRules::default())?;
+    let landing = Move {
+        branch: "main".to_owned(),
+        from: base,
+        to: ours,
+    };
     repo.landing().land(&landing)?;
     repo.landing().unland(&landing)
 }
@@ -69,19 +95,38 @@ fn no_condition_hides_a_program_from_us() {
             _ => fixture.project().join(".git/hidden"),
         };
         let planted = fixture.planted();
-        std::fs::write(file, format!("[filter \"x\"]\n\tsmudge = {}\n", planted.display())).unwrap();
+        std::fs::write(
+            file,
+            format!("[filter \"x\"]\n\tsmudge = {}\n", planted.display()),
+        )
+        .unwrap();
         let repo = fixture.repo();
         match everything(&fixture, &repo) {
-            Err(GitError::Refused { refusal: RepositoryRefusal::OwnFilter { path, filter, .. }, .. }) => {
-                assert_eq!((path, filter.as_str()), (PathBuf::from(".gitattributes"), "x"), "{condition}");
+            Err(GitError::Refused {
+                refusal: RepositoryRefusal::OwnFilter { path, filter, .. },
+                ..
+            }) => {
+                assert_eq!(
+                    (path, filter.as_str()),
+                    (PathBuf::from(".gitattributes"), "x"),
+                    "{condition}"
+                );
             }
             other => panic!("{condition}: {other:?}"),
         }
-        assert!(!fixture.canary().exists(), "{condition}: a program of the repository's ran");
+        assert!(
+            !fixture.canary().exists(),
+            "{condition}: a program of the repository's ran"
+        );
         // The control: git itself runs it.
         std::fs::remove_file(fixture.project().join("b")).unwrap();
-        let control = command(&fixture.project(), &["checkout-index", "-f", "-a"]).output().unwrap();
-        assert!(control.status.success() && fixture.canary().exists(), "{condition}: git does not run it: {control:?}");
+        let control = command(&fixture.project(), &["checkout-index", "-f", "-a"])
+            .output()
+            .unwrap();
+        assert!(
+            control.status.success() && fixture.canary().exists(),
+            "{condition}: git does not run it: {control:?}"
+        );
     }
 }
 
@@ -90,14 +135,27 @@ fn no_condition_hides_a_filter_or_a_promise_from_us() {
     for condition in CONDITIONS {
         let fixture = hiding(condition, "[filter \"x\"]\n\tclean = cat\n");
         let refused = fixture.repo().require_ready().unwrap_err();
-        let refused = matches!(refused, GitError::Refused { refusal: RepositoryRefusal::Filter { .. }, .. });
+        let refused = matches!(
+            refused,
+            GitError::Refused {
+                refusal: RepositoryRefusal::Filter { .. },
+                ..
+            }
+        );
         assert!(refused, "{condition}: a filter was not seen");
         let fixture = hiding(condition, "[remote \"origin\"]\n\tpromisor = true\n");
         // Only of a partial clone is it known that something is missing.
-        let (tip, lost) = (fixture.tip("HEAD"), fixture.git(&["rev-parse", "HEAD^{tree}"]));
+        let (tip, lost) = (
+            fixture.tip("HEAD"),
+            fixture.git(&["rev-parse", "HEAD^{tree}"]),
+        );
         let (two, rest) = lost.split_at(2);
         std::fs::remove_file(fixture.project().join(".git/objects").join(two).join(rest)).unwrap();
-        assert_eq!(fixture.repo().lacking(&tip).unwrap(), [Oid::new(lost)], "{condition}: a promise was not seen");
+        assert_eq!(
+            fixture.repo().lacking(&tip).unwrap(),
+            [Oid::new(lost)],
+            "{condition}: a promise was not seen"
+        );
     }
 }
 
@@ -111,14 +169,23 @@ fn nothing_is_fetched() {
     std::fs::remove_file(fixture.project().join(".git/objects").join(two).join(rest)).unwrap();
     let elsewhere = Fixture::new(&[]);
     fixture.git(&["config", "remote.origin.promisor", "true"]);
-    fixture.git(&["config", "remote.origin.url", elsewhere.project().to_str().unwrap()]);
+    fixture.git(&[
+        "config",
+        "remote.origin.url",
+        elsewhere.project().to_str().unwrap(),
+    ]);
     let program = format!("touch '{}'; false", fixture.canary().display());
     fixture.git(&["config", "remote.origin.uploadpack", &program]);
     repo.worktrees().add(&fixture.spec("T1")).unwrap_err();
     assert!(!fixture.canary().exists());
     // The control: git itself asks for it.
-    command(&fixture.project(), &["cat-file", "blob", &lost]).output().unwrap();
-    assert!(fixture.canary().exists(), "the attack does not work on git itself");
+    command(&fixture.project(), &["cat-file", "blob", &lost])
+        .output()
+        .unwrap();
+    assert!(
+        fixture.canary().exists(),
+        "the attack does not work on git itself"
+    );
 }
 
 /// A filter in the user's own configuration is the user's decision, so it runs.
@@ -131,8 +198,17 @@ fn the_users_own_filter_writes_his_checkout() {
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("a", "2\n")]);
     let new = fixture.commit(&repo, &worktree, &[&base]);
-    repo.landing().land(&Move { branch: "main".to_owned(), from: base, to: new }).unwrap();
-    assert_eq!(std::fs::read_to_string(fixture.project().join("a")).unwrap(), "two\n");
+    repo.landing()
+        .land(&Move {
+            branch: "main".to_owned(),
+            from: base,
+            to: new,
+        })
+        .unwrap();
+    assert_eq!(
+        std::fs::read_to_string(fixture.project().join("a")).unwrap(),
+        "two\n"
+    );
 }
 
 /// Creates two commits on one base that change the same line, with attributes that may ask for a
@@ -149,22 +225,45 @@ fn two_sides(fixture: &Fixture, attributes: &str) -> [orchestrate_core::Oid; 2] 
 fn a_merge_knows_no_driver_and_no_attributes_but_the_targets() {
     let fixture = Fixture::new(&[]);
     let [one, two] = two_sides(&fixture, "a merge=mine\n");
-    fixture.configure("merge.mine.driver", &format!("'{}'; true", fixture.planted().display()));
-    let is_conflict = |merged: Result<Merge, GitError>| matches!(merged, Ok(Merge::Conflict { .. }));
-    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "a driver lost an edit");
+    fixture.configure(
+        "merge.mine.driver",
+        &format!("'{}'; true", fixture.planted().display()),
+    );
+    let is_conflict =
+        |merged: Result<Merge, GitError>| matches!(merged, Ok(Merge::Conflict { .. }));
+    assert!(
+        is_conflict(fixture.repo().merging().merge(&one, &two)),
+        "a driver lost an edit"
+    );
     assert!(!fixture.canary().exists());
     let [one, two] = two_sides(&fixture, "");
     let attributes = fixture.path().join("attributes");
     std::fs::write(&attributes, "* merge=union\n").unwrap();
     fixture.configure("core.attributesFile", attributes.to_str().unwrap());
-    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "the user's attributes");
-    write_files(&fixture.project(), &[(".git/info/attributes", "* merge=union\n")]);
-    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "the repository's own attributes");
+    assert!(
+        is_conflict(fixture.repo().merging().merge(&one, &two)),
+        "the user's attributes"
+    );
+    write_files(
+        &fixture.project(),
+        &[(".git/info/attributes", "* merge=union\n")],
+    );
+    assert!(
+        is_conflict(fixture.repo().merging().merge(&one, &two)),
+        "the repository's own attributes"
+    );
     fixture.git(&["config", "merge.default", "union"]);
     fixture.configure("merge.default", "union");
-    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "the default driver");
+    assert!(
+        is_conflict(fixture.repo().merging().merge(&one, &two)),
+        "the default driver"
+    );
     // The control: git itself merges this without a conflict.
-    let control = command(&fixture.project(), &["merge-tree", "--write-tree", one.as_str(), two.as_str()]).output();
+    let control = command(
+        &fixture.project(),
+        &["merge-tree", "--write-tree", one.as_str(), two.as_str()],
+    )
+    .output();
     assert!(control.unwrap().status.success());
 }
 

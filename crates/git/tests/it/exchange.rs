@@ -8,7 +8,10 @@ use orchestrate_sandbox::{StandInFile, View};
 use crate::support::{Fixture, write_files};
 
 fn rules() -> SnapshotRules {
-    SnapshotRules { unrecorded: Loss::Everything, ..SnapshotRules::default() }
+    SnapshotRules {
+        unrecorded: Loss::Everything,
+        ..SnapshotRules::default()
+    }
 }
 
 #[test]
@@ -17,10 +20,15 @@ fn paths_of_one_tree_are_put_into_another() {
     let repo = fixture.repo();
     let one = fixture.tip("HEAD");
     fixture.git(&["rm", "-q", "-r", "file", "b/d"]);
-    let two = fixture.commit_files(&[("a", "2"), ("b/c", "2"), ("b/e", "2"), ("file/inside", "2")], "second");
+    let two = fixture.commit_files(
+        &[("a", "2"), ("b/c", "2"), ("b/e", "2"), ("file/inside", "2")],
+        "second",
+    );
     let names = |tree| {
         let files = fixture.files_of(&tree).into_iter();
-        files.map(|(path, (_, text))| format!("{} {text}", String::from_utf8(path).unwrap())).collect::<Vec<_>>()
+        files
+            .map(|(path, (_, text))| format!("{} {text}", String::from_utf8(path).unwrap()))
+            .collect::<Vec<_>>()
     };
     let table: [(&[&str], &[&str]); 5] = [
         (&[], &["a 1", "b/c 1", "b/d 1", "file 1"]),
@@ -31,9 +39,16 @@ fn paths_of_one_tree_are_put_into_another() {
     ];
     for (paths, expected) in table {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        assert_eq!(names(repo.store().overlay(&one, &two, &paths).unwrap()), expected, "{paths:?}");
+        assert_eq!(
+            names(repo.store().overlay(&one, &two, &paths).unwrap()),
+            expected,
+            "{paths:?}"
+        );
     }
-    let back = repo.store().overlay(&two, &one, &[PathBuf::from("file")]).unwrap();
+    let back = repo
+        .store()
+        .overlay(&two, &one, &[PathBuf::from("file")])
+        .unwrap();
     assert_eq!(names(back), ["a 2", "b/c 2", "b/e 2", "file 1"]);
 }
 
@@ -44,14 +59,30 @@ fn files_are_exchanged_and_ignored_ones_stay() {
     let worktree = fixture.worktree(&repo, "T1");
     let path = worktree.path();
     let base = repo.store().snapshot(&worktree, &rules()).unwrap().tree;
-    write_files(path, &[("a", "2\n"), ("new/file", "2\n"), ("x.log", "log"), ("out/made", "made")]);
+    write_files(
+        path,
+        &[
+            ("a", "2\n"),
+            ("new/file", "2\n"),
+            ("x.log", "log"),
+            ("out/made", "made"),
+        ],
+    );
     std::fs::remove_file(path.join("b")).unwrap();
     let changed = repo.store().snapshot(&worktree, &rules()).unwrap().tree;
     repo.worktrees().exchange(&worktree, &base).unwrap();
     assert_eq!(repo.store().current_tree(&worktree).unwrap(), base);
     let read = |name: &str| std::fs::read_to_string(path.join(name)).ok();
     let kept = ["x.log", "out/made", "new/file", "b"].map(read);
-    assert_eq!(kept, [Some("log".to_owned()), Some("made".to_owned()), None, Some("1\n".to_owned())]);
+    assert_eq!(
+        kept,
+        [
+            Some("log".to_owned()),
+            Some("made".to_owned()),
+            None,
+            Some("1\n".to_owned())
+        ]
+    );
     repo.worktrees().exchange(&worktree, &changed).unwrap();
     assert_eq!(repo.store().current_tree(&worktree).unwrap(), changed);
     assert_eq!(worktree.branch(), Some("orchestrate/r-test01/T1"));
@@ -78,10 +109,12 @@ fn a_file_that_is_stored_nowhere_is_not_replaced() {
         write_files(worktree.path(), &[(ignored, "only copy\n")]);
         repo.store().snapshot(&worktree, &rules()).unwrap();
         let refused = repo.worktrees().exchange(&worktree, &theirs);
-        let named =
-            matches!(&refused, Err(GitError::Unstorable { path, .. }) if path == std::path::Path::new(expected));
+        let named = matches!(&refused, Err(GitError::Unstorable { path, .. }) if path == std::path::Path::new(expected));
         assert!(named, "{ignored}: {refused:?}");
-        assert_eq!(std::fs::read_to_string(worktree.path().join(ignored)).unwrap(), "only copy\n");
+        assert_eq!(
+            std::fs::read_to_string(worktree.path().join(ignored)).unwrap(),
+            "only copy\n"
+        );
     }
 }
 
@@ -96,16 +129,27 @@ fn a_stand_in_has_what_may_be_shown() {
         let View::Host(view) = worktree.seen().view;
         let files = view.stand_in.unwrap().files;
         let content = |name: &str| {
-            let file = files.iter().find(|(path, _)| path.ends_with(name)).map(|(_, file)| file);
-            let Some(StandInFile::Bytes(bytes)) = file else { panic!("{name}: {file:?}") };
+            let file = files
+                .iter()
+                .find(|(path, _)| path.ends_with(name))
+                .map(|(_, file)| file);
+            let Some(StandInFile::Bytes(bytes)) = file else {
+                panic!("{name}: {file:?}")
+            };
             String::from_utf8(bytes.clone()).unwrap()
         };
         (content("git-dir/config"), content("git-dir/packed-refs"))
     };
     let (config, refs) = stand_in();
-    assert_eq!(config, std::fs::read_to_string(fixture.project().join(".git/config")).unwrap());
+    assert_eq!(
+        config,
+        std::fs::read_to_string(fixture.project().join(".git/config")).unwrap()
+    );
     let tip = fixture.tip("main");
-    assert_eq!(refs, format!("{tip} refs/heads/main\n{tip} refs/heads/orchestrate/r-test01/T1\n"));
+    assert_eq!(
+        refs,
+        format!("{tip} refs/heads/main\n{tip} refs/heads/orchestrate/r-test01/T1\n")
+    );
     fixture.git(&["config", "credential.helper", "!echo password=secret"]);
     let (config, again) = stand_in();
     assert_eq!((config.contains("secret"), again), (false, refs));

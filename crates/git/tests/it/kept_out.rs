@@ -11,20 +11,35 @@ const KEY: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n--
 
 fn names(fixture: &Fixture, snapshot: &Snapshot) -> Vec<String> {
     let files = fixture.files_of(&snapshot.tree);
-    files.into_keys().map(|name| String::from_utf8(name).unwrap()).collect()
+    files
+        .into_keys()
+        .map(|name| String::from_utf8(name).unwrap())
+        .collect()
 }
 
 fn scratch(snapshot: &Snapshot) -> Vec<String> {
-    snapshot.scratch.iter().map(|(path, _)| path.display().to_string()).collect()
+    snapshot
+        .scratch
+        .iter()
+        .map(|(path, _)| path.display().to_string())
+        .collect()
 }
 
 fn withheld(snapshot: &Snapshot) -> Vec<&str> {
-    snapshot.withheld.iter().map(|file| file.path.as_str()).collect()
+    snapshot
+        .withheld
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect()
 }
 
 #[test]
 fn what_a_command_leaves_is_no_work_and_a_new_secret_stays_in_the_worktree() {
-    let fixture = Fixture::new(&[("package.json", "{}\n"), ("src/a.js", "1\n"), ("dist/kept.js", "1\n")]);
+    let fixture = Fixture::new(&[
+        ("package.json", "{}\n"),
+        ("src/a.js", "1\n"),
+        ("dist/kept.js", "1\n"),
+    ]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(
@@ -42,16 +57,36 @@ fn what_a_command_leaves_is_no_work_and_a_new_secret_stays_in_the_worktree() {
             ("notes.txt", KEY),
         ],
     );
-    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let snapshot = repo
+        .store()
+        .snapshot(&worktree, &SnapshotRules::default())
+        .unwrap();
     assert_eq!(
         names(&fixture, &snapshot),
-        [".env.example", "dist/kept.js", "dist/new.js", "package.json", "src/a.js", "src/b.js"]
+        [
+            ".env.example",
+            "dist/kept.js",
+            "dist/new.js",
+            "package.json",
+            "src/a.js",
+            "src/b.js"
+        ]
     );
-    assert_eq!(scratch(&snapshot), ["build/", "node_modules/", "run.log", "src/__pycache__/"]);
-    assert_eq!(withheld(&snapshot), [".env", "keys/id_ed25519", "notes.txt"]);
+    assert_eq!(
+        scratch(&snapshot),
+        ["build/", "node_modules/", "run.log", "src/__pycache__/"]
+    );
+    assert_eq!(
+        withheld(&snapshot),
+        [".env", "keys/id_ed25519", "notes.txt"]
+    );
     assert_eq!(repo.store().current_tree(&worktree).unwrap(), snapshot.tree);
     let alone = repo.worktrees().uncommitted(&worktree).unwrap();
-    assert_eq!(alone, [".env", "keys/id_ed25519", "notes.txt"].map(PathBuf::from), "caches can be made again");
+    assert_eq!(
+        alone,
+        [".env", "keys/id_ed25519", "notes.txt"].map(PathBuf::from),
+        "caches can be made again"
+    );
 
     // Another attempt keeps them, and so does an exchange of the tracked files.
     let base = repo.worktrees().head(&worktree).unwrap();
@@ -70,12 +105,35 @@ fn a_tracked_file_is_never_kept_out_and_a_line_of_gitignore_takes_what_it_names(
     ]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    write_files(worktree.path(), &[(".env", "A=2\n"), ("run.log", "2\n"), ("fixtures/b.log", "1\n"), ("x.log", "1\n")]);
-    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    write_files(
+        worktree.path(),
+        &[
+            (".env", "A=2\n"),
+            ("run.log", "2\n"),
+            ("fixtures/b.log", "1\n"),
+            ("x.log", "1\n"),
+        ],
+    );
+    let snapshot = repo
+        .store()
+        .snapshot(&worktree, &SnapshotRules::default())
+        .unwrap();
     assert_eq!(scratch(&snapshot), ["x.log"]);
     assert!(snapshot.withheld.is_empty());
-    assert_eq!(names(&fixture, &snapshot), [".env", ".gitignore", "fixtures/a.log", "fixtures/b.log", "run.log"]);
-    assert_eq!(fixture.files_of(&snapshot.tree)[b".env".as_slice()].1, "A=2\n");
+    assert_eq!(
+        names(&fixture, &snapshot),
+        [
+            ".env",
+            ".gitignore",
+            "fixtures/a.log",
+            "fixtures/b.log",
+            "run.log"
+        ]
+    );
+    assert_eq!(
+        fixture.files_of(&snapshot.tree)[b".env".as_slice()].1,
+        "A=2\n"
+    );
 }
 
 #[test]
@@ -102,16 +160,41 @@ fn settings_and_single_files_are_taken_nevertheless() {
         ],
     );
     let set = |names: &[&str]| names.iter().map(PathBuf::from).collect();
-    let taken = TakenFiles { deliberate: set(&["dist/on-purpose.js", "b.pem"]), admitted: set(&[".env"]) };
-    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules { taken, ..SnapshotRules::default() }).unwrap();
+    let taken = TakenFiles {
+        deliberate: set(&["dist/on-purpose.js", "b.pem"]),
+        admitted: set(&[".env"]),
+    };
+    let snapshot = repo
+        .store()
+        .snapshot(
+            &worktree,
+            &SnapshotRules {
+                taken,
+                ..SnapshotRules::default()
+            },
+        )
+        .unwrap();
     assert_eq!(
         names(&fixture, &snapshot),
-        [".env", "build/keep/a.js", "dist/on-purpose.js", "package.json", "test/key.pem"]
+        [
+            ".env",
+            "build/keep/a.js",
+            "dist/on-purpose.js",
+            "package.json",
+            "test/key.pem"
+        ]
     );
     assert_eq!(scratch(&snapshot), ["a.tmp", "build/", "dist/"]);
-    assert_eq!(withheld(&snapshot), ["b.pem"], "that it was written on purpose makes no secret public");
+    assert_eq!(
+        withheld(&snapshot),
+        ["b.pem"],
+        "that it was written on purpose makes no secret public"
+    );
     // From now on they are tracked.
     write_files(worktree.path(), &[(".env", "A=2\n")]);
-    let next = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let next = repo
+        .store()
+        .snapshot(&worktree, &SnapshotRules::default())
+        .unwrap();
     assert_eq!(fixture.files_of(&next.tree)[b".env".as_slice()].1, "A=2\n");
 }

@@ -1,6 +1,11 @@
 //! Tests of the git crate on real repositories: data in, whole values out.
 #![expect(clippy::disallowed_methods, reason = "tests run git beside the crate")]
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may fail loudly"
+)]
 
 mod support;
 mod switching;

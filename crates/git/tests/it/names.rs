@@ -1,4 +1,5 @@
-//! Which names can be stored: `orchestrate_core::git_path` compared with git itself, for arbitrary paths.
+//! Which names can be stored: `orchestrate_core::git_path` compared with git itself, for arbitrary
+//! paths.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -79,9 +80,17 @@ fn taken_by_git(fixture: &Fixture, paths: &[Vec<u8>], mode: &str) -> BTreeSet<us
     let index = fixture.path().join("index");
     std::fs::remove_file(&index).ok();
     let run = |args: &[&str], input: &[u8]| {
-        let mut git = command(&fixture.project(), &["-c", "core.protectHFS=true", "-c", "core.protectNTFS=true"]);
+        let mut git = command(
+            &fixture.project(),
+            &["-c", "core.protectHFS=true", "-c", "core.protectNTFS=true"],
+        );
         git.args(args).env("GIT_INDEX_FILE", &index);
-        let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = git
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input).unwrap();
         drop(stdin);
@@ -89,14 +98,19 @@ fn taken_by_git(fixture: &Fixture, paths: &[Vec<u8>], mode: &str) -> BTreeSet<us
     };
     run(&["update-index", "-z", "--index-info"], &input);
     let listed = run(&["ls-files", "-z"], b"");
-    let number = |path: &[u8]| String::from_utf8_lossy(path.split(|byte| *byte == b'/').next()?).parse().ok();
+    let number = |path: &[u8]| {
+        String::from_utf8_lossy(path.split(|byte| *byte == b'/').next()?)
+            .parse()
+            .ok()
+    };
     listed.split(|byte| *byte == 0).filter_map(number).collect()
 }
 
 /// Git looks for an alias behind every backslash except one that begins a path component; we look
 /// behind that one too.
 fn begins_with_backslash(path: &[u8]) -> bool {
-    path.split(|byte| *byte == b'/').any(|part| part.first() == Some(&b'\\'))
+    path.split(|byte| *byte == b'/')
+        .any(|part| part.first() == Some(&b'\\'))
 }
 
 proptest! {
@@ -142,7 +156,11 @@ fn what_git_takes_is_stored_as_it_is() {
     for name in names {
         std::fs::write(worktree.path().join(name), name).unwrap();
     }
-    let tree = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap().tree;
+    let tree = repo
+        .store()
+        .snapshot(&worktree, &SnapshotRules::default())
+        .unwrap()
+        .tree;
     let stored = fixture.files_of(&tree);
     assert_eq!(stored.len(), names.len() + 1);
     assert!(names.iter().all(|name| stored[name.as_bytes()].1 == *name));
@@ -154,10 +172,15 @@ fn what_git_refuses_is_named_and_shown_escaped() {
         let fixture = Fixture::new(&[("a", "1")]);
         let repo = fixture.repo();
         let worktree = fixture.worktree(&repo, "T1");
-        let folder = worktree.path().join(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let folder = worktree
+            .path()
+            .join(std::ffi::OsStr::from_bytes(name.as_bytes()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join(Path::new("config")), "x").unwrap();
-        let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+        let error = repo
+            .store()
+            .snapshot(&worktree, &SnapshotRules::default())
+            .unwrap_err();
         assert!(matches!(&error, GitError::Unstorable { .. }), "{error}");
         let said = error.to_string();
         assert!(!said.contains(['\u{200c}', '\u{202e}']), "{said}");

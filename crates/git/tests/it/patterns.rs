@@ -24,7 +24,13 @@ fn bomb() -> String {
 /// Asserts that a file is refused by name.
 fn refuses(repo: &Repo, name: &str) {
     let error = repo.require_ready().unwrap_err();
-    let GitError::Refused { refusal: RepositoryRefusal::Patterns { path, .. }, .. } = &error else { panic!("{error}") };
+    let GitError::Refused {
+        refusal: RepositoryRefusal::Patterns { path, .. },
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
     assert_eq!(path, Path::new(name), "{error}");
 }
 
@@ -39,7 +45,8 @@ fn a_commit_with_patterns_that_take_for_ever_is_refused() {
         let repository = git2::Repository::open(fixture.project()).unwrap();
         let head = repository.head().unwrap().peel_to_tree().unwrap();
         let mut tree = repository.treebuilder(Some(&head)).unwrap();
-        tree.insert(name, repository.blob(bomb().as_bytes()).unwrap(), 0o100_644).unwrap();
+        tree.insert(name, repository.blob(bomb().as_bytes()).unwrap(), 0o100_644)
+            .unwrap();
         let tree = tree.write().unwrap().to_string();
         let commit = fixture.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "bomb"]);
         fixture.git(&["update-ref", "HEAD", &commit]);
@@ -53,7 +60,10 @@ fn a_checkout_with_patterns_that_take_for_ever_is_refused_and_git_itself_hangs()
         for folder in ["", "a/"] {
             let fixture = Fixture::new(&[(&format!("{}f", deep()), "1\n")]);
             let file = format!("{folder}{name}");
-            write_files(&fixture.project(), &[(&file, &bomb()), (&format!("{}new", deep()), "1\n")]);
+            write_files(
+                &fixture.project(),
+                &[(&file, &bomb()), (&format!("{}new", deep()), "1\n")],
+            );
             if name == ".worktreeinclude" && !folder.is_empty() {
                 continue;
             }
@@ -67,11 +77,23 @@ fn a_checkout_with_patterns_that_take_for_ever_is_refused_and_git_itself_hangs()
                 ".gitignore" => "check-ignore --no-index ",
                 _ => "ls-files --others --ignored --exclude-from=.worktreeinclude ",
             };
-            let path = if name == ".worktreeinclude" { String::new() } else { format!("{}new", deep()) };
+            let path = if name == ".worktreeinclude" {
+                String::new()
+            } else {
+                format!("{}new", deep())
+            };
             let script = format!("ulimit -t 1; exec git {asks}{path}");
             let mut control = Command::new("sh");
-            let ended = control.args(["-c", &script]).current_dir(fixture.project()).stdout(Stdio::null()).status();
-            assert_eq!(ended.unwrap().code(), None, "the attack does not work on git itself");
+            let ended = control
+                .args(["-c", &script])
+                .current_dir(fixture.project())
+                .stdout(Stdio::null())
+                .status();
+            assert_eq!(
+                ended.unwrap().code(),
+                None,
+                "the attack does not work on git itself"
+            );
         }
     }
 }
@@ -81,8 +103,15 @@ fn what_is_no_file_of_patterns_is_refused() {
     type Plant<'a> = (&'a str, &'a dyn Fn(&Path));
     let plants: [Plant<'_>; 3] = [
         ("not a regular file", &|path| make_pipe(path)),
-        ("not a regular file", &|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap())),
-        ("more than 1048576 bytes", &|path| std::fs::File::create(path).unwrap().set_len(8 << 30).unwrap()),
+        ("not a regular file", &|path| {
+            drop(std::os::unix::net::UnixListener::bind(path).unwrap())
+        }),
+        ("more than 1048576 bytes", &|path| {
+            std::fs::File::create(path)
+                .unwrap()
+                .set_len(8 << 30)
+                .unwrap()
+        }),
     ];
     for name in FILES {
         for (said, plant) in plants {
@@ -94,7 +123,11 @@ fn what_is_no_file_of_patterns_is_refused() {
         }
     }
     let fixture = Fixture::new(&[("a/b", "1\n")]);
-    symlink("/proc/self/environ", fixture.project().join(".worktreeinclude")).unwrap();
+    symlink(
+        "/proc/self/environ",
+        fixture.project().join(".worktreeinclude"),
+    )
+    .unwrap();
     refuses(&fixture.repo(), ".worktreeinclude");
 }
 
@@ -104,26 +137,48 @@ fn an_agents_patterns_that_take_for_ever_are_not_stored() {
         let fixture = Fixture::new(&[("a/b", "1\n")]);
         let repo = fixture.repo();
         let worktree = fixture.worktree(&repo, "T1");
-        write_files(worktree.path(), &[(name, &bomb()), (&format!("{}f", deep()), "1\n")]);
-        let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
-        assert!(matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(name)), "{error}");
+        write_files(
+            worktree.path(),
+            &[(name, &bomb()), (&format!("{}f", deep()), "1\n")],
+        );
+        let error = repo
+            .store()
+            .snapshot(&worktree, &SnapshotRules::default())
+            .unwrap_err();
+        assert!(
+            matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(name)),
+            "{error}"
+        );
         // With patterns that people write, the same tree is stored.
         write_files(worktree.path(), &[(name, "**/b text\n")]);
-        repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
+        repo.store()
+            .snapshot(&worktree, &SnapshotRules::default())
+            .unwrap();
     }
 }
 
 /// Returns lines that take libgit2 or some git for ever on the files of [`hostile`]; people do not
 /// write such lines.
 fn bombs() -> [String; 3] {
-    let rules: String = (0..200).map(|at| format!("{}{}b{at}\n", "**/".repeat(8), "a*".repeat(8))).collect();
-    [format!("{}b text\n", "a*".repeat(9)), format!("{}b text\n", "**/a*".repeat(12)), rules]
+    let rules: String = (0..200)
+        .map(|at| format!("{}{}b{at}\n", "**/".repeat(8), "a*".repeat(8)))
+        .collect();
+    [
+        format!("{}b text\n", "a*".repeat(9)),
+        format!("{}b text\n", "**/a*".repeat(12)),
+        rules,
+    ]
 }
 
-/// Creates a repository with thirty folders and long names, on which stars can be placed in many ways.
+/// Creates a repository with thirty folders and long names, on which stars can be placed in many
+/// ways.
 fn hostile() -> Fixture {
     let long = format!("{}0", "a".repeat(60));
-    Fixture::new(&[(&format!("{}f", deep()), "1\n"), (&long, "1\n"), (&format!("{}{long}", deep()), "1\n")])
+    Fixture::new(&[
+        (&format!("{}f", deep()), "1\n"),
+        (&long, "1\n"),
+        (&format!("{}{long}", deep()), "1\n"),
+    ])
 }
 
 #[test]
@@ -132,7 +187,11 @@ fn stars_of_any_kind_are_bounded_wherever_patterns_are_read_from() {
     for file in FILES.map(str::to_owned).into_iter().chain(own) {
         let fixture = hostile();
         std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
-        let named = if file.starts_with(".git/") { fixture.project().join(&file) } else { file.clone().into() };
+        let named = if file.starts_with(".git/") {
+            fixture.project().join(&file)
+        } else {
+            file.clone().into()
+        };
         for text in bombs() {
             write_files(&fixture.project(), &[(&file, &text)]);
             refuses(&fixture.repo(), named.to_str().unwrap());
@@ -171,11 +230,19 @@ fn an_agents_stars_of_any_kind_are_bounded() {
         let worktree = fixture.worktree(&repo, "T1");
         for text in bombs() {
             write_files(worktree.path(), &[(file, &text), (&name, "2\n")]);
-            let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
-            assert!(matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(file)), "{error}");
+            let error = repo
+                .store()
+                .snapshot(&worktree, &SnapshotRules::default())
+                .unwrap_err();
+            assert!(
+                matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(file)),
+                "{error}"
+            );
         }
         write_files(worktree.path(), &[(file, USUAL)]);
-        repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
+        repo.store()
+            .snapshot(&worktree, &SnapshotRules::default())
+            .unwrap();
     }
 }
 
@@ -186,17 +253,27 @@ fn libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_a
         let repository = git2::Repository::open(folder).unwrap();
         let name = format!("{}0", "a".repeat(60));
         let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
-        repository.get_attr(Path::new(&name), "text", flags).unwrap();
+        repository
+            .get_attr(Path::new(&name), "text", flags)
+            .unwrap();
         return;
     }
     for (stars, ends) in [(9, false), (4, true)] {
         let fixture = hostile();
-        write_files(&fixture.project(), &[(".gitattributes", &format!("{}b text\n", "a*".repeat(stars)))]);
+        write_files(
+            &fixture.project(),
+            &[(".gitattributes", &format!("{}b text\n", "a*".repeat(stars)))],
+        );
         assert_eq!(fixture.repo().require_ready().is_ok(), ends);
         let name = "patterns::libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_are_not";
         let mut itself = Command::new("sh");
-        itself.args(["-c", "ulimit -t 1; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
-        itself.args(["--exact", name]).env(FILE, fixture.project()).stdout(Stdio::null());
+        itself
+            .args(["-c", "ulimit -t 1; exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap());
+        itself
+            .args(["--exact", name])
+            .env(FILE, fixture.project())
+            .stdout(Stdio::null());
         let ended = itself.status().unwrap();
         assert_eq!(ended.code(), ends.then_some(0), "{stars} stars");
     }

@@ -51,13 +51,17 @@ fn bare_and_unborn() {
     assert_eq!(refusal(&path), RepositoryRefusal::Bare);
     let (folder, path) = init(&[]);
     assert_eq!(refusal(&path), RepositoryRefusal::Unborn);
-    // The control: with a commit the same repository is ready, and so is a clone of it unless that is bare.
+    // The control: with a commit the same repository is ready, and so is a clone of it unless that
+    // is bare.
     commit(&path);
     require_ready(&path);
     git_in(folder.path(), &["clone", "-q", "project", "clone"]);
     require_ready(&folder.path().join("clone"));
     git_in(folder.path(), &["clone", "-q", "--bare", "project", "bare"]);
-    assert_eq!(refusal(&folder.path().join("bare")), RepositoryRefusal::Bare);
+    assert_eq!(
+        refusal(&folder.path().join("bare")),
+        RepositoryRefusal::Bare
+    );
 }
 
 #[test]
@@ -105,12 +109,18 @@ fn sparse_and_split() {
 #[test]
 fn encodings_that_only_a_program_could_convert() {
     // The control: Git LFS is no reason to refuse, and neither is UTF-8.
-    let fixture = Fixture::new(&[("deep/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")]);
+    let fixture = Fixture::new(&[(
+        "deep/.gitattributes",
+        "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+    )]);
     require_ready(&fixture.project());
     let attributes = "*.txt working-tree-encoding=UTF-8\n*.ps1 text working-tree-encoding=UTF-16LE-BOM eol=crlf\n";
     let fixture = Fixture::new(&[(".gitattributes", attributes)]);
     let (path, encoding) = (PathBuf::from(".gitattributes"), "UTF-16LE-BOM".to_owned());
-    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Encoding { path, encoding });
+    assert_eq!(
+        refusal(&fixture.project()),
+        RepositoryRefusal::Encoding { path, encoding }
+    );
 }
 
 #[test]
@@ -118,22 +128,32 @@ fn filters_that_are_configured() {
     let fixture = Fixture::new(&[("src/.gitattributes", "# filter=up\n*.txt filter=up\n")]);
     let ready = || fixture.repo().require_ready();
     ready().unwrap();
-    // Git runs `smudge` only on checkout and stores the file as it is; an empty `process` is disabled.
+    // Git runs `smudge` only on checkout and stores the file as it is; an empty `process` is
+    // disabled.
     fixture.git(&["config", "filter.up.smudge", "cat"]);
     fixture.git(&["config", "filter.up.process", ""]);
     ready().unwrap();
     fixture.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
     let (path, filter) = (PathBuf::from("src/.gitattributes"), "up".to_owned());
-    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Filter { path, filter });
+    assert_eq!(
+        refusal(&fixture.project()),
+        RepositoryRefusal::Filter { path, filter }
+    );
     // The last value applies, as when the repository's value overrides the user's.
     fixture.git(&["config", "--add", "filter.up.clean", ""]);
     ready().unwrap();
     fixture.git(&["config", "--unset-all", "filter.up.clean"]);
     fixture.git(&["config", "filter.mine.process", "cat"]);
     std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
-    write_files(&fixture.project(), &[(".git/info/attributes", "* filter=mine\n")]);
+    write_files(
+        &fixture.project(),
+        &[(".git/info/attributes", "* filter=mine\n")],
+    );
     let path = PathBuf::from(".git/info/attributes");
-    let expected = RepositoryRefusal::Filter { path, filter: "mine".to_owned() };
+    let expected = RepositoryRefusal::Filter {
+        path,
+        filter: "mine".to_owned(),
+    };
     assert_eq!(refusal(&fixture.project()), expected);
 }
 
@@ -149,15 +169,26 @@ fn in_the_middle_of_something() {
     };
     let table = [
         (["merge", "other"], Operation::Merge, ["merge", "--abort"]),
-        (["rebase", "other"], Operation::Rebase, ["rebase", "--abort"]),
-        (["cherry-pick", "other"], Operation::CherryPick, ["cherry-pick", "--abort"]),
+        (
+            ["rebase", "other"],
+            Operation::Rebase,
+            ["rebase", "--abort"],
+        ),
+        (
+            ["cherry-pick", "other"],
+            Operation::CherryPick,
+            ["cherry-pick", "--abort"],
+        ),
         (["bisect", "start"], Operation::Bisect, ["bisect", "reset"]),
     ];
     for (args, operation, abort) in table {
         let fixture = conflicting();
         require_ready(&fixture.project());
         command(&fixture.project(), &args).output().unwrap();
-        assert_eq!(refusal(&fixture.project()), RepositoryRefusal::InProgress(operation));
+        assert_eq!(
+            refusal(&fixture.project()),
+            RepositoryRefusal::InProgress(operation)
+        );
         // It can still be opened and read.
         open(&fixture.project()).unwrap().head().unwrap();
         // The control: the same repository was ready before, and is again afterwards.
@@ -172,7 +203,10 @@ fn warnings_are_no_refusals() {
     fixture.git(&["checkout", "-q", "--detach"]);
     write_files(&fixture.project(), &[("a", "2\n"), ("new", "x")]);
     let repo = fixture.repo();
-    assert_eq!(repo.warnings().unwrap(), [Warning::Dirty { files: 2 }, Warning::DetachedHead]);
+    assert_eq!(
+        repo.warnings().unwrap(),
+        [Warning::Dirty { files: 2 }, Warning::DetachedHead]
+    );
     assert_eq!(repo.head().unwrap().branch, None);
     // The control: the same checkout on a branch is not warned of once its changes are committed.
     fixture.git(&["switch", "-q", "main"]);
@@ -186,7 +220,17 @@ fn a_shallow_clone_is_warned_of() {
     fixture.commit_files(&[("a", "2\n")], "second");
     let clone = fixture.path().join("clone");
     let from = format!("file://{}", fixture.project().display());
-    git_in(&fixture.path(), &["clone", "-q", "--depth", "1", &from, clone.to_str().unwrap()]);
+    git_in(
+        &fixture.path(),
+        &[
+            "clone",
+            "-q",
+            "--depth",
+            "1",
+            &from,
+            clone.to_str().unwrap(),
+        ],
+    );
     let repo = open(&clone).unwrap();
     repo.require_ready().unwrap();
     assert_eq!(repo.warnings().unwrap(), [Warning::Shallow]);
@@ -199,7 +243,14 @@ fn a_shallow_clone_is_warned_of() {
 fn odd_but_fine_repositories_open() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let linked = fixture.path().join("linked");
-    fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        linked.to_str().unwrap(),
+        "-b",
+        "side",
+    ]);
     let repo = open(&linked).unwrap();
     assert_eq!(repo.workdir(), linked);
     assert_eq!(repo.common_dir(), fixture.project().join(".git"));
@@ -209,9 +260,22 @@ fn odd_but_fine_repositories_open() {
     assert_eq!(open(&below).unwrap().workdir(), fixture.project());
     // A worktree of a worktree is one of the same repository.
     let further = fixture.path().join("further");
-    git_in(&linked, &["worktree", "add", "-q", further.to_str().unwrap(), "-b", "further"]);
+    git_in(
+        &linked,
+        &[
+            "worktree",
+            "add",
+            "-q",
+            further.to_str().unwrap(),
+            "-b",
+            "further",
+        ],
+    );
     let repo = open(&further).unwrap();
-    assert_eq!((repo.workdir(), repo.id()), (further.as_path(), fixture.repo().id()));
+    assert_eq!(
+        (repo.workdir(), repo.id()),
+        (further.as_path(), fixture.repo().id())
+    );
     // The control: a repository of its own below the checkout is told apart from the one around it.
     git_in(&below, &["init", "-q", "-b", "main"]);
     commit(&below);
@@ -225,7 +289,10 @@ fn borrowed_objects_are_warned_of_until_they_are_its_own() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let clone = fixture.path().join("clone");
     fixture.git(&["clone", "-q", "--shared", ".", clone.to_str().unwrap()]);
-    assert_eq!(open(&clone).unwrap().warnings().unwrap(), [Warning::BorrowedObjects]);
+    assert_eq!(
+        open(&clone).unwrap().warnings().unwrap(),
+        [Warning::BorrowedObjects]
+    );
     git_in(&clone, &["repack", "-q", "-a", "-d"]);
     std::fs::remove_file(clone.join(".git/objects/info/alternates")).unwrap();
     assert_eq!(open(&clone).unwrap().warnings().unwrap(), []);

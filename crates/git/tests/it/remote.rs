@@ -7,18 +7,30 @@ use std::time::Duration;
 
 use orchestrate_core::Oid;
 use orchestrate_core::host::GitAddress;
-use orchestrate_git::{Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms};
+use orchestrate_git::{
+    Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms,
+};
 use orchestrate_sandbox::Cancel;
 
 use crate::support::{Fixture, git_in, write_files, write_program};
 
-const SILENT: Terms = Terms { timeout: Duration::from_secs(60), is_attended: false };
+const SILENT: Terms = Terms {
+    timeout: Duration::from_secs(60),
+    is_attended: false,
+};
 
 /// Returns a repository with a bare remote `origin`, which has its branch `main`.
 fn with_remote() -> (Fixture, PathBuf) {
     let fixture = Fixture::new(&[("a.txt", "one\n")]);
     let remote = fixture.path().join("remote.git");
-    fixture.git(&["init", "-q", "--bare", "-b", "main", remote.to_str().unwrap()]);
+    fixture.git(&[
+        "init",
+        "-q",
+        "--bare",
+        "-b",
+        "main",
+        remote.to_str().unwrap(),
+    ]);
     fixture.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
     fixture.git(&["push", "-q", "origin", "main"]);
     fixture.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
@@ -28,7 +40,14 @@ fn with_remote() -> (Fixture, PathBuf) {
 /// Commits a file on top of another commit, on no branch.
 fn commit_on(fixture: &Fixture, parent: &Oid, file: &str) -> Oid {
     let scratch = fixture.path().join("scratch");
-    fixture.git(&["worktree", "add", "-q", "--detach", scratch.to_str().unwrap(), parent.as_str()]);
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        scratch.to_str().unwrap(),
+        parent.as_str(),
+    ]);
     write_files(&scratch, &[(file, "new\n")]);
     git_in(&scratch, &["add", "-A"]);
     git_in(&scratch, &["commit", "-q", "-m", file]);
@@ -39,16 +58,38 @@ fn commit_on(fixture: &Fixture, parent: &Oid, file: &str) -> Oid {
 
 fn push(repo: &Repo, commit: &Oid, branch: &str) -> Result<Pushed, GitError> {
     let address = repo.remotes().address("origin", Direction::Push)?;
-    repo.remotes().push(RemoteBranch { remote: "origin", address: &address, branch }, commit, SILENT)
+    repo.remotes().push(
+        RemoteBranch {
+            remote: "origin",
+            address: &address,
+            branch,
+        },
+        commit,
+        SILENT,
+    )
 }
 
 fn fetch(repo: &Repo, branch: &str, have: &Oid) -> Result<Oid, GitError> {
     Ok(fetch_at_most(repo, branch, have, 1 << 20)?.unwrap())
 }
 
-fn fetch_at_most(repo: &Repo, branch: &str, have: &Oid, max_bytes: u64) -> Result<Option<Oid>, GitError> {
+fn fetch_at_most(
+    repo: &Repo,
+    branch: &str,
+    have: &Oid,
+    max_bytes: u64,
+) -> Result<Option<Oid>, GitError> {
     let address = repo.remotes().address("origin", Direction::Fetch)?;
-    repo.remotes().fetch(RemoteBranch { remote: "origin", address: &address, branch }, [have, have], SILENT, max_bytes)
+    repo.remotes().fetch(
+        RemoteBranch {
+            remote: "origin",
+            address: &address,
+            branch,
+        },
+        [have, have],
+        SILENT,
+        max_bytes,
+    )
 }
 
 fn cause(result: Result<impl std::fmt::Debug, GitError>) -> (RemoteFailure, String) {
@@ -67,23 +108,45 @@ fn make_executable(path: &Path, script: &str) {
 fn a_branch_is_created_and_only_moved_forward() {
     let (fixture, remote) = with_remote();
     let base = fixture.tip("main");
-    let (one, two) = (commit_on(&fixture, &base, "one"), commit_on(&fixture, &base, "two"));
+    let (one, two) = (
+        commit_on(&fixture, &base, "one"),
+        commit_on(&fixture, &base, "two"),
+    );
     let next = commit_on(&fixture, &one, "next");
     let (repo, before) = (fixture.repo(), fixture.users_state());
-    let done = [push(&repo, &one, "try/one"), push(&repo, &one, "try/one"), push(&repo, &next, "try/one")];
+    let done = [
+        push(&repo, &one, "try/one"),
+        push(&repo, &one, "try/one"),
+        push(&repo, &next, "try/one"),
+    ];
     let done = done.map(Result::unwrap);
     assert_eq!(done, [Pushed::Created, Pushed::UpToDate, Pushed::Forwarded]);
-    for (commit, branch) in [(&two, "try/one"), (&one, "try/one"), (&two, "try/one/below")] {
+    for (commit, branch) in [
+        (&two, "try/one"),
+        (&one, "try/one"),
+        (&two, "try/one/below"),
+    ] {
         let (cause, said) = cause(push(&repo, commit, branch));
-        let expected = if branch == "try/one" { RemoteFailure::NotFastForward } else { RemoteFailure::Refused };
+        let expected = if branch == "try/one" {
+            RemoteFailure::NotFastForward
+        } else {
+            RemoteFailure::Refused
+        };
         assert_eq!(cause, expected, "{branch}: {said}");
     }
-    let listed = git_in(&remote, &["for-each-ref", "--format=%(refname) %(objectname)"]);
-    assert_eq!(listed, format!("refs/heads/main {base}\nrefs/heads/try/one {next}"));
+    let listed = git_in(
+        &remote,
+        &["for-each-ref", "--format=%(refname) %(objectname)"],
+    );
+    assert_eq!(
+        listed,
+        format!("refs/heads/main {base}\nrefs/heads/try/one {next}")
+    );
     assert_eq!(fixture.users_state(), before);
 }
 
-/// Whatever the repository, or the user for all repositories, has configured to run or to send along.
+/// Whatever the repository, or the user for all repositories, has configured to run or to send
+/// along.
 #[test]
 fn nothing_runs_and_nothing_else_is_sent() {
     let (fixture, remote) = with_remote();
@@ -92,17 +155,37 @@ fn nothing_runs_and_nothing_else_is_sent() {
     fixture.git(&["tag", "-a", "-m", "v1", "v1", commit.as_str()]);
     let planted = planted.to_str().unwrap();
     for hook in ["pre-push", "reference-transaction", "post-checkout"] {
-        make_executable(&fixture.project().join(".git/hooks").join(hook), &format!("#!/bin/sh\n{planted}\n"));
+        make_executable(
+            &fixture.project().join(".git/hooks").join(hook),
+            &format!("#!/bin/sh\n{planted}\n"),
+        );
     }
-    // The remote is a folder here, whose side of the push has the user's configuration and its hooks as well.
-    make_executable(&fixture.path().join("hooks/pre-push"), &format!("#!/bin/sh\n{planted}\n"));
-    fixture.configure("core.hooksPath", fixture.path().join("hooks").to_str().unwrap());
+    // The remote is a folder here, whose side of the push has the user's configuration and its
+    // hooks as well.
+    make_executable(
+        &fixture.path().join("hooks/pre-push"),
+        &format!("#!/bin/sh\n{planted}\n"),
+    );
+    fixture.configure(
+        "core.hooksPath",
+        fixture.path().join("hooks").to_str().unwrap(),
+    );
     fixture.configure("push.followTags", "true");
     fixture.configure("remote.pushDefault", "elsewhere");
-    for key in ["core.sshCommand", "core.askPass", "core.gitProxy", "credential.helper", "remote.origin.vcs"] {
+    for key in [
+        "core.sshCommand",
+        "core.askPass",
+        "core.gitProxy",
+        "credential.helper",
+        "remote.origin.vcs",
+    ] {
         fixture.git(&["config", key, planted]);
     }
-    for key in ["remote.origin.receivepack", "remote.origin.uploadpack", "uploadpack.packObjectsHook"] {
+    for key in [
+        "remote.origin.receivepack",
+        "remote.origin.uploadpack",
+        "uploadpack.packObjectsHook",
+    ] {
         fixture.git(&["config", key, planted]);
     }
     fixture.git(&["config", "remote.origin.mirror", "true"]);
@@ -120,29 +203,65 @@ fn a_branch_is_fetched_into_no_ref() {
     let (fixture, remote) = with_remote();
     let base = fixture.tip("main");
     let other = fixture.path().join("other");
-    fixture.git(&["clone", "-q", remote.to_str().unwrap(), other.to_str().unwrap()]);
+    fixture.git(&[
+        "clone",
+        "-q",
+        remote.to_str().unwrap(),
+        other.to_str().unwrap(),
+    ]);
     write_files(&other, &[("b.txt", "theirs\n")]);
     git_in(&other, &["add", "-A"]);
     git_in(&other, &["commit", "-q", "-m", "theirs"]);
     git_in(&other, &["tag", "v1"]);
-    git_in(&other, &["push", "-q", "--tags", "origin", "HEAD:refs/heads/main", "HEAD:refs/heads/feature/x"]);
+    git_in(
+        &other,
+        &[
+            "push",
+            "-q",
+            "--tags",
+            "origin",
+            "HEAD:refs/heads/main",
+            "HEAD:refs/heads/feature/x",
+        ],
+    );
     let theirs = Oid::new(git_in(&other, &["rev-parse", "HEAD"]));
     let (repo, before) = (fixture.repo(), fixture.users_state());
     assert_eq!(fetch(&repo, "feature/x", &base).unwrap(), theirs);
     assert_eq!(fetch(&repo, "main", &theirs).unwrap(), theirs);
-    assert_eq!(repo.store().read_stored(&theirs, Path::new("b.txt")).unwrap().as_deref(), Some(&b"theirs\n"[..]));
+    assert_eq!(
+        repo.store()
+            .read_stored(&theirs, Path::new("b.txt"))
+            .unwrap()
+            .as_deref(),
+        Some(&b"theirs\n"[..])
+    );
     assert_eq!(fixture.users_state(), before);
     let address = repo.remotes().address("origin", Direction::Fetch).unwrap();
-    let default = repo.remotes().default_branch("origin", &address, SILENT).unwrap();
+    let default = repo
+        .remotes()
+        .default_branch("origin", &address, SILENT)
+        .unwrap();
     assert_eq!(default.as_deref(), Some("main"));
-    assert_eq!(cause(fetch(&repo, "nowhere", &base)).0, RemoteFailure::NoBranch);
+    assert_eq!(
+        cause(fetch(&repo, "nowhere", &base)).0,
+        RemoteFailure::NoBranch
+    );
 }
 
 /// Returns the files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> =
-        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect();
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect();
     files.sort();
     files
 }
@@ -155,35 +274,61 @@ fn nothing_is_left_of_a_history_that_is_refused() {
     fixture.git(&["init", "-q", "-b", "main", other.to_str().unwrap()]);
     let mut state = 1_u64;
     let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         char::from(b'!' + ((state >> 33) % 90) as u8)
     };
     let noise: String = (0..40_000).map(|_| random()).collect();
     write_files(&other, &[("b.txt", &noise)]);
     git_in(&other, &["add", "-A"]);
     git_in(&other, &["commit", "-q", "-m", "unrelated"]);
-    git_in(&other, &["push", "-q", remote.to_str().unwrap(), "HEAD:refs/heads/unrelated"]);
+    git_in(
+        &other,
+        &[
+            "push",
+            "-q",
+            remote.to_str().unwrap(),
+            "HEAD:refs/heads/unrelated",
+        ],
+    );
     git_in(&other, &["fetch", "-q", remote.to_str().unwrap(), "main"]);
     git_in(&other, &["checkout", "-q", "-b", "large", "FETCH_HEAD"]);
     write_files(&other, &[("b.txt", &noise)]);
     git_in(&other, &["add", "-A"]);
     git_in(&other, &["commit", "-q", "-m", "large"]);
-    git_in(&other, &["push", "-q", remote.to_str().unwrap(), "HEAD:refs/heads/large"]);
+    git_in(
+        &other,
+        &[
+            "push",
+            "-q",
+            remote.to_str().unwrap(),
+            "HEAD:refs/heads/large",
+        ],
+    );
     let repo = fixture.repo();
     let objects = fixture.project().join(".git/objects");
     let before = files(&objects);
-    assert_eq!(fetch_at_most(&repo, "unrelated", &base, 1 << 20).unwrap(), None);
+    assert_eq!(
+        fetch_at_most(&repo, "unrelated", &base, 1 << 20).unwrap(),
+        None
+    );
     assert_eq!(files(&objects), before);
     let (failure, _) = cause(fetch_at_most(&repo, "large", &base, 4096));
     assert_eq!(failure, RemoteFailure::TooLarge { max_bytes: 4096 });
     assert_eq!(files(&objects), before);
     assert!(
-        std::fs::read_dir(&objects).unwrap().all(|entry| entry.unwrap().file_name().len() < 8),
+        std::fs::read_dir(&objects)
+            .unwrap()
+            .all(|entry| entry.unwrap().file_name().len() < 8),
         "no folder is left"
     );
     // Within the limit, it becomes part of the repository.
     let large = Oid::new(git_in(&other, &["rev-parse", "HEAD"]));
-    assert_eq!(fetch_at_most(&repo, "large", &base, 1 << 20).unwrap(), Some(large.clone()));
+    assert_eq!(
+        fetch_at_most(&repo, "large", &base, 1 << 20).unwrap(),
+        Some(large.clone())
+    );
     assert_eq!(fixture.git(&["cat-file", "-t", large.as_str()]), "commit");
     assert!(files(&objects).len() > before.len());
 }
@@ -217,8 +362,11 @@ fn the_address_is_the_one_that_git_would_use() {
     };
     let below = fixture.project().join("../x.git").display().to_string();
     let known = "below, ext, many, option, origin, own, short, twice, two, web";
-    let unknown = |name: &str| format!("find the remote `{name}`: the repository's configuration has these: {known}");
-    // The control: the addresses that the first remotes have by the same configuration are taken, each at its host.
+    let unknown = |name: &str| {
+        format!("find the remote `{name}`: the repository's configuration has these: {known}")
+    };
+    // The control: the addresses that the first remotes have by the same configuration are taken,
+    // each at its host.
     let table = [
         ("web", Direction::Push, "https://host.example/a.git".to_owned()),
         ("short", Direction::Fetch, "https://mirror.example/a/b".to_owned()),
@@ -267,7 +415,11 @@ fn a_result_is_pushed_where_git_would_push_it() {
     let push = |branch: &str| {
         let repo = fixture.repo();
         let to = repo.landing().push_remote("main").unwrap();
-        assert_eq!((to.name.as_str(), to.address.as_str()), ("mine", remote.to_str().unwrap()), "{branch}");
+        assert_eq!(
+            (to.name.as_str(), to.address.as_str()),
+            ("mine", remote.to_str().unwrap()),
+            "{branch}"
+        );
         repo.landing().push(&to, &commit, branch, &[]).unwrap();
         assert_eq!(git_in(&remote, &["rev-parse", branch]), commit.as_str());
     };
@@ -279,22 +431,37 @@ fn a_result_is_pushed_where_git_would_push_it() {
     push("of-its-own");
     let refused = |address: &str| {
         fixture.git(&["config", "remote.mine.pushurl", address]);
-        fixture.repo().landing().push_remote("main").unwrap_err().to_string()
+        fixture
+            .repo()
+            .landing()
+            .push_remote("main")
+            .unwrap_err()
+            .to_string()
     };
     fixture.configure("url.gh:me/.insteadOf", "twice:");
-    assert!(refused("elsewhere:project/.git").contains("its address is a folder of this repository"));
-    assert!(refused("ext::sh -c id").contains("only https, http, ssh, git and folders are used, not `ext`"));
+    assert!(
+        refused("elsewhere:project/.git").contains("its address is a folder of this repository")
+    );
+    assert!(
+        refused("ext::sh -c id")
+            .contains("only https, http, ssh, git and folders are used, not `ext`")
+    );
     fixture.git(&["config", "branch.main.remote", "nowhere"]);
     let missing = fixture.repo().landing().push_remote("main");
-    assert!(matches!(missing, Err(GitError::NoRemote { .. })), "{missing:?}");
+    assert!(
+        matches!(missing, Err(GitError::NoRemote { .. })),
+        "{missing:?}"
+    );
 }
 
-/// A result that was made anew takes the place of what an earlier one contains, and of nothing else.
+/// A result that was made anew takes the place of what an earlier one contains, and of nothing
+/// else.
 #[test]
 fn only_what_was_replaced_is_pushed_over() {
     let (fixture, remote) = with_remote();
     let base = fixture.tip("main");
-    let [begun, anew, theirs] = ["begun", "anew", "theirs"].map(|file| commit_on(&fixture, &base, file));
+    let [begun, anew, theirs] =
+        ["begun", "anew", "theirs"].map(|file| commit_on(&fixture, &base, file));
     let earlier = commit_on(&fixture, &begun, "earlier");
     let repo = fixture.repo();
     let to = repo.landing().push_remote("main").unwrap();
@@ -306,11 +473,15 @@ fn only_what_was_replaced_is_pushed_over() {
     // Of what is no longer there, nothing is known.
     let gone = Oid::new("1".repeat(40));
     let refused = push(&theirs, &[earlier, gone]);
-    assert!(matches!(&refused, Err(GitError::Unreplaceable { found, .. }) if *found == anew), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(GitError::Unreplaceable { found, .. }) if *found == anew),
+        "{refused:?}"
+    );
     assert_eq!(tip(), anew.as_str());
 }
 
-/// Neither git nor a program that it starts, with any of the programs that the user has for questions.
+/// Neither git nor a program that it starts, with any of the programs that the user has for
+/// questions.
 #[test]
 fn nobody_is_asked_for_a_password() {
     let (fixture, _) = with_remote();
@@ -318,12 +489,26 @@ fn nobody_is_asked_for_a_password() {
     fixture.configure("core.askPass", fixture.planted().to_str().unwrap());
     let (ssh, seen) = (fixture.path().join("bin/ssh"), fixture.path().join("seen"));
     let variables = "${GIT_ASKPASS-unset}|${SSH_ASKPASS-unset}|${GIT_TERMINAL_PROMPT-unset}";
-    make_executable(&ssh, &format!("#!/bin/sh\necho \"{variables}\" > '{}'\nexit 1\n", seen.display()));
+    make_executable(
+        &ssh,
+        &format!(
+            "#!/bin/sh\necho \"{variables}\" > '{}'\nexit 1\n",
+            seen.display()
+        ),
+    );
     fixture.configure("core.sshCommand", ssh.to_str().unwrap());
     let repo = fixture.repo();
     let at = |text: &str| {
         let address = GitAddress::parse(text).unwrap();
-        cause(repo.remotes().push(RemoteBranch { remote: "x", address: &address, branch: "try" }, &commit, SILENT))
+        cause(repo.remotes().push(
+            RemoteBranch {
+                remote: "x",
+                address: &address,
+                branch: "try",
+            },
+            &commit,
+            SILENT,
+        ))
     };
     at("ssh://host.example/a.git");
     assert_eq!(std::fs::read_to_string(seen).unwrap(), "||0\n");
@@ -349,25 +534,53 @@ fn each_failure_has_its_class() {
     let base = fixture.tip("main");
     let commit = commit_on(&fixture, &base, "one");
     let repo = fixture.repo();
-    make_executable(&remote.join("hooks/pre-receive"), "#!/bin/sh\necho not today >&2\nexit 1\n");
+    make_executable(
+        &remote.join("hooks/pre-receive"),
+        "#!/bin/sh\necho not today >&2\nexit 1\n",
+    );
     let (refused, said) = cause(push(&repo, &commit, "try"));
-    assert!(refused == RemoteFailure::Refused && said.contains("remote: not today"), "{refused:?}: {said}");
+    assert!(
+        refused == RemoteFailure::Refused && said.contains("remote: not today"),
+        "{refused:?}: {said}"
+    );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let at = |text: &str, timeout| {
-        let (address, terms) = (GitAddress::parse(text).unwrap(), Terms { timeout, ..SILENT });
-        cause(repo.remotes().push(RemoteBranch { remote: "x", address: &address, branch: "try" }, &commit, terms)).0
+        let (address, terms) = (
+            GitAddress::parse(text).unwrap(),
+            Terms { timeout, ..SILENT },
+        );
+        cause(repo.remotes().push(
+            RemoteBranch {
+                remote: "x",
+                address: &address,
+                branch: "try",
+            },
+            &commit,
+            terms,
+        ))
+        .0
     };
     // It accepts the connection and never says a word.
     let late = Duration::from_millis(300);
-    assert_eq!(at(&format!("http://127.0.0.1:{port}/a"), late), RemoteFailure::TimedOut { seconds: 0 });
+    assert_eq!(
+        at(&format!("http://127.0.0.1:{port}/a"), late),
+        RemoteFailure::TimedOut { seconds: 0 }
+    );
     drop(listener);
     for protocol in ["http", "git"] {
         let text = format!("{protocol}://127.0.0.1:{port}/a");
-        assert_eq!(at(&text, SILENT.timeout), RemoteFailure::Unreachable, "{text}");
+        assert_eq!(
+            at(&text, SILENT.timeout),
+            RemoteFailure::Unreachable,
+            "{text}"
+        );
     }
     let nowhere = fixture.path().join("nowhere.git");
-    assert_eq!(at(nowhere.to_str().unwrap(), SILENT.timeout), RemoteFailure::NoRepository);
+    assert_eq!(
+        at(nowhere.to_str().unwrap(), SILENT.timeout),
+        RemoteFailure::NoRepository
+    );
 }
 
 #[test]
@@ -375,12 +588,21 @@ fn a_push_ends_when_it_is_killed() {
     let (fixture, _) = with_remote();
     let commit = commit_on(&fixture, &fixture.tip("main"), "one");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = GitAddress::parse(&format!("http://{}/a", listener.local_addr().unwrap())).unwrap();
+    let address =
+        GitAddress::parse(&format!("http://{}/a", listener.local_addr().unwrap())).unwrap();
     let cancel = Cancel::new();
     let repo = fixture.repo().killed_by(&cancel);
     let ended = std::thread::scope(|scope| {
         let pushing = scope.spawn(|| {
-            repo.remotes().push(RemoteBranch { remote: "x", address: &address, branch: "try" }, &commit, SILENT)
+            repo.remotes().push(
+                RemoteBranch {
+                    remote: "x",
+                    address: &address,
+                    branch: "try",
+                },
+                &commit,
+                SILENT,
+            )
         });
         let _connection = listener.accept().unwrap();
         cancel.kill();
@@ -398,7 +620,14 @@ fn a_clone_with_a_part_of_the_history_is_pushed() {
     fixture.git(&["push", "-q", "origin", "main"]);
     let shallow = fixture.path().join("shallow");
     let from = format!("file://{}", remote.display());
-    fixture.git(&["clone", "-q", "--depth", "1", &from, shallow.to_str().unwrap()]);
+    fixture.git(&[
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        &from,
+        shallow.to_str().unwrap(),
+    ]);
     write_files(&shallow, &[("b.txt", "b\n")]);
     git_in(&shallow, &["add", "-A"]);
     git_in(&shallow, &["commit", "-q", "-m", "b"]);
@@ -407,7 +636,11 @@ fn a_clone_with_a_part_of_the_history_is_pushed() {
     let base = Oid::new(git_in(&shallow, &["rev-parse", "HEAD~1"]));
     for (remote, below_base) in [("origin", 0), ("unknown", 1)] {
         let found = repo.remotes().unpushed(remote, &tip, &base, 10).unwrap();
-        assert_eq!((found.since_base.len(), found.below_base.len()), (1, below_base), "{remote}");
+        assert_eq!(
+            (found.since_base.len(), found.below_base.len()),
+            (1, below_base),
+            "{remote}"
+        );
     }
     assert_eq!(push(&repo, &tip, "try").unwrap(), Pushed::Created);
     assert_eq!(fetch(&repo, "try", &tip).unwrap(), tip);
@@ -421,9 +654,17 @@ fn what_a_push_would_publish_is_listed() {
     let own = commit_on(&fixture, &private, "own");
     let repo = fixture.repo();
     let subjects = || {
-        let found = repo.remotes().unpushed("origin", &own, &private, 10).unwrap();
-        [found.since_base, found.below_base]
-            .map(|listed| listed.iter().map(|commit| commit.subject().to_owned()).collect::<Vec<_>>().join(", "))
+        let found = repo
+            .remotes()
+            .unpushed("origin", &own, &private, 10)
+            .unwrap();
+        [found.since_base, found.below_base].map(|listed| {
+            listed
+                .iter()
+                .map(|commit| commit.subject().to_owned())
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
     };
     // Nothing is known of the remote.
     assert_eq!(subjects(), ["own", "not pushed yet, first"]);
@@ -432,8 +673,18 @@ fn what_a_push_would_publish_is_listed() {
     fixture.git(&["update-ref", "refs/remotes/origin/main", private.as_str()]);
     assert_eq!(subjects(), ["own", ""]);
     assert_eq!(repo.remotes().noted_default_branch("origin").unwrap(), None);
-    fixture.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
-    assert_eq!(repo.remotes().noted_default_branch("origin").unwrap().as_deref(), Some("main"));
+    fixture.git(&[
+        "symbolic-ref",
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/main",
+    ]);
+    assert_eq!(
+        repo.remotes()
+            .noted_default_branch("origin")
+            .unwrap()
+            .as_deref(),
+        Some("main")
+    );
 }
 
 #[test]
@@ -443,13 +694,25 @@ fn what_was_fetched_from_elsewhere_is_not_where_a_push_leads() {
     let own = commit_on(&fixture, &base, "own");
     fixture.git(&["update-ref", "refs/remotes/origin/main", base.as_str()]);
     let published = || {
-        let found = fixture.repo().remotes().unpushed("origin", &own, &base, 10).unwrap();
+        let found = fixture
+            .repo()
+            .remotes()
+            .unpushed("origin", &own, &base, 10)
+            .unwrap();
         (found.since_base.len(), found.below_base.len())
     };
     assert_eq!(published(), (1, 0));
-    fixture.git(&["config", "remote.origin.pushurl", "git@github.com:me/public.git"]);
+    fixture.git(&[
+        "config",
+        "remote.origin.pushurl",
+        "git@github.com:me/public.git",
+    ]);
     assert_eq!(published(), (1, 1));
     // Another way to the same repository.
-    fixture.git(&["config", "remote.origin.url", "https://github.com/me/public"]);
+    fixture.git(&[
+        "config",
+        "remote.origin.url",
+        "https://github.com/me/public",
+    ]);
     assert_eq!(published(), (1, 0));
 }

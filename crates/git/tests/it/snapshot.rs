@@ -32,7 +32,13 @@ fn every_kind_of_change_is_in_the_tree() {
     let path = worktree.path();
     write_files(
         path,
-        &[("changed", "2\n"), ("new/deep/file", "3\n"), ("ignored", "x"), ("a.log", "x"), ("kept.log", "4")],
+        &[
+            ("changed", "2\n"),
+            ("new/deep/file", "3\n"),
+            ("ignored", "x"),
+            ("a.log", "x"),
+            ("kept.log", "4"),
+        ],
     );
     std::fs::remove_file(path.join("deleted")).unwrap();
     std::fs::remove_file(path.join("to-link")).unwrap();
@@ -69,7 +75,9 @@ fn every_kind_of_change_is_in_the_tree() {
         Snapshot {
             tree: snapshot.tree.clone(),
             files: 10,
-            deleted: ["deleted", "folder/a", "to-folder"].map(PathBuf::from).to_vec(),
+            deleted: ["deleted", "folder/a", "to-folder"]
+                .map(PathBuf::from)
+                .to_vec(),
             nested_repositories: vec![],
             special_files: vec![PathBuf::from("pipe")],
             scratch: vec![],
@@ -77,7 +85,10 @@ fn every_kind_of_change_is_in_the_tree() {
             changed: true,
         }
     );
-    assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().tree, snapshot.tree);
+    assert_eq!(
+        repo.store().snapshot(&worktree, &rules()).unwrap().tree,
+        snapshot.tree
+    );
     assert_eq!(git_in(path, &["write-tree"]), snapshot.tree.as_str());
     assert_eq!(git_in(path, &["diff-files", "--name-only"]), "");
 }
@@ -88,15 +99,25 @@ fn many_new_files_are_stored_as_git_does() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     for number in 0..200 {
-        let name = format!("made/{}/{number}.{}", number % 7, if number % 3 == 0 { "crlf" } else { "txt" });
+        let name = format!(
+            "made/{}/{number}.{}",
+            number % 7,
+            if number % 3 == 0 { "crlf" } else { "txt" }
+        );
         write_files(worktree.path(), &[(&name, &format!("{number}\r\n"))]);
     }
     write_files(worktree.path(), &[("a", "2\n")]);
     let snapshot = repo.store().snapshot(&worktree, &rules()).unwrap();
     assert_eq!(snapshot.files, 202);
-    assert_eq!(git_in(worktree.path(), &["write-tree"]), snapshot.tree.as_str());
     assert_eq!(
-        git_in(worktree.path(), &["status", "--porcelain"]).lines().filter(|line| &line[1..2] != " ").count(),
+        git_in(worktree.path(), &["write-tree"]),
+        snapshot.tree.as_str()
+    );
+    assert_eq!(
+        git_in(worktree.path(), &["status", "--porcelain"])
+            .lines()
+            .filter(|line| &line[1..2] != " ")
+            .count(),
         0
     );
     fixture.git(&["fsck", "--connectivity-only"]);
@@ -104,7 +125,10 @@ fn many_new_files_are_stored_as_git_does() {
 
 #[test]
 fn status_lists_what_differs_from_head() {
-    let fixture = Fixture::new(&[("a", "1\n"), ("moved", "a long enough line to be found again\n")]);
+    let fixture = Fixture::new(&[
+        ("a", "1\n"),
+        ("moved", "a long enough line to be found again\n"),
+    ]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("a", "2\n3\n")]);
@@ -118,11 +142,20 @@ fn status_lists_what_differs_from_head() {
         mode_changed: false,
         binary: false,
     };
-    let moved = FileChange { old_path: Some(PathBuf::from("moved")), ..change("there", ChangeStatus::Renamed, 0, 0) };
-    assert_eq!(repo.store().status(&worktree).unwrap(), [change("a", ChangeStatus::Modified, 2, 1), moved]);
+    let moved = FileChange {
+        old_path: Some(PathBuf::from("moved")),
+        ..change("there", ChangeStatus::Renamed, 0, 0)
+    };
+    assert_eq!(
+        repo.store().status(&worktree).unwrap(),
+        [change("a", ChangeStatus::Modified, 2, 1), moved]
+    );
     let tree = repo.store().current_tree(&worktree).unwrap();
     let text = repo.store().diff_text(&fixture.tip("HEAD"), &tree).unwrap();
-    assert!(text.contains("-1\n+2\n+3\n") && text.contains("rename to there"), "{text}");
+    assert!(
+        text.contains("-1\n+2\n+3\n") && text.contains("rename to there"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -136,17 +169,42 @@ fn lost_files_are_an_accident_unless_recorded() {
     assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().files, 2);
     gone("d/c");
     let error = repo.store().snapshot(&worktree, &rules()).unwrap_err();
-    assert!(matches!(error, GitError::LostFiles { lost: 3, total: 4, .. }), "{error}");
-    let recorded = SnapshotRules { recorded_deletions: vec![PathBuf::from("d/a")], ..rules() };
-    assert_eq!(repo.store().snapshot(&worktree, &recorded).unwrap().files, 1);
-    let most = SnapshotRules { unrecorded: Loss::Most, ..rules() };
+    assert!(
+        matches!(
+            error,
+            GitError::LostFiles {
+                lost: 3,
+                total: 4,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let recorded = SnapshotRules {
+        recorded_deletions: vec![PathBuf::from("d/a")],
+        ..rules()
+    };
+    assert_eq!(
+        repo.store().snapshot(&worktree, &recorded).unwrap().files,
+        1
+    );
+    let most = SnapshotRules {
+        unrecorded: Loss::Most,
+        ..rules()
+    };
     assert_eq!(repo.store().snapshot(&worktree, &most).unwrap().files, 1);
     gone("d/e");
     for rules in [rules(), most] {
         let error = repo.store().snapshot(&worktree, &rules).unwrap_err();
-        assert!(matches!(error, GitError::EmptySnapshot { lost: 4, .. }), "{error}");
+        assert!(
+            matches!(error, GitError::EmptySnapshot { lost: 4, .. }),
+            "{error}"
+        );
     }
-    let any = SnapshotRules { unrecorded: Loss::Everything, ..rules() };
+    let any = SnapshotRules {
+        unrecorded: Loss::Everything,
+        ..rules()
+    };
     assert_eq!(repo.store().snapshot(&worktree, &any).unwrap().files, 0);
 }
 
@@ -196,7 +254,11 @@ fn line_ends_are_stored_as_git_stores_them() {
 #[test]
 fn line_ends_are_converted_if_the_user_has_git_do_so() {
     // The control: without the setting the same file is stored as it is.
-    for (setting, stored) in [("false", "a\r\nb\r\n"), ("true", "a\nb\n"), ("input", "a\nb\n")] {
+    for (setting, stored) in [
+        ("false", "a\r\nb\r\n"),
+        ("true", "a\nb\n"),
+        ("input", "a\nb\n"),
+    ] {
         let fixture = Fixture::new(&[("kept", "1\n")]);
         fixture.git(&["config", "core.autocrlf", setting]);
         let repo = fixture.repo();
@@ -205,8 +267,16 @@ fn line_ends_are_converted_if_the_user_has_git_do_so() {
         write_files(worktree.path(), &[("new", "a\r\nb\r\n")]);
         let tree = repo.store().current_tree(&worktree).unwrap();
         git_in(worktree.path(), &["add", "-A"]);
-        assert_eq!(git_in(worktree.path(), &["write-tree"]), tree.as_str(), "{setting}");
-        assert_eq!(fixture.files_of(&tree)[b"new".as_slice()].1, stored, "{setting}");
+        assert_eq!(
+            git_in(worktree.path(), &["write-tree"]),
+            tree.as_str(),
+            "{setting}"
+        );
+        assert_eq!(
+            fixture.files_of(&tree)[b"new".as_slice()].1,
+            stored,
+            "{setting}"
+        );
     }
 }
 
@@ -224,11 +294,22 @@ fn files_that_need_a_program_are_refused_only_when_they_change() {
     assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().files, 3);
     write_files(worktree.path(), &[("b.secret", "open")]);
     let error = repo.store().snapshot(&worktree, &rules()).unwrap_err();
-    assert!(matches!(&error, GitError::FilterAsked { filter, .. } if filter == "crypt"), "{error}");
-    assert!(error.to_string().contains(r"--get-regexp '^filter\.crypt\.'"), "{error}");
+    assert!(
+        matches!(&error, GitError::FilterAsked { filter, .. } if filter == "crypt"),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains(r"--get-regexp '^filter\.crypt\.'"),
+        "{error}"
+    );
     std::fs::remove_file(worktree.path().join("b.secret")).unwrap();
     write_files(worktree.path(), &[("c.u16", "x")]);
-    assert!(matches!(repo.store().snapshot(&worktree, &rules()), Err(GitError::Unstorable { .. })));
+    assert!(matches!(
+        repo.store().snapshot(&worktree, &rules()),
+        Err(GitError::Unstorable { .. })
+    ));
     assert!(!fixture.canary().exists());
 }
 
@@ -243,7 +324,9 @@ fn a_filter_that_nobody_configured_is_no_filter() {
 
 /// Names for which ignore rules often reach special cases.
 fn name() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["a", "b", "ab", "a.txt", "b.c", "built", "src", "A", "x y", "#c", "!d", "[f]"])
+    prop::sample::select(vec![
+        "a", "b", "ab", "a.txt", "b.c", "built", "src", "A", "x y", "#c", "!d", "[f]",
+    ])
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -279,7 +362,12 @@ fn rule() -> impl Strategy<Value = String> {
     let parts = prop::collection::vec(part, 1..4).prop_map(|parts| parts.join("/"));
     (any::<bool>(), any::<bool>(), any::<bool>(), parts).prop_map(|(not, rooted, folder, parts)| {
         let sign = |yes, text| if yes { text } else { "" };
-        format!("{}{}{parts}{}", sign(not, "!"), sign(rooted, "/"), sign(folder, "/"))
+        format!(
+            "{}{}{parts}{}",
+            sign(not, "!"),
+            sign(rooted, "/"),
+            sign(folder, "/")
+        )
     })
 }
 
@@ -331,9 +419,19 @@ fn write_if_free(root: &Path, path: &str, content: &str) {
 
 #[test]
 fn paths_that_git_refuses_are_named() {
-    let names = [".GIT/x", ".Git", ".git /x", "d/.git./x", "git~1/x", ".git::$INDEX_ALLOCATION/x", "a\\.GIT\\x"];
-    for (name, is_link) in
-        names.map(|name| (name, false)).into_iter().chain([(".gitmodules", true), ("gitmod~1", true)])
+    let names = [
+        ".GIT/x",
+        ".Git",
+        ".git /x",
+        "d/.git./x",
+        "git~1/x",
+        ".git::$INDEX_ALLOCATION/x",
+        "a\\.GIT\\x",
+    ];
+    for (name, is_link) in names
+        .map(|name| (name, false))
+        .into_iter()
+        .chain([(".gitmodules", true), ("gitmod~1", true)])
     {
         let fixture = Fixture::new(&[("a", "1")]);
         let repo = fixture.repo();
@@ -343,13 +441,33 @@ fn paths_that_git_refuses_are_named() {
             false => write_files(worktree.path(), &[(name, "x")]),
         }
         let error = repo.store().snapshot(&worktree, &rules()).unwrap_err();
-        assert!(error.to_string().starts_with(&format!("store {name}: git does not accept this path")), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("store {name}: git does not accept this path")),
+            "{error}"
+        );
     }
     let fixture = Fixture::new(&[("a", "1")]);
-    let (repo, names) = (fixture.repo(), [".gitmodules", ".github/x", "git~2", "x.git/x", "a\\b", "x:y", ".gitx"]);
+    let (repo, names) = (
+        fixture.repo(),
+        [
+            ".gitmodules",
+            ".github/x",
+            "git~2",
+            "x.git/x",
+            "a\\b",
+            "x:y",
+            ".gitx",
+        ],
+    );
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &names.map(|name| (name, "x")));
     let tree = repo.store().snapshot(&worktree, &rules()).unwrap().tree;
     fixture.git(&["read-tree", "-m", "-u", "HEAD", tree.as_str()]);
-    assert!(names.iter().all(|name| fixture.project().join(name).exists()));
+    assert!(
+        names
+            .iter()
+            .all(|name| fixture.project().join(name).exists())
+    );
 }

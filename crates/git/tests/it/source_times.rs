@@ -1,4 +1,5 @@
-//! The times of a project's files in worktrees: those of the user's own files where the content is the same.
+//! The times of a project's files in worktrees: those of the user's own files where the content is
+//! the same.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -14,7 +15,11 @@ const OLD: &str = "2020-02-02 10:20:30.123456789";
 const OLDER: &str = "2019-01-01 00:00:00.5";
 
 fn touch(path: &Path, time: &str) {
-    let done = Command::new("touch").args(["-h", "-d", time]).arg(path).status().unwrap();
+    let done = Command::new("touch")
+        .args(["-h", "-d", time])
+        .arg(path)
+        .status()
+        .unwrap();
     assert!(done.success());
 }
 
@@ -24,18 +29,31 @@ fn time(path: impl AsRef<Path>) -> (i64, i64) {
 }
 
 fn worktree(fixture: &Fixture, repo: &Repo, name: &str) -> Worktree {
-    let spec = WorktreeSpec { times: Some(fixture.path().join("times/r-1")), ..fixture.spec(name) };
+    let spec = WorktreeSpec {
+        times: Some(fixture.path().join("times/r-1")),
+        ..fixture.spec(name)
+    };
     repo.worktrees().add(&spec).unwrap()
 }
 
 #[test]
 fn a_file_with_the_bases_content_has_the_time_of_the_users_in_every_worktree() {
-    let fixture = Fixture::new(&[("same", "1\n"), ("src/deep/same", "1\n"), ("src/edited", "1\n"), ("changed", "1\n")]);
+    let fixture = Fixture::new(&[
+        ("same", "1\n"),
+        ("src/deep/same", "1\n"),
+        ("src/edited", "1\n"),
+        ("changed", "1\n"),
+    ]);
     let project = fixture.project();
     symlink("same", project.join("link")).unwrap();
     let base = fixture.commit_files(&[], "a link");
-    for (name, time) in [("same", OLD), ("src/deep/same", OLDER), ("link", OLDER), ("src/deep", OLD), ("changed", OLD)]
-    {
+    for (name, time) in [
+        ("same", OLD),
+        ("src/deep/same", OLDER),
+        ("link", OLDER),
+        ("src/deep", OLD),
+        ("changed", OLD),
+    ] {
         touch(&project.join(name), time);
     }
     // The user's own is another one, whatever its time.
@@ -55,7 +73,11 @@ fn a_file_with_the_bases_content_has_the_time_of_the_users_in_every_worktree() {
     let later = worktree(&fixture, &repo, "T2");
     for name in ["same", "src/deep/same", "link", "src/deep"] {
         let expected = time(project.join(name));
-        assert_eq!([&one, &later].map(|worktree| time(worktree.path().join(name))), [expected; 2], "{name}");
+        assert_eq!(
+            [&one, &later].map(|worktree| time(worktree.path().join(name))),
+            [expected; 2],
+            "{name}"
+        );
     }
     let of = |worktree: &Worktree, name: &str| time(worktree.path().join(name));
     // 2020 is long ago, the recording is not; but all worktrees have the same time.
@@ -79,15 +101,31 @@ fn times_are_set_in_a_new_worktree_alone() {
     let fixture = Fixture::new(&[("same", "1\n"), ("other", "1\n")]);
     touch(&fixture.project().join("same"), OLD);
     let (repo, base) = (fixture.repo(), fixture.tip("HEAD"));
-    repo.worktrees().record_times(&fixture.path().join("times/r-1"), &base).unwrap();
-    let spec = WorktreeSpec { times: Some(fixture.path().join("times/r-1")), branch: None, ..fixture.spec("verifier") };
+    repo.worktrees()
+        .record_times(&fixture.path().join("times/r-1"), &base)
+        .unwrap();
+    let spec = WorktreeSpec {
+        times: Some(fixture.path().join("times/r-1")),
+        branch: None,
+        ..fixture.spec("verifier")
+    };
     let verifier = repo.worktrees().add(&spec).unwrap();
-    assert_eq!(time(verifier.path().join("same")), time(fixture.project().join("same")));
+    assert_eq!(
+        time(verifier.path().join("same")),
+        time(fixture.project().join("same"))
+    );
     let changed = fixture.commit_files(&[("same", "2\n")], "changed");
-    repo.worktrees().checkout_detached(&verifier, &changed).unwrap();
-    // What was built from the other content is newer than the file was in the base: it must not seem to be built from
-    // the base's.
-    repo.worktrees().checkout_detached(&repo.worktrees().add(&spec).unwrap(), &base).unwrap();
+    repo.worktrees()
+        .checkout_detached(&verifier, &changed)
+        .unwrap();
+    // What was built from the other content is newer than the file was in the base: it must not
+    // seem to be built from the base's.
+    repo.worktrees()
+        .checkout_detached(&repo.worktrees().add(&spec).unwrap(), &base)
+        .unwrap();
     assert!(time(verifier.path().join("same")) > time(fixture.project().join("same")));
-    assert_eq!(std::fs::read_to_string(verifier.path().join("same")).unwrap(), "1\n");
+    assert_eq!(
+        std::fs::read_to_string(verifier.path().join("same")).unwrap(),
+        "1\n"
+    );
 }

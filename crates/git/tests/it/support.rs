@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use orchestrate_core::Oid;
 use orchestrate_git::{
-    CommitSpec, Environment, GitError, Identities, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec,
+    CommitSpec, Environment, GitError, Identities, Identity, Repo, Snapshot, SnapshotRules,
+    Worktree, WorktreeSpec,
 };
 use orchestrate_sandbox::Confinement;
 
@@ -19,7 +20,9 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// Creates a repository whose first commit has these files.
     pub(crate) fn new(files: &[(&str, &str)]) -> Fixture {
-        let fixture = Fixture { folder: tempfile::tempdir().unwrap() };
+        let fixture = Fixture {
+            folder: tempfile::tempdir().unwrap(),
+        };
         std::fs::create_dir(fixture.project()).unwrap();
         fixture.git(&["init", "-q", "-b", "main"]);
         fixture.git(&["config", "user.name", "Test"]);
@@ -48,7 +51,10 @@ impl Fixture {
     /// Creates a program that creates the canary and copies its input, and returns its path.
     pub(crate) fn planted(&self) -> PathBuf {
         let path = self.path().join("planted");
-        write_program(&path, &format!("#!/bin/sh\ntouch '{}'\ncat\n", self.canary().display()));
+        write_program(
+            &path,
+            &format!("#!/bin/sh\ntouch '{}'\ncat\n", self.canary().display()),
+        );
         path
     }
 
@@ -59,15 +65,22 @@ impl Fixture {
     /// Opens a repository as a run does.
     pub(crate) fn open(&self, start: &Path) -> Result<Repo, GitError> {
         // The tier in which worktrees are at their own paths.
-        Ok(Repo::open_as(start, &self.state(), self.environment())?.confined_in(Confinement::Fallback))
+        Ok(Repo::open_as(start, &self.state(), self.environment())?
+            .confined_in(Confinement::Fallback))
     }
 
     /// Returns the environment for git: the user's own configuration is the fixture's.
     fn environment(&self) -> Environment {
-        let own =
-            [("GIT_CONFIG_GLOBAL", self.users_configuration().into_os_string()), ("GIT_CONFIG_NOSYSTEM", "1".into())];
+        let own = [
+            (
+                "GIT_CONFIG_GLOBAL",
+                self.users_configuration().into_os_string(),
+            ),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+        ];
         let own = own.map(|(name, value)| (name.into(), value));
-        let around = std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("GIT_"));
+        let around =
+            std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("GIT_"));
         around.chain(own).collect()
     }
 
@@ -77,7 +90,13 @@ impl Fixture {
 
     /// Sets a value in the user's own configuration.
     pub(crate) fn configure(&self, key: &str, value: &str) {
-        self.git(&["config", "--file", self.users_configuration().to_str().unwrap(), key, value]);
+        self.git(&[
+            "config",
+            "--file",
+            self.users_configuration().to_str().unwrap(),
+            key,
+            value,
+        ]);
     }
 
     /// Returns the folder of this program's state.
@@ -119,9 +138,15 @@ impl Fixture {
     pub(crate) fn files_of(&self, tree: &Oid) -> BTreeMap<Vec<u8>, (String, String)> {
         let listed = git_bytes(&self.project(), &["ls-tree", "-r", "-z", tree.as_str()]);
         let mut files = BTreeMap::new();
-        for line in listed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+        for line in listed
+            .split(|byte| *byte == 0)
+            .filter(|line| !line.is_empty())
+        {
             let tab = line.iter().position(|byte| *byte == b'\t').unwrap();
-            let words: Vec<String> = String::from_utf8_lossy(&line[..tab]).split(' ').map(str::to_owned).collect();
+            let words: Vec<String> = String::from_utf8_lossy(&line[..tab])
+                .split(' ')
+                .map(str::to_owned)
+                .collect();
             let content = match words[1].as_str() {
                 "blob" => git_bytes(&self.project(), &["cat-file", "blob", &words[2]]),
                 _ => words[2].clone().into_bytes(),
@@ -134,7 +159,10 @@ impl Fixture {
 
     /// Snapshots a worktree and commits it to its branch.
     pub(crate) fn commit(&self, repo: &Repo, worktree: &Worktree, parents: &[&Oid]) -> Oid {
-        let Snapshot { tree, .. } = repo.store().snapshot(worktree, &SnapshotRules::default()).unwrap();
+        let Snapshot { tree, .. } = repo
+            .store()
+            .snapshot(worktree, &SnapshotRules::default())
+            .unwrap();
         let commit = repo.commit(&commit_spec(tree, parents)).unwrap();
         let name = format!("refs/heads/{}", worktree.branch().unwrap());
         let before = repo.read_ref(&name).unwrap();
@@ -154,20 +182,29 @@ impl Fixture {
             ".git/refs/orchestrate",
             ".git/logs/refs/heads/orchestrate",
         ];
-        let skipped = |path: &Path| ours.iter().any(|ours| path.strip_prefix(&project).unwrap() == Path::new(ours));
+        let skipped = |path: &Path| {
+            ours.iter()
+                .any(|ours| path.strip_prefix(&project).unwrap() == Path::new(ours))
+        };
         collect(&project, &skipped, &mut state);
         state
     }
 }
 
 pub(crate) fn commit_spec(tree: Oid, parents: &[&Oid]) -> CommitSpec {
-    let agent = Identity { name: "Agent".to_owned(), email: "agent@example.invalid".to_owned() };
+    let agent = Identity {
+        name: "Agent".to_owned(),
+        email: "agent@example.invalid".to_owned(),
+    };
     CommitSpec {
         tree,
         parents: parents.iter().map(|oid| (*oid).clone()).collect(),
         message: "work".to_owned(),
         trailers: vec![("Orchestrate-Task".to_owned(), "T1".to_owned())],
-        by: Identities { author: agent.clone(), committer: agent },
+        by: Identities {
+            author: agent.clone(),
+            committer: agent,
+        },
         time_unix: 1_700_000_000,
     }
 }
@@ -181,7 +218,10 @@ pub(crate) fn write_files(folder: &Path, files: &[(&str, &str)]) {
 }
 
 pub(crate) fn git_in(folder: &Path, args: &[&str]) -> String {
-    String::from_utf8(git_bytes(folder, args)).unwrap().trim_end().to_owned()
+    String::from_utf8(git_bytes(folder, args))
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }
 
 fn git_bytes(folder: &Path, args: &[&str]) -> Vec<u8> {
@@ -191,14 +231,17 @@ fn git_bytes(folder: &Path, args: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Returns a git command as a user would run it, without the settings of the person who runs the tests.
+/// Returns a git command as a user would run it, without the settings of the person who runs the
+/// tests.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.args(args).current_dir(folder);
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         command.env_remove(name);
     }
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     for who in ["AUTHOR", "COMMITTER"] {
         command
             .env(format!("GIT_{who}_NAME"), "Test")
@@ -208,13 +251,20 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Writes an executable file, in a process of its own: a program that another test starts meanwhile would have a copy
-/// of a file that is open here until it is executed itself, and no file that is open for writing can be executed.
+/// Writes an executable file, in a process of its own: a program that another test starts meanwhile
+/// would have a copy of a file that is open here until it is executed itself, and no file that is
+/// open for writing can be executed.
 pub(crate) fn write_program(path: &Path, text: &str) {
     let mut shell = Command::new("sh");
-    shell.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
+    shell
+        .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(path)
+        .stdin(Stdio::piped());
     let mut shell = shell.spawn().unwrap();
-    let written = shell.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
+    let written = shell
+        .stdin
+        .take()
+        .map(|mut stdin| stdin.write_all(text.as_bytes()));
     assert!(shell.wait().unwrap().success());
     written.unwrap().unwrap();
 }

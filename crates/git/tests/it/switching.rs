@@ -1,4 +1,5 @@
-//! What a landing leaves that was killed or failed while git wrote, and how the next landing handles it.
+//! What a landing leaves that was killed or failed while git wrote, and how the next landing
+//! handles it.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,11 @@ const KEPT_NOTE: &str = ".git/kept-note";
 
 /// Returns the path of the note that exists while git writes.
 fn note(fixture: &Fixture) -> PathBuf {
-    fixture.state().join("git").join(fixture.repo().id()).join("switch")
+    fixture
+        .state()
+        .join("git")
+        .join(fixture.repo().id())
+        .join("switch")
 }
 
 /// Creates a repository, and a commit on top of main that replaces a file with a folder. The user's
@@ -25,10 +30,18 @@ fn prepared_to_fail() -> (Fixture, Repo, Move) {
     let new = fixture.commit_files(&[("a", "2\n"), ("d/x", "2\n"), ("new", "2\n")], "work");
     fixture.git(&["switch", "-q", "main"]);
     std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
-    std::fs::write(fixture.project().join(".git/info/attributes"), "new filter=full\n").unwrap();
+    std::fs::write(
+        fixture.project().join(".git/info/attributes"),
+        "new filter=full\n",
+    )
+    .unwrap();
     fail_at(&fixture, false);
     let repo = fixture.repo();
-    let landing = Move { branch: "main".to_owned(), from: base, to: new };
+    let landing = Move {
+        branch: "main".to_owned(),
+        from: base,
+        to: new,
+    };
     (fixture, repo, landing)
 }
 
@@ -38,7 +51,10 @@ fn meanwhile(fixture: &Fixture, script: &str) {
 }
 
 fn keep_note(fixture: &Fixture, then: &str) {
-    meanwhile(fixture, &format!("cp {} {KEPT_NOTE}; {then}", note(fixture).display()));
+    meanwhile(
+        fixture,
+        &format!("cp {} {KEPT_NOTE}; {then}", note(fixture).display()),
+    );
 }
 
 /// Leaves the state of a landing that was killed while git wrote: git has finished, the branch has
@@ -56,7 +72,10 @@ fn another(fixture: &Fixture, landing: &Move) -> Move {
     fixture.git(&["switch", "-q", "-c", "another", landing.from.as_str()]);
     let new = fixture.commit_files(&[("other", "2\n")], "another");
     fixture.git(&["switch", "-q", "main"]);
-    Move { to: new, ..landing.clone() }
+    Move {
+        to: new,
+        ..landing.clone()
+    }
 }
 
 /// Restores the note, as a kill would have left it.
@@ -68,10 +87,16 @@ fn bring_note(fixture: &Fixture) {
 fn what_stands_in_the_way_of_putting_back_is_kept() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
-    assert!(matches!(repo.landing().land(&landing), Err(GitError::NotWritten { .. })));
+    assert!(matches!(
+        repo.landing().land(&landing),
+        Err(GitError::NotWritten { .. })
+    ));
     // As if git had been killed too, and the user had put a file into the folder that git created.
     std::fs::remove_file(fixture.project().join("d")).unwrap();
-    write_files(&fixture.project(), &[("a", "2"), ("d/x", "2\n"), ("d/mine", "mine\n")]);
+    write_files(
+        &fixture.project(),
+        &[("a", "2"), ("d/x", "2\n"), ("d/mine", "mine\n")],
+    );
     bring_note(&fixture);
     meanwhile(&fixture, "cat");
     let mine = fixture.project().join("d/mine");
@@ -82,14 +107,20 @@ fn what_stands_in_the_way_of_putting_back_is_kept() {
     }
     std::fs::remove_dir_all(mine.parent().unwrap()).unwrap();
     repo.landing().land(&landing).unwrap();
-    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
+    assert_eq!(
+        (fixture.tip("main"), fixture.git(&["status", "--porcelain"])),
+        (landing.to, String::new())
+    );
 }
 
 #[test]
 fn a_file_that_the_user_has_written_since_is_not_put_back() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
-    assert!(matches!(repo.landing().land(&landing), Err(GitError::NotWritten { .. })));
+    assert!(matches!(
+        repo.landing().land(&landing),
+        Err(GitError::NotWritten { .. })
+    ));
     write_files(&fixture.project(), &[("a", "2\nmine\n"), ("new", "mine\n")]);
     bring_note(&fixture);
     meanwhile(&fixture, "cat");
@@ -98,7 +129,14 @@ fn a_file_that_the_user_has_written_since_is_not_put_back() {
         other => panic!("{other:?}"),
     }
     let read = |name| std::fs::read_to_string(fixture.project().join(name)).unwrap();
-    assert_eq!((read("a"), read("new"), read("d")), ("2\nmine\n".to_owned(), "mine\n".to_owned(), "1\n".to_owned()));
+    assert_eq!(
+        (read("a"), read("new"), read("d")),
+        (
+            "2\nmine\n".to_owned(),
+            "mine\n".to_owned(),
+            "1\n".to_owned()
+        )
+    );
 }
 
 /// If a note cannot be written, the previous one stays, and is sufficient.
@@ -165,7 +203,11 @@ fn what_was_taken_by_hand_of_a_killed_landing_that_only_adds_stays() {
 fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     let (fixture, repo, landing) = prepared_to_fail();
     let other = another(&fixture, &landing);
-    std::fs::write(fixture.project().join(".git/info/attributes"), "* filter=full\n").unwrap();
+    std::fs::write(
+        fixture.project().join(".git/info/attributes"),
+        "* filter=full\n",
+    )
+    .unwrap();
     let script = "case $(cat .git/fails) in yes) exit 1;; esac; cat";
     std::fs::write(fixture.project().join(".git/fails"), "yes").unwrap();
     meanwhile(&fixture, script);
@@ -180,12 +222,16 @@ fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     assert_eq!(files_and_status(&fixture), before);
 }
 
-/// `git status` and the like let git rewrite its index; what git left half written is still restored.
+/// `git status` and the like let git rewrite its index; what git left half written is still
+/// restored.
 #[test]
 fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
-    assert!(matches!(repo.landing().land(&landing), Err(GitError::NotWritten { .. })));
+    assert!(matches!(
+        repo.landing().land(&landing),
+        Err(GitError::NotWritten { .. })
+    ));
     std::fs::remove_file(fixture.project().join("d")).unwrap();
     write_files(&fixture.project(), &[("a", "2"), ("d/x", "")]);
     bring_note(&fixture);
@@ -193,7 +239,10 @@ fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
     fixture.git(&["update-index", "--force-write-index"]);
     meanwhile(&fixture, "cat");
     repo.landing().land(&landing).unwrap();
-    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
+    assert_eq!(
+        (fixture.tip("main"), fixture.git(&["status", "--porcelain"])),
+        (landing.to, String::new())
+    );
 }
 
 /// This is the state after `git gc`, once the run is deleted.
@@ -217,12 +266,20 @@ fn a_landing_whose_checkout_is_gone_is_in_nobodys_way() {
     let linked = fixture.path().join("linked");
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let note = note(&fixture);
-    meanwhile(&fixture, &format!("cp {0} {0}.kept; exit 1", note.display()));
+    meanwhile(
+        &fixture,
+        &format!("cp {0} {0}.kept; exit 1", note.display()),
+    );
     let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     std::fs::rename(note.with_extension("kept"), &note).unwrap();
     std::fs::remove_dir_all(linked).unwrap();
     meanwhile(&fixture, "cat");
-    repo.landing().land(&Move { branch: "elsewhere".to_owned(), ..landing }).unwrap();
+    repo.landing()
+        .land(&Move {
+            branch: "elsewhere".to_owned(),
+            ..landing
+        })
+        .unwrap();
     assert!(!note.exists());
 }

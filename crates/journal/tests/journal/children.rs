@@ -83,7 +83,9 @@ pub(crate) fn wait_for_parent() {
 /// The entry point of other processes; does nothing in an ordinary test run.
 #[test]
 fn scenario() {
-    let Ok(scenario) = std::env::var(SCENARIO) else { return };
+    let Ok(scenario) = std::env::var(SCENARIO) else {
+        return;
+    };
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
     fault::from_env().unwrap();
     match scenario.as_str() {

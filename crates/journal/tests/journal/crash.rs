@@ -27,7 +27,11 @@ fn requests() -> Vec<Batch> {
             turn: 1,
             model: "script/demo".to_owned(),
             request: RequestHash::from("request"),
-            parts: RequestParts::anew((small.id().clone(), small.id().clone()), vec![small.id().clone()], 100),
+            parts: RequestParts::anew(
+                (small.id().clone(), small.id().clone()),
+                vec![small.id().clone()],
+                100,
+            ),
             reserved_tokens: 100,
             reserved_micro_usd: None,
         })
@@ -47,7 +51,12 @@ fn requests() -> Vec<Batch> {
 }
 
 fn facts(requests: &[Batch]) -> Vec<Recorded> {
-    recorded(requests.iter().flat_map(|batch| batch.events.clone()).collect())
+    recorded(
+        requests
+            .iter()
+            .flat_map(|batch| batch.events.clone())
+            .collect(),
+    )
 }
 
 /// Appends the batches in order and prints the number of each that is acknowledged.
@@ -80,7 +89,11 @@ fn check_killed(fault: &str, acknowledged: usize, durable: usize) {
     let folder = tempdir().unwrap();
     let (said, status) = Other::start("script", folder.path(), Some(fault)).finish();
     assert_eq!(said.len(), acknowledged, "{fault}");
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{fault}");
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(9),
+        "{fault}"
+    );
 
     let store = store(folder.path());
     let all = requests();
@@ -123,7 +136,9 @@ pub(crate) fn crowd(folder: &Path) {
             let journal = &journal;
             scope.spawn(move || {
                 for number in 1.. {
-                    let seqs = journal.append_blocking(turn(&format!("T{member}"), number)).unwrap();
+                    let seqs = journal
+                        .append_blocking(turn(&format!("T{member}"), number))
+                        .unwrap();
                     say(seqs[0]);
                 }
             });
@@ -135,8 +150,10 @@ pub(crate) fn crowd(folder: &Path) {
 fn killed_amid_many_writers_every_acknowledged_fact_is_there() {
     let folder = tempdir().unwrap();
     let mut other = Other::start("crowd", folder.path(), None);
-    let acknowledged: Vec<u64> =
-        std::iter::from_fn(|| other.line()).take(200).map(|line| line.parse().unwrap()).collect();
+    let acknowledged: Vec<u64> = std::iter::from_fn(|| other.line())
+        .take(200)
+        .map(|line| line.parse().unwrap())
+        .collect();
     other.kill();
     let store = store(folder.path());
     let found = store.events(&run(), 0, usize::MAX).unwrap();
@@ -144,8 +161,12 @@ fn killed_amid_many_writers_every_acknowledged_fact_is_there() {
     assert_eq!(seqs, (1..=found.len() as u64).collect::<Vec<_>>());
     let lost = |kept: &[u64]| acknowledged.iter().copied().find(|seq| !kept.contains(seq));
     assert_eq!(lost(&seqs), None);
-    // The control: if only the facts before the newest acknowledged one were there, that one would be missed.
+    // The control: if only the facts before the newest acknowledged one were there, that one would
+    // be missed.
     let newest = acknowledged.iter().copied().max().unwrap();
     assert_eq!(lost(&(1..newest).collect::<Vec<_>>()), Some(newest));
-    assert_eq!(Some(store.state(&run()).unwrap()), RunState::replay(&found).unwrap());
+    assert_eq!(
+        Some(store.state(&run()).unwrap()),
+        RunState::replay(&found).unwrap()
+    );
 }

@@ -18,7 +18,9 @@ fn journal() -> (TempDir, PathBuf) {
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), started()).unwrap();
     for number in 0..50 {
-        journal.append_blocking(added(&format!("T{number}"))).unwrap();
+        journal
+            .append_blocking(added(&format!("T{number}")))
+            .unwrap();
     }
     drop(journal);
     drop(store);
@@ -36,7 +38,15 @@ fn check_refused(folder: &Path, path: &Path) -> JournalError {
 
 /// Requires that the journal is opened, and has all its tasks.
 fn require_whole(folder: &Path) {
-    assert_eq!(Store::open(folder).unwrap().state(&run()).unwrap().tasks().count(), 50);
+    assert_eq!(
+        Store::open(folder)
+            .unwrap()
+            .state(&run())
+            .unwrap()
+            .tasks()
+            .count(),
+        50
+    );
 }
 
 #[test]
@@ -45,10 +55,21 @@ fn a_truncated_journal_is_refused() {
         let (folder, path) = journal();
         // The control: while it is whole, the journal is opened, and has all its tasks.
         require_whole(folder.path());
-        fs::File::options().write(true).open(&path).unwrap().set_len(kept).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(kept)
+            .unwrap();
         let refused = check_refused(folder.path(), &path);
-        assert!(matches!(refused, JournalError::Corrupt { .. }), "{kept}: {refused}");
-        assert!(refused.to_string().ends_with("it was left as it is"), "{refused}");
+        assert!(
+            matches!(refused, JournalError::Corrupt { .. }),
+            "{kept}: {refused}"
+        );
+        assert!(
+            refused.to_string().ends_with("it was left as it is"),
+            "{refused}"
+        );
     }
 }
 
@@ -60,7 +81,10 @@ fn bytes_that_are_no_database_are_refused() {
     magic[0] ^= 1;
     for bytes in [text.as_bytes(), magic.as_slice()] {
         fs::write(&path, bytes).unwrap();
-        assert!(matches!(check_refused(folder.path(), &path), JournalError::Corrupt { .. }));
+        assert!(matches!(
+            check_refused(folder.path(), &path),
+            JournalError::Corrupt { .. }
+        ));
     }
     // The control: with its own bytes, the same file is opened, and has all its tasks.
     fs::write(&path, whole).unwrap();
@@ -71,8 +95,14 @@ fn bytes_that_are_no_database_are_refused() {
 fn a_database_of_another_program_is_refused() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
-    assert!(matches!(check_refused(folder.path(), &path), JournalError::Corrupt { .. }));
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("CREATE TABLE t (x)")
+        .unwrap();
+    assert!(matches!(
+        check_refused(folder.path(), &path),
+        JournalError::Corrupt { .. }
+    ));
 }
 
 #[test]
@@ -85,19 +115,32 @@ fn damage_inside_is_found_when_it_is_read() {
     bytes[4096 * 3..end].fill(0xa5);
     fs::write(&path, &bytes).unwrap();
     let read = Store::open(folder.path()).and_then(|store| store.state(&run()));
-    assert!(matches!(read, Err(JournalError::Corrupt { .. })), "{read:?}");
+    assert!(
+        matches!(read, Err(JournalError::Corrupt { .. })),
+        "{read:?}"
+    );
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
 #[test]
 fn another_format_is_refused_by_name() {
-    for (format, words) in [(1, "older orchestrate created it (format 1, this one reads "), (99, "newer orchestrate")] {
+    for (format, words) in [
+        (1, "older orchestrate created it (format 1, this one reads "),
+        (99, "newer orchestrate"),
+    ] {
         let (folder, path) = journal();
-        // The control: with the number of its own format, the journal is opened, and has all its tasks.
+        // The control: with the number of its own format, the journal is opened, and has all its
+        // tasks.
         require_whole(folder.path());
-        Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .pragma_update(None, "user_version", format)
+            .unwrap();
         let refused = check_refused(folder.path(), &path);
-        assert!(matches!(refused, JournalError::OtherFormat { found, .. } if found == format), "{refused}");
+        assert!(
+            matches!(refused, JournalError::OtherFormat { found, .. } if found == format),
+            "{refused}"
+        );
         assert!(refused.to_string().contains(words), "{refused}");
     }
 }
@@ -139,12 +182,18 @@ fn facts_that_would_be_misread_are_refused() {
     let (folder, path) = journal();
     add_foreign(&path, VERSION, r#"{"type":"task.ready"}"#);
     let read = store(folder.path()).state(&run());
-    assert!(matches!(read, Err(JournalError::Undecodable { seq: 52, .. })), "{read:?}");
+    assert!(
+        matches!(read, Err(JournalError::Undecodable { seq: 52, .. })),
+        "{read:?}"
+    );
 
     let (folder, path) = journal();
     add_foreign(&path, VERSION + 1, r#"{"type":"task.ready","task":"T1"}"#);
     let resumed = Journal::resume(&store(folder.path()), &run()).map(|_| ());
-    assert!(matches!(resumed, Err(JournalError::NewerFact { seq: 52, .. })), "{resumed:?}");
+    assert!(
+        matches!(resumed, Err(JournalError::NewerFact { seq: 52, .. })),
+        "{resumed:?}"
+    );
 }
 
 /// Changes a stored record as a disk may, past what keeps facts from being changed.
@@ -154,7 +203,11 @@ fn flip(path: &Path, column: &str, seq: u64) {
         .execute_batch(&format!(
             "DROP TRIGGER IF EXISTS events_are_final;
              UPDATE events SET {column} = {} WHERE seq = {seq};",
-            if column == "ts_ms" { "ts_ms + 1".to_owned() } else { format!("replace({column}, 'T1', 'T3')") }
+            if column == "ts_ms" {
+                "ts_ms + 1".to_owned()
+            } else {
+                format!("replace({column}, 'T1', 'T3')")
+            }
         ))
         .unwrap();
 }
@@ -167,7 +220,10 @@ fn a_flipped_bit_is_found_at_reading_and_named() {
         flip(&path, column, 12);
         let store = store(folder.path());
         let read = store.state(&run()).unwrap_err();
-        assert!(matches!(&read, JournalError::Undecodable { seq: 12, .. }), "{column}: {read}");
+        assert!(
+            matches!(&read, JournalError::Undecodable { seq: 12, .. }),
+            "{column}: {read}"
+        );
         assert!(read.to_string().contains("has changed on disk"), "{read}");
         // What was recorded before it can be read.
         let readable = store.readable_events(&run(), 0, 99).unwrap();
@@ -184,8 +240,12 @@ fn a_flipped_bit_is_found_at_reading_and_named() {
 fn records_without_a_checksum_stay_readable() {
     let (folder, path) = journal();
     let connection = Connection::open(&path).unwrap();
-    connection.execute_batch("DROP TRIGGER events_are_final; UPDATE events SET sum = NULL;").unwrap();
-    connection.execute_batch("ALTER TABLE events DROP COLUMN sum").unwrap();
+    connection
+        .execute_batch("DROP TRIGGER events_are_final; UPDATE events SET sum = NULL;")
+        .unwrap();
+    connection
+        .execute_batch("ALTER TABLE events DROP COLUMN sum")
+        .unwrap();
     drop(connection);
     require_whole(folder.path());
     let store = store(folder.path());
@@ -217,8 +277,14 @@ fn only_the_user_can_read_a_journal() {
     let store = store(&folder);
     let _journal = Journal::create(&store, &run(), started()).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let found =
-        ["", "leases", "journal.db", "journal.db-wal", "leases/r-abcdef.lock"].map(|name| mode(&folder.join(name)));
+    let found = [
+        "",
+        "leases",
+        "journal.db",
+        "journal.db-wal",
+        "leases/r-abcdef.lock",
+    ]
+    .map(|name| mode(&folder.join(name)));
     assert_eq!(found, [0o700, 0o700, 0o600, 0o600, 0o600]);
 }
 
@@ -234,15 +300,25 @@ fn a_folder_that_can_hold_no_journal_is_refused_by_name() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let long = [dir.path().to_owned(), "a".repeat(250).into(), "b".repeat(250).into()].iter().collect::<PathBuf>();
+    let long = [
+        dir.path().to_owned(),
+        "a".repeat(250).into(),
+        "b".repeat(250).into(),
+    ]
+    .iter()
+    .collect::<PathBuf>();
     for folder in [file.join("state"), long.clone()] {
         let error = Store::open(&folder).unwrap_err();
-        assert!(matches!(&error, JournalError::Unusable { path, .. } if *path == folder), "{error}");
+        assert!(
+            matches!(&error, JournalError::Unusable { path, .. } if *path == folder),
+            "{error}"
+        );
     }
     let error = Store::open_existing(&file.join("state")).unwrap_err();
     assert!(matches!(error, JournalError::Unusable { .. }), "{error}");
     assert!(!long.exists(), "it was made");
-    // The control: a folder beside the file, and one with a path of half that length, hold a journal.
+    // The control: a folder beside the file, and one with a path of half that length, hold a
+    // journal.
     for folder in [dir.path().join("state"), dir.path().join("a".repeat(250))] {
         drop(Store::open(&folder).unwrap());
         assert!(folder.join("journal.db").exists(), "{}", folder.display());

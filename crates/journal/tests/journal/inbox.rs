@@ -18,7 +18,9 @@ fn message(number: u64) -> Request {
 
 fn received(journal: &Journal, count: usize) -> Vec<Received> {
     let mut requests = journal.requests().unwrap();
-    (0..count).map(|_| requests.blocking_recv().unwrap()).collect()
+    (0..count)
+        .map(|_| requests.blocking_recv().unwrap())
+        .collect()
 }
 
 #[test]
@@ -27,17 +29,41 @@ fn every_command_comes_out_as_it_went_in() {
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), started()).unwrap();
     let requests = [
-        Request::Approve { task: "T1".into(), tree: "a".into() },
-        Request::Reject { task: "T1".into(), message: "no".to_owned(), at: Some("src/lib.rs:3".to_owned()) },
-        Request::Decide { call: "c".into(), allowed: true, message: None },
-        Request::Retry { task: "T1".into(), message: Some("again".to_owned()) },
+        Request::Approve {
+            task: "T1".into(),
+            tree: "a".into(),
+        },
+        Request::Reject {
+            task: "T1".into(),
+            message: "no".to_owned(),
+            at: Some("src/lib.rs:3".to_owned()),
+        },
+        Request::Decide {
+            call: "c".into(),
+            allowed: true,
+            message: None,
+        },
+        Request::Retry {
+            task: "T1".into(),
+            message: Some("again".to_owned()),
+        },
         message(1),
-        Request::Stop { level: StopLevel::Drain, holder: None },
-        Request::StopAgent { agent: "T1".into(), holder: None },
+        Request::Stop {
+            level: StopLevel::Drain,
+            holder: None,
+        },
+        Request::StopAgent {
+            agent: "T1".into(),
+            holder: None,
+        },
     ];
     let sent: Vec<Received> = requests
         .into_iter()
-        .map(|command| Received { id: store.send(&run(), &command).unwrap(), sent_ms: NOW, request: command })
+        .map(|command| Received {
+            id: store.send(&run(), &command).unwrap(),
+            sent_ms: NOW,
+            request: command,
+        })
         .collect();
     assert_eq!(received(&journal, sent.len()), sent);
 }
@@ -45,7 +71,8 @@ fn every_command_comes_out_as_it_went_in() {
 #[test]
 fn a_command_that_arrives_later_is_received_and_its_sender_answered() {
     let folder = tempdir().unwrap();
-    let journal = Journal::create(&store(folder.path()), &run(), vec![started(), added("T1")]).unwrap();
+    let journal =
+        Journal::create(&store(folder.path()), &run(), vec![started(), added("T1")]).unwrap();
     let mut requests = journal.requests().unwrap();
     // A separate store stands for another process.
     let other: Store = store(folder.path());
@@ -74,9 +101,15 @@ fn a_command_stays_open_until_its_answer_is_recorded() {
     journal.append_blocking(refusal).unwrap();
     drop(journal);
     let resumed = Journal::resume(&store, &run()).unwrap();
-    let open: Vec<_> = received(&resumed, 1).into_iter().map(|command| command.id).collect();
+    let open: Vec<_> = received(&resumed, 1)
+        .into_iter()
+        .map(|command| command.id)
+        .collect();
     assert_eq!(open, ids[..1]);
-    assert_eq!(store.answer(ids[1]).unwrap(), Some(Err(RequestRefused::Late)));
+    assert_eq!(
+        store.answer(ids[1]).unwrap(),
+        Some(Err(RequestRefused::Late))
+    );
 }
 
 #[test]
@@ -99,8 +132,13 @@ fn more_commands_than_the_channel_holds_all_arrive() {
     let folder = tempdir().unwrap();
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), started()).unwrap();
-    let ids: Vec<_> = (0..150).map(|number| store.send(&run(), &message(number)).unwrap()).collect();
-    let found: Vec<_> = received(&journal, ids.len()).into_iter().map(|command| command.id).collect();
+    let ids: Vec<_> = (0..150)
+        .map(|number| store.send(&run(), &message(number)).unwrap())
+        .collect();
+    let found: Vec<_> = received(&journal, ids.len())
+        .into_iter()
+        .map(|command| command.id)
+        .collect();
     assert_eq!(found, ids);
 }
 
@@ -112,7 +150,10 @@ fn the_inbox_ends_with_the_journal() {
     let mut requests = journal.requests().unwrap();
     drop(journal);
     assert_eq!(requests.try_recv(), Err(TryRecvError::Disconnected));
-    assert!(matches!(store.send(&"r-nowhere".into(), &message(1)), Err(JournalError::NoSuchRun(_))));
+    assert!(matches!(
+        store.send(&"r-nowhere".into(), &message(1)),
+        Err(JournalError::NoSuchRun(_))
+    ));
 }
 
 /// The watch of the inbox ends when the journal is closed, even if its requests are not received.
@@ -136,25 +177,53 @@ fn commands_that_nobody_reads_keep_no_journal_open() {
 fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
     const PASSPHRASE: &str = "integration.held-by-nobody-at-all";
     let folder = tempdir().unwrap();
-    let store = store(folder.path()).redacting(Redactor::new([Secret::new("PASSPHRASE", PASSPHRASE)]));
+    let store =
+        store(folder.path()).redacting(Redactor::new([Secret::new("PASSPHRASE", PASSPHRASE)]));
     let journal = Journal::create(&store, &run(), started()).unwrap();
-    let held = HeldIntegration { checkout: format!("/home/{PASSPHRASE}"), commit: "1".repeat(40).as_str().into() };
-    let refused = journal.append_blocking(Event::IntegrationHeld(held)).unwrap_err();
+    let held = HeldIntegration {
+        checkout: format!("/home/{PASSPHRASE}"),
+        commit: "1".repeat(40).as_str().into(),
+    };
+    let refused = journal
+        .append_blocking(Event::IntegrationHeld(held))
+        .unwrap_err();
     let told = refused.to_string();
-    assert!(matches!(refused, JournalError::Secret(_)) && told.contains("PASSPHRASE") && told.contains("`checkout`"));
+    assert!(
+        matches!(refused, JournalError::Secret(_))
+            && told.contains("PASSPHRASE")
+            && told.contains("`checkout`")
+    );
     assert!(!told.contains("nobody"), "{told}");
     // Later facts are recorded as usual, without the secret.
-    let answered = store.send(&run(), &Request::message("T1", PASSPHRASE)).unwrap();
-    let failed =
-        Batch::default().answering(answered, Err(RequestRefused::NotPrepared { error: format!("no {PASSPHRASE}") }));
+    let answered = store
+        .send(&run(), &Request::message("T1", PASSPHRASE))
+        .unwrap();
+    let failed = Batch::default().answering(
+        answered,
+        Err(RequestRefused::NotPrepared {
+            error: format!("no {PASSPHRASE}"),
+        }),
+    );
     journal.append_blocking(failed).unwrap();
     assert_eq!(
         store.answer(answered).unwrap(),
-        Some(Err(RequestRefused::NotPrepared { error: "no [redacted:PASSPHRASE]".to_owned() }))
+        Some(Err(RequestRefused::NotPrepared {
+            error: "no [redacted:PASSPHRASE]".to_owned()
+        }))
     );
     drop((journal, store));
-    for entry in std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+    for entry in std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|entry| entry.path().is_file())
+    {
         let bytes = std::fs::read(entry.path()).unwrap();
-        assert!(!bytes.windows(PASSPHRASE.len()).any(|part| part == PASSPHRASE.as_bytes()), "{:?}", entry.path());
+        assert!(
+            !bytes
+                .windows(PASSPHRASE.len())
+                .any(|part| part == PASSPHRASE.as_bytes()),
+            "{:?}",
+            entry.path()
+        );
     }
 }

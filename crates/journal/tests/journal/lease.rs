@@ -24,9 +24,18 @@ fn a_second_coordinator_is_refused_with_the_pid_of_the_first() {
     assert_eq!(other.line().as_deref(), Some("held"));
     let store = store(folder.path());
     let pid = other.pid();
-    assert_eq!(store.lease(&run()).unwrap(), Some(Holder { pid, since_ms: NOW, purpose: Purpose::Run }));
+    assert_eq!(
+        store.lease(&run()).unwrap(),
+        Some(Holder {
+            pid,
+            since_ms: NOW,
+            purpose: Purpose::Run
+        })
+    );
     match Journal::resume(&store, &run()) {
-        Err(JournalError::Held { run: held, holder }) => assert_eq!((held, holder.pid), (run(), pid)),
+        Err(JournalError::Held { run: held, holder }) => {
+            assert_eq!((held, holder.pid), (run(), pid))
+        }
         other => panic!("taken over from a live process: {other:?}"),
     }
     other.kill();
@@ -56,7 +65,9 @@ pub(crate) fn side(folder: &Path, name: &str) {
     let run = format!("r-{}", name.replace('-', ""));
     let journal = Journal::create(&store(folder), &run.as_str().into(), started()).unwrap();
     for number in 1..SIDE_FACTS {
-        journal.append_blocking(added(&format!("T{number}"))).unwrap();
+        journal
+            .append_blocking(added(&format!("T{number}")))
+            .unwrap();
     }
 }
 
@@ -68,10 +79,20 @@ fn two_processes_record_two_runs_side_by_side() {
         assert!(other.finish().1.success());
     }
     let store = store(folder.path());
-    let mut found: Vec<(String, u64)> =
-        store.runs().unwrap().into_iter().map(|run| (run.run_id.to_string(), run.facts)).collect();
+    let mut found: Vec<(String, u64)> = store
+        .runs()
+        .unwrap()
+        .into_iter()
+        .map(|run| (run.run_id.to_string(), run.facts))
+        .collect();
     found.sort();
-    assert_eq!(found, [("r-sideone".to_owned(), SIDE_FACTS), ("r-sidetwo".to_owned(), SIDE_FACTS)]);
+    assert_eq!(
+        found,
+        [
+            ("r-sideone".to_owned(), SIDE_FACTS),
+            ("r-sidetwo".to_owned(), SIDE_FACTS)
+        ]
+    );
 }
 
 #[test]

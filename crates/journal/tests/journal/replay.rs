@@ -25,7 +25,11 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             turn: 1,
             model: "script/demo".to_owned(),
             request: "request".into(),
-            parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100),
+            parts: RequestParts::anew(
+                ("system".into(), "tools".into()),
+                vec!["message".into()],
+                100,
+            ),
             reserved_tokens: number,
             reserved_micro_usd: None,
         },
@@ -53,8 +57,17 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             target: Some("1".repeat(40).as_str().into()),
             summary: None,
         },
-        11 => Event::TaskFailed { task, cause: FailureCause::Turns, message: "no turns left".to_owned() },
-        _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None },
+        11 => Event::TaskFailed {
+            task,
+            cause: FailureCause::Turns,
+            message: "no turns left".to_owned(),
+        },
+        _ => Event::RunResumed {
+            pid: 1,
+            timeout_ms: None,
+            budget_tokens: None,
+            budget_micro_usd: None,
+        },
     }
 }
 

@@ -11,7 +11,11 @@ use orchestrate_journal::{Clock, Store};
 pub(crate) const NOW: u64 = 1_795_255_200_000;
 
 /// A clock that does not advance.
-pub(crate) const CLOCK: Clock = Clock { date: || NOW, steady: || 0, asleep: || 0 };
+pub(crate) const CLOCK: Clock = Clock {
+    date: || NOW,
+    steady: || 0,
+    asleep: || 0,
+};
 
 pub(crate) fn run() -> RunId {
     RunId::from("r-abcdef")
@@ -33,7 +37,11 @@ pub(crate) fn started() -> Event {
 }
 
 pub(crate) fn added(id: &str) -> Event {
-    let task = Task { id: TaskId::from(id), title: format!("Task {id}"), ..Task::default() };
+    let task = Task {
+        id: TaskId::from(id),
+        title: format!("Task {id}"),
+        ..Task::default()
+    };
     Event::planned(task)
 }
 
@@ -55,19 +63,37 @@ pub(crate) fn spawned(id: &str) -> Event {
 }
 
 pub(crate) fn turn(id: &str, turn: u32) -> Event {
-    Event::TurnStarted { task: id.into(), turn }
+    Event::TurnStarted {
+        task: id.into(),
+        turn,
+    }
 }
 
 pub(crate) fn sent(to: &str, sequence: u64) -> Event {
-    Event::MessageSent { envelope: Envelope::note(sequence, Sender::User, to, format!("message {sequence}")) }
+    Event::MessageSent {
+        envelope: Envelope::note(sequence, Sender::User, to, format!("message {sequence}")),
+    }
 }
 
 pub(crate) fn delivered(to: &str, sequence: u64) -> Event {
-    Event::MessageDelivered { from: Sender::User, to: to.into(), sequence, expired: false }
+    Event::MessageDelivered {
+        from: Sender::User,
+        to: to.into(),
+        sequence,
+        expired: false,
+    }
 }
 
 /// Returns facts as the journal records them, numbered from 1.
 pub(crate) fn recorded(events: Vec<Event>) -> Vec<Recorded> {
     let numbered = (1..).zip(events);
-    numbered.map(|(seq, event)| Recorded { run_id: run(), seq, ts_ms: NOW, v: VERSION, event }).collect()
+    numbered
+        .map(|(seq, event)| Recorded {
+            run_id: run(),
+            seq,
+            ts_ms: NOW,
+            v: VERSION,
+            event,
+        })
+        .collect()
 }

@@ -29,16 +29,25 @@ struct Halves {
 }
 
 impl Memo {
-    /// Returns the cached count of a text, or calls `count`, without holding the lock, and caches its result.
+    /// Returns the cached count of a text, or calls `count`, without holding the lock, and caches
+    /// its result.
     pub(super) fn count(&self, text: &str, count: impl FnOnce(&str) -> usize) -> usize {
         if text.len() > LONGEST_BYTES {
             return count(text);
         }
-        if let Some(known) = self.halves.lock().unwrap_or_else(PoisonError::into_inner).find(text) {
+        if let Some(known) = self
+            .halves
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .find(text)
+        {
             return known;
         }
         let counted = count(text);
-        self.halves.lock().unwrap_or_else(PoisonError::into_inner).add(text, counted);
+        self.halves
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(text, counted);
         counted
     }
 }
@@ -88,7 +97,12 @@ mod tests {
         }
         assert_eq!(counted.get(), 1 + others);
         let halves = memo.halves.lock().unwrap();
-        let held: usize = halves.newer.keys().chain(halves.older.keys()).map(|text| text.len()).sum();
+        let held: usize = halves
+            .newer
+            .keys()
+            .chain(halves.older.keys())
+            .map(|text| text.len())
+            .sum();
         assert!(held <= 2 * HALF_BYTES, "{held}");
     }
 

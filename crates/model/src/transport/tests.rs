@@ -41,12 +41,18 @@ fn environment(url: &str) -> Environment {
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// Sends one request, without retries.
 fn ask_at(url: &str, name: &str, timeouts: Timeouts) -> Result<ModelReply, ModelError> {
-    let mut remote = Models::new(environment(url), None).remote(&ModelName::parse(name).unwrap()).unwrap();
+    let mut remote = Models::new(environment(url), None)
+        .remote(&ModelName::parse(name).unwrap())
+        .unwrap();
     remote.timeouts = timeouts;
     block_on(remote.complete(&request(name), &mut |_| {}))
 }
@@ -72,9 +78,18 @@ fn a_stream_arrives_whole_however_it_is_cut() {
     for (name, body) in [("openai/m", CHAT), ("anthropic/m", MESSAGES)] {
         for body in [body.to_owned(), body.replace('\n', "\r\n")] {
             let mut answer = Answer::events(&body);
-            answer.pieces = answer.pieces.concat().chunks(7).map(<[u8]>::to_vec).collect();
+            answer.pieces = answer
+                .pieces
+                .concat()
+                .chunks(7)
+                .map(<[u8]>::to_vec)
+                .collect();
             let reply = ask(name, vec![answer]).unwrap();
-            assert_eq!((reply.text.as_str(), reply.usage.total()), ("Hé漢🦀", 13), "{name}");
+            assert_eq!(
+                (reply.text.as_str(), reply.usage.total()),
+                ("Hé漢🦀", 13),
+                "{name}"
+            );
         }
     }
 }
@@ -88,37 +103,72 @@ fn a_connection_that_breaks_is_a_retryable_error() {
             assert!(error.is_retryable(), "{name} {cut}: {error}");
         }
         // The control: the whole of what was cut is a reply.
-        assert_eq!(ask(name, vec![Answer::events(body)]).unwrap().text, "Hé漢🦀", "{name}");
-        let short = Answer::new(200, "content-type: text/event-stream\r\ncontent-length: 9999\r\n", &body[..40]);
-        assert!(matches!(ask(name, vec![short]), Err(ModelError::Truncated { .. })));
+        assert_eq!(
+            ask(name, vec![Answer::events(body)]).unwrap().text,
+            "Hé漢🦀",
+            "{name}"
+        );
+        let short = Answer::new(
+            200,
+            "content-type: text/event-stream\r\ncontent-length: 9999\r\n",
+            &body[..40],
+        );
+        assert!(matches!(
+            ask(name, vec![short]),
+            Err(ModelError::Truncated { .. })
+        ));
     }
 }
 
 #[test]
 fn a_model_that_was_cut_off_is_asked_again() {
     let cut = Answer::events(&CHAT.as_bytes()[..CHAT.len() - 20]);
-    let limited = Answer::new(429, "retry-after-ms: 1\r\n", "{\"error\":{\"message\":\"slow down\"}}");
+    let limited = Answer::new(
+        429,
+        "retry-after-ms: 1\r\n",
+        "{\"error\":{\"message\":\"slow down\"}}",
+    );
     let server = TestServer::start(vec![limited, cut, Answer::events(CHAT)]);
     let models = Models::new(environment(&server.url), None);
-    let model = models.open(&ModelName::parse("openai/m").unwrap(), &[]).unwrap();
+    let model = models
+        .open(&ModelName::parse("openai/m").unwrap(), &[])
+        .unwrap();
     let mut told = Vec::new();
-    let reply = block_on(model.complete(&request("openai/m"), &mut |delta| match delta {
-        Delta::Text(text) => told.push(text.to_owned()),
-        Delta::ToolCall { name } => told.push(format!("call {name}")),
-        Delta::Retry { attempt, cause, .. } => told.push(format!("retry {attempt} {}", cause.is_rate_limit())),
-        Delta::Reasoning(_) => {}
-    }));
+    let reply = block_on(
+        model.complete(&request("openai/m"), &mut |delta| match delta {
+            Delta::Text(text) => told.push(text.to_owned()),
+            Delta::ToolCall { name } => told.push(format!("call {name}")),
+            Delta::Retry { attempt, cause, .. } => {
+                told.push(format!("retry {attempt} {}", cause.is_rate_limit()))
+            }
+            Delta::Reasoning(_) => {}
+        }),
+    );
     assert_eq!(reply.unwrap().stop, StopReason::ToolCalls);
     // So short a text may be the beginning of the key: it is held back until the end, and dropped
     // with a failed attempt.
-    assert_eq!(told, ["retry 1 true", "call f", "retry 2 false", "call f", "Hé漢🦀"]);
+    assert_eq!(
+        told,
+        [
+            "retry 1 true",
+            "call f",
+            "retry 2 false",
+            "call f",
+            "Hé漢🦀"
+        ]
+    );
     assert_eq!(server.asked().len(), 3);
 }
 
 #[test]
 fn what_is_sent_is_what_the_protocols_want() {
     for (name, body, line, headers) in [
-        ("openai/m", CHAT, "POST /v1/chat/completions HTTP/1.1", vec!["authorization: Bearer sk-0a1b2c3d4e"]),
+        (
+            "openai/m",
+            CHAT,
+            "POST /v1/chat/completions HTTP/1.1",
+            vec!["authorization: Bearer sk-0a1b2c3d4e"],
+        ),
         (
             "anthropic/m",
             MESSAGES,
@@ -132,7 +182,11 @@ fn what_is_sent_is_what_the_protocols_want() {
         assert_eq!(asked.len(), 1);
         assert_eq!(asked[0].line, line);
         let mut sent = asked[0].headers.clone();
-        sent.retain(|header| !["accept:", "content-", "host:"].iter().any(|known| header.starts_with(known)));
+        sent.retain(|header| {
+            !["accept:", "content-", "host:"]
+                .iter()
+                .any(|known| header.starts_with(known))
+        });
         sent.sort();
         assert_eq!(sent, headers);
         let expected = match name {
@@ -155,20 +209,53 @@ fn what_is_sent_is_what_the_protocols_want() {
 #[test]
 fn a_query_of_the_base_comes_after_the_path() {
     for (name, variable, base, body, path) in [
-        ("openai/m", "OPENAI_BASE_URL", "/v1?api-version=2", CHAT, "/v1/chat/completions?api-version=2"),
-        ("openai/m", "OPENAI_BASE_URL", "/v1/?api-version=2#top", CHAT, "/v1/chat/completions?api-version=2"),
-        ("anthropic/m", "ANTHROPIC_BASE_URL", "/v1?api-version=2", MESSAGES, "/v1/messages?api-version=2"),
-        ("gemini/m", "GOOGLE_GEMINI_BASE_URL", "?api-version=2", CHAT, "/v1beta/openai/chat/completions?api-version=2"),
+        (
+            "openai/m",
+            "OPENAI_BASE_URL",
+            "/v1?api-version=2",
+            CHAT,
+            "/v1/chat/completions?api-version=2",
+        ),
+        (
+            "openai/m",
+            "OPENAI_BASE_URL",
+            "/v1/?api-version=2#top",
+            CHAT,
+            "/v1/chat/completions?api-version=2",
+        ),
+        (
+            "anthropic/m",
+            "ANTHROPIC_BASE_URL",
+            "/v1?api-version=2",
+            MESSAGES,
+            "/v1/messages?api-version=2",
+        ),
+        (
+            "gemini/m",
+            "GOOGLE_GEMINI_BASE_URL",
+            "?api-version=2",
+            CHAT,
+            "/v1beta/openai/chat/completions?api-version=2",
+        ),
     ] {
         let server = TestServer::start(vec![Answer::events(body)]);
         let url = format!("{}{base}", server.url);
         let set: Environment = [(variable.to_owned(), url.clone())].into_iter().collect();
         for (environment, typed) in [(set, None), (Environment::default(), Some(url))] {
             // A typed URL is used as it is; Gemini's own path is appended only to a variable's.
-            let path = if typed.is_some() { path.replace("/v1beta/openai", "") } else { path.to_owned() };
-            let remote = Models::new(environment, typed).remote(&ModelName::parse(name).unwrap()).unwrap();
+            let path = if typed.is_some() {
+                path.replace("/v1beta/openai", "")
+            } else {
+                path.to_owned()
+            };
+            let remote = Models::new(environment, typed)
+                .remote(&ModelName::parse(name).unwrap())
+                .unwrap();
             block_on(remote.complete(&request(name), &mut |_| {})).unwrap();
-            assert_eq!(server.asked().last().unwrap().line, format!("POST {path} HTTP/1.1"));
+            assert_eq!(
+                server.asked().last().unwrap().line,
+                format!("POST {path} HTTP/1.1")
+            );
         }
     }
 }
@@ -178,29 +265,52 @@ fn a_query_of_the_base_comes_after_the_path() {
 #[test]
 fn no_answer_shows_the_key_however_it_is_written() {
     let key = "sk-0123456789abcdefghijklmnopqrstuvwxyz";
-    let variables = |url: &str| [("OPENAI_BASE_URL", format!("{url}/v1")), ("OPENAI_API_KEY", key.to_owned())];
+    let variables = |url: &str| {
+        [
+            ("OPENAI_BASE_URL", format!("{url}/v1")),
+            ("OPENAI_API_KEY", key.to_owned()),
+        ]
+    };
     let swapped: String = key.chars().map(|c| c.to_ascii_uppercase()).collect();
     let base64 = "c2stMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6";
     let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
     let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
-    let forms = [key, swapped.as_str(), base64, hex.as_str(), percent.as_str()];
+    let forms = [
+        key,
+        swapped.as_str(),
+        base64,
+        hex.as_str(),
+        percent.as_str(),
+    ];
     for form in forms {
         // Only the first 60 characters of a foreign reply are shown, so after 40 others the key
         // would be cut in two.
-        let bodies = [form.to_owned(), format!("{}{form}", "x".repeat(40)), format!("<html>{form}</html>")];
-        for (body, kind) in
-            bodies.iter().flat_map(|body| ["text/plain", "application/json", form].map(|kind| (body, kind)))
+        let bodies = [
+            form.to_owned(),
+            format!("{}{form}", "x".repeat(40)),
+            format!("<html>{form}</html>"),
+        ];
+        for (body, kind) in bodies
+            .iter()
+            .flat_map(|body| ["text/plain", "application/json", form].map(|kind| (body, kind)))
         {
             for status in [200, 302, 400, 401, 500] {
                 let headers = format!("content-type: {kind}\r\nlocation: http://h/{form}\r\n");
                 let server = TestServer::start(vec![Answer::new(status, &headers, body)]);
-                let environment: Environment =
-                    variables(&server.url).map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
-                let remote = Models::new(environment, None).remote(&ModelName::parse("openai/m").unwrap()).unwrap();
-                let error = block_on(remote.complete(&request("openai/m"), &mut |_| {})).unwrap_err();
+                let environment: Environment = variables(&server.url)
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into_iter()
+                    .collect();
+                let remote = Models::new(environment, None)
+                    .remote(&ModelName::parse("openai/m").unwrap())
+                    .unwrap();
+                let error =
+                    block_on(remote.complete(&request("openai/m"), &mut |_| {})).unwrap_err();
                 for text in [error.to_string(), format!("{error:?}")] {
                     let told = text.to_lowercase();
-                    let leaks = forms.iter().any(|form| told.contains(&form.to_lowercase()[..12]));
+                    let leaks = forms
+                        .iter()
+                        .any(|form| told.contains(&form.to_lowercase()[..12]));
                     assert!(!leaks, "{status} {kind} {body}: {text}");
                 }
             }
@@ -262,25 +372,43 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             true,
         ),
     ] {
-        assert_eq!(refused(name, status, "", body), (expected.to_owned(), retryable));
+        assert_eq!(
+            refused(name, status, "", body),
+            (expected.to_owned(), retryable)
+        );
     }
     for status in [500, 502] {
         assert!(refused("openai/m", status, "", "").1, "{status}");
     }
     // The control: servers that refuse nothing answer the same requests.
     for (name, body) in [("openai/m", CHAT), ("anthropic/m", MESSAGES)] {
-        assert_eq!(ask(name, vec![Answer::events(body)]).unwrap().text, "Hé漢🦀", "{name}");
+        assert_eq!(
+            ask(name, vec![Answer::events(body)]).unwrap().text,
+            "Hé漢🦀",
+            "{name}"
+        );
     }
     let (text, retryable) = refused("openai/m", 301, "location: http://elsewhere/\r\n", "");
-    assert!(text.contains("it redirects to \"http://elsewhere/\""), "{text}");
+    assert!(
+        text.contains("it redirects to \"http://elsewhere/\""),
+        "{text}"
+    );
     assert!(!retryable);
 }
 
 #[test]
 fn a_success_that_is_none_is_an_error() {
     let json = "content-type: application/json\r\n";
-    let (text, retryable) = refused("openai/m", 200, json, r#"{"error":{"message":"busy","code":503}}"#);
-    assert_eq!((text.as_str(), retryable), ("get an answer from openai/m at URL (HTTP 503): busy", true));
+    let (text, retryable) = refused(
+        "openai/m",
+        200,
+        json,
+        r#"{"error":{"message":"busy","code":503}}"#,
+    );
+    assert_eq!(
+        (text.as_str(), retryable),
+        ("get an answer from openai/m at URL (HTTP 503): busy", true)
+    );
     let (text, _) = refused("openai/m", 200, json, r#"{"status":"ok"}"#);
     assert_eq!(
         text,
@@ -296,31 +424,52 @@ fn a_success_that_is_none_is_an_error() {
     ] {
         for name in ["openai/m", "anthropic/m"] {
             let (text, _) = refused(name, 200, kind, body);
-            let expected =
-                format!("understand the reply of {name} at URL: {seen} is not a reply of this protocol, so the");
+            let expected = format!(
+                "understand the reply of {name} at URL: {seen} is not a reply of this protocol, so the"
+            );
             assert!(text.starts_with(&expected), "{text}");
         }
     }
     let comments = Answer::events(": PROCESSING\n\n");
-    assert!(matches!(ask("openai/m", vec![comments]), Err(ModelError::Truncated { .. })));
+    assert!(matches!(
+        ask("openai/m", vec![comments]),
+        Err(ModelError::Truncated { .. })
+    ));
     let cut: String = CHAT.split_inclusive("\n\n").take(2).collect();
     let (text, _) = refused("openai/m", 200, "content-type: text/plain\r\n", &cut);
     assert!(text.ends_with("the stream ended before [DONE]"), "{text}");
     let body = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
-    assert_eq!(ask("openai/m", vec![Answer::new(200, json, body)]).unwrap().text, "hi");
+    assert_eq!(
+        ask("openai/m", vec![Answer::new(200, json, body)])
+            .unwrap()
+            .text,
+        "hi"
+    );
 }
 
 #[test]
 fn silence_and_floods_end() {
-    let short = Timeouts { idle: Duration::ZERO, ..Timeouts::default() };
+    let short = Timeouts {
+        idle: Duration::ZERO,
+        ..Timeouts::default()
+    };
     let mut stalled = Answer::events(&CHAT[..100]);
     stalled.stalls = true;
     let error = ask_at(&TestServer::start(vec![stalled]).url, "openai/m", short).unwrap_err();
-    assert!(matches!(&error, ModelError::Truncated { problem, .. } if problem == "nothing arrived for 0 s"), "{error}");
+    assert!(
+        matches!(&error, ModelError::Truncated { problem, .. } if problem == "nothing arrived for 0 s"),
+        "{error}"
+    );
     assert!(error.is_retryable());
 
-    let silent = Answer { stalls: true, ..Answer::default() };
-    let short = Timeouts { headers: Duration::ZERO, ..Timeouts::default() };
+    let silent = Answer {
+        stalls: true,
+        ..Answer::default()
+    };
+    let short = Timeouts {
+        headers: Duration::ZERO,
+        ..Timeouts::default()
+    };
     let error = ask_at(&TestServer::start(vec![silent]).url, "openai/m", short).unwrap_err();
     assert!(
         matches!(&error, ModelError::Unavailable { message, .. } if message == "no response within 0 s"),
@@ -328,14 +477,32 @@ fn silence_and_floods_end() {
     );
 
     let mut flood = Answer::events("data: ");
-    flood.pieces.extend(std::iter::repeat_n(vec![b'x'; 1 << 20], 50));
+    flood
+        .pieces
+        .extend(std::iter::repeat_n(vec![b'x'; 1 << 20], 50));
     let error = ask("openai/m", vec![flood]).unwrap_err();
-    assert!(matches!(error, ModelError::TooLarge { limit: MAX_EVENT_BYTES, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ModelError::TooLarge {
+                limit: MAX_EVENT_BYTES,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(!error.is_retryable());
-    // The control: what goes on to its end is a reply, and so is what has as many bytes in lines of their own.
-    assert_eq!(ask("openai/m", vec![Answer::events(CHAT)]).unwrap().text, "Hé漢🦀");
+    // The control: what goes on to its end is a reply, and so is what has as many bytes in lines of
+    // their own.
+    assert_eq!(
+        ask("openai/m", vec![Answer::events(CHAT)]).unwrap().text,
+        "Hé漢🦀"
+    );
     let mut lines = Answer::events("");
-    lines.pieces.extend(std::iter::repeat_n(format!(": {}\n\n", "x".repeat(1 << 20)).into_bytes(), 17));
+    lines.pieces.extend(std::iter::repeat_n(
+        format!(": {}\n\n", "x".repeat(1 << 20)).into_bytes(),
+        17,
+    ));
     lines.pieces.push(CHAT.as_bytes().to_vec());
     assert_eq!(ask("openai/m", vec![lines]).unwrap().text, "Hé漢🦀");
 }
@@ -354,25 +521,42 @@ fn nobody_there_is_said_with_the_url() {
     );
     assert!(error.is_retryable());
     // The control: a server at such an address answers.
-    assert_eq!(ask("openai/m", vec![Answer::events(CHAT)]).unwrap().text, "Hé漢🦀");
-    let typed = Models::new(Environment::default(), Some(url)).remote(&ModelName::parse("vllm/m").unwrap()).unwrap();
-    let error = block_on(typed.complete(&request("vllm/m"), &mut |_| {})).unwrap_err().to_string();
-    assert!(error.ends_with("or start a new run with another base_url, since a run keeps its setting"), "{error}");
+    assert_eq!(
+        ask("openai/m", vec![Answer::events(CHAT)]).unwrap().text,
+        "Hé漢🦀"
+    );
+    let typed = Models::new(Environment::default(), Some(url))
+        .remote(&ModelName::parse("vllm/m").unwrap())
+        .unwrap();
+    let error = block_on(typed.complete(&request("vllm/m"), &mut |_| {}))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("or start a new run with another base_url, since a run keeps its setting"),
+        "{error}"
+    );
 }
 
 #[test]
 fn the_other_name_for_the_limit_is_learnt_once() {
-    let wants =
-        "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.\"}}";
+    let wants = "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.\"}}";
     let server = TestServer::start(vec![Answer::new(400, "", wants), Answer::events(CHAT)]);
-    let remote = Models::new(environment(&server.url), None).remote(&ModelName::parse("openai/m").unwrap()).unwrap();
+    let remote = Models::new(environment(&server.url), None)
+        .remote(&ModelName::parse("openai/m").unwrap())
+        .unwrap();
     block_on(async {
         for _ in 0..2 {
-            remote.complete(&request("openai/m"), &mut |_| {}).await.unwrap();
+            remote
+                .complete(&request("openai/m"), &mut |_| {})
+                .await
+                .unwrap();
         }
     });
-    let keys: Vec<bool> =
-        server.asked().iter().map(|asked| asked.body.get("max_completion_tokens").is_some()).collect();
+    let keys: Vec<bool> = server
+        .asked()
+        .iter()
+        .map(|asked| asked.body.get("max_completion_tokens").is_some())
+        .collect();
     assert_eq!(keys, [false, true, true]);
     assert!(remote.other_max_tokens_key.load(Ordering::Relaxed));
 }
@@ -383,7 +567,9 @@ fn a_dropped_request_closes_its_connection() {
     let mut stalled = Answer::events(&CHAT[..100]);
     stalled.stalls = true;
     let server = TestServer::start(vec![stalled, Answer::events(CHAT)]);
-    let remote = Models::new(environment(&server.url), None).remote(&ModelName::parse("openai/m").unwrap()).unwrap();
+    let remote = Models::new(environment(&server.url), None)
+        .remote(&ModelName::parse("openai/m").unwrap())
+        .unwrap();
     let seen = Arc::new(AtomicBool::new(false));
     block_on(async {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -396,65 +582,109 @@ fn a_dropped_request_closes_its_connection() {
             _ = receiver.recv() => seen.store(true, Ordering::Relaxed),
         }
         drop(on_delta);
-        assert_eq!(remote.complete(&first, &mut |_| {}).await.unwrap().text, "Hé漢🦀");
+        assert_eq!(
+            remote.complete(&first, &mut |_| {}).await.unwrap().text,
+            "Hé漢🦀"
+        );
     });
     assert!(seen.load(Ordering::Relaxed));
 }
 
 /// Lets the endpoint of a model search, and returns the reply with what was asked.
-fn search(name: &str, answer: Answer) -> (Result<SearchReply, ModelError>, Vec<crate::test_server::Asked>) {
+fn search(
+    name: &str,
+    answer: Answer,
+) -> (
+    Result<SearchReply, ModelError>,
+    Vec<crate::test_server::Asked>,
+) {
     let server = TestServer::start(vec![answer]);
-    let gemini = [("GOOGLE_GEMINI_BASE_URL", server.url.clone()), ("GEMINI_API_KEY", "gem-0a1b2c3d".to_owned())];
+    let gemini = [
+        ("GOOGLE_GEMINI_BASE_URL", server.url.clone()),
+        ("GEMINI_API_KEY", "gem-0a1b2c3d".to_owned()),
+    ];
     let gemini = gemini.map(|(name, value)| (name.to_owned(), value));
     let environment = gemini.into_iter().chain(pairs(&server.url)).collect();
     let name = ModelName::parse(name).unwrap();
     let model = Models::new(environment, None).open(&name, &[]).unwrap();
     let query = "a query".to_owned();
-    let found = block_on(model.search(&SearchRequest { model: name.to_string(), query }));
+    let found = block_on(model.search(&SearchRequest {
+        model: name.to_string(),
+        query,
+    }));
     (found, server.asked())
 }
 
 #[test]
 fn an_endpoint_searches_with_its_own_tool_and_key() {
-    let json = |body: serde_json::Value| Answer::new(200, "content-type: application/json\r\n", body.to_string());
-    let page =
-        json!({"type": "url_citation", "start_index": 0, "url": "https://a.example/sk-0a1b2c3d4e", "title": "A"});
+    let json = |body: serde_json::Value| {
+        Answer::new(200, "content-type: application/json\r\n", body.to_string())
+    };
+    let page = json!({"type": "url_citation", "start_index": 0, "url": "https://a.example/sk-0a1b2c3d4e", "title": "A"});
     let openai = json!({"output": [{"type": "web_search_call"}, {"type": "message", "content": [
         {"type": "output_text", "text": "the key is sk-0a1b2c3d4e", "annotations": [page]}]}]});
     let gemini = json!({"candidates": [{"content": {"parts": [{"text": "x"}]}}]});
     let table = [
-        ("openai/m", openai, "POST /v1/responses HTTP/1.1", "authorization: Bearer sk-0a1b2c3d4e"),
-        ("anthropic/m", json!({"content": []}), "POST /v1/messages HTTP/1.1", "x-api-key: ant-secret"),
-        ("gemini/m", gemini, "POST /v1beta/models/m:generateContent HTTP/1.1", "x-goog-api-key: gem-0a1b2c3d"),
+        (
+            "openai/m",
+            openai,
+            "POST /v1/responses HTTP/1.1",
+            "authorization: Bearer sk-0a1b2c3d4e",
+        ),
+        (
+            "anthropic/m",
+            json!({"content": []}),
+            "POST /v1/messages HTTP/1.1",
+            "x-api-key: ant-secret",
+        ),
+        (
+            "gemini/m",
+            gemini,
+            "POST /v1beta/models/m:generateContent HTTP/1.1",
+            "x-goog-api-key: gem-0a1b2c3d",
+        ),
     ];
     for (name, body, line, key) in table {
         let (found, asked) = search(name, json(body));
         let found = found.unwrap();
-        let [asked] = asked.as_slice() else { panic!("{asked:?}") };
+        let [asked] = asked.as_slice() else {
+            panic!("{asked:?}")
+        };
         assert_eq!(asked.line, line);
         let keys: Vec<&String> = asked
             .headers
             .iter()
-            .filter(|header| header.contains("sk-") || header.contains("secret") || header.contains("gem-"))
+            .filter(|header| {
+                header.contains("sk-") || header.contains("secret") || header.contains("gem-")
+            })
             .collect();
         assert_eq!(keys, [key], "{name}");
         if name == "openai/m" {
             assert_eq!(found.text, "the key is [redacted:OPENAI_API_KEY]");
-            assert_eq!(found.results[0].url, "https://a.example/[redacted:OPENAI_API_KEY]");
+            assert_eq!(
+                found.results[0].url,
+                "https://a.example/[redacted:OPENAI_API_KEY]"
+            );
         }
     }
 }
 
 #[test]
 fn an_endpoint_without_a_search_says_which_setting_to_change() {
-    let setting =
-        "the user can choose another service in `tools.web_requests.search_service`: searxng, brave or tavily";
+    let setting = "the user can choose another service in `tools.web_requests.search_service`: searxng, brave or tavily";
     let (found, asked) = search("ollama/m", Answer::default());
     let error = found.unwrap_err();
-    assert!(error.to_string().ends_with(setting) && error.is_without_search() && asked.is_empty(), "{error}");
+    assert!(
+        error.to_string().ends_with(setting) && error.is_without_search() && asked.is_empty(),
+        "{error}"
+    );
     let (found, _) = search("openai/m", Answer::new(404, "", "no such path"));
     let error = found.unwrap_err();
-    assert!(error.to_string().ends_with(setting) && error.to_string().contains("(HTTP 404): no such path"), "{error}");
+    assert!(
+        error.to_string().ends_with(setting)
+            && error.to_string().contains("(HTTP 404): no such path"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -463,14 +693,34 @@ fn a_search_that_fails_is_not_repeated() {
         (Answer::new(503, "", "later"), true, false, false),
         // The endpoint may have searched until the connection ended.
         (Answer::default(), true, false, true),
-        (Answer::new(504, "", "the endpoint took too long"), true, false, true),
-        (Answer::new(200, "content-type: text/html\r\n", "<p>a portal"), true, true, true),
-        (Answer::new(400, "", "this model has no web_search"), false, false, false),
+        (
+            Answer::new(504, "", "the endpoint took too long"),
+            true,
+            false,
+            true,
+        ),
+        (
+            Answer::new(200, "content-type: text/html\r\n", "<p>a portal"),
+            true,
+            true,
+            true,
+        ),
+        (
+            Answer::new(400, "", "this model has no web_search"),
+            false,
+            false,
+            false,
+        ),
     ] {
         let (found, asked) = search("openai/m", answer);
         let error = found.unwrap_err();
         assert_eq!(
-            (error.is_retryable(), error.had_begun_to_answer(), error.may_be_charged_for(), asked.len()),
+            (
+                error.is_retryable(),
+                error.had_begun_to_answer(),
+                error.may_be_charged_for(),
+                asked.len()
+            ),
             (is_retryable, has_begun, may_be_charged_for, 1),
             "{error}"
         );

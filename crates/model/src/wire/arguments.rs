@@ -33,7 +33,11 @@ fn beginning_of(text: &str) -> String {
         return text.to_owned();
     }
     let end = text.floor_char_boundary(MAX_INVALID_BYTES);
-    format!("{}… [{} more bytes left out]", text.get(..end).unwrap_or_default(), text.len() - end)
+    format!(
+        "{}… [{} more bytes left out]",
+        text.get(..end).unwrap_or_default(),
+        text.len() - end
+    )
 }
 
 /// Returns the arguments as an object for the conversation; providers reject anything else. Invalid
@@ -42,8 +46,13 @@ pub(crate) fn as_object(arguments: &Value) -> Value {
     match arguments {
         Value::Object(_) => arguments.clone(),
         other => {
-            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
-            Value::Object(Map::from_iter([("invalid_arguments".to_owned(), Value::String(text))]))
+            let text = other
+                .as_str()
+                .map_or_else(|| other.to_string(), str::to_owned);
+            Value::Object(Map::from_iter([(
+                "invalid_arguments".to_owned(),
+                Value::String(text),
+            )]))
         }
     }
 }
@@ -110,7 +119,9 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(Strict)?;
             if object.contains_key(&key) {
-                return Err(serde::de::Error::custom(format_args!("repeated key {key:?}")));
+                return Err(serde::de::Error::custom(format_args!(
+                    "repeated key {key:?}"
+                )));
             }
             object.insert(key, value);
         }
@@ -128,8 +139,12 @@ mod tests {
         for (text, expected) in [
             ("", json!({})),
             (" \n", json!({})),
-            // The control: an object without repeated keys is taken as it is, and so is one in a text.
-            (r#"{"a": [1, {"b": null}, -2.5, true, "x"]}"#, json!({"a": [1, {"b": null}, -2.5, true, "x"]})),
+            // The control: an object without repeated keys is taken as it is, and so is one in a
+            // text.
+            (
+                r#"{"a": [1, {"b": null}, -2.5, true, "x"]}"#,
+                json!({"a": [1, {"b": null}, -2.5, true, "x"]}),
+            ),
             (r#""{\"a\": 1}""#, json!({"a": 1})),
             (r#""plain""#, json!("\"plain\"")),
             ("[1]", json!("[1]")),
@@ -139,12 +154,19 @@ mod tests {
             (r#"{"a": NaN}"#, json!(r#"{"a": NaN}"#)),
             (r#"{"a": 1e400}"#, json!(r#"{"a": 1e400}"#)),
             (r#"{"a": 1, "a": 2}"#, json!(r#"{"a": 1, "a": 2}"#)),
-            (r#"{"a": {"b": 1, "b": 1}}"#, json!(r#"{"a": {"b": 1, "b": 1}}"#)),
+            (
+                r#"{"a": {"b": 1, "b": 1}}"#,
+                json!(r#"{"a": {"b": 1, "b": 1}}"#),
+            ),
         ] {
             assert_eq!(arguments_of(text), expected, "{text}");
         }
         let deep = format!("{}{}", "{\"a\":".repeat(100_000), "1");
-        let left = format!("{}… [{} more bytes left out]", &deep[..MAX_INVALID_BYTES], deep.len() - MAX_INVALID_BYTES);
+        let left = format!(
+            "{}… [{} more bytes left out]",
+            &deep[..MAX_INVALID_BYTES],
+            deep.len() - MAX_INVALID_BYTES
+        );
         assert_eq!(arguments_of(&deep), json!(left));
         // With its ends, too; an object that nests less is taken.
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
@@ -155,6 +177,9 @@ mod tests {
     #[test]
     fn what_is_no_object_is_wrapped() {
         assert_eq!(as_object(&json!({"a": 1})), json!({"a": 1}));
-        assert_eq!(as_object(&json!("{\"a\"")), json!({"invalid_arguments": "{\"a\""}));
+        assert_eq!(
+            as_object(&json!("{\"a\"")),
+            json!({"invalid_arguments": "{\"a\""})
+        );
     }
 }

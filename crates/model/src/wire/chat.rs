@@ -9,7 +9,9 @@ use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, To
 use serde_json::{Map, Value, json};
 
 use super::arguments::{arguments_of, as_object};
-use super::content::{ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of};
+use super::content::{
+    ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of,
+};
 use super::fault::Fault;
 use super::sse::Event;
 use crate::model::Delta;
@@ -21,11 +23,24 @@ const MAX_COMPLETENESS_CHECKS: u32 = 64;
 /// The finish reasons of a reply that was cut off at its maximum size (OpenAI, Mistral, Gemini).
 const CUT: &[&str] = &["length", "model_length", "max_tokens"];
 /// The finish reasons of a reply that was withheld, completely or in part (OpenAI, Zhipu, Gemini).
-const WITHHELD: &[&str] =
-    &["content_filter", "refusal", "sensitive", "safety", "recitation", "blocklist", "prohibited_content", "spii"];
+const WITHHELD: &[&str] = &[
+    "content_filter",
+    "refusal",
+    "sensitive",
+    "safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+];
 /// The finish reasons of a reply that failed on the server's side, so that a retry may help
 /// (OpenRouter, DeepSeek, Zhipu, vLLM).
-const BROKEN_OFF: &[&str] = &["error", "insufficient_system_resource", "network_error", "abort"];
+const BROKEN_OFF: &[&str] = &[
+    "error",
+    "insufficient_system_resource",
+    "network_error",
+    "abort",
+];
 
 /// Returns the body of a request; `max_tokens_key` is the server's name of the parameter for
 /// the maximum reply size.
@@ -75,7 +90,9 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
             Message::Assistant { raw: Some(raw), .. } if raw.model == request.model => {
                 messages.extend(raw.blocks.iter().cloned());
             }
-            Message::Assistant { text, tool_calls, .. } => {
+            Message::Assistant {
+                text, tool_calls, ..
+            } => {
                 messages.push(assistant(text, tool_calls.iter().map(call).collect()));
             }
             Message::Tool { results } => messages.extend(results.iter().map(result)),
@@ -227,16 +244,25 @@ impl ChatReader {
         Ok(())
     }
 
-    fn fragment(&mut self, position: usize, fragment: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+    fn fragment(
+        &mut self,
+        position: usize,
+        fragment: &Value,
+        on_delta: OnDelta<'_>,
+    ) -> Result<(), Fault> {
         let function = fragment.get("function").unwrap_or(fragment);
         let piece = Fragment {
             position,
             index: fragment.get("index").and_then(Value::as_u64),
             id: text_at(fragment, "id").unwrap_or_default(),
             name: text_at(function, "name").unwrap_or_default(),
-            arguments: function.get("arguments").filter(|arguments| !arguments.is_null()),
+            arguments: function
+                .get("arguments")
+                .filter(|arguments| !arguments.is_null()),
         };
-        let Some(at) = self.place(&piece) else { return Ok(()) };
+        let Some(at) = self.place(&piece) else {
+            return Ok(());
+        };
         let Some(call) = self.calls.get_mut(at) else {
             return Ok(());
         };
@@ -261,7 +287,10 @@ impl ChatReader {
             None => {}
         }
         for (key, value) in fragment.as_object().into_iter().flatten() {
-            if !matches!(key.as_str(), "index" | "id" | "type" | "function" | "name" | "arguments") && !value.is_null()
+            if !matches!(
+                key.as_str(),
+                "index" | "id" | "type" | "function" | "name" | "arguments"
+            ) && !value.is_null()
             {
                 self.meter.add(&value.to_string())?;
                 call.extra.insert(key.clone(), value.clone());
@@ -270,12 +299,18 @@ impl ChatReader {
         Ok(())
     }
 
-    /// Returns the index of the call that a fragment continues or begins; `None` if there are too many calls.
+    /// Returns the index of the call that a fragment continues or begins; `None` if there are too
+    /// many calls.
     fn place(&mut self, piece: &Fragment<'_>) -> Option<usize> {
         let known = match (piece.index, piece.id) {
-            (Some(index), "") => self.calls.iter().rposition(|call| call.index == Some(index)),
+            (Some(index), "") => self
+                .calls
+                .iter()
+                .rposition(|call| call.index == Some(index)),
             (Some(index), id) => {
-                let same = |call: &PartialCall| call.index == Some(index) && (call.id == id || call.id.is_empty());
+                let same = |call: &PartialCall| {
+                    call.index == Some(index) && (call.id == id || call.id.is_empty())
+                };
                 self.calls.iter().rposition(same)
             }
             (None, "") => (piece.position < self.calls.len()).then_some(piece.position),
@@ -289,19 +324,31 @@ impl ChatReader {
         if self.calls.len() >= MAX_CALLS {
             return None;
         }
-        self.calls.push(PartialCall { index: piece.index, ..PartialCall::default() });
+        self.calls.push(PartialCall {
+            index: piece.index,
+            ..PartialCall::default()
+        });
         Some(self.calls.len() - 1)
     }
 
     pub(crate) fn finish(self, request: &ModelRequest) -> Result<ModelReply, Fault> {
         if !self.ended {
-            return Err(Fault::Truncated("the stream ended before [DONE]".to_owned()));
+            return Err(Fault::Truncated(
+                "the stream ended before [DONE]".to_owned(),
+            ));
         }
         let reason = self.finish_reason.as_deref().map(str::to_ascii_lowercase);
-        if let Some(reason) = reason.as_deref().filter(|reason| BROKEN_OFF.contains(reason)) {
-            return Err(Fault::within_stream(&json!({"message": format!("finish_reason is {reason:?}")})));
+        if let Some(reason) = reason
+            .as_deref()
+            .filter(|reason| BROKEN_OFF.contains(reason))
+        {
+            return Err(Fault::within_stream(
+                &json!({"message": format!("finish_reason is {reason:?}")}),
+            ));
         }
-        let cut = reason.as_deref().is_some_and(|reason| CUT.contains(&reason));
+        let cut = reason
+            .as_deref()
+            .is_some_and(|reason| CUT.contains(&reason));
         let mut ids: Vec<String> = self.calls.iter().map(|call| call.id.clone()).collect();
         settle_ids(&mut ids, request.origin.turn);
         let last = self.calls.len();
@@ -312,8 +359,19 @@ impl ChatReader {
             tool_calls.push(call.finish(id, cut && at + 1 == last));
         }
         let stop = stop_reason(reason.as_deref(), self.refused, !tool_calls.is_empty());
-        let raw = raw(request, &self.text, &tool_calls, (extras, self.reasoning_details));
-        let mut reply = ModelReply { text: self.text, tool_calls, stop, usage: Usage::default(), raw };
+        let raw = raw(
+            request,
+            &self.text,
+            &tool_calls,
+            (extras, self.reasoning_details),
+        );
+        let mut reply = ModelReply {
+            text: self.text,
+            tool_calls,
+            stop,
+            usage: Usage::default(),
+            raw,
+        };
         reply.usage = usage_or_estimate(self.usage.as_ref().map(usage), request, &reply);
         Ok(reply)
     }
@@ -364,11 +422,16 @@ impl PartialCall {
             None if cut && self.arguments.trim().is_empty() => Value::String(self.arguments),
             None => arguments_of(&self.arguments),
         };
-        ToolCall { id: CallId::new(id), name: self.name, arguments }
+        ToolCall {
+            id: CallId::new(id),
+            name: self.name,
+            arguments,
+        }
     }
 }
 
-/// Returns the message to send back unchanged, if it contains keys that only the provider understands.
+/// Returns the message to send back unchanged, if it contains keys that only the provider
+/// understands.
 fn raw(
     request: &ModelRequest,
     text: &str,
@@ -388,7 +451,10 @@ fn raw(
     if let (false, Some(object)) = (details.is_empty(), message.as_object_mut()) {
         object.insert("reasoning_details".to_owned(), Value::Array(details));
     }
-    Some(RawBlocks { model: request.model.clone(), blocks: vec![message] })
+    Some(RawBlocks {
+        model: request.model.clone(),
+        blocks: vec![message],
+    })
 }
 
 /// Returns why a reply stopped. Several servers send `stop` together with calls (vLLM, Ollama, at
@@ -406,18 +472,22 @@ fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReas
     }
 }
 
-/// Returns the usage that a server tells. OpenAI counts reasoning in `completion_tokens`; xAI and Google, who bill it
-/// as output as well, count it in `total_tokens` only.
+/// Returns the usage that a server tells. OpenAI counts reasoning in `completion_tokens`; xAI and
+/// Google, who bill it as output as well, count it in `total_tokens` only.
 fn usage(usage: &Value) -> Usage {
     let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     let input_tokens = number("/prompt_tokens");
     Usage {
         input_tokens,
         cached_tokens: number("/prompt_tokens_details/cached_tokens"),
-        output_tokens: number("/completion_tokens").max(number("/total_tokens").saturating_sub(input_tokens)),
+        output_tokens: number("/completion_tokens")
+            .max(number("/total_tokens").saturating_sub(input_tokens)),
     }
 }
 
 fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
 }

@@ -17,7 +17,8 @@ pub(super) const MAX_CONTENT_BYTES: usize = 16 << 20;
 /// Maximum number of calls, or blocks, of one reply; further ones are ignored, as if the
 /// model had stopped there.
 pub(super) const MAX_CALLS: usize = 128;
-/// Maximum length of a call's id, longer than those of any provider. A longer id is replaced with one of ours.
+/// Maximum length of a call's id, longer than those of any provider. A longer id is replaced with
+/// one of ours.
 pub(super) const MAX_ID_CHARS: usize = 256;
 /// Maximum length of a tool's name that providers accept in a conversation.
 pub(super) const MAX_NAME_CHARS: usize = 64;
@@ -33,7 +34,10 @@ impl ContentMeter {
     pub(super) fn add(&mut self, text: &str) -> Result<(), Fault> {
         self.0 = self.0.saturating_add(text.len());
         if self.0 > MAX_CONTENT_BYTES {
-            return Err(Fault::TooLarge { what: "the reply's content", limit: MAX_CONTENT_BYTES });
+            return Err(Fault::TooLarge {
+                what: "the reply's content",
+                limit: MAX_CONTENT_BYTES,
+            });
         }
         Ok(())
     }
@@ -47,12 +51,15 @@ impl ContentMeter {
     }
 }
 
-/// Parses all values of an event. Servers that omit the blank line between events send several in one.
+/// Parses all values of an event. Servers that omit the blank line between events send several in
+/// one.
 pub(super) fn values_of(data: &str) -> Result<Vec<Value>, Fault> {
     if let Ok(value) = serde_json::from_str(data) {
         return Ok(vec![value]);
     }
-    data.lines().map(|line| serde_json::from_str(line).map_err(|error| Fault::garbage(line, &error))).collect()
+    data.lines()
+        .map(|line| serde_json::from_str(line).map_err(|error| Fault::garbage(line, &error)))
+        .collect()
 }
 
 /// Makes the ids of a reply's calls present and unique, since results are matched by id.
@@ -80,7 +87,11 @@ pub(super) fn plain(text: &str, limit: usize) -> String {
         return "unnamed".to_owned();
     }
     let accepted = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }
+        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+            c
+        } else {
+            '_'
+        }
     };
     text.chars().map(accepted).take(limit).collect()
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 /// Maximum number of characters of a provider's message to show.
 const MAX_MESSAGE_CHARS: usize = 500;
-/// Maximum number of characters to show of an invalid reply: enough to recognise the kind of server.
+/// Maximum number of characters to show of an invalid reply: enough to recognise the kind of
+/// server.
 const MAX_BEGINNING_CHARS: usize = 60;
 
 /// Why an attempt yielded no reply.
@@ -56,11 +57,16 @@ impl Fault {
         Self::Malformed(format!("{:?} is not JSON: {error}", beginning(text)))
     }
 
-    /// Creates the fault for an answer that is not of the protocol, with its content type and its beginning.
+    /// Creates the fault for an answer that is not of the protocol, with its content type and its
+    /// beginning.
     pub(crate) fn foreign(kind: Option<&str>, body: &[u8]) -> Self {
         let kind = kind.unwrap_or("no content type");
         let text = String::from_utf8_lossy(body);
-        Self::Foreign(format!("{:?} ({}) is not a reply of this protocol", beginning(&text), beginning(kind)))
+        Self::Foreign(format!(
+            "{:?} ({}) is not a reply of this protocol",
+            beginning(&text),
+            beginning(kind)
+        ))
     }
 
     /// Creates the fault for an `error` value within a stream or a successful response.
@@ -76,7 +82,11 @@ impl Fault {
             "billing_error" => 402,
             "timeout_error" => 504,
             "api_error" | "server_error" => 500,
-            code => code.parse().ok().filter(|status| (400..600).contains(status)).unwrap_or(0),
+            code => code
+                .parse()
+                .ok()
+                .filter(|status| (400..600).contains(status))
+                .unwrap_or(0),
         };
         Self::Refused(refusal(status, &Headers::default(), error))
     }
@@ -104,10 +114,14 @@ pub(crate) struct Allowance {
 
 /// Creates the fault for an unsuccessful response.
 pub(crate) fn refused(status: u16, headers: &Headers, body: &str) -> Fault {
-    let parsed: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
+    let parsed: Value =
+        serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
     // Google wraps its error objects in a list.
     let parsed = parsed.get(0).cloned().unwrap_or(parsed);
-    let error = parsed.get("error").filter(|error| !error.is_null()).unwrap_or(&parsed);
+    let error = parsed
+        .get("error")
+        .filter(|error| !error.is_null())
+        .unwrap_or(&parsed);
     Fault::Refused(refusal(status, headers, error))
 }
 
@@ -116,8 +130,16 @@ fn refusal(status: u16, headers: &Headers, error: &Value) -> ProviderRefusal {
     let kind = kind_of(status, headers, error, &message);
     let now = SystemTime::now();
     let used_up = || (status == 429).then(|| headers.reset(now)).flatten();
-    let retry_after = headers.delay(now).or_else(|| delay_in(error)).or_else(used_up);
-    ProviderRefusal { status, kind, message, retry_after }
+    let retry_after = headers
+        .delay(now)
+        .or_else(|| delay_in(error))
+        .or_else(used_up);
+    ProviderRefusal {
+        status,
+        kind,
+        message,
+        retry_after,
+    }
 }
 
 fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> RefusalKind {
@@ -126,7 +148,10 @@ fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> Refu
     if has("insufficient_quota") || has("billing") || has("spend_limit") || status == 402 {
         return RefusalKind::Quota;
     }
-    if has("context_length_exceeded") || has("exceed_context_size") || is_about_context(status, message) {
+    if has("context_length_exceeded")
+        || has("exceed_context_size")
+        || is_about_context(status, message)
+    {
         return RefusalKind::Context;
     }
     if has("model_not_found") {
@@ -142,7 +167,8 @@ fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> Refu
     }
 }
 
-/// Reports whether a message says that the request is too long, for servers that send no code for that.
+/// Reports whether a message says that the request is too long, for servers that send no code for
+/// that.
 fn is_about_context(status: u16, message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     matches!(status, 0 | 400 | 413 | 422 | 500)
@@ -159,25 +185,48 @@ fn is_about_context(status: u16, message: &str) -> bool {
 }
 
 fn message_of(error: &Value) -> String {
-    let text = [error.get("message"), error.get("detail"), error.get("error"), Some(error)]
-        .into_iter()
-        .flatten()
-        .find(|value| !value.is_null())
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        .unwrap_or_default();
+    let text = [
+        error.get("message"),
+        error.get("detail"),
+        error.get("error"),
+        Some(error),
+    ]
+    .into_iter()
+    .flatten()
+    .find(|value| !value.is_null())
+    .map(|value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    })
+    .unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     let text: String = words.join(" ").chars().take(MAX_MESSAGE_CHARS).collect();
-    if text.is_empty() { "no reason given".to_owned() } else { text }
+    if text.is_empty() {
+        "no reason given".to_owned()
+    } else {
+        text
+    }
 }
 
-/// Returns the provider's codes for the error, the most specific first; numbers are converted to text.
+/// Returns the provider's codes for the error, the most specific first; numbers are converted to
+/// text.
 fn codes_of(error: &Value) -> Vec<String> {
-    [error.get("code"), error.get("type"), error.get("status"), error.pointer("/details/error_code")]
-        .into_iter()
-        .flatten()
-        .filter(|value| value.is_string() || value.is_number())
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        .collect()
+    [
+        error.get("code"),
+        error.get("type"),
+        error.get("status"),
+        error.pointer("/details/error_code"),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|value| value.is_string() || value.is_number())
+    .map(|value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    })
+    .collect()
 }
 
 fn code_of(error: &Value) -> String {
@@ -188,7 +237,10 @@ impl Headers {
     /// Returns the wait that the headers ask for, in milliseconds, in seconds, or as an HTTP
     /// date relative to `now`.
     pub(crate) fn delay(&self, now: SystemTime) -> Option<Duration> {
-        let milliseconds = self.retry_after_ms.as_deref().and_then(|text| seconds(text, 1000.0));
+        let milliseconds = self
+            .retry_after_ms
+            .as_deref()
+            .and_then(|text| seconds(text, 1000.0));
         let text = self.retry_after.as_deref().map(str::trim);
         milliseconds.or_else(|| seconds(text?, 1.0)).or_else(|| {
             let then = httpdate::parse_http_date(text?).ok()?;
@@ -200,8 +252,17 @@ impl Headers {
     /// a remainder. Providers report all their limits; those of which something is left are not the
     /// cause of the refusal.
     fn reset(&self, now: SystemTime) -> Option<Duration> {
-        let used_up = |allowance: &&Allowance| allowance.remaining.as_deref().is_none_or(|left| left.trim() == "0");
-        self.allowances.iter().filter(used_up).filter_map(|allowance| until_reset(&allowance.reset, now)).max()
+        let used_up = |allowance: &&Allowance| {
+            allowance
+                .remaining
+                .as_deref()
+                .is_none_or(|left| left.trim() == "0")
+        };
+        self.allowances
+            .iter()
+            .filter(used_up)
+            .filter_map(|allowance| until_reset(&allowance.reset, now))
+            .max()
     }
 }
 
@@ -214,13 +275,21 @@ const EPOCH_MILLISECONDS: f64 = 1e12;
 /// (OpenRouter), or seconds.
 fn until_reset(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
-    let Ok(number) = text.parse::<f64>() else { return go_duration(text) };
-    let unit = if number >= EPOCH_MILLISECONDS { 1000.0 } else { 1.0 };
+    let Ok(number) = text.parse::<f64>() else {
+        return go_duration(text);
+    };
+    let unit = if number >= EPOCH_MILLISECONDS {
+        1000.0
+    } else {
+        1.0
+    };
     let time = seconds(text, unit)?;
     if number < EPOCH_SECONDS {
         return Some(time);
     }
-    let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since_1970 = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     Some(time.saturating_sub(since_1970))
 }
 
@@ -231,7 +300,9 @@ fn go_duration(mut text: &str) -> Option<Duration> {
     while !text.is_empty() {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, rest) = text.split_at(digits);
-        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let letters = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
         let (unit, rest) = rest.split_at(letters);
         let part = match unit {
             "h" => seconds(number, 1.0 / 3600.0),
@@ -256,7 +327,9 @@ fn seconds(text: &str, unit: f64) -> Option<Duration> {
 /// Returns the wait in Google's `RetryInfo` (`"retryDelay": "34s"`), one of an error's details.
 fn delay_in(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
-    let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let text = details
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
     seconds(text.strip_suffix('s')?, 1.0)
 }
 
@@ -275,16 +348,36 @@ mod tests {
     fn every_kind_is_known_by_what_servers_really_send() {
         use RefusalKind::{Context, Key, Later, Model, Quota, Request};
         for (status, body, expected, message) in [
-            (429, r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#, Later, "slow down"),
-            (429, r#"{"error":{"message":"no money","code":"insufficient_quota"}}"#, Quota, "no money"),
+            (
+                429,
+                r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#,
+                Later,
+                "slow down",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"no money","code":"insufficient_quota"}}"#,
+                Quota,
+                "no money",
+            ),
             (
                 429,
                 r#"{"type":"error","error":{"type":"rate_limit_error","message":"cap","details":{"error_code":"org_spend_limit_reached"}}}"#,
                 Quota,
                 "cap",
             ),
-            (402, r#"{"error":{"message":"credit","code":402}}"#, Quota, "credit"),
-            (400, r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#, Context, "too long"),
+            (
+                402,
+                r#"{"error":{"message":"credit","code":402}}"#,
+                Quota,
+                "credit",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
+                Context,
+                "too long",
+            ),
             (
                 400,
                 r#"{"error":{"code":400,"message":"the request exceeds","type":"exceed_context_size_error","n_ctx":4096}}"#,
@@ -305,7 +398,12 @@ mod tests {
             ),
             (401, r#"{"error":{"message":"bad key"}}"#, Key, "bad key"),
             (403, "", Key, "no reason given"),
-            (404, r#"{"error":{"message":"no such model","code":"model_not_found"}}"#, Model, "no such model"),
+            (
+                404,
+                r#"{"error":{"message":"no such model","code":"model_not_found"}}"#,
+                Model,
+                "no such model",
+            ),
             (404, "<html>\n nope</html>", Model, "<html> nope</html>"),
             (400, r#"{"detail":"bad field"}"#, Request, "bad field"),
             (400, r#"{"error":"plain"}"#, Request, "plain"),
@@ -325,7 +423,11 @@ mod tests {
             (409, "x", Later, "x"),
             (500, "null", Later, "no reason given"),
         ] {
-            assert_eq!(kind(status, body), (expected, message.to_owned()), "{status} {body}");
+            assert_eq!(
+                kind(status, body),
+                (expected, message.to_owned()),
+                "{status} {body}"
+            );
         }
     }
 
@@ -335,21 +437,36 @@ mod tests {
         let delay = |ms: Option<&str>, after: Option<&str>| {
             let own = |text: &str| text.to_owned();
             let (retry_after_ms, retry_after) = (ms.map(own), after.map(own));
-            let headers = Headers { retry_after_ms, retry_after, ..Headers::default() };
+            let headers = Headers {
+                retry_after_ms,
+                retry_after,
+                ..Headers::default()
+            };
             headers.delay(now)
         };
         // The control: a delay that can be read is kept; garbage in its place is none.
-        assert_eq!(delay(Some("250"), Some("9")), Some(Duration::from_millis(250)));
+        assert_eq!(
+            delay(Some("250"), Some("9")),
+            Some(Duration::from_millis(250))
+        );
         assert_eq!(delay(Some("x"), Some("9")), Some(Duration::from_secs(9)));
         assert_eq!(delay(None, Some("0.5")), Some(Duration::from_millis(500)));
         assert_eq!(delay(None, Some("0")), Some(Duration::ZERO));
-        assert_eq!(delay(None, Some("Sun, 06 Nov 1994 08:49:40 GMT")), Some(Duration::from_secs(3)));
-        assert_eq!(delay(None, Some("Sun, 06 Nov 1994 08:49:00 GMT")), Some(Duration::ZERO));
+        assert_eq!(
+            delay(None, Some("Sun, 06 Nov 1994 08:49:40 GMT")),
+            Some(Duration::from_secs(3))
+        );
+        assert_eq!(
+            delay(None, Some("Sun, 06 Nov 1994 08:49:00 GMT")),
+            Some(Duration::ZERO)
+        );
         for garbage in ["soon", "-1", "NaN", "1e400", ""] {
             assert_eq!(delay(None, Some(garbage)), None, "{garbage}");
         }
         let body = r#"[{"error":{"code":429,"message":"m","details":[{"@type":"x"},{"retryDelay":"34s"}]}}]"#;
-        let Fault::Refused(refusal) = refused(429, &Headers::default(), body) else { panic!() };
+        let Fault::Refused(refusal) = refused(429, &Headers::default(), body) else {
+            panic!()
+        };
         assert_eq!(refusal.retry_after, Some(Duration::from_secs(34)));
     }
 
@@ -361,7 +478,11 @@ mod tests {
                 remaining: remaining.map(str::to_owned),
                 reset: (*reset).to_owned(),
             };
-            Headers { allowances: allowances.iter().map(of).collect(), ..Headers::default() }.reset(at)
+            Headers {
+                allowances: allowances.iter().map(of).collect(),
+                ..Headers::default()
+            }
+            .reset(at)
         };
         for (reset, milliseconds) in [
             ("12ms", 12),
@@ -373,28 +494,51 @@ mod tests {
             ("1700000002500", 2_500),
             ("1600000000", 0),
         ] {
-            assert_eq!(wait(&[(Some("0"), reset)]), Some(Duration::from_millis(milliseconds)), "{reset}");
+            assert_eq!(
+                wait(&[(Some("0"), reset)]),
+                Some(Duration::from_millis(milliseconds)),
+                "{reset}"
+            );
         }
         for garbage in ["soon", "", "-1", "1x", "s", "1h-2m"] {
-            assert_eq!(wait(&[(Some("0"), garbage)]).unwrap_or_default(), Duration::ZERO, "{garbage}");
+            assert_eq!(
+                wait(&[(Some("0"), garbage)]).unwrap_or_default(),
+                Duration::ZERO,
+                "{garbage}"
+            );
         }
-        assert_eq!(wait(&[(Some("5"), "1s"), (Some("0"), "2s"), (None, "3s")]), Some(Duration::from_secs(3)));
+        assert_eq!(
+            wait(&[(Some("5"), "1s"), (Some("0"), "2s"), (None, "3s")]),
+            Some(Duration::from_secs(3))
+        );
         assert_eq!(wait(&[(Some("5"), "1s")]), None);
-        let used_up = Allowance { remaining: Some("0".to_owned()), reset: "30s".to_owned() };
-        let headers = Headers { allowances: vec![used_up], ..Headers::default() };
+        let used_up = Allowance {
+            remaining: Some("0".to_owned()),
+            reset: "30s".to_owned(),
+        };
+        let headers = Headers {
+            allowances: vec![used_up],
+            ..Headers::default()
+        };
         let asked = |status, headers: &Headers| match refused(status, headers, "x") {
             Fault::Refused(refusal) => refusal.retry_after,
             other => panic!("{other:?}"),
         };
         assert_eq!(asked(429, &headers), Some(Duration::from_secs(30)));
         assert_eq!(asked(503, &headers), None);
-        let both = Headers { retry_after: Some("2".to_owned()), ..headers };
+        let both = Headers {
+            retry_after: Some("2".to_owned()),
+            ..headers
+        };
         assert_eq!(asked(429, &both), Some(Duration::from_secs(2)));
     }
 
     #[test]
     fn the_server_has_the_last_word_on_retrying() {
-        let headers = |word: &str| Headers { should_retry: Some(word.to_owned()), ..Headers::default() };
+        let headers = |word: &str| Headers {
+            should_retry: Some(word.to_owned()),
+            ..Headers::default()
+        };
         let kind = |status, word: &str| match refused(status, &headers(word), "x") {
             Fault::Refused(refusal) => refusal.kind,
             other => panic!("{other:?}"),

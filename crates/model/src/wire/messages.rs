@@ -1,7 +1,8 @@
 //! Anthropic's Messages protocol.
 //!
-//! A reply is complete once `message_stop` has arrived. Its blocks are kept unchanged and sent back in
-//! their order, since signed thinking must not change. Source: the types of `@anthropic-ai/sdk` 1.11.
+//! A reply is complete once `message_stop` has arrived. Its blocks are kept unchanged and sent back
+//! in their order, since signed thinking must not change. Source: the types of `@anthropic-ai/sdk`
+//! 1.11.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{arguments_of, as_object};
 use super::content::{
-    ContentMeter, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of,
+    ContentMeter, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids,
+    values_of,
 };
 use super::fault::Fault;
 use super::sse::Event;
@@ -36,7 +38,10 @@ pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
     set("max_tokens", json!(request.max_output_tokens));
     set("stream", json!(true));
     if !request.system.is_empty() {
-        set("system", json!([{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}]));
+        set(
+            "system",
+            json!([{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}]),
+        );
     }
     if !request.tools.is_empty() {
         set("tools", tools(request));
@@ -55,9 +60,11 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     for entry in &request.messages {
         let (role, blocks) = match entry {
             Message::User { text } => ("user", vec![text_block(text)]),
-            Message::Assistant { text, tool_calls, raw } => {
-                ("assistant", said(request, text, tool_calls, raw.as_ref()))
-            }
+            Message::Assistant {
+                text,
+                tool_calls,
+                raw,
+            } => ("assistant", said(request, text, tool_calls, raw.as_ref())),
             Message::Tool { results } => ("user", results.iter().map(result).collect()),
         };
         // Tool results and the text after them must be in one message.
@@ -71,10 +78,18 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     {
         block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
-    turns.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
+    turns
+        .into_iter()
+        .map(|(role, content)| json!({"role": role, "content": content}))
+        .collect()
 }
 
-fn said(request: &ModelRequest, text: &str, calls: &[ToolCall], raw: Option<&RawBlocks>) -> Vec<Value> {
+fn said(
+    request: &ModelRequest,
+    text: &str,
+    calls: &[ToolCall],
+    raw: Option<&RawBlocks>,
+) -> Vec<Value> {
     if let Some(raw) = raw.filter(|raw| raw.model == request.model && !raw.blocks.is_empty()) {
         return raw.blocks.clone();
     }
@@ -139,7 +154,11 @@ impl MessagesReader {
             return Ok(());
         }
         for value in values_of(event.data.trim())? {
-            let kind = value.get("type").and_then(Value::as_str).or(event.name.as_deref()).unwrap_or_default();
+            let kind = value
+                .get("type")
+                .and_then(Value::as_str)
+                .or(event.name.as_deref())
+                .unwrap_or_default();
             self.value(kind, &value, on_delta)?;
         }
         Ok(())
@@ -170,7 +189,10 @@ impl MessagesReader {
             "content_block_delta" => self.delta(index, value.get("delta"), on_delta)?,
             "content_block_stop" => self.stop(index),
             "message_delta" => {
-                if let Some(reason) = value.get("delta").and_then(|delta| text_at(delta, "stop_reason")) {
+                if let Some(reason) = value
+                    .get("delta")
+                    .and_then(|delta| text_at(delta, "stop_reason"))
+                {
                     self.stop_reason = Some(reason.to_owned());
                 }
                 self.merge_usage(value.get("usage"));
@@ -195,7 +217,12 @@ impl MessagesReader {
         }
     }
 
-    fn start(&mut self, index: u64, block: Option<&Value>, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+    fn start(
+        &mut self,
+        index: u64,
+        block: Option<&Value>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<(), Fault> {
         let Some(value) = block.and_then(Value::as_object) else {
             return Ok(());
         };
@@ -211,17 +238,29 @@ impl MessagesReader {
             "text" if !text("text").is_empty() => on_delta(Delta::Text(text("text"))),
             _ => {}
         }
-        let block = Block { value: value.clone(), added: BTreeMap::new(), input: String::new(), stopped: false };
+        let block = Block {
+            value: value.clone(),
+            added: BTreeMap::new(),
+            input: String::new(),
+            stopped: false,
+        };
         self.blocks.insert(index, block);
         Ok(())
     }
 
-    fn delta(&mut self, index: u64, delta: Option<&Value>, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+    fn delta(
+        &mut self,
+        index: u64,
+        delta: Option<&Value>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<(), Fault> {
         let (Some(delta), Some(block)) = (delta, self.blocks.get_mut(&index)) else {
             return Ok(());
         };
         for key in ["text", "thinking", "signature"] {
-            let Some(text) = text_at(delta, key) else { continue };
+            let Some(text) = text_at(delta, key) else {
+                continue;
+            };
             self.meter.add(text)?;
             block.added.entry(key).or_default().push_str(text);
             match key {
@@ -245,14 +284,26 @@ impl MessagesReader {
 
     pub(crate) fn finish(self, request: &ModelRequest) -> Result<ModelReply, Fault> {
         if !self.ended {
-            return Err(Fault::Truncated("the stream ended before message_stop".to_owned()));
+            return Err(Fault::Truncated(
+                "the stream ended before message_stop".to_owned(),
+            ));
         }
-        let cut = self.stop_reason.as_deref().is_some_and(|reason| CUT.contains(&reason));
+        let cut = self
+            .stop_reason
+            .as_deref()
+            .is_some_and(|reason| CUT.contains(&reason));
         let last = self.blocks.len();
-        let blocks: Vec<(Block, bool)> =
-            self.blocks.into_values().enumerate().map(|(at, block)| (block, cut && at + 1 == last)).collect();
-        let mut ids: Vec<String> =
-            blocks.iter().filter(|(block, _)| block.is_call()).map(|(b, _)| b.text("id")).collect();
+        let blocks: Vec<(Block, bool)> = self
+            .blocks
+            .into_values()
+            .enumerate()
+            .map(|(at, block)| (block, cut && at + 1 == last))
+            .collect();
+        let mut ids: Vec<String> = blocks
+            .iter()
+            .filter(|(block, _)| block.is_call())
+            .map(|(b, _)| b.text("id"))
+            .collect();
         settle_ids(&mut ids, request.origin.turn);
         let mut ids = ids.into_iter();
         let (mut text, mut tool_calls, mut raw) = (String::new(), Vec::new(), Vec::new());
@@ -267,8 +318,17 @@ impl MessagesReader {
             }
         }
         let stop = stop_reason(self.stop_reason.as_deref(), !tool_calls.is_empty());
-        let raw = (!raw.is_empty()).then(|| RawBlocks { model: request.model.clone(), blocks: raw });
-        let mut reply = ModelReply { text, tool_calls, stop, usage: Usage::default(), raw };
+        let raw = (!raw.is_empty()).then(|| RawBlocks {
+            model: request.model.clone(),
+            blocks: raw,
+        });
+        let mut reply = ModelReply {
+            text,
+            tool_calls,
+            stop,
+            usage: Usage::default(),
+            raw,
+        };
         let given = (!self.usage.is_empty()).then(|| usage(&self.usage));
         reply.usage = usage_or_estimate(given, request, &reply);
         Ok(reply)
@@ -281,7 +341,11 @@ impl Block {
     }
 
     fn text(&self, key: &str) -> String {
-        self.value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+        self.value
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// Joins the texts of the deltas into the block.
@@ -296,16 +360,25 @@ impl Block {
     /// must not look like one without arguments.
     fn into_call(mut self, id: String, cut: bool) -> (ToolCall, Value) {
         let begun = !self.input.trim().is_empty();
-        let given = self.value.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
+        let given = self
+            .value
+            .get("input")
+            .filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
         let arguments = match given {
             Some(input) if !begun => input.clone(),
             _ if !begun && cut && !self.stopped => Value::String(self.input.clone()),
             _ => arguments_of(&self.input),
         };
-        let call = ToolCall { id: CallId::new(id), name: cut_name(&self.text("name")), arguments };
+        let call = ToolCall {
+            id: CallId::new(id),
+            name: cut_name(&self.text("name")),
+            arguments,
+        };
         self.value.insert("id".to_owned(), json!(call.id));
-        self.value.insert("name".to_owned(), json!(plain(&call.name, MAX_NAME_CHARS)));
-        self.value.insert("input".to_owned(), as_object(&call.arguments));
+        self.value
+            .insert("name".to_owned(), json!(plain(&call.name, MAX_NAME_CHARS)));
+        self.value
+            .insert("input".to_owned(), as_object(&call.arguments));
         (call, Value::Object(self.value))
     }
 
@@ -349,5 +422,8 @@ fn usage(usage: &Map<String, Value>) -> Usage {
 }
 
 fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
 }

@@ -1,4 +1,5 @@
-//! The wire format: two protocols, each with a function for request bodies and a reader of streams, both pure.
+//! The wire format: two protocols, each with a function for request bodies and a reader of streams,
+//! both pure.
 //!
 //! This is hand-written on purpose. genai 0.7 was planned for it, and was read and tried: its
 //! stream readers drop calls without an `index`, join calls that share one, lose Anthropic events

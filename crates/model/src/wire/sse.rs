@@ -42,7 +42,11 @@ impl SseDecoder {
     }
 
     /// Decodes more bytes and appends the events that they complete.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), EventTooLarge> {
+    pub(crate) fn push(
+        &mut self,
+        mut bytes: &[u8],
+        events: &mut Vec<Event>,
+    ) -> Result<(), EventTooLarge> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return)
                 && let Some(rest) = bytes.strip_prefix(b"\n")
@@ -125,13 +129,20 @@ mod tests {
     }
 
     fn event(name: Option<&str>, data: &str) -> Event {
-        Event { name: name.map(str::to_owned), data: data.to_owned() }
+        Event {
+            name: name.map(str::to_owned),
+            data: data.to_owned(),
+        }
     }
 
     #[test]
     fn every_cut_and_every_line_end_gives_the_same_events() {
         let text = "\u{feff}: hello\nevent: a\ndata: {\"t\":\"é漢🦀\"}\n\ndata:one\ndata: two\nid: 7\nretry: 1\n\n: ping\n\ndata: last";
-        let expected = vec![event(Some("a"), "{\"t\":\"é漢🦀\"}"), event(None, "one\ntwo"), event(None, "last")];
+        let expected = vec![
+            event(Some("a"), "{\"t\":\"é漢🦀\"}"),
+            event(None, "one\ntwo"),
+            event(None, "last"),
+        ];
         for line_end in ["\n", "\r\n", "\r"] {
             let bytes = text.replace('\n', line_end).into_bytes();
             // The control: what is not cut, at both ends, has the same events.
@@ -162,6 +173,9 @@ mod tests {
         assert_eq!(decoder.push(b"9012345", &mut events), Err(EventTooLarge));
         let mut lines = SseDecoder::new(20);
         lines.push(b"data: 1234567890\ndata", &mut events).unwrap();
-        assert_eq!(lines.push(b": 1234567890\n", &mut events), Err(EventTooLarge));
+        assert_eq!(
+            lines.push(b": 1234567890\n", &mut events),
+            Err(EventTooLarge)
+        );
     }
 }

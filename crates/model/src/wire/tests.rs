@@ -10,7 +10,11 @@ use crate::test_server::request;
 
 /// Reads a stream as the transport does; the connection ends after the bytes.
 fn read(protocol: Protocol, bytes: &[u8]) -> Result<ModelReply, Fault> {
-    let request = request(if protocol == Protocol::Messages { "anthropic/m" } else { "openai/m" });
+    let request = request(if protocol == Protocol::Messages {
+        "anthropic/m"
+    } else {
+        "openai/m"
+    });
     let mut reader = protocol.reader();
     let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
     let mut events = Vec::new();
@@ -30,7 +34,11 @@ fn chat(chunks: &[Value]) -> Result<ModelReply, Fault> {
 }
 
 fn chat_stream(chunks: &[Value]) -> String {
-    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect::<String>() + "data: [DONE]\n\n"
+    chunks
+        .iter()
+        .map(|chunk| format!("data: {chunk}\n\n"))
+        .collect::<String>()
+        + "data: [DONE]\n\n"
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the callers are literals")]
@@ -48,7 +56,11 @@ fn finish(reason: &str) -> Value {
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
-    ToolCall { id: id.into(), name: name.to_owned(), arguments }
+    ToolCall {
+        id: id.into(),
+        name: name.to_owned(),
+        arguments,
+    }
 }
 
 #[test]
@@ -73,9 +85,16 @@ fn chat_puts_a_reply_together() {
         reply.unwrap(),
         ModelReply {
             text: "Héllo".to_owned(),
-            tool_calls: vec![call("a", "grep", json!({"pattern": "y"})), call("b", "read_file", json!({"path": "x"})),],
+            tool_calls: vec![
+                call("a", "grep", json!({"pattern": "y"})),
+                call("b", "read_file", json!({"path": "x"})),
+            ],
             stop: StopReason::ToolCalls,
-            usage: Usage { input_tokens: 9, cached_tokens: 5, output_tokens: 4 },
+            usage: Usage {
+                input_tokens: 9,
+                cached_tokens: 5,
+                output_tokens: 4
+            },
             raw: None,
         }
     );
@@ -118,7 +137,10 @@ fn chat_finds_two_calls_however_they_are_told() {
         ),
         (
             "no index",
-            vec![calls(json!([whole(None, Some("a"), "f", json!(ONE)), whole(None, Some("b"), "g", json!(TWO))]))],
+            vec![calls(json!([
+                whole(None, Some("a"), "f", json!(ONE)),
+                whole(None, Some("b"), "g", json!(TWO))
+            ]))],
         ),
         (
             "no index, id and name on every piece",
@@ -127,8 +149,14 @@ fn chat_finds_two_calls_however_they_are_told() {
                     whole(None, Some("a"), "f", json!(r#"{"n""#)),
                     whole(None, Some("b"), "g", json!(r#"{"n": "#))
                 ])),
-                calls(json!([whole(None, Some("a"), "f", json!(": 1}")), whole(None, Some("b"), "g", json!("2}"))])),
-                calls(json!([whole(None, Some("a"), "f", json!("")), whole(None, Some("b"), "g", json!(""))])),
+                calls(json!([
+                    whole(None, Some("a"), "f", json!(": 1}")),
+                    whole(None, Some("b"), "g", json!("2}"))
+                ])),
+                calls(json!([
+                    whole(None, Some("a"), "f", json!("")),
+                    whole(None, Some("b"), "g", json!(""))
+                ])),
             ],
         ),
         (
@@ -142,24 +170,42 @@ fn chat_finds_two_calls_however_they_are_told() {
             "ids changing case of absent and null",
             vec![
                 calls(json!([whole(Some(0), Some("a"), "f", json!(ONE))])),
-                calls(json!([{"index": 0, "id": null, "function": {"name": null, "arguments": ""}}])),
+                calls(
+                    json!([{"index": 0, "id": null, "function": {"name": null, "arguments": ""}}]),
+                ),
                 calls(json!([whole(Some(1), Some("b"), "g", json!(TWO))])),
             ],
         ),
     ];
-    let expected = vec![call("a", "f", json!({"n": 1})), call("b", "g", json!({"n": 2}))];
+    let expected = vec![
+        call("a", "f", json!({"n": 1})),
+        call("b", "g", json!({"n": 2})),
+    ];
     for (name, mut chunks) in cases {
         chunks.push(finish("stop"));
         let reply = chat(&chunks).unwrap();
-        assert_eq!((reply.tool_calls, reply.stop), (expected.clone(), StopReason::ToolCalls), "{name}");
+        assert_eq!(
+            (reply.tool_calls, reply.stop),
+            (expected.clone(), StopReason::ToolCalls),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn chat_gives_ids_where_there_are_none_or_equal_ones() {
-    let minted = vec![call("call_3_1", "f", json!({"n": 1})), call("call_3_2", "g", json!({"n": 2}))];
+    let minted = vec![
+        call("call_3_1", "f", json!({"n": 1})),
+        call("call_3_2", "g", json!({"n": 2})),
+    ];
     for (name, chunks) in [
-        ("no ids", vec![calls(json!([whole(Some(0), None, "f", json!(ONE)), whole(Some(1), None, "g", json!(TWO))]))]),
+        (
+            "no ids",
+            vec![calls(json!([
+                whole(Some(0), None, "f", json!(ONE)),
+                whole(Some(1), None, "g", json!(TWO))
+            ]))],
+        ),
         (
             "no ids, index 0",
             vec![
@@ -179,20 +225,32 @@ fn chat_gives_ids_where_there_are_none_or_equal_ones() {
     }
     // The control: ids that differ are kept, as is the first one of two that are equal.
     for (second, kept) in [("b", "b"), ("a", "call_3_2")] {
-        let two = json!([whole(Some(0), Some("a"), "f", json!(ONE)), whole(Some(1), Some(second), "g", json!(TWO))]);
+        let two = json!([
+            whole(Some(0), Some("a"), "f", json!(ONE)),
+            whole(Some(1), Some(second), "g", json!(TWO))
+        ]);
         let found = chat(&[calls(two)]).unwrap().tool_calls;
-        assert_eq!(found, [call("a", "f", json!({"n": 1})), call(kept, "g", json!({"n": 2}))]);
+        assert_eq!(
+            found,
+            [
+                call("a", "f", json!({"n": 1})),
+                call(kept, "g", json!({"n": 2}))
+            ]
+        );
     }
 }
 
 #[test]
 fn chat_bounds_what_a_reply_may_be() {
-    let far =
-        chat(&[calls(json!([{"index": 4_000_000_000_u64, "id": "a", "function": {"name": "f", "arguments": "{}"}}]))]);
+    let far = chat(&[calls(
+        json!([{"index": 4_000_000_000_u64, "id": "a", "function": {"name": "f", "arguments": "{}"}}]),
+    )]);
     assert_eq!(far.unwrap().tool_calls, vec![call("a", "f", json!({}))]);
 
     // The control: as many calls as a reply may have are all there. Of 500, those are left.
-    let every: Vec<ToolCall> = (0..MAX_CALLS).map(|at| call(&format!("c{at}"), "f", json!({}))).collect();
+    let every: Vec<ToolCall> = (0..MAX_CALLS)
+        .map(|at| call(&format!("c{at}"), "f", json!({})))
+        .collect();
     for count in [MAX_CALLS, 500] {
         let many: Vec<Value> = (0..count)
             .map(|at| json!({"index": at, "id": format!("c{at}"), "function": {"name": "f", "arguments": "{}"}}))
@@ -200,15 +258,22 @@ fn chat_bounds_what_a_reply_may_be() {
         assert_eq!(chat(&[calls(json!(many))]).unwrap().tool_calls, every);
     }
 
-    let long =
-        chat(&[calls(json!([{"index": 0, "id": "a", "function": {"name": "n".repeat(1 << 20), "arguments": "{}"}}]))]);
+    let long = chat(&[calls(
+        json!([{"index": 0, "id": "a", "function": {"name": "n".repeat(1 << 20), "arguments": "{}"}}]),
+    )]);
     assert_eq!(long.unwrap().tool_calls[0].name, "n".repeat(64));
     // The control: a name as long as a name may be is kept.
-    let fits = chat(&[calls(json!([whole(Some(0), Some("a"), &"n".repeat(64), json!("{}"))]))]);
+    let fits = chat(&[calls(json!([whole(
+        Some(0),
+        Some("a"),
+        &"n".repeat(64),
+        json!("{}")
+    )]))]);
     assert_eq!(fits.unwrap().tool_calls[0].name, "n".repeat(64));
 }
 
-/// A reply's text, its arguments in pieces of text, and its arguments as objects, which some servers send.
+/// A reply's text, its arguments in pieces of text, and its arguments as objects, which some
+/// servers send.
 #[test]
 fn chat_bounds_the_content_of_a_reply_in_every_form() {
     let text = "x".repeat(1 << 20);
@@ -222,7 +287,14 @@ fn chat_bounds_the_content_of_a_reply_in_every_form() {
             };
             calls(json!([whole(Some(0), Some("a"), "f", json!(piece))]))
         },
-        |text, at| calls(json!([whole(None, Some(&format!("c{at}")), "f", json!({"content": text}))])),
+        |text, at| {
+            calls(json!([whole(
+                None,
+                Some(&format!("c{at}")),
+                "f",
+                json!({"content": text})
+            )]))
+        },
     ];
     for (number, form) in forms.into_iter().enumerate() {
         // Not as bytes: writing and parsing all of them takes seconds without optimisation.
@@ -231,12 +303,23 @@ fn chat_bounds_the_content_of_a_reply_in_every_form() {
             (0..count).try_for_each(|at| reader.whole(&form(&text, at), &mut |_| {}))?;
             reader.finish(&request("openai/m"))
         };
-        let too_large = Fault::TooLarge { what: "the reply's content", limit: MAX_CONTENT_BYTES };
+        let too_large = Fault::TooLarge {
+            what: "the reply's content",
+            limit: MAX_CONTENT_BYTES,
+        };
         assert_eq!(reply(17), Err(too_large), "form {number}");
         // The control: three of the same pieces are all there.
         let kept = reply(3).unwrap();
-        let arguments: String = kept.tool_calls.iter().map(|call| call.arguments.to_string()).collect();
-        assert_eq!((kept.text + &arguments).matches('x').count(), 3 << 20, "form {number}");
+        let arguments: String = kept
+            .tool_calls
+            .iter()
+            .map(|call| call.arguments.to_string())
+            .collect();
+        assert_eq!(
+            (kept.text + &arguments).matches('x').count(),
+            3 << 20,
+            "form {number}"
+        );
     }
 }
 
@@ -251,21 +334,42 @@ fn messages_bounds_inputs_that_come_whole() {
         reader.whole(&body, &mut |_| {})?;
         reader.finish(&request("m"))
     };
-    assert_eq!(reply(17), Err(Fault::TooLarge { what: "the reply's content", limit: MAX_CONTENT_BYTES }));
+    assert_eq!(
+        reply(17),
+        Err(Fault::TooLarge {
+            what: "the reply's content",
+            limit: MAX_CONTENT_BYTES
+        })
+    );
     // The control: three of the same inputs are all there.
     let kept = reply(3).unwrap().tool_calls;
-    assert_eq!(kept.iter().map(|call| call.arguments.to_string().matches('x').count()).sum::<usize>(), 3 << 20);
+    assert_eq!(
+        kept.iter()
+            .map(|call| call.arguments.to_string().matches('x').count())
+            .sum::<usize>(),
+        3 << 20
+    );
 }
 
 #[test]
 fn chat_says_why_it_stopped() {
-    let one = || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
+    let one =
+        || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
     for (chunks, stop) in [
-        (vec![delta(json!({"content": "x"})), finish("stop")], StopReason::EndTurn),
+        (
+            vec![delta(json!({"content": "x"})), finish("stop")],
+            StopReason::EndTurn,
+        ),
         (vec![delta(json!({"content": "x"}))], StopReason::EndTurn),
-        (vec![delta(json!({"content": "x"})), finish("length")], StopReason::MaxTokens),
+        (
+            vec![delta(json!({"content": "x"})), finish("length")],
+            StopReason::MaxTokens,
+        ),
         (vec![finish("content_filter")], StopReason::Refusal),
-        (vec![delta(json!({"refusal": "no"})), finish("stop")], StopReason::Refusal),
+        (
+            vec![delta(json!({"refusal": "no"})), finish("stop")],
+            StopReason::Refusal,
+        ),
         (vec![finish("FUNCTION_CALL")], StopReason::EndTurn),
         (vec![finish("eos")], StopReason::Other("eos".to_owned())),
         (vec![one(), finish("banana")], StopReason::ToolCalls),
@@ -276,11 +380,19 @@ fn chat_says_why_it_stopped() {
     }
     let cut = chat(&[
         calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}])),
-        calls(json!([{"index": 1, "id": "b", "function": {"name": "write_file", "arguments": ""}}])),
+        calls(
+            json!([{"index": 1, "id": "b", "function": {"name": "write_file", "arguments": ""}}]),
+        ),
         finish("length"),
     ])
     .unwrap();
-    assert_eq!(cut.tool_calls, vec![call("a", "f", json!({})), call("b", "write_file", json!(""))]);
+    assert_eq!(
+        cut.tool_calls,
+        vec![
+            call("a", "f", json!({})),
+            call("b", "write_file", json!(""))
+        ]
+    );
     assert_eq!(cut.stop, StopReason::MaxTokens);
 }
 
@@ -288,7 +400,8 @@ fn chat_says_why_it_stopped() {
 /// withheld reply, the stop reason must not ask for the call to be run.
 #[test]
 fn chat_says_why_it_stopped_beside_a_call() {
-    let one = || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
+    let one =
+        || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
     for (reason, stop) in [
         ("stop", StopReason::ToolCalls),
         ("tool_calls", StopReason::ToolCalls),
@@ -302,12 +415,24 @@ fn chat_says_why_it_stopped_beside_a_call() {
         ("RECITATION", StopReason::Refusal),
         ("eos", StopReason::ToolCalls),
     ] {
-        assert_eq!(chat(&[one(), finish(reason)]).unwrap().stop, stop, "{reason}");
+        assert_eq!(
+            chat(&[one(), finish(reason)]).unwrap().stop,
+            stop,
+            "{reason}"
+        );
     }
     let refused = chat(&[one(), delta(json!({"refusal": "no"})), finish("tool_calls")]).unwrap();
     assert_eq!(refused.stop, StopReason::Refusal);
-    for reason in ["error", "insufficient_system_resource", "network_error", "abort"] {
-        assert!(matches!(chat(&[one(), finish(reason)]), Err(Fault::Refused(_))), "{reason}");
+    for reason in [
+        "error",
+        "insufficient_system_resource",
+        "network_error",
+        "abort",
+    ] {
+        assert!(
+            matches!(chat(&[one(), finish(reason)]), Err(Fault::Refused(_))),
+            "{reason}"
+        );
     }
 }
 
@@ -326,48 +451,80 @@ fn messages_say_why_they_stopped() {
         ("stop_sequence", StopReason::ToolCalls, StopReason::EndTurn),
         ("tool_use", StopReason::ToolCalls, StopReason::EndTurn),
         ("max_tokens", StopReason::MaxTokens, StopReason::MaxTokens),
-        ("model_context_window_exceeded", StopReason::MaxTokens, StopReason::MaxTokens),
+        (
+            "model_context_window_exceeded",
+            StopReason::MaxTokens,
+            StopReason::MaxTokens,
+        ),
         ("refusal", StopReason::Refusal, StopReason::Refusal),
         ("content_filter", StopReason::Refusal, StopReason::Refusal),
         ("pause_turn", StopReason::ToolCalls, StopReason::Pause),
     ] {
-        assert_eq!([stop(reason, &call), stop(reason, &text)], [of_call, of_text], "{reason}");
+        assert_eq!(
+            [stop(reason, &call), stop(reason, &text)],
+            [of_call, of_text],
+            "{reason}"
+        );
     }
 }
 
 #[test]
 fn ids_and_bad_arguments_are_bounded() {
     let long = "i".repeat(1 << 20);
-    let of_chat = |arguments: Value| chat(&[calls(json!([whole(Some(0), Some(&long), "f", arguments)]))]);
+    let of_chat =
+        |arguments: Value| chat(&[calls(json!([whole(Some(0), Some(&long), "f", arguments)]))]);
     let body = json!({"type": "message", "stop_reason": "tool_use",
         "content": [{"type": "tool_use", "id": long, "name": long, "input": {}}]});
     let mut reader = Protocol::Messages.reader();
     reader.whole(&body, &mut |_| {}).unwrap();
-    let replies = [of_chat(json!(long)), of_chat(json!([long])), reader.finish(&request("m"))];
+    let replies = [
+        of_chat(json!(long)),
+        of_chat(json!([long])),
+        reader.finish(&request("m")),
+    ];
     for reply in replies.map(Result::unwrap) {
         assert_eq!(reply.tool_calls[0].id.as_str(), "call_3_1");
         let bytes = serde_json::to_string(&reply).unwrap().len();
         assert!(bytes < 4_000, "{bytes}");
     }
-    // The control: an id as long as an id may be is kept, and so are long arguments that are an object.
+    // The control: an id as long as an id may be is kept, and so are long arguments that are an
+    // object.
     let (id, arguments) = ("i".repeat(256), json!({"content": "x".repeat(1 << 20)}));
-    let kept = chat(&[calls(json!([whole(Some(0), Some(&id), "f", arguments.clone())]))]).unwrap();
+    let kept = chat(&[calls(json!([whole(
+        Some(0),
+        Some(&id),
+        "f",
+        arguments.clone()
+    )]))])
+    .unwrap();
     assert_eq!(kept.tool_calls, [call(&id, "f", arguments)]);
 }
 
 #[test]
 fn chat_takes_errors_out_of_a_successful_stream() {
     let error = json!({"error": {"message": "Overloaded", "code": 502}, "choices": [{"finish_reason": "error"}]});
-    let Err(Fault::Refused(refusal)) = chat(&[delta(json!({"content": "par"})), error]) else { panic!() };
+    let Err(Fault::Refused(refusal)) = chat(&[delta(json!({"content": "par"})), error]) else {
+        panic!()
+    };
     assert_eq!(
         (refusal.status, refusal.kind, refusal.message.as_str()),
         (502, fault::RefusalKind::Later, "Overloaded")
     );
-    let Err(Fault::Refused(refusal)) = chat(&[finish("error")]) else { panic!() };
+    let Err(Fault::Refused(refusal)) = chat(&[finish("error")]) else {
+        panic!()
+    };
     assert_eq!(refusal.kind, fault::RefusalKind::Later);
-    assert!(matches!(read(Protocol::ChatCompletions, b"data: <html>\n\n"), Err(Fault::Malformed(_))));
+    assert!(matches!(
+        read(Protocol::ChatCompletions, b"data: <html>\n\n"),
+        Err(Fault::Malformed(_))
+    ));
     // The control: the same text without the error is a reply.
-    assert_eq!(chat(&[delta(json!({"content": "par"})), finish("stop")]).unwrap().text, "par");
+    assert_eq!(
+        chat(&[delta(json!({"content": "par"})), finish("stop")])
+            .unwrap()
+            .text,
+        "par"
+    );
 }
 
 #[test]
@@ -379,16 +536,45 @@ fn chat_estimates_what_it_is_not_told_and_what_cannot_be() {
         json!({"prompt_tokens": -7, "completion_tokens": 1}),
         json!({"prompt_tokens": "7", "completion_tokens": 1}),
     ] {
-        let usage =
-            chat(&[delta(json!({"content": "12345678"})), json!({"choices": [], "usage": told})]).unwrap().usage;
-        assert_eq!(usage, Usage { input_tokens: 3, cached_tokens: 0, output_tokens: 2 }, "{told}");
+        let usage = chat(&[
+            delta(json!({"content": "12345678"})),
+            json!({"choices": [], "usage": told}),
+        ])
+        .unwrap()
+        .usage;
+        assert_eq!(
+            usage,
+            Usage {
+                input_tokens: 3,
+                cached_tokens: 0,
+                output_tokens: 2
+            },
+            "{told}"
+        );
     }
-    let usage = chat(&[delta(json!({"content": "12345678"}))]).unwrap().usage;
-    assert_eq!(usage, Usage { input_tokens: 3, cached_tokens: 0, output_tokens: 2 });
+    let usage = chat(&[delta(json!({"content": "12345678"}))])
+        .unwrap()
+        .usage;
+    assert_eq!(
+        usage,
+        Usage {
+            input_tokens: 3,
+            cached_tokens: 0,
+            output_tokens: 2
+        }
+    );
     // The control: numbers that can be are taken as they are told.
-    let early = json!({"choices": [{"delta": {}}], "usage": {"prompt_tokens": 7, "completion_tokens": 1}});
+    let early =
+        json!({"choices": [{"delta": {}}], "usage": {"prompt_tokens": 7, "completion_tokens": 1}});
     let usage = chat(&[early, finish("stop")]).unwrap().usage;
-    assert_eq!(usage, Usage { input_tokens: 7, cached_tokens: 0, output_tokens: 1 });
+    assert_eq!(
+        usage,
+        Usage {
+            input_tokens: 7,
+            cached_tokens: 0,
+            output_tokens: 1
+        }
+    );
 }
 
 #[test]
@@ -401,16 +587,36 @@ fn chat_counts_the_reasoning_that_only_the_total_contains() {
             "completion_tokens_details": {"reasoning_tokens": 94}}),
         json!({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135}),
     ] {
-        let chunks = [delta(json!({"content": "done"})), finish("stop"), json!({"choices": [], "usage": told})];
+        let chunks = [
+            delta(json!({"content": "done"})),
+            finish("stop"),
+            json!({"choices": [], "usage": told}),
+        ];
         let usage = chat(&chunks).unwrap().usage;
-        assert_eq!(usage, Usage { input_tokens: 32, cached_tokens: 0, output_tokens: 103 });
+        assert_eq!(
+            usage,
+            Usage {
+                input_tokens: 32,
+                cached_tokens: 0,
+                output_tokens: 103
+            }
+        );
     }
 }
 
 #[test]
 fn chat_reads_events_without_blank_lines_and_replies_without_a_stream() {
-    let joined = format!("data:{}\ndata:{}\ndata: [DONE]\n", delta(json!({"content": "a"})), finish("stop"));
-    assert_eq!(read(Protocol::ChatCompletions, joined.as_bytes()).unwrap().text, "a");
+    let joined = format!(
+        "data:{}\ndata:{}\ndata: [DONE]\n",
+        delta(json!({"content": "a"})),
+        finish("stop")
+    );
+    assert_eq!(
+        read(Protocol::ChatCompletions, joined.as_bytes())
+            .unwrap()
+            .text,
+        "a"
+    );
 
     let mut reader = Protocol::ChatCompletions.reader();
     let body = json!({"choices": [{"message": {"content": "hi", "tool_calls": [
@@ -418,7 +624,10 @@ fn chat_reads_events_without_blank_lines_and_replies_without_a_stream() {
     ]}, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
     reader.whole(&body, &mut |_| {}).unwrap();
     let reply = reader.finish(&request("openai/m")).unwrap();
-    assert_eq!((reply.text.as_str(), reply.tool_calls), ("hi", vec![call("a", "f", json!({"n": 1}))]));
+    assert_eq!(
+        (reply.text.as_str(), reply.tool_calls),
+        ("hi", vec![call("a", "f", json!({"n": 1}))])
+    );
 }
 
 #[test]
@@ -435,7 +644,13 @@ fn chat_keeps_what_only_the_provider_understands() {
             "extra_content": {"google": {"thought_signature": "s"}}}],
         "reasoning_details": [{"type": "reasoning.encrypted", "data": "z"}],
     });
-    assert_eq!(reply.raw, Some(RawBlocks { model: "openai/m".to_owned(), blocks: vec![message] }));
+    assert_eq!(
+        reply.raw,
+        Some(RawBlocks {
+            model: "openai/m".to_owned(),
+            blocks: vec![message]
+        })
+    );
 }
 
 /// Returns a stream with signed thinking, text, and two calls whose pieces interleave.
@@ -458,7 +673,10 @@ fn messages_stream() -> String {
             "content_block_delta",
             json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}}),
         ),
-        ("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
+        (
+            "content_block_stop",
+            json!({"type": "content_block_stop", "index": 0}),
+        ),
         ("ping", json!({"type": "ping"})),
         (
             "content_block_start",
@@ -472,7 +690,10 @@ fn messages_stream() -> String {
             "content_block_delta",
             json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "llo 漢"}}),
         ),
-        ("content_block_stop", json!({"type": "content_block_stop", "index": 1})),
+        (
+            "content_block_stop",
+            json!({"type": "content_block_stop", "index": 1}),
+        ),
         (
             "content_block_start",
             json!({"type": "content_block_start", "index": 2, "content_block": {"type": "tool_use", "id": "t1", "name": "grep", "input": {}, "caller": {"type": "direct"}}}),
@@ -497,8 +718,14 @@ fn messages_stream() -> String {
             "content_block_delta",
             json!({"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": ": \"x\"}"}}),
         ),
-        ("content_block_stop", json!({"type": "content_block_stop", "index": 2})),
-        ("content_block_stop", json!({"type": "content_block_stop", "index": 3})),
+        (
+            "content_block_stop",
+            json!({"type": "content_block_stop", "index": 2}),
+        ),
+        (
+            "content_block_stop",
+            json!({"type": "content_block_stop", "index": 3}),
+        ),
         ("something_new", json!({"type": "something_new"})),
         (
             "message_delta",
@@ -506,15 +733,25 @@ fn messages_stream() -> String {
         ),
         ("message_stop", json!({"type": "message_stop"})),
     ];
-    events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect()
+    events
+        .iter()
+        .map(|(name, data)| format!("event: {name}\ndata: {data}\n\n"))
+        .collect()
 }
 
 fn messages_reply() -> ModelReply {
     ModelReply {
         text: "Héllo 漢".to_owned(),
-        tool_calls: vec![call("t1", "grep", json!({"pattern": "x"})), call("t2", "git_status", json!({}))],
+        tool_calls: vec![
+            call("t1", "grep", json!({"pattern": "x"})),
+            call("t2", "git_status", json!({})),
+        ],
         stop: StopReason::ToolCalls,
-        usage: Usage { input_tokens: 1110, cached_tokens: 1000, output_tokens: 25 },
+        usage: Usage {
+            input_tokens: 1110,
+            cached_tokens: 1000,
+            output_tokens: 25,
+        },
         raw: Some(RawBlocks {
             model: "anthropic/m".to_owned(),
             blocks: vec![
@@ -529,10 +766,19 @@ fn messages_reply() -> ModelReply {
 
 #[test]
 fn messages_puts_a_reply_together() {
-    assert_eq!(read(Protocol::Messages, messages_stream().as_bytes()), Ok(messages_reply()));
-    let nameless =
-        messages_stream().lines().filter(|line| !line.starts_with("event:")).collect::<Vec<_>>().join("\r\n");
-    assert_eq!(read(Protocol::Messages, nameless.as_bytes()), Ok(messages_reply()));
+    assert_eq!(
+        read(Protocol::Messages, messages_stream().as_bytes()),
+        Ok(messages_reply())
+    );
+    let nameless = messages_stream()
+        .lines()
+        .filter(|line| !line.starts_with("event:"))
+        .collect::<Vec<_>>()
+        .join("\r\n");
+    assert_eq!(
+        read(Protocol::Messages, nameless.as_bytes()),
+        Ok(messages_reply())
+    );
 }
 
 #[test]
@@ -544,8 +790,13 @@ fn messages_reads_replies_without_a_stream_and_errors_within_one() {
     assert_eq!(reader.finish(&request("anthropic/m")), Ok(messages_reply()));
 
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    let Err(Fault::Refused(refusal)) = read(Protocol::Messages, overloaded.as_bytes()) else { panic!() };
-    assert_eq!((refusal.status, refusal.kind), (529, fault::RefusalKind::Later));
+    let Err(Fault::Refused(refusal)) = read(Protocol::Messages, overloaded.as_bytes()) else {
+        panic!()
+    };
+    assert_eq!(
+        (refusal.status, refusal.kind),
+        (529, fault::RefusalKind::Later)
+    );
 }
 
 #[test]
@@ -557,9 +808,15 @@ fn messages_marks_a_call_that_was_cut() {
             json!({"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}),
             json!({"type": "message_stop"}),
         ];
-        let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let stream: String = events
+            .iter()
+            .map(|event| format!("data: {event}\n\n"))
+            .collect();
         let reply = read(Protocol::Messages, stream.as_bytes()).unwrap();
-        assert_eq!((reply.tool_calls, reply.stop), (vec![call("t", "f", json!(partial))], StopReason::MaxTokens));
+        assert_eq!(
+            (reply.tool_calls, reply.stop),
+            (vec![call("t", "f", json!(partial))], StopReason::MaxTokens)
+        );
         let sent_back = json!({"type": "tool_use", "id": "t", "name": "f", "input": {"invalid_arguments": partial}});
         assert_eq!(reply.raw.unwrap().blocks, vec![sent_back]);
     }
@@ -570,13 +827,19 @@ fn messages_marks_a_call_that_was_cut() {
 fn a_stream_cut_at_any_byte_is_no_reply() {
     let chat_whole = chat_stream(&[
         delta(json!({"content": "Hé漢"})),
-        calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"n\": 1}"}}])),
+        calls(
+            json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"n\": 1}"}}]),
+        ),
         finish("tool_calls"),
         json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}),
     ]);
     for (protocol, whole, end) in [
         (Protocol::ChatCompletions, chat_whole, "[DONE]"),
-        (Protocol::Messages, messages_stream(), "{\"type\":\"message_stop\"}"),
+        (
+            Protocol::Messages,
+            messages_stream(),
+            "{\"type\":\"message_stop\"}",
+        ),
     ] {
         for line_end in ["\n", "\r\n"] {
             let whole = whole.replace('\n', line_end);
@@ -584,7 +847,10 @@ fn a_stream_cut_at_any_byte_is_no_reply() {
             let enough = whole.rfind(end).unwrap() + end.len();
             for cut in 0..whole.len() {
                 match read(protocol, &whole.as_bytes()[..cut]) {
-                    Ok(reply) => assert!(cut >= enough && reply == expected, "{protocol:?} cut at {cut}"),
+                    Ok(reply) => assert!(
+                        cut >= enough && reply == expected,
+                        "{protocol:?} cut at {cut}"
+                    ),
                     Err(Fault::Truncated(_) | Fault::Malformed(_)) => {
                         assert!(cut < enough, "{protocol:?} cut at {cut}")
                     }
@@ -597,10 +863,25 @@ fn a_stream_cut_at_any_byte_is_no_reply() {
 
 /// Returns a conversation with everything that a body can contain.
 fn conversation(model: &str) -> ModelRequest {
-    let raw = |model: &str, block: Value| Some(RawBlocks { model: model.to_owned(), blocks: vec![block] });
-    let result = |id: &str, text: &str, is_error| ToolResult { call_id: id.into(), text: text.to_owned(), is_error };
-    let said = |text: &str, tool_calls, raw| Message::Assistant { text: text.to_owned(), tool_calls, raw };
-    let user = |text: &str| Message::User { text: text.to_owned() };
+    let raw = |model: &str, block: Value| {
+        Some(RawBlocks {
+            model: model.to_owned(),
+            blocks: vec![block],
+        })
+    };
+    let result = |id: &str, text: &str, is_error| ToolResult {
+        call_id: id.into(),
+        text: text.to_owned(),
+        is_error,
+    };
+    let said = |text: &str, tool_calls, raw| Message::Assistant {
+        text: text.to_owned(),
+        tool_calls,
+        raw,
+    };
+    let user = |text: &str| Message::User {
+        text: text.to_owned(),
+    };
     ModelRequest {
         tools: vec![ToolSpec {
             name: "grep".to_owned(),
@@ -609,13 +890,29 @@ fn conversation(model: &str) -> ModelRequest {
         }],
         messages: vec![
             user("do it"),
-            said("", vec![call("a", "grep", json!({"pattern": "x"})), call("b:1", "a tool", json!("{\"cut"))], None),
-            Message::Tool { results: vec![result("a", "no match", false), result("b:1", "not JSON", true)] },
+            said(
+                "",
+                vec![
+                    call("a", "grep", json!({"pattern": "x"})),
+                    call("b:1", "a tool", json!("{\"cut")),
+                ],
+                None,
+            ),
+            Message::Tool {
+                results: vec![
+                    result("a", "no match", false),
+                    result("b:1", "not JSON", true),
+                ],
+            },
             user("a message"),
             user("another"),
             said("own", Vec::new(), raw(model, json!({"own": "block"}))),
             user("next"),
-            said("foreign", Vec::new(), raw("other/model", json!({"foreign": "block"}))),
+            said(
+                "foreign",
+                Vec::new(),
+                raw("other/model", json!({"foreign": "block"})),
+            ),
             user("last"),
         ],
         ..request(model)
@@ -644,7 +941,10 @@ fn chat_bodies_carry_the_whole_conversation() {
             {"role": "user", "content": "last"},
         ],
     });
-    assert_eq!(chat::body(&conversation("openai/m"), "m", "max_tokens"), expected);
+    assert_eq!(
+        chat::body(&conversation("openai/m"), "m", "max_tokens"),
+        expected
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Detects names that are easily confused: titles that begin like an id, and paths that are one file on a file system
-//! that folds names.
+//! Detects names that are easily confused: titles that begin like an id, and paths that are one
+//! file on a file system that folds names.
 //!
 //! Ids that look alike are an error, reported where ids are assigned; this module only warns.
 
@@ -18,7 +18,10 @@ use orchestrate_core::invisible::{shown, without_hidden};
 pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
     let mut seen = HashMap::new();
     // Paths that are folded themselves are different files everywhere.
-    let are_folded = drafts.iter().flat_map(|draft| &draft.attributes.files).all(|file| is_folded(&file.text));
+    let are_folded = drafts
+        .iter()
+        .flat_map(|draft| &draft.attributes.files)
+        .all(|file| is_folded(&file.text));
     for draft in drafts {
         if let Some(warning) = like_an_id(draft) {
             findings.warn(warning);
@@ -47,21 +50,35 @@ fn like_an_id(draft: &Draft) -> Option<Pending> {
     if identify::leading(&draft.title).is_some_and(|written| written.id == found.id) {
         return None;
     }
-    let message = format!("this looks like the id `{}` but uses other characters, and is read as a title", found.id);
+    let message = format!(
+        "this looks like the id `{}` but uses other characters, and is read as a title",
+        found.id
+    );
     let warning = Pending::new(draft.at, FindingCode::LookAlike, &draft.title, message);
     Some(warning.suggest(Some(format!("write `{}`", found.id))))
 }
 
 /// Reports whether a path is known to be its own key, as most are.
 fn is_folded(path: &str) -> bool {
-    path.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+    path.bytes()
+        .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
 }
 
 /// Returns an earlier, different spelling of the same path or of a folder above it.
 fn twin<'d>(path: &'d str, seen: &mut HashMap<Cow<'d, str>, &'d str>) -> Option<&'d str> {
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    for part in ends.filter_map(|end| path.get(..end)).filter(|part| !part.is_empty()) {
-        let key = if is_folded(part) { Cow::Borrowed(part) } else { Cow::Owned(folded(part)) };
+    let ends = path
+        .match_indices('/')
+        .map(|(at, _)| at)
+        .chain([path.len()]);
+    for part in ends
+        .filter_map(|end| path.get(..end))
+        .filter(|part| !part.is_empty())
+    {
+        let key = if is_folded(part) {
+            Cow::Borrowed(part)
+        } else {
+            Cow::Owned(folded(part))
+        };
         let earlier = *seen.entry(key).or_insert(part);
         if earlier != part {
             return Some(earlier);
@@ -79,7 +96,10 @@ mod tests {
     fn warned(plan: &str) -> Vec<usize> {
         let (plan, errors) = parse::read(plan, &KnownNames::default());
         assert!(errors.is_empty(), "{errors:?}");
-        let alike = plan.warnings.iter().filter(|warning| warning.code == FindingCode::LookAlike);
+        let alike = plan
+            .warnings
+            .iter()
+            .filter(|warning| warning.code == FindingCode::LookAlike);
         alike.map(|warning| warning.line).collect()
     }
 

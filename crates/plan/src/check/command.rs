@@ -1,8 +1,9 @@
-//! Extracts the program or file that each command of a plan begins with, as far as its text shows it.
+//! Extracts the program or file that each command of a plan begins with, as far as its text shows
+//! it.
 //!
-//! A command whose first word could be anything else is left out. The caller checks whether the program or the file
-//! exists. The policy's lexer (`crates/core/src/policy/lexer.rs`) errs on the other side: it finds everything that a
-//! line might run, which is no basis for a warning.
+//! A command whose first word could be anything else is left out. The caller checks whether the
+//! program or the file exists. The policy's lexer (`crates/core/src/policy/lexer.rs`) errs on the
+//! other side: it finds everything that a line might run, which is no basis for a warning.
 
 use std::collections::HashSet;
 
@@ -18,9 +19,10 @@ const MAX_COMMAND_CHARS: usize = 80;
 
 /// Words that begin a shell command and are not programs.
 const SHELL_WORDS: &[&str] = &[
-    "!", ".", ":", "[", "{", "(", "alias", "break", "case", "cd", "command", "continue", "echo", "eval", "exec",
-    "exit", "export", "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "source", "test",
-    "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait", "while",
+    "!", ".", ":", "[", "{", "(", "alias", "break", "case", "cd", "command", "continue", "echo",
+    "eval", "exec", "exit", "export", "false", "for", "if", "printf", "pwd", "read", "return",
+    "set", "shift", "source", "test", "time", "times", "trap", "true", "type", "ulimit", "umask",
+    "unset", "until", "wait", "while",
 ];
 
 /// The first word of a command.
@@ -41,18 +43,27 @@ pub struct PlannedCommand<'a> {
     pub text: &'a str,
     /// The line of the command in the plan, from 1, or `None` if it is not from the plan.
     pub line: Option<usize>,
-    /// Whether the run certainly executes it, and it certainly fails if its program or file is missing.
+    /// Whether the run certainly executes it, and it certainly fails if its program or file is
+    /// missing.
     pub is_vital: bool,
 }
 
 impl<'a> PlannedCommand<'a> {
     fn read(line: Option<usize>, text: &'a str) -> Option<Self> {
-        Some(Self { first: FirstWord::of(text)?, text, line, is_vital: is_one_chain(text) })
+        Some(Self {
+            first: FirstWord::of(text)?,
+            text,
+            line,
+            is_vital: is_one_chain(text),
+        })
     }
 
     /// Clears `is_vital` unless the command is certain to be executed.
     fn vital_only_if(self, is_run: bool) -> Self {
-        Self { is_vital: self.is_vital && is_run, ..self }
+        Self {
+            is_vital: self.is_vital && is_run,
+            ..self
+        }
     }
 
     /// Returns the program that it begins with, if any.
@@ -63,8 +74,8 @@ impl<'a> PlannedCommand<'a> {
         }
     }
 
-    /// Returns the finding that its program or file is missing. Confined commands do not see all programs of the
-    /// user.
+    /// Returns the finding that its program or file is missing. Confined commands do not see all
+    /// programs of the user.
     pub fn missing(&self, confined: bool) -> Finding {
         let (message, suggestion) = match self.first {
             FirstWord::Program(name) if confined => (
@@ -74,9 +85,10 @@ impl<'a> PlannedCommand<'a> {
                 ),
                 format!("install `{name}` outside of repositories, or correct the command"),
             ),
-            FirstWord::Program(name) => {
-                (format!("the program `{name}` is not found"), format!("install `{name}`, or correct the command"))
-            }
+            FirstWord::Program(name) => (
+                format!("the program `{name}` is not found"),
+                format!("install `{name}`, or correct the command"),
+            ),
             FirstWord::File(path) => (
                 format!(
                     "the file `{path}` is not in the commit that the run starts from: a task or `.worktreeinclude` has \
@@ -88,20 +100,29 @@ impl<'a> PlannedCommand<'a> {
         self.not_found(message, suggestion)
     }
 
-    /// Returns the finding that its file lies in the user's checkout, where git ignores it, and so in no worktree.
+    /// Returns the finding that its file lies in the user's checkout, where git ignores it, and so
+    /// in no worktree.
     pub fn only_in_checkout(&self, path: &str) -> Finding {
         let path = path.trim_start_matches("./");
-        let top = path.split_once('/').map_or_else(|| path.to_owned(), |(top, _)| format!("{top}/"));
-        let message = format!("the file `{path}` lies in your checkout but is not committed, so no worktree has it");
-        let suggestion = format!("add `{top}` to .worktreeinclude, or let `[worktree] setup` make it");
+        let top = path
+            .split_once('/')
+            .map_or_else(|| path.to_owned(), |(top, _)| format!("{top}/"));
+        let message = format!(
+            "the file `{path}` lies in your checkout but is not committed, so no worktree has it"
+        );
+        let suggestion =
+            format!("add `{top}` to .worktreeinclude, or let `[worktree] setup` make it");
         self.not_found(message, suggestion)
     }
 
-    /// Returns the finding that a program which it starts lies in an ignored folder of the user's checkout, and so in
-    /// no worktree.
+    /// Returns the finding that a program which it starts lies in an ignored folder of the user's
+    /// checkout, and so in no worktree.
     pub fn only_in_folder(&self, program: &str, folder: &str) -> Finding {
-        let message = format!("the program `{program}` lies in `{folder}` of your checkout, which no worktree has");
-        let suggestion = format!("add `{folder}/` to .worktreeinclude, or let `[worktree] setup` install it");
+        let message = format!(
+            "the program `{program}` lies in `{folder}` of your checkout, which no worktree has"
+        );
+        let suggestion =
+            format!("add `{folder}/` to .worktreeinclude, or let `[worktree] setup` install it");
         self.not_found(message, suggestion)
     }
 
@@ -138,17 +159,28 @@ pub fn commands_of_checks<'a>(
         let check = PlannedCommand::read(Some(task.line), task.verify.as_deref()?)?;
         Some(check.vital_only_if(is_checked(task)))
     });
-    // A check from elsewhere has no line in the plan, and no check of the run is made if nothing is merged.
-    let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
+    // A check from elsewhere has no line in the plan, and no check of the run is made if nothing is
+    // merged.
+    let line = plan
+        .front_matter
+        .lines
+        .get("verify")
+        .filter(|_| plan.front_matter.verify == settings.verify);
     let is_made = settings.merge != MergeMode::None && open().any(is_checked);
     let of_run = settings.verify.as_deref();
     let of_run = of_run.and_then(|command| PlannedCommand::read(line.copied(), command));
-    of_run.map(|check| check.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
+    of_run
+        .map(|check| check.vital_only_if(is_made))
+        .into_iter()
+        .chain(of_tasks)
+        .collect()
 }
 
 /// Returns the tasks that start if nothing fails; empty if the tasks have no order.
 fn started(tasks: &[Task]) -> HashSet<TaskId> {
-    Schedule::new(tasks).map(|schedule| schedule.waves().into_iter().flatten().collect()).unwrap_or_default()
+    Schedule::new(tasks)
+        .map(|schedule| schedule.waves().into_iter().flatten().collect())
+        .unwrap_or_default()
 }
 
 /// Returns the commands of open tasks that are commands themselves.
@@ -163,15 +195,23 @@ pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedComm
 impl<'a> FirstWord<'a> {
     /// Parses the first word of a shell command; `None` if it could be anything else.
     pub fn of(command: &'a str) -> Option<Self> {
-        first_program(command).map(Self::Program).or_else(|| first_file(command).map(Self::File))
+        first_program(command)
+            .map(Self::Program)
+            .or_else(|| first_file(command).map(Self::File))
     }
 }
 
-/// Returns the program that a shell command begins with, if it is one that is looked up on the search path.
+/// Returns the program that a shell command begins with, if it is one that is looked up on the
+/// search path.
 fn first_program(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
-    let word = words.find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
-    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    let word = words
+        .find(|word| !is_plain_assignment(word))?
+        .trim_end_matches(';');
+    let is_plain = !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
     // `name () { … }` defines a function.
     let is_defined = words.next().is_some_and(|next| next.starts_with('('));
     (is_plain && !is_defined && !SHELL_WORDS.contains(&word)).then_some(word)
@@ -179,23 +219,39 @@ fn first_program(command: &str) -> Option<&str> {
 
 /// Returns the file of the worktree that a shell command begins with, if any.
 fn first_file(command: &str) -> Option<&str> {
-    let word = command.split_whitespace().find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
-    let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
-    let is_inside = word.contains('/') && !word.starts_with('/') && !word.split('/').any(|part| part == "..");
+    let word = command
+        .split_whitespace()
+        .find(|word| !is_plain_assignment(word))?
+        .trim_end_matches(';');
+    let is_plain = word
+        .chars()
+        .all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
+    let is_inside =
+        word.contains('/') && !word.starts_with('/') && !word.split('/').any(|part| part == "..");
     (is_plain && is_inside).then_some(word)
 }
 
-/// Reports whether a word assigns plain text to a variable other than `PATH`, which would change where programs are
-/// found.
+/// Reports whether a word assigns plain text to a variable other than `PATH`, which would change
+/// where programs are found.
 fn is_plain_assignment(word: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let is_text = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c));
-    word.split_once('=').is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_text = |text: &str| {
+        text.chars()
+            .all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c))
+    };
+    word.split_once('=')
+        .is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
 }
 
-/// Reports whether a command fails as soon as its first part does: its parts are joined by `&&` only.
+/// Reports whether a command fails as soon as its first part does: its parts are joined by `&&`
+/// only.
 fn is_one_chain(command: &str) -> bool {
-    !command.trim().replace("&&", "").replace(">&", "").contains(['|', ';', '&', '\n'])
+    !command
+        .trim()
+        .replace("&&", "")
+        .replace(">&", "")
+        .contains(['|', ';', '&', '\n'])
 }
 
 #[cfg(test)]
@@ -233,7 +289,8 @@ mod tests {
             ("check() { true; }; check", None),
         ];
         for (command, expected) in table {
-            let found = PlannedCommand::read(Some(1), command).and_then(|read| Some((read.program()?, read.is_vital)));
+            let found = PlannedCommand::read(Some(1), command)
+                .and_then(|read| Some((read.program()?, read.is_vital)));
             assert_eq!(found, expected, "{command:?}");
         }
     }

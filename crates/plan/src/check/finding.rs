@@ -1,7 +1,8 @@
 //! Errors and warnings of a plan, each with its place and a suggestion.
 //!
-//! Findings are collected with byte offsets ([`Findings`]) and get line and column in one pass at the end, so that a
-//! thousand of them on one long line take linear time. The callers decide what is an error.
+//! Findings are collected with byte offsets ([`Findings`]) and get line and column in one pass at
+//! the end, so that a thousand of them on one long line take linear time. The callers decide what
+//! is an error.
 
 use std::fmt;
 
@@ -9,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::read::source::Source;
 
-/// The maximum number of characters of the offending text in a finding: enough to recognise the place.
+/// The maximum number of characters of the offending text in a finding: enough to recognise the
+/// place.
 const MAX_TEXT_CHARS: usize = 80;
-/// The maximum number of errors, and of warnings, of a plan: more than anyone reads, while a hostile plan could cause
-/// millions.
+/// The maximum number of errors, and of warnings, of a plan: more than anyone reads, while a
+/// hostile plan could cause millions.
 pub(crate) const MAX_FINDINGS: usize = 1_000;
 
 /// An error or a warning about a plan, depending on the list that it is in.
@@ -81,7 +83,8 @@ pub enum FindingCode {
     InvalidValue,
     /// A key that is set twice for one task.
     DuplicateKey,
-    /// `(key: value` without its closing parenthesis, or a command with an open quote, `case` or substitution.
+    /// `(key: value` without its closing parenthesis, or a command with an open quote, `case` or
+    /// substitution.
     Unclosed,
     /// An id that is not allowed.
     InvalidId,
@@ -128,7 +131,8 @@ pub struct Skipped {
     pub line: usize,
     /// Why it is not a task.
     pub reason: String,
-    /// What it is, as far as a run says it; only for people, since the fields of the JSON are fixed.
+    /// What it is, as far as a run says it; only for people, since the fields of the JSON are
+    /// fixed.
     #[serde(skip)]
     pub kind: SkippedKind,
 }
@@ -159,9 +163,20 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// Creates a finding about `text` at a byte offset of the source.
-    pub(crate) fn new(offset: usize, code: FindingCode, text: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        offset: usize,
+        code: FindingCode,
+        text: &str,
+        message: impl Into<String>,
+    ) -> Self {
         let text = text.trim().chars().take(MAX_TEXT_CHARS).collect();
-        Self { offset, code, message: message.into(), text, suggestion: None }
+        Self {
+            offset,
+            code,
+            message: message.into(),
+            text,
+            suggestion: None,
+        }
     }
 
     /// Sets the suggestion of what to write instead.
@@ -203,8 +218,14 @@ impl Findings {
 
     /// Adds everything that others found.
     pub(crate) fn append(&mut self, others: Findings) {
-        others.errors.into_iter().for_each(|error| self.error(error));
-        others.warnings.into_iter().for_each(|warning| self.warn(warning));
+        others
+            .errors
+            .into_iter()
+            .for_each(|error| self.error(error));
+        others
+            .warnings
+            .into_iter()
+            .for_each(|warning| self.warn(warning));
         self.skipped.extend(others.skipped);
     }
 
@@ -222,11 +243,16 @@ impl Findings {
 
     /// Records that a line of some kind is not a task.
     pub(crate) fn skip_as(&mut self, kind: SkippedKind, offset: usize, reason: impl Into<String>) {
-        self.skipped.push(PendingSkip { offset, reason: reason.into(), kind });
+        self.skipped.push(PendingSkip {
+            offset,
+            reason: reason.into(),
+            kind,
+        });
     }
 }
 
-/// Adds a finding; the one after [`MAX_FINDINGS`] says that the rest are not shown, and further ones are dropped.
+/// Adds a finding; the one after [`MAX_FINDINGS`] says that the rest are not shown, and further
+/// ones are dropped.
 fn push(findings: &mut Vec<Pending>, finding: Pending) {
     match findings.len().cmp(&MAX_FINDINGS) {
         std::cmp::Ordering::Less => findings.push(finding),
@@ -261,7 +287,14 @@ pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Findi
 /// Converts byte offsets into line numbers, and sorts the skipped lines.
 pub(crate) fn place_skipped(mut skipped: Vec<PendingSkip>, source: &Source<'_>) -> Vec<Skipped> {
     skipped.sort_by_key(|skipped| skipped.offset);
-    let placed =
-        |PendingSkip { offset, reason, kind }: PendingSkip| Skipped { line: source.line_of(offset), reason, kind };
+    let placed = |PendingSkip {
+                      offset,
+                      reason,
+                      kind,
+                  }: PendingSkip| Skipped {
+        line: source.line_of(offset),
+        reason,
+        kind,
+    };
     skipped.into_iter().map(placed).collect()
 }

@@ -1,7 +1,7 @@
 //! The report of `orchestrate check`: what would run, in which order, and what is wrong.
 //!
-//! The shape of [`CheckReport`] as JSON is a contract. This module spends no tokens and starts no programs; the
-//! caller reports whether a program or a file exists.
+//! The shape of [`CheckReport`] as JSON is a contract. This module spends no tokens and starts no
+//! programs; the caller reports whether a program or a file exists.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -92,7 +92,8 @@ pub struct CheckedTask {
     /// Whether a run may leave it out; only for people, like its command.
     #[serde(skip)]
     pub optional: bool,
-    /// Whether it is a goal, whose agent may have others work on its parts; only for people, like its command.
+    /// Whether it is a goal, whose agent may have others work on its parts; only for people, like
+    /// its command.
     #[serde(skip)]
     pub goal: bool,
     /// The bullets and paragraphs below it, as written.
@@ -102,12 +103,12 @@ pub struct CheckedTask {
 /// The range of a run's cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Minimum and maximum tokens: a few small requests for each agent, and every turn with a full context. Work
-    /// that is returned to its author continues with the same turns; further attempts that the user requests are
-    /// not counted.
+    /// Minimum and maximum tokens: a few small requests for each agent, and every turn with a full
+    /// context. Work that is returned to its author continues with the same turns; further attempts
+    /// that the user requests are not counted.
     pub tokens: [u64; 2],
-    /// Minimum and maximum US dollars, for the same requests, with nothing cached; null if a model's price is not
-    /// known.
+    /// Minimum and maximum US dollars, for the same requests, with nothing cached; null if a
+    /// model's price is not known.
     pub cost_usd: Option<[f64; 2]>,
     /// The same in micro-dollars.
     #[serde(skip)]
@@ -141,7 +142,14 @@ impl<'a> Surroundings<'a> {
         settings: &'a RunSettings,
         exists: &'a dyn Fn(FirstWord<'_>) -> bool,
     ) -> Self {
-        Self { known, settings, price: &|_| None, prices_date: None, refused: &[], exists }
+        Self {
+            known,
+            settings,
+            price: &|_| None,
+            prices_date: None,
+            refused: &[],
+            exists,
+        }
     }
 }
 
@@ -156,7 +164,12 @@ pub fn check_goal(name: &str, text: &str, around: &Surroundings<'_>) -> Option<C
     Some(report(name, &Plan::of_goal(text)?, Vec::new(), around))
 }
 
-fn report(name: &str, plan: &Plan, mut errors: Vec<PlanError>, around: &Surroundings<'_>) -> CheckReport {
+fn report(
+    name: &str,
+    plan: &Plan,
+    mut errors: Vec<PlanError>,
+    around: &Surroundings<'_>,
+) -> CheckReport {
     errors.extend(around.refused.iter().cloned());
     errors.extend(unfit(plan, around.settings, around.known));
     errors.sort_by_key(|error| (error.line, error.column));
@@ -170,7 +183,11 @@ fn report(name: &str, plan: &Plan, mut errors: Vec<PlanError>, around: &Surround
     CheckReport {
         plan: name.to_owned(),
         title: plan.title.clone(),
-        tasks: plan.tasks.iter().map(|task| checked(task, around.settings)).collect(),
+        tasks: plan
+            .tasks
+            .iter()
+            .map(|task| checked(task, around.settings))
+            .collect(),
         why: why::of_waves(plan, &waves),
         waves,
         skipped: plan.skipped.clone(),
@@ -180,21 +197,29 @@ fn report(name: &str, plan: &Plan, mut errors: Vec<PlanError>, around: &Surround
     }
 }
 
-/// Returns errors that depend on the settings: a default role that does not exist, and dependencies that are never
-/// merged.
+/// Returns errors that depend on the settings: a default role that does not exist, and dependencies
+/// that are never merged.
 pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<PlanError> {
     let mut found = never_merged(plan, settings);
     let is_known = known.roles.is_empty() || known.roles.contains(&settings.agent);
     let has_default = |task: &&Task| task.status.runs() && task.work == Work::Agent(None);
     // The role of the front matter was checked when it was parsed.
     let is_elsewhere = plan.front_matter.agent.as_ref() != Some(&settings.agent);
-    if let Some(task) = plan.tasks.iter().find(has_default).filter(|_| is_elsewhere && !is_known) {
+    if let Some(task) = plan
+        .tasks
+        .iter()
+        .find(has_default)
+        .filter(|_| is_elsewhere && !is_known)
+    {
         let roles: Vec<&str> = known.roles.iter().map(String::as_str).collect();
         found.push(Finding {
             line: task.line,
             column: 1,
             code: FindingCode::UnknownRole,
-            message: format!("{} names no role, and the default role `{}` does not exist", task.id, settings.agent),
+            message: format!(
+                "{} names no role, and the default role `{}` does not exist",
+                task.id, settings.agent
+            ),
             text: String::new(),
             suggestion: Some(format!("known roles: {}", roles.join(", "))),
         });
@@ -202,7 +227,8 @@ pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<Pla
     found
 }
 
-/// Returns an error for each task that never starts, since these settings never merge its dependency.
+/// Returns an error for each task that never starts, since these settings never merge its
+/// dependency.
 fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
     if settings.merge != MergeMode::None {
         return Vec::new();
@@ -211,7 +237,10 @@ fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
         line: task.line,
         column: 1,
         code: FindingCode::NeverMerged,
-        message: format!("{} depends on {on}, which `merge: none` never merges", task.id),
+        message: format!(
+            "{} depends on {on}, which `merge: none` never merges",
+            task.id
+        ),
         text: String::new(),
         suggestion: Some("remove `merge: none`".to_owned()),
     };
@@ -220,7 +249,10 @@ fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
 
 fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
     let (agent, run) = match &task.work {
-        Work::Agent(agent) => (Some(agent.as_ref().unwrap_or(&settings.agent).clone()), None),
+        Work::Agent(agent) => (
+            Some(agent.as_ref().unwrap_or(&settings.agent).clone()),
+            None,
+        ),
         Work::Run(command) => (None, Some(command.clone())),
     };
     CheckedTask {
@@ -245,18 +277,32 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
 fn missing(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
     let checks = commands_of_checks(plan, around.settings, &|_| false).into_iter();
     let commands = checks.chain(commands_of_tasks(plan));
-    commands.filter(|command| !(around.exists)(command.first)).map(|command| command.missing(true)).collect()
+    commands
+        .filter(|command| !(around.exists)(command.first))
+        .map(|command| command.missing(true))
+        .collect()
 }
 
-/// Adds up the range of each agent: from a few small requests to every turn with a full context and a full reply.
+/// Adds up the range of each agent: from a few small requests to every turn with a full context and
+/// a full reply.
 fn estimate(plan: &Plan, around: &Surroundings<'_>) -> Estimate {
     let settings = around.settings;
-    let agents = plan.tasks.iter().filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
+    let agents = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
     let (mut least, mut most) = (0u64, 0u64);
     let mut cost = Some([0u64; 2]);
     for task in agents {
-        let turns = u64::from(task.turns.unwrap_or(settings.max_turns).min(settings.max_turns));
-        let (input, output) = (settings.token_limit_of(task, None), u64::from(settings.max_output_tokens));
+        let turns = u64::from(
+            task.turns
+                .unwrap_or(settings.max_turns)
+                .min(settings.max_turns),
+        );
+        let (input, output) = (
+            settings.token_limit_of(task, None),
+            u64::from(settings.max_output_tokens),
+        );
         let full = turns.saturating_mul(input + output);
         let bound = task.tokens.unwrap_or(u64::MAX);
         let few = LEAST_TURNS.min(turns);
@@ -282,7 +328,10 @@ fn estimate(plan: &Plan, around: &Surroundings<'_>) -> Estimate {
 }
 
 /// Returns an amount in dollars, as it is written in JSON.
-#[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars, and only for display")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below nine billion dollars, and only for display"
+)]
 fn in_dollars(micro_usd: u64) -> f64 {
     micro_usd as f64 / DOLLAR as f64
 }
@@ -318,7 +367,10 @@ impl CheckReport {
         self.render_tasks(&mut out);
         for (at, wave) in self.waves.iter().enumerate() {
             let why = self.why.get(at).map_or("", String::as_str);
-            let pieces = [format!("  wave {}: {}", at + 1, names(wave)), format!(" ({why})")];
+            let pieces = [
+                format!("  wave {}: {}", at + 1, names(wave)),
+                format!(" ({why})"),
+            ];
             wrap(&mut out, &pieces.concat(), 4);
         }
         if self.errors.is_empty() && self.waves.is_empty() {
@@ -337,7 +389,11 @@ impl CheckReport {
             out.push_str("\nNot tasks:\n");
         }
         for (reason, lines) in by_reason(&self.skipped) {
-            let name = if lines.contains([',', '-']) { "lines" } else { "line" };
+            let name = if lines.contains([',', '-']) {
+                "lines"
+            } else {
+                "line"
+            };
             wrap(&mut out, &format!("  {name} {lines}: {reason}"), 4);
         }
         for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
@@ -353,7 +409,12 @@ impl CheckReport {
             return;
         }
         out.push_str("\nTasks:\n");
-        let width = self.tasks.iter().map(|task| task.id.as_str().chars().count()).max().unwrap_or(0);
+        let width = self
+            .tasks
+            .iter()
+            .map(|task| task.id.as_str().chars().count())
+            .max()
+            .unwrap_or(0);
         for task in &self.tasks {
             let mark = match task.status {
                 TaskStatus::Todo | TaskStatus::LeftOut => ' ',
@@ -362,16 +423,30 @@ impl CheckReport {
                 TaskStatus::Cancelled => '-',
                 TaskStatus::Blocked => '!',
             };
-            let mut pieces = vec![format!("  [{mark}] {:width$}  {}", task.id.as_str(), task.title)];
+            let mut pieces = vec![format!(
+                "  [{mark}] {:width$}  {}",
+                task.id.as_str(),
+                task.title
+            )];
             pieces.extend(withheld(task).map(str::to_owned));
             pieces.extend(optional(task));
             pieces.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
             pieces.extend(task.run.as_ref().map(|run| format!("run: {run}")));
-            let lists = [("depends", names(&task.depends)), ("files", task.files.join(", "))];
+            let lists = [
+                ("depends", names(&task.depends)),
+                ("files", task.files.join(", ")),
+            ];
             pieces.extend(
-                lists.iter().filter(|(_, list)| !list.is_empty()).map(|(word, list)| format!("{word}: {list}")),
+                lists
+                    .iter()
+                    .filter(|(_, list)| !list.is_empty())
+                    .map(|(word, list)| format!("{word}: {list}")),
             );
-            pieces.extend(task.verify.as_ref().map(|verify| format!("verify: {verify}")));
+            pieces.extend(
+                task.verify
+                    .as_ref()
+                    .map(|verify| format!("verify: {verify}")),
+            );
             in_columns(out, &pieces, width + ID_COLUMN);
         }
         if !self.waves.is_empty() {
@@ -391,12 +466,19 @@ fn withheld(task: &CheckedTask) -> Option<&'static str> {
 
 /// Returns the remark on a task that the plan does not require.
 fn optional(task: &CheckedTask) -> Option<String> {
-    let remark = if task.status == TaskStatus::LeftOut { "(optional, left out)" } else { "(optional)" };
+    let remark = if task.status == TaskStatus::LeftOut {
+        "(optional, left out)"
+    } else {
+        "(optional)"
+    };
     task.optional.then(|| remark.to_owned())
 }
 
 fn names(ids: &[TaskId]) -> String {
-    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+    ids.iter()
+        .map(TaskId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Writes pieces on one line, or on further indented ones where they do not fit into a terminal.
@@ -418,8 +500,8 @@ fn in_columns(out: &mut String, pieces: &[String], indent: usize) {
     out.push('\n');
 }
 
-/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order of their first
-/// lines.
+/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order
+/// of their first lines.
 fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
     let mut found: Vec<(&str, Vec<(usize, usize)>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -437,8 +519,17 @@ fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     };
-    let joined = |ranges: Vec<(usize, usize)>| ranges.into_iter().map(written).collect::<Vec<_>>().join(", ");
-    found.into_iter().map(|(reason, ranges)| (reason, joined(ranges))).collect()
+    let joined = |ranges: Vec<(usize, usize)>| {
+        ranges
+            .into_iter()
+            .map(written)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    found
+        .into_iter()
+        .map(|(reason, ranges)| (reason, joined(ranges)))
+        .collect()
 }
 
 /// Writes text that is wrapped between words, with further lines indented.

@@ -1,5 +1,5 @@
-//! Warns of tasks that say in words what they depend on, outside parentheses, where it has no effect: `Wire it up,
-//! depends on T1`.
+//! Warns of tasks that say in words what they depend on, outside parentheses, where it has no
+//! effect: `Wire it up, depends on T1`.
 //!
 //! Only words that are followed by a numbered id of the plan are taken for that.
 
@@ -18,24 +18,43 @@ use orchestrate_core::ids::TaskId;
 const WORDS: &[&str] = &["depends", "depend", "dependent", "blocked", "waits"];
 const LINKS: &[&str] = &["on", "by", "for"];
 /// Words that a task may follow.
-const WORDS_ALONE: &[&str] = &["after", "requires", "needs", "prerequisite", "prerequisites"];
+const WORDS_ALONE: &[&str] = &[
+    "after",
+    "requires",
+    "needs",
+    "prerequisite",
+    "prerequisites",
+];
 
 /// Warns of each open task that says so, and names no dependencies otherwise.
 pub(crate) fn check(plan: &str, drafts: &[Draft], ids: &[TaskId], findings: &mut Findings) {
     if !may_say(plan) {
         return;
     }
-    let known = Known { ids, set: OnceCell::new() };
+    let known = Known {
+        ids,
+        set: OnceCell::new(),
+    };
     for (draft, own) in drafts.iter().zip(ids) {
         if !draft.status.runs() || draft.attributes.names_dependencies() {
             continue;
         }
-        let in_details = || draft.details.iter().find_map(|detail| said_first(detail, &known));
+        let in_details = || {
+            draft
+                .details
+                .iter()
+                .find_map(|detail| said_first(detail, &known))
+        };
         let said = said_in(&draft.title, &known).or_else(in_details);
-        let Some(said) = said.filter(|said| said.id != own.as_str()) else { continue };
+        let Some(said) = said.filter(|said| said.id != own.as_str()) else {
+            continue;
+        };
         let message = format!("`{}` is read as text, not as a dependency", said.words);
         let found = Pending::new(draft.at, FindingCode::UnusedKey, said.words, message);
-        findings.warn(found.suggest(Some(format!("if it is one, write `(depends: {})`", said.id))));
+        findings.warn(found.suggest(Some(format!(
+            "if it is one, write `(depends: {})`",
+            said.id
+        ))));
     }
 }
 
@@ -60,13 +79,23 @@ struct Said<'t> {
     id: &'t str,
 }
 
-/// Reports whether a plan may have one of [`WORDS`] or [`WORDS_ALONE`]; most have none, and looking at each word takes
-/// much longer.
+/// Reports whether a plan may have one of [`WORDS`] or [`WORDS_ALONE`]; most have none, and looking
+/// at each word takes much longer.
 fn may_say(plan: &str) -> bool {
     // Without the first letters, which may be capitals.
-    const ENDINGS: [&str; 7] = ["epend", "locked", "aits", "fter", "equires", "eeds", "rerequisite"];
+    const ENDINGS: [&str; 7] = [
+        "epend",
+        "locked",
+        "aits",
+        "fter",
+        "equires",
+        "eeds",
+        "rerequisite",
+    ];
     static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(ENDINGS));
-    SEARCHER.as_ref().is_none_or(|searcher| searcher.find(plan).is_some())
+    SEARCHER
+        .as_ref()
+        .is_none_or(|searcher| searcher.find(plan).is_some())
 }
 
 /// Returns the first words of a text that name a dependency.
@@ -96,9 +125,16 @@ fn said_first<'t>(text: &'t str, known: &Known<'_>) -> Option<Said<'t>> {
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')');
     // A longer word is no id.
-    let id = first_chars(rest, TaskId::MAX_BYTES + 1).split(ends).next().unwrap_or_default().trim_end_matches('.');
+    let id = first_chars(rest, TaskId::MAX_BYTES + 1)
+        .split(ends)
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('.');
     let end = text.len() - rest.len() + id.len();
-    known.has_numbered(id).then(|| Said { words: text.get(start..end).unwrap_or_default(), id })
+    known.has_numbered(id).then(|| Said {
+        words: text.get(start..end).unwrap_or_default(),
+        id,
+    })
 }
 
 #[cfg(test)]
@@ -110,7 +146,10 @@ mod tests {
     fn warned(plan: &str) -> Vec<String> {
         let (plan, errors) = parse::read(plan, &KnownNames::default());
         assert!(errors.is_empty(), "{errors:?}");
-        let unread = plan.warnings.into_iter().filter(|warning| warning.code == FindingCode::UnusedKey);
+        let unread = plan
+            .warnings
+            .into_iter()
+            .filter(|warning| warning.code == FindingCode::UnusedKey);
         unread.map(|warning| warning.text).collect()
     }
 
@@ -118,7 +157,15 @@ mod tests {
     fn a_dependency_in_words_is_warned_of() {
         let plan = "- [ ] T1 Parse it\n- [ ] T2 Print it, depends on T1\n- [ ] T3 Ship it after T2.\n- [ ] T4 Sell it\n\
                     \x20 - **Requires:** T3\n- [ ] T5 Use it\n  - Blocked by T4, as it seems\n";
-        assert_eq!(warned(plan), ["depends on T1", "after T2", "Requires:** T3", "Blocked by T4"]);
+        assert_eq!(
+            warned(plan),
+            [
+                "depends on T1",
+                "after T2",
+                "Requires:** T3",
+                "Blocked by T4"
+            ]
+        );
     }
 
     #[test]

@@ -13,11 +13,18 @@ const MAX_IDS: usize = 5;
 /// Returns a sentence for each wave.
 pub(crate) fn of_waves(plan: &Plan, waves: &[Vec<TaskId>]) -> Vec<String> {
     let tasks: HashMap<&TaskId, &Task> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
-    let reasons: HashMap<&TaskId, Reason> = plan.reasons.iter().map(|(id, reason)| (id, *reason)).collect();
+    let reasons: HashMap<&TaskId, Reason> = plan
+        .reasons
+        .iter()
+        .map(|(id, reason)| (id, *reason))
+        .collect();
     let mut before: BTreeSet<&TaskId> = BTreeSet::new();
     let mut sentences = Vec::with_capacity(waves.len());
     for wave in waves {
-        let own: Vec<&Task> = wave.iter().filter_map(|id| tasks.get(id).copied()).collect();
+        let own: Vec<&Task> = wave
+            .iter()
+            .filter_map(|id| tasks.get(id).copied())
+            .collect();
         let mut sentence = match sentences.is_empty() {
             true => "nothing comes before".to_owned(),
             false => after(&reasons, &own, &before),
@@ -37,16 +44,29 @@ fn after(reasons: &HashMap<&TaskId, Reason>, wave: &[&Task], before: &BTreeSet<&
     let mut groups: BTreeMap<(String, &str), Vec<&TaskId>> = BTreeMap::new();
     for task in wave {
         let reason = reasons.get(&task.id).copied().unwrap_or_default();
-        let depends: Vec<&TaskId> = task.depends.iter().filter(|id| before.contains(id)).collect();
+        let depends: Vec<&TaskId> = task
+            .depends
+            .iter()
+            .filter(|id| before.contains(id))
+            .collect();
         let (earlier, cause) = match depends.is_empty() {
-            true => (task.after.iter().filter(|id| before.contains(id)).collect(), in_order(reason)),
+            true => (
+                task.after.iter().filter(|id| before.contains(id)).collect(),
+                in_order(reason),
+            ),
             false if reason.barrier => (depends, "the phase before"),
             false => (depends, "dependency"),
         };
-        groups.entry((list(&earlier), cause)).or_default().push(&task.id);
+        groups
+            .entry((list(&earlier), cause))
+            .or_default()
+            .push(&task.id);
     }
     let is_one = groups.len() == 1;
-    let say = |((earlier, cause), ids): (&(String, &str), &Vec<&TaskId>)| match (earlier.as_str(), is_one) {
+    let say = |((earlier, cause), ids): (&(String, &str), &Vec<&TaskId>)| match (
+        earlier.as_str(),
+        is_one,
+    ) {
         ("", true) => format!("after tasks that do not run: {cause}"),
         ("", false) => format!("{} after tasks that do not run: {cause}", list(ids)),
         (_, true) => format!("after {earlier}: {cause}"),

@@ -1,4 +1,5 @@
-//! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of its title.
+//! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of
+//! its title.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -26,31 +27,55 @@ pub(crate) struct Name<'d> {
 
 /// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
 pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Name<'d>> {
-    let keys: Vec<Option<String>> = drafts.iter().map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text))).collect();
+    let keys: Vec<Option<String>> = drafts
+        .iter()
+        .map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text)))
+        .collect();
     let prefixes = prefixes(drafts, &keys, findings);
-    let written: Vec<Option<Written<'_>>> =
-        drafts.iter().zip(&prefixes).map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix))).collect();
-    let mut first: HashMap<Cow<'_, str>, (usize, &str)> = HashMap::with_capacity(written.iter().flatten().count());
+    let written: Vec<Option<Written<'_>>> = drafts
+        .iter()
+        .zip(&prefixes)
+        .map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix)))
+        .collect();
+    let mut first: HashMap<Cow<'_, str>, (usize, &str)> =
+        HashMap::with_capacity(written.iter().flatten().count());
     for (at, id) in written.iter().enumerate() {
         let Some(id) = id else { continue };
         if let Some(reason) = TaskId::refusal(&id.text) {
             let message = format!("invalid id `{}`: {reason}", id.text);
-            findings.error(Pending::new(id.offset, FindingCode::InvalidId, &id.text, message));
+            findings.error(Pending::new(
+                id.offset,
+                FindingCode::InvalidId,
+                &id.text,
+                message,
+            ));
         }
-        let own = keys.get(at).and_then(Option::as_deref).filter(|_| prefixes.get(at).is_none_or(Option::is_none));
+        let own = keys
+            .get(at)
+            .and_then(Option::as_deref)
+            .filter(|_| prefixes.get(at).is_none_or(Option::is_none));
         let key = own.map_or_else(|| Cow::Owned(TaskId::key(&id.text)), Cow::Borrowed);
         let (earlier, known) = *first.entry(key).or_insert((at, &id.text));
         if earlier != at {
             let message = match known == id.text {
                 true => format!("another task has the id `{}`", id.text),
-                false => format!("the id `{}` is not always distinguishable from `{known}`", id.text),
+                false => format!(
+                    "the id `{}` is not always distinguishable from `{known}`",
+                    id.text
+                ),
             };
             let found = Pending::new(id.offset, FindingCode::DuplicateId, &id.text, message);
             findings.error(found.suggest(Some("change the id of one of them".to_owned())));
         }
     }
     let titles = written.iter().filter(|id| id.is_none()).count();
-    let mut slugs = Slugs::new(titles, first.into_keys().filter(|_| titles > 0).map(Cow::into_owned));
+    let mut slugs = Slugs::new(
+        titles,
+        first
+            .into_keys()
+            .filter(|_| titles > 0)
+            .map(Cow::into_owned),
+    );
     let mut names = Vec::with_capacity(drafts.len());
     for ((draft, id), prefix) in drafts.iter().zip(written).zip(prefixes) {
         let title = draft.title.as_str();
@@ -59,7 +84,14 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
             None => slugs.give(title),
         };
         let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
-        names.push(Name { id, number, title, section: draft.section_index, prefix, phase });
+        names.push(Name {
+            id,
+            number,
+            title,
+            section: draft.section_index,
+            prefix,
+            phase,
+        });
     }
     names
 }
@@ -76,36 +108,57 @@ fn with_prefix<'d>(id: &'d Located, prefix: &Option<String>) -> Written<'d> {
         Some(prefix) => Cow::Owned(format!("{prefix}{}", id.text)),
         None => Cow::Borrowed(id.text.as_str()),
     };
-    Written { text, offset: id.offset }
+    Written {
+        text,
+        offset: id.offset,
+    }
 }
 
-/// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`, `S2`, `US-1`.
+/// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`,
+/// `S2`, `US-1`.
 fn restarts(id: &str) -> bool {
-    let number = id.strip_prefix("US-").or_else(|| id.strip_prefix(['T', 'S'])).unwrap_or(id);
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    let number = id
+        .strip_prefix("US-")
+        .or_else(|| id.strip_prefix(['T', 'S']))
+        .unwrap_or(id);
+    !number.is_empty()
+        && number
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// A part of a plan within which numbers count on.
 type Part = fn(&Draft) -> usize;
 
-/// Returns what has to stand before the numbers of each draft: nothing, unless the same number stands in several
-/// phases, or in several sections, but only once in each.
-fn prefixes(drafts: &[Draft], keys: &[Option<String>], findings: &mut Findings) -> Vec<Option<String>> {
+/// Returns what has to stand before the numbers of each draft: nothing, unless the same number
+/// stands in several phases, or in several sections, but only once in each.
+fn prefixes(
+    drafts: &[Draft],
+    keys: &[Option<String>],
+    findings: &mut Findings,
+) -> Vec<Option<String>> {
     let none = vec![None; drafts.len()];
     let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
-    let Some(repeated) = repeated(drafts, keys, |_| 0) else { return none };
+    let Some(repeated) = repeated(drafts, keys, |_| 0) else {
+        return none;
+    };
     for part in parts {
         if self::repeated(drafts, keys, part).is_some() {
             continue;
         }
         let message = "the numbers restart, so each id begins with its part of the plan";
         let labels = labels(drafts, part);
-        let own = drafts.get(repeated).and_then(|draft| Some((draft.id.as_ref()?, labels.get(&part(draft))?)));
+        let own = drafts
+            .get(repeated)
+            .and_then(|draft| Some((draft.id.as_ref()?, labels.get(&part(draft))?)));
         if let Some((id, label)) = own {
             let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
             findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
         }
-        return drafts.iter().map(|draft| labels.get(&part(draft)).cloned()).collect();
+        return drafts
+            .iter()
+            .map(|draft| labels.get(&part(draft)).cloned())
+            .collect();
     }
     none
 }
@@ -119,15 +172,24 @@ fn repeated(drafts: &[Draft], keys: &[Option<String>], part: Part) -> Option<usi
     })
 }
 
-/// Returns the prefix of each part: the letter and number of its phase if that is unique, else `P` and its place.
+/// Returns the prefix of each part: the letter and number of its phase if that is unique, else `P`
+/// and its place.
 fn labels(drafts: &[Draft], part: Part) -> HashMap<usize, String> {
     let mut labels: HashMap<usize, String> = HashMap::new();
     let mut taken = BTreeSet::new();
     for draft in drafts {
         let place = labels.len() + 1;
         labels.entry(part(draft)).or_insert_with(|| {
-            let own = draft.phase_label.as_deref().map(str::to_owned).filter(|label| taken.insert(label.clone()));
-            let free = || (place..).map(|at| format!("P{at}")).find(|label| taken.insert(label.clone()));
+            let own = draft
+                .phase_label
+                .as_deref()
+                .map(str::to_owned)
+                .filter(|label| taken.insert(label.clone()));
+            let free = || {
+                (place..)
+                    .map(|at| format!("P{at}"))
+                    .find(|label| taken.insert(label.clone()))
+            };
             format!("{}-", own.or_else(free).unwrap_or_default())
         });
     }

@@ -1,9 +1,10 @@
-//! The attributes of a task: `(key: value)` in its line, `key: value` in a bullet below, `@role`, `[P]`.
+//! The attributes of a task: `(key: value)` in its line, `key: value` in a bullet below, `@role`,
+//! `[P]`.
 //!
-//! A parenthesis whose word before the colon is not a key is prose and stays in the title. A word that is nearly a
-//! key is an error: if `(depnds: T1)` were treated as prose, the plan would run in the wrong order. For the same
-//! reason `(depends on T1)` without a colon counts as a dependency if it names nothing but tasks; it stays in the
-//! title.
+//! A parenthesis whose word before the colon is not a key is prose and stays in the title. A word
+//! that is nearly a key is an error: if `(depnds: T1)` were treated as prose, the plan would run in
+//! the wrong order. For the same reason `(depends on T1)` without a colon counts as a dependency if
+//! it names nothing but tasks; it stays in the title.
 
 use std::ops::Range;
 
@@ -23,8 +24,8 @@ use orchestrate_core::ReviewMode;
 /// The maximum length of a possible key before a colon.
 const MAX_KEY_BYTES: usize = 24;
 
-/// The maximum length of a value: enough for any readable command or list, yet small enough for a group to pass to
-/// many tasks.
+/// The maximum length of a value: enough for any readable command or list, yet small enough for a
+/// group to pass to many tasks.
 const MAX_VALUE_BYTES: usize = 8 * 1024;
 
 /// The maximum length of text without a colon that may be a list of tasks.
@@ -40,7 +41,8 @@ const WIDE_COLON: char = '：';
 const IN_TITLE: &str = "it is read as part of the title";
 const NO_EFFECT: &str = "it has no effect";
 
-/// The parentheses of Chinese and Japanese, and the first byte of them and of other wide characters.
+/// The parentheses of Chinese and Japanese, and the first byte of them and of other wide
+/// characters.
 const WIDE_OPEN: char = '（';
 const WIDE_CLOSE: char = '）';
 const WIDE_BYTE: u8 = 0xef;
@@ -88,34 +90,68 @@ impl Attributes {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
         if self.is_given(field.key) && !accumulates {
             let message = "this key is set twice for one task";
-            let found = Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message);
-            let is_ambiguous = matches!(field.key, Key::Agent | Key::Model | Key::Verify | Key::Run);
+            let found = Pending::new(
+                field.offset,
+                FindingCode::DuplicateKey,
+                field.value,
+                message,
+            );
+            let is_ambiguous =
+                matches!(field.key, Key::Agent | Key::Model | Key::Verify | Key::Run);
             return match is_ambiguous {
                 true => findings.error(found),
                 false => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
             };
         }
         self.given |= 1 << field.key as u16;
-        if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
-            let message = format!("a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them");
-            return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+        if field.value.len() > MAX_VALUE_BYTES
+            || self.depends.len().max(self.files.len()) > MAX_LIST
+        {
+            let message = format!(
+                "a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them"
+            );
+            return findings.error(Pending::new(
+                field.offset,
+                FindingCode::InvalidValue,
+                field.value,
+                message,
+            ));
         }
         let text = text::unwrap_marks(field.value);
-        let located = |text: &str| Located { text: text.to_owned(), offset: field.offset };
+        let located = |text: &str| Located {
+            text: text.to_owned(),
+            offset: field.offset,
+        };
         match field.key {
-            Key::Depends => self.depends.push(located(&value::without_quotes(field.value))),
+            Key::Depends => self
+                .depends
+                .push(located(&value::without_quotes(field.value))),
             Key::Files => {
                 let is_prose = value::is_prose(field.value);
                 let paths = value::paths(field.value, is_prose);
                 if is_prose {
-                    let message = "this is prose, of which only words that look like paths count as files";
-                    findings.warn(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                    let message =
+                        "this is prose, of which only words that look like paths count as files";
+                    findings.warn(Pending::new(
+                        field.offset,
+                        FindingCode::InvalidValue,
+                        field.value,
+                        message,
+                    ));
                 }
                 if self.files.len() + paths.len() > MAX_LIST {
                     let message = format!("a task names at most {MAX_LIST} paths");
-                    return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                    return findings.error(Pending::new(
+                        field.offset,
+                        FindingCode::InvalidValue,
+                        field.value,
+                        message,
+                    ));
                 }
-                self.files.extend(paths.into_iter().map(|text| Located { text, offset: field.offset }));
+                self.files.extend(paths.into_iter().map(|text| Located {
+                    text,
+                    offset: field.offset,
+                }));
             }
             Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
             Key::Model => self.model = Some(located(text)),
@@ -129,14 +165,26 @@ impl Attributes {
             Key::Priority => {
                 self.priority = value::priority(text);
                 if self.priority.is_none() {
-                    let message = "this priority has no effect: expected a whole number, high, medium or low";
-                    findings.warn(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                    let message =
+                        "this priority has no effect: expected a whole number, high, medium or low";
+                    findings.warn(Pending::new(
+                        field.offset,
+                        FindingCode::InvalidValue,
+                        field.value,
+                        message,
+                    ));
                 }
             }
             Key::Review => self.review = field.expect(value::review(text), findings),
             Key::Branch => {
-                let message = "`branch` has no effect: each task has a branch named after its run and id";
-                findings.warn(Pending::new(field.offset, FindingCode::UnusedKey, field.value, message));
+                let message =
+                    "`branch` has no effect: each task has a branch named after its run and id";
+                findings.warn(Pending::new(
+                    field.offset,
+                    FindingCode::UnusedKey,
+                    field.value,
+                    message,
+                ));
             }
         }
     }
@@ -147,7 +195,9 @@ impl Attributes {
 
     /// Returns the usual spelling of each key that was set.
     pub(crate) fn given_keys(&self) -> impl Iterator<Item = &'static str> {
-        key::usual_spellings().filter(|(_, key)| self.is_given(*key)).map(|(spelling, _)| spelling)
+        key::usual_spellings()
+            .filter(|(_, key)| self.is_given(*key))
+            .map(|(spelling, _)| spelling)
     }
 
     /// Reports whether the task says what it depends on, be it nothing.
@@ -160,10 +210,12 @@ impl Attributes {
         self.given != 0 || self.parallel || !self.labels.is_empty()
     }
 
-    /// Adds a group's dependencies and files, and takes its other attributes unless the task sets its own.
+    /// Adds a group's dependencies and files, and takes its other attributes unless the task sets
+    /// its own.
     pub(crate) fn inherit(&mut self, group: &Attributes) {
         self.depends.extend(group.depends.iter().cloned());
-        self.likely_depends.extend(group.likely_depends.iter().cloned());
+        self.likely_depends
+            .extend(group.likely_depends.iter().cloned());
         self.files.extend(group.files.iter().cloned());
         fill(&mut self.agent, &group.agent);
         fill(&mut self.model, &group.model);
@@ -192,18 +244,28 @@ impl Field<'_> {
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         let found = |message| {
             let advice = "write the command between backticks if a `)` belongs to it";
-            Pending::new(self.offset, FindingCode::Unclosed, self.value, message).suggest(Some(advice.to_owned()))
+            Pending::new(self.offset, FindingCode::Unclosed, self.value, message)
+                .suggest(Some(advice.to_owned()))
         };
         match Closing::of(text) {
             Closing::Closed => {}
-            Closing::DoubtfulQuote => findings.warn(found("a quote in this command seems unclosed")),
+            Closing::DoubtfulQuote => {
+                findings.warn(found("a quote in this command seems unclosed"))
+            }
             Closing::OpenQuote => findings.error(found("a quote in this command is not closed")),
             Closing::OpenCase => findings.error(found("a `case` in this command has no `esac`")),
-            Closing::OpenSubstitution => findings.error(found("a `$(` or `${` in this command is not closed")),
+            Closing::OpenSubstitution => {
+                findings.error(found("a `$(` or `${` in this command is not closed"))
+            }
         }
         if text.is_empty() {
             let message = "expected a shell command";
-            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
+            findings.error(Pending::new(
+                self.offset,
+                FindingCode::InvalidValue,
+                self.value,
+                message,
+            ));
         }
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -213,7 +275,12 @@ impl Field<'_> {
         let timeout = self.expect(value::duration_ms(text), findings)?;
         if timeout > value::LONGEST_MS {
             let message = "a timeout is at most a year (8760h)";
-            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
+            findings.error(Pending::new(
+                self.offset,
+                FindingCode::InvalidValue,
+                self.value,
+                message,
+            ));
         }
         Some(timeout)
     }
@@ -222,7 +289,12 @@ impl Field<'_> {
     fn expect<T>(&self, value: Option<T>, findings: &mut Findings) -> Option<T> {
         if value.is_none() {
             let message = format!("this has no effect: expected {}", self.key.kind());
-            findings.warn(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
+            findings.warn(Pending::new(
+                self.offset,
+                FindingCode::InvalidValue,
+                self.value,
+                message,
+            ));
         }
         value
     }
@@ -241,8 +313,8 @@ impl Key {
         }
     }
 
-    /// Reports whether text in parentheses after the key cannot be a value of it, and so is prose (`(model: User)`). A
-    /// misspelled model is one nevertheless.
+    /// Reports whether text in parentheses after the key cannot be a value of it, and so is prose
+    /// (`(model: User)`). A misspelled model is one nevertheless.
     fn is_prose(self, text: &str) -> bool {
         let text = text::unwrap_marks(text);
         match self {
@@ -250,7 +322,9 @@ impl Key {
             Self::Turns => turns(text).is_none(),
             Self::Timeout => value::duration_ms(text).is_none(),
             Self::Review => value::review(text).is_none(),
-            Self::Model => !text.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | ':' | '-')),
+            Self::Model => {
+                !text.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | ':' | '-'))
+            }
             _ => false,
         }
     }
@@ -266,9 +340,18 @@ pub(crate) struct Line {
 }
 
 /// Parses everything in a task's line, from byte `start` on.
-pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, findings: &mut Findings) -> Line {
+pub(crate) fn read_line(
+    inline: &Inline<'_>,
+    start: usize,
+    known: &KnownNames,
+    findings: &mut Findings,
+) -> Line {
     if is_plain(inline.text.get(start..).unwrap_or_default()) {
-        return Line { attributes: Attributes::default(), marked_id: None, cuts: Vec::new() };
+        return Line {
+            attributes: Attributes::default(),
+            marked_id: None,
+            cuts: Vec::new(),
+        };
     }
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
@@ -278,19 +361,33 @@ pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, f
         pairs.extend(text::wide_parentheses(&inline.text, &opaque));
         pairs.sort_unstable();
     }
-    let reader = LineReader { inline, known, pairs, opaque: &opaque };
+    let reader = LineReader {
+        inline,
+        known,
+        pairs,
+        opaque: &opaque,
+    };
     let marked_id = spans.comments.iter().find_map(|comment| {
         let id = identify::comment_id(inline.slice(comment.clone()))?;
-        Some(Located { text: id.to_owned(), offset: inline.offset(comment.start) })
+        Some(Located {
+            text: id.to_owned(),
+            offset: inline.offset(comment.start),
+        })
     });
-    let mut line = Line { attributes: Attributes::default(), marked_id, cuts: spans.comments };
+    let mut line = Line {
+        attributes: Attributes::default(),
+        marked_id,
+        cuts: spans.comments,
+    };
     reader.read(start, &mut line, findings);
     line
 }
 
 /// Reports whether a text has nothing that begins an attribute or a comment.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: u8| (byte != b'(') & (byte != b'@') & (byte != b'[') & (byte != b'{') & (byte != b'<');
+    let is_plain = |byte: u8| {
+        (byte != b'(') & (byte != b'@') & (byte != b'[') & (byte != b'{') & (byte != b'<')
+    };
     text::all_bytes(text, |byte| is_plain(byte) & (byte != WIDE_BYTE))
 }
 
@@ -309,7 +406,11 @@ impl LineReader<'_> {
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
         let begins = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE);
-        while let Some(next) = text.get(at..).and_then(|rest| rest.bytes().position(begins)).map(|found| at + found) {
+        while let Some(next) = text
+            .get(at..)
+            .and_then(|rest| rest.bytes().position(begins))
+            .map(|found| at + found)
+        {
             while opaque.next_if(|range| range.end <= next).is_some() {}
             if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
                 at = range.end;
@@ -320,7 +421,10 @@ impl LineReader<'_> {
                 Some(b'@') => self.role(next, line, findings),
                 Some(b'[') => self.label(next, line, findings),
                 Some(b'{') => self.marked_id(next, line, findings),
-                _ if text.get(next..).is_some_and(|rest| rest.starts_with(WIDE_OPEN)) => {
+                _ if text
+                    .get(next..)
+                    .is_some_and(|rest| rest.starts_with(WIDE_OPEN)) =>
+                {
                     self.parenthesis(next, line, findings)
                 }
                 _ => next + WIDE_OPEN.len_utf8(),
@@ -346,14 +450,25 @@ impl LineReader<'_> {
         let Some(close) = self.closing(open) else {
             if key.is_some() {
                 let message = format!("`({word}:` has no closing parenthesis");
-                findings.error(Pending::new(self.inline.offset(open), FindingCode::Unclosed, word, message));
+                findings.error(Pending::new(
+                    self.inline.offset(open),
+                    FindingCode::Unclosed,
+                    word,
+                    message,
+                ));
             }
             return inner;
         };
         let Some(key) = key else {
             let leads_to_field = self.leads_to_field(value_at..close);
             let advice = if leads_to_field { NO_EFFECT } else { IN_TITLE };
-            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(inner), advice, findings);
+            unknown_key(
+                word,
+                self.inline.slice(value_at..close),
+                self.inline.offset(inner),
+                advice,
+                findings,
+            );
             if !leads_to_field {
                 return inner;
             }
@@ -362,16 +477,34 @@ impl LineReader<'_> {
             self.fields(None, value_at..close, line, findings);
             return end;
         };
-        // A number or a name is short, and only the first characters are looked at, since parentheses may be nested.
-        let short = self.inline.text.floor_char_boundary(value_at + MAX_LIKELY_BYTES).min(close);
-        let value = self.inline.slice(value_at..self.value_end(Some(key), value_at..short).0);
+        // A number or a name is short, and only the first characters are looked at, since
+        // parentheses may be nested.
+        let short = self
+            .inline
+            .text
+            .floor_char_boundary(value_at + MAX_LIKELY_BYTES)
+            .min(close);
+        let value = self
+            .inline
+            .slice(value_at..self.value_end(Some(key), value_at..short).0);
         if key.is_prose(value) {
-            let message = format!("this stays in the title: `{word}` is {} elsewhere", key.kind());
-            findings.warn(Pending::new(self.inline.offset(inner), FindingCode::InvalidValue, value, message));
+            let message = format!(
+                "this stays in the title: `{word}` is {} elsewhere",
+                key.kind()
+            );
+            findings.warn(Pending::new(
+                self.inline.offset(inner),
+                FindingCode::InvalidValue,
+                value,
+                message,
+            ));
             return inner;
         }
         let end = close + self.width(close);
-        let paths = || self.inline.slice(value_at..self.value_end(Some(key), value_at..close).0);
+        let paths = || {
+            self.inline
+                .slice(value_at..self.value_end(Some(key), value_at..close).0)
+        };
         let is_prose = key == Key::Files && value::is_prose(paths());
         if !is_prose {
             line.cuts.push(self.with_emphasis(open..end));
@@ -384,7 +517,10 @@ impl LineReader<'_> {
     fn with_emphasis(&self, parenthesis: Range<usize>) -> Range<usize> {
         let Range { mut start, mut end } = parenthesis;
         let byte = |at: usize| self.inline.text.as_bytes().get(at).copied();
-        while let Some(mark) = start.checked_sub(1).and_then(byte).filter(|mark| matches!(mark, b'_' | b'*'))
+        while let Some(mark) = start
+            .checked_sub(1)
+            .and_then(byte)
+            .filter(|mark| matches!(mark, b'_' | b'*'))
             && byte(end) == Some(mark)
         {
             (start, end) = (start - 1, end + 1);
@@ -394,60 +530,91 @@ impl LineReader<'_> {
 
     /// Returns the number of bytes of a parenthesis.
     fn width(&self, at: usize) -> usize {
-        if self.inline.text.as_bytes().get(at) == Some(&WIDE_BYTE) { WIDE_OPEN.len_utf8() } else { 1 }
+        if self.inline.text.as_bytes().get(at) == Some(&WIDE_BYTE) {
+            WIDE_OPEN.len_utf8()
+        } else {
+            1
+        }
     }
 
     /// Returns the offset of the parenthesis that closes another.
     fn closing(&self, open: usize) -> Option<usize> {
-        let at = self.pairs.binary_search_by_key(&open, |(start, _)| *start).ok()?;
+        let at = self
+            .pairs
+            .binary_search_by_key(&open, |(start, _)| *start)
+            .ok()?;
         self.pairs.get(at).map(|(_, end)| *end)
     }
 
-    /// Returns the text after the key in `(depends on T1)`; whether it names tasks is known only after all are
-    /// parsed.
+    /// Returns the text after the key in `(depends on T1)`; whether it names tasks is known only
+    /// after all are parsed.
     fn without_colon(&self, open: usize) -> Option<Located> {
         let start = open + self.width(open);
         let inner = self.inline.slice(start..self.closing(open)?);
-        let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
+        let blanks = inner
+            .bytes()
+            .take(MAX_KEY_BYTES)
+            .enumerate()
+            .filter(|(_, byte)| *byte == b' ')
+            .take(2);
         let names_key = |at: &usize| inner.get(..*at).and_then(key_of) == Some(Key::Depends);
         let value_at = blanks.map(|(at, _)| at).filter(names_key).last()?;
         let value = inner.get(value_at..)?.trim_start();
         let offset = self.inline.offset(start + inner.len() - value.len());
         let is_list = value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
-        is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
+        is_list.then(|| Located {
+            text: value.trim_end().to_owned(),
+            offset,
+        })
     }
 
-    /// Reports whether a field follows the value of an unknown key, rather than more prose. As only the first
-    /// characters are looked at, it takes constant time.
+    /// Reports whether a field follows the value of an unknown key, rather than more prose. As only
+    /// the first characters are looked at, it takes constant time.
     fn leads_to_field(&self, range: Range<usize>) -> bool {
-        let short = self.inline.text.floor_char_boundary(range.start + MAX_LIKELY_BYTES).min(range.end);
+        let short = self
+            .inline
+            .text
+            .floor_char_boundary(range.start + MAX_LIKELY_BYTES)
+            .min(range.end);
         let is_prose = |text: &str| text.starts_with("//") || text.contains(['(', WIDE_OPEN]);
         if is_prose(self.inline.slice(range.start..short)) {
             return false;
         }
         let mut start = range.start;
         while let (_, Some(next)) = self.value_end(None, start..short) {
-            let Some((word, value_at)) = self.key_before_colon(next) else { return false };
+            let Some((word, value_at)) = self.key_before_colon(next) else {
+                return false;
+            };
             if let Some(key) = key_of(word) {
-                let value = self.inline.slice(value_at..self.value_end(Some(key), value_at..short).0).trim();
-                let is_meant = key != Key::Agent || names::is_meant(value.trim_start_matches('@'), self.known);
-                return is_meant && !key.is_prose(value) && !(key == Key::Files && value::is_prose(value));
+                let value = self
+                    .inline
+                    .slice(value_at..self.value_end(Some(key), value_at..short).0)
+                    .trim();
+                let is_meant =
+                    key != Key::Agent || names::is_meant(value.trim_start_matches('@'), self.known);
+                return is_meant
+                    && !key.is_prose(value)
+                    && !(key == Key::Files && value::is_prose(value));
             }
             start = value_at;
         }
         false
     }
 
-    /// Returns the end of the value of a key, be it an unknown one: the first semicolon that another field follows, or
-    /// such a comma outside quotes, else the end of the range. Returns the offset after that separator, too.
+    /// Returns the end of the value of a key, be it an unknown one: the first semicolon that
+    /// another field follows, or such a comma outside quotes, else the end of the range. Returns
+    /// the offset after that separator, too.
     ///
-    /// A command after a comma is no field, since it would replace the agent. An unknown key ends no command.
+    /// A command after a comma is no field, since it would replace the agent. An unknown key ends
+    /// no command.
     fn value_end(&self, key: Option<Key>, range: Range<usize>) -> (usize, Option<usize>) {
         let is_command = matches!(key, Some(Key::Run | Key::Verify));
         let mut depth = 0usize;
         let mut is_quoted = false;
         let begins_field = |at: usize, depth: usize, may_run: bool| {
-            let found = self.key_before_colon(at).filter(|(_, value_at)| *value_at <= range.end);
+            let found = self
+                .key_before_colon(at)
+                .filter(|(_, value_at)| *value_at <= range.end);
             found.is_some_and(|(word, value_at)| match key_of(word) {
                 Some(next) => may_run || next != Key::Run,
                 None => depth == 0 && !is_command && self.is_likely_key(word, value_at),
@@ -461,23 +628,36 @@ impl LineReader<'_> {
                 '(' | WIDE_OPEN => depth += 1,
                 ')' | WIDE_CLOSE => depth = depth.saturating_sub(1),
                 ';' | '；' if begins_field(next, depth, true) => return (end, Some(next)),
-                ',' | '，' if !is_quoted && begins_field(next, depth, false) => return (end, Some(next)),
+                ',' | '，' if !is_quoted && begins_field(next, depth, false) => {
+                    return (end, Some(next));
+                }
                 _ => {}
             }
         }
         (range.end, None)
     }
 
-    /// Reports whether a word before a colon that is no key of ours is one all the same: a single word with a blank
-    /// after the colon, unlike a path with a line number, a URL or a sentence.
+    /// Reports whether a word before a colon that is no key of ours is one all the same: a single
+    /// word with a blank after the colon, unlike a path with a line number, a URL or a sentence.
     fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
-        let is_wide = self.inline.text.get(..value_at).is_some_and(|before| before.ends_with(WIDE_COLON));
+        let is_wide = self
+            .inline
+            .text
+            .get(..value_at)
+            .is_some_and(|before| before.ends_with(WIDE_COLON));
         let after = self.inline.text.get(value_at..).unwrap_or_default();
         !word.contains(' ') && (is_wide || after.starts_with(char::is_whitespace))
     }
 
-    /// Parses the value of a key, and further fields after a separator; a key that is unknown has no effect.
-    fn fields(&self, first: Option<Key>, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
+    /// Parses the value of a key, and further fields after a separator; a key that is unknown has
+    /// no effect.
+    fn fields(
+        &self,
+        first: Option<Key>,
+        range: Range<usize>,
+        line: &mut Line,
+        findings: &mut Findings,
+    ) {
         let (mut key, mut start) = (first, range.start);
         loop {
             let (end, next) = self.value_end(key, start..range.end);
@@ -485,12 +665,22 @@ impl LineReader<'_> {
                 self.field(key, start..end, line, findings);
             }
             let Some(at) = next else { return };
-            let Some((word, value_at)) = self.key_before_colon(at) else { return };
+            let Some((word, value_at)) = self.key_before_colon(at) else {
+                return;
+            };
             (key, start) = (key_of(word), value_at);
             if key.is_none() {
                 let written = self.inline.slice(at..value_at);
-                let offset = self.inline.offset(at + written.len() - written.trim_start().len());
-                unknown_key(word, self.inline.slice(value_at..range.end), offset, NO_EFFECT, findings);
+                let offset = self
+                    .inline
+                    .offset(at + written.len() - written.trim_start().len());
+                unknown_key(
+                    word,
+                    self.inline.slice(value_at..range.end),
+                    offset,
+                    NO_EFFECT,
+                    findings,
+                );
             }
         }
     }
@@ -499,7 +689,14 @@ impl LineReader<'_> {
         let raw = self.inline.slice(range.clone());
         let lead = raw.len() - raw.trim_start().len();
         let offset = self.inline.offset(range.start + lead);
-        line.attributes.set(&Field { key, value: raw.trim(), offset }, findings);
+        line.attributes.set(
+            &Field {
+                key,
+                value: raw.trim(),
+                offset,
+            },
+            findings,
+        );
     }
 
     /// Returns the word between `start` and a colon, and the offset of the value after it.
@@ -507,7 +704,9 @@ impl LineReader<'_> {
         let rest = self.inline.text.get(start..)?;
         let head = rest.get(..rest.floor_char_boundary(MAX_KEY_BYTES))?;
         let word = head.get(..head.bytes().take_while(is_key_byte).count())?;
-        let wide = word.split_once(WIDE_COLON).map(|(word, _)| (word, WIDE_COLON.len_utf8()));
+        let wide = word
+            .split_once(WIDE_COLON)
+            .map(|(word, _)| (word, WIDE_COLON.len_utf8()));
         let (word, colon) = match wide {
             Some(found) => found,
             None if rest.as_bytes().get(word.len()) == Some(&b':') => (word, 1),
@@ -516,21 +715,32 @@ impl LineReader<'_> {
         (!word.trim().is_empty()).then(|| (word.trim(), start + word.len() + colon))
     }
 
-    /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person or another word of
-    /// the title is none.
+    /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person
+    /// or another word of the title is none.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let text = self.inline.text.as_ref();
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let rest = text.get(at + 1..).unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let name = rest.get(..rest.find(|c| !is_name(c)).unwrap_or(rest.len())).unwrap_or_default();
+        let name = rest
+            .get(..rest.find(|c| !is_name(c)).unwrap_or(rest.len()))
+            .unwrap_or_default();
         let end = at + 1 + name.len();
         let after = text.get(end..).and_then(|after| after.chars().next());
         let stands_alone = before.is_none_or(|c| c.is_whitespace() || c == '(')
-            && after.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | ')' | ':' | ';' | '!' | '?'));
-        let ends_sentence = after == Some('.') && text.get(end + 1..).is_none_or(|rest| !rest.starts_with(is_name));
-        let rest = text.get(end..).unwrap_or_default().trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
-        let ends_title = rest.is_empty() || rest.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
+            && after.is_none_or(|c| {
+                c.is_whitespace() || matches!(c, ',' | ')' | ':' | ';' | '!' | '?')
+            });
+        let ends_sentence = after == Some('.')
+            && text
+                .get(end + 1..)
+                .is_none_or(|rest| !rest.starts_with(is_name));
+        let rest = text
+            .get(end..)
+            .unwrap_or_default()
+            .trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
+        let ends_title =
+            rest.is_empty() || rest.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
         if name.is_empty() || !(stands_alone || ends_sentence) || !ends_title {
             return at + 1;
         }
@@ -539,10 +749,20 @@ impl LineReader<'_> {
             return end;
         }
         // What separates a role from the title goes with it.
-        let title = text.get(..at).unwrap_or_default().trim_end_matches([' ', ',', ';', ':']);
+        let title = text
+            .get(..at)
+            .unwrap_or_default()
+            .trim_end_matches([' ', ',', ';', ':']);
         let mark = text::length_of_ending(text.get(end..).unwrap_or_default());
         line.cuts.push(title.len()..end + mark);
-        line.attributes.set(&Field { key: Key::Agent, value: name, offset: self.inline.offset(at) }, findings);
+        line.attributes.set(
+            &Field {
+                key: Key::Agent,
+                value: name,
+                offset: self.inline.offset(at),
+            },
+            findings,
+        );
         end + mark
     }
 
@@ -550,9 +770,17 @@ impl LineReader<'_> {
     fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let rest = self.inline.text.get(at + 1..).unwrap_or_default();
         self.warn_of_key(at + 1, findings);
-        let length = rest.bytes().take(MAX_KEY_BYTES).take_while(u8::is_ascii_alphanumeric).count();
+        let length = rest
+            .bytes()
+            .take(MAX_KEY_BYTES)
+            .take_while(u8::is_ascii_alphanumeric)
+            .count();
         let closed = rest.as_bytes().get(length) == Some(&b']');
-        let Some(label) = rest.get(..length).filter(|_| closed).and_then(identify::label) else {
+        let Some(label) = rest
+            .get(..length)
+            .filter(|_| closed)
+            .and_then(identify::label)
+        else {
             return at + 1;
         };
         match label {
@@ -566,9 +794,17 @@ impl LineReader<'_> {
 
     /// Warns of a key after another bracket than a parenthesis.
     fn warn_of_key(&self, at: usize, findings: &mut Findings) {
-        if let Some((word, _)) = self.key_before_colon(at).filter(|(word, _)| key_of(word).is_some()) {
+        if let Some((word, _)) = self
+            .key_before_colon(at)
+            .filter(|(word, _)| key_of(word).is_some())
+        {
             let message = "attributes need parentheses, so this stays in the title";
-            let found = Pending::new(self.inline.offset(at), FindingCode::UnknownKey, word, message);
+            let found = Pending::new(
+                self.inline.offset(at),
+                FindingCode::UnknownKey,
+                word,
+                message,
+            );
             findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
         }
     }
@@ -577,25 +813,42 @@ impl LineReader<'_> {
     fn marked_id(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         self.warn_of_key(at + 1, findings);
         let rest = self.inline.text.get(at..).unwrap_or_default();
-        let end = rest.bytes().position(|byte| matches!(byte, b'}' | b'\n' | b' '));
-        let inner = end.filter(|end| rest.as_bytes().get(*end) == Some(&b'}')).and_then(|end| rest.get(1..end));
-        let Some(id) = inner.and_then(|inner| inner.strip_prefix('#')).filter(|_| line.marked_id.is_none()) else {
+        let end = rest
+            .bytes()
+            .position(|byte| matches!(byte, b'}' | b'\n' | b' '));
+        let inner = end
+            .filter(|end| rest.as_bytes().get(*end) == Some(&b'}'))
+            .and_then(|end| rest.get(1..end));
+        let Some(id) = inner
+            .and_then(|inner| inner.strip_prefix('#'))
+            .filter(|_| line.marked_id.is_none())
+        else {
             return at + 1;
         };
-        line.marked_id = Some(Located { text: id.to_owned(), offset: self.inline.offset(at + 2) });
+        line.marked_id = Some(Located {
+            text: id.to_owned(),
+            offset: self.inline.offset(at + 2),
+        });
         let end = at + id.len() + 3;
         line.cuts.push(at..end);
         end
     }
 }
 
-/// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which order, is an error,
-/// anything else a warning. Several words, a URL or an empty value are ignored as prose.
+/// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which
+/// order, is an error, anything else a warning. Several words, a URL or an empty value are ignored
+/// as prose.
 fn unknown_key(word: &str, value: &str, offset: usize, advice: &str, findings: &mut Findings) {
-    if word.contains(' ') || !word.is_ascii() || value.starts_with("//") || value.trim().is_empty() {
+    if word.contains(' ') || !word.is_ascii() || value.starts_with("//") || value.trim().is_empty()
+    {
         return;
     }
-    let found = Pending::new(offset, FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
+    let found = Pending::new(
+        offset,
+        FindingCode::UnknownKey,
+        word,
+        format!("unknown key `{word}`"),
+    );
     match key::grave_slip(word) {
         Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
         None => findings.warn(found.suggest(Some(advice.to_owned()))),
@@ -616,13 +869,22 @@ pub(crate) enum Form {
     Line,
 }
 
-/// Parses a line below a task as an attribute; `None` for prose. A key that is nearly one that changes the order or
-/// the check is an error.
-pub(crate) fn read_detail<'i>(inline: &'i Inline<'_>, form: Form, findings: &mut Findings) -> Option<Field<'i>> {
+/// Parses a line below a task as an attribute; `None` for prose. A key that is nearly one that
+/// changes the order or the check is an error.
+pub(crate) fn read_detail<'i>(
+    inline: &'i Inline<'_>,
+    form: Form,
+    findings: &mut Findings,
+) -> Option<Field<'i>> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
         if let Some(known) = key::grave_slip_in_line(word) {
-            let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
+            let found = Pending::new(
+                inline.offset(0),
+                FindingCode::UnknownKey,
+                word,
+                format!("unknown key `{word}`"),
+            );
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
         }
         return None;
@@ -630,11 +892,22 @@ pub(crate) fn read_detail<'i>(inline: &'i Inline<'_>, form: Form, findings: &mut
     let raw = inline.text.get(value_at..)?;
     let value = raw.trim_start_matches(['*', '_']).trim_start();
     let offset = inline.offset(value_at + raw.len() - value.len());
-    let value = value.strip_suffix('_').filter(|_| inline.text.starts_with('_')).unwrap_or(value);
+    let value = value
+        .strip_suffix('_')
+        .filter(|_| inline.text.starts_with('_'))
+        .unwrap_or(value);
     let value = value.trim();
     let is_field = inline.text.starts_with(['*', '_']);
-    let detail = Detail { key, word, value, is_field, form };
-    detail.is_attribute().then_some(Field { key, value, offset })
+    let detail = Detail {
+        key,
+        word,
+        value,
+        is_field,
+        form,
+    };
+    detail
+        .is_attribute()
+        .then_some(Field { key, value, offset })
 }
 
 /// A line below a task that begins with a key.
@@ -648,8 +921,9 @@ struct Detail<'a> {
 }
 
 impl Detail<'_> {
-    /// Reports whether the line is an attribute rather than prose that begins like one: a command is one only if it is
-    /// clearly meant (`Run: the tests` is an instruction), and other values have to be valid.
+    /// Reports whether the line is an attribute rather than prose that begins like one: a command
+    /// is one only if it is clearly meant (`Run: the tests` is an instruction), and other values
+    /// have to be valid.
     fn is_attribute(&self) -> bool {
         let value = text::unwrap_marks(self.value);
         let is_one_word = !value.contains(char::is_whitespace);
@@ -657,7 +931,9 @@ impl Detail<'_> {
         match self.key {
             _ if value.is_empty() => matches!(self.key, Key::Depends | Key::Files),
             Key::Run => self.is_field || (self.form == Form::Bullet && is_lower),
-            Key::Verify => self.is_field || (self.form == Form::Bullet && (is_lower || value != self.value)),
+            Key::Verify => {
+                self.is_field || (self.form == Form::Bullet && (is_lower || value != self.value))
+            }
             Key::Review => value::review(value).is_some(),
             Key::Agent => is_one_word,
             Key::Model => is_one_word && value.contains(['/', ':']),
@@ -670,8 +946,8 @@ impl Detail<'_> {
     }
 }
 
-/// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and the offset of the
-/// value.
+/// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and the
+/// offset of the value.
 pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     // Most lines have no colon.
     if memchr(b':', text.as_bytes()).is_none() && text.is_ascii() {
@@ -679,10 +955,15 @@ pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     }
     let body = text.trim_start_matches(['*', '_']);
     let marks = text.len() - body.len();
-    let length = body.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key_byte).count();
+    let length = body
+        .bytes()
+        .take(MAX_KEY_BYTES + 1)
+        .take_while(is_key_byte)
+        .count();
     let wide = body.get(..length).filter(|word| !word.is_ascii());
     if let Some((word, _)) = wide.and_then(|word| word.split_once(WIDE_COLON)) {
-        return (!word.trim().is_empty()).then(|| (word, marks + word.len() + WIDE_COLON.len_utf8()));
+        return (!word.trim().is_empty())
+            .then(|| (word, marks + word.len() + WIDE_COLON.len_utf8()));
     }
     let word = body.get(..length)?.trim_end_matches('_');
     let after = body.get(word.len()..)?;

@@ -1,24 +1,29 @@
-//! Detects shell commands that were cut off. An attribute ends at the first unpaired `)`, even one that belongs to
-//! its command: between quotes, in `${x%)}` or after a pattern of `case`. A command that leaves something open is
-//! therefore most likely only the first half of the intended one.
+//! Detects shell commands that were cut off. An attribute ends at the first unpaired `)`, even one
+//! that belongs to its command: between quotes, in `${x%)}` or after a pattern of `case`. A command
+//! that leaves something open is therefore most likely only the first half of the intended one.
 
 /// Syntax that only a shell can parse: quotes in it need not pair with those around it.
 const NESTED: [&str; 4] = ["$(", "${", "`", "<<"];
 
 /// Words that may be followed directly by another command.
-const LEADING_WORDS: [&str; 9] = ["!", "{", "do", "elif", "else", "if", "then", "until", "while"];
+const LEADING_WORDS: [&str; 9] = [
+    "!", "{", "do", "elif", "else", "if", "then", "until", "while",
+];
 
-/// The maximum length of a command that may go on for a quote: it is looked for again after each line.
+/// The maximum length of a command that may go on for a quote: it is looked for again after each
+/// line.
 const MAX_OPEN_BYTES: usize = 2 * 1024;
 
-/// Reports whether a command goes on in the next line of its paragraph: it ends with `\` or an operator, or something
-/// in it is open.
+/// Reports whether a command goes on in the next line of its paragraph: it ends with `\` or an
+/// operator, or something in it is open.
 pub(crate) fn goes_on(command: &str) -> bool {
     let is_open = || {
         let is_in_code = !command.matches('`').count().is_multiple_of(2);
         is_in_code || command.contains("<<") || Closing::of(command) != Closing::Closed
     };
-    command.ends_with(['\\', '|']) || command.ends_with("&&") || (command.len() <= MAX_OPEN_BYTES && is_open())
+    command.ends_with(['\\', '|'])
+        || command.ends_with("&&")
+        || (command.len() <= MAX_OPEN_BYTES && is_open())
 }
 
 /// What a command leaves open.
@@ -98,7 +103,11 @@ fn ends_in_case(bare: &str) -> bool {
     let mut commands = bare.rsplit([';', '&', '|', '(', '`', '\n']);
     let last = commands.find_map(|command| {
         has_in |= command.split_whitespace().any(|word| word == "in");
-        match command.split_whitespace().find(|word| !LEADING_WORDS.contains(word))?.trim_end_matches(')') {
+        match command
+            .split_whitespace()
+            .find(|word| !LEADING_WORDS.contains(word))?
+            .trim_end_matches(')')
+        {
             "case" => Some(has_in),
             "esac" => Some(false),
             _ => None,
@@ -137,7 +146,10 @@ mod tests {
             ("case a in (a) x;; esac; case b in b", Closing::OpenCase),
             ("echo $(printf %s \"a)b\"", Closing::OpenSubstitution),
             ("x=ab; echo ${x%", Closing::OpenSubstitution),
-            ("echo $(printf %s \"a)b\") ${x%)} $((1+(2*3)))", Closing::Closed),
+            (
+                "echo $(printf %s \"a)b\") ${x%)} $((1+(2*3)))",
+                Closing::Closed,
+            ),
             ("x=$(case $1 in a) y;; esac) && (true)", Closing::Closed),
             ("test \"$(cat 'a\"b')\" = 1", Closing::DoubtfulQuote),
             ("cat <<E\ndon't\nE", Closing::DoubtfulQuote),

@@ -6,14 +6,16 @@ use crate::read::text::first_chars;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::is_invisible;
 
-/// The maximum number of characters of a slug with its index: short enough for a table and to be typed.
+/// The maximum number of characters of a slug with its index: short enough for a table and to be
+/// typed.
 const MAX_SLUG_CHARS: usize = 16;
 
-/// The number of characters that every index leaves of a slug: slugs that share them share their indices, so that no
-/// index is tried twice.
+/// The number of characters that every index leaves of a slug: slugs that share them share their
+/// indices, so that no index is tried twice.
 const COMMON_CHARS: usize = 10;
 
-/// The maximum number of characters of a title that are compared: a longer one is not typed as a reference.
+/// The maximum number of characters of a title that are compared: a longer one is not typed as a
+/// reference.
 const MAX_KEY_CHARS: usize = 200;
 
 /// An id at the head of a text.
@@ -29,7 +31,8 @@ pub(crate) struct Leading<'a> {
     pub(crate) bare_number: bool,
 }
 
-/// Finds a leading id: `T1`, `T001`, `US-001`, `1.2`, `1.`, `[id]`, each also in bold or backticks, and after emoji.
+/// Finds a leading id: `T1`, `T001`, `US-001`, `1.2`, `1.`, `[id]`, each also in bold or backticks,
+/// and after emoji.
 pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     let body = without_emoji(text).trim_start_matches(['*', '`']);
     let start = text.len() - body.len();
@@ -44,15 +47,21 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
             bare_number: false,
         });
     }
-    // Most titles begin with a word that is none: after its capitals, an id has a digit or a hyphen.
+    // Most titles begin with a word that is none: after its capitals, an id has a digit or a
+    // hyphen.
     let after_capitals = body.bytes().find(|byte| !byte.is_ascii_uppercase());
     after_capitals.filter(|byte| byte.is_ascii_digit() || *byte == b'-')?;
-    let length = body.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')).count();
+    let length = body
+        .bytes()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+        .count();
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
     let closed = after.starts_with(['.', ':', ')', '：', '、', '．']);
-    let ends =
-        after.is_empty() || closed || after.starts_with([' ', '\t', '\n', '*', '`', '-']) || after.starts_with("~~");
+    let ends = after.is_empty()
+        || closed
+        || after.starts_with([' ', '\t', '\n', '*', '`', '-'])
+        || after.starts_with("~~");
     let bare_number = !closed && word.bytes().all(|byte| byte.is_ascii_digit());
     (ends && has_id_form(word, after.starts_with(':'))).then(|| Leading {
         id: word,
@@ -62,13 +71,17 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     })
 }
 
-/// Finds the id that the text of an item begins with: a leading one, also in strikes (`~~T4 Drop it~~`) or as the text
-/// of a link (`[T6](url) Make it`).
+/// Finds the id that the text of an item begins with: a leading one, also in strikes (`~~T4 Drop
+/// it~~`) or as the text of a link (`[T6](url) Make it`).
 pub(crate) fn of_item(text: &str) -> Option<Leading<'_>> {
     let body = text.strip_prefix("~~").unwrap_or(text);
     let found = leading(body).or_else(|| linked(body))?;
     let marks = text.len() - body.len();
-    Some(Leading { start: marks + found.start, rest: marks + found.rest, ..found })
+    Some(Leading {
+        start: marks + found.start,
+        rest: marks + found.rest,
+        ..found
+    })
 }
 
 /// Finds a leading id that is the whole text of a link.
@@ -83,7 +96,11 @@ fn linked(text: &str) -> Option<Leading<'_>> {
         _ => return None,
     };
     let end = start + label.len() + 1 + target + 1;
-    Some(Leading { start: start + found.start, rest: rest_after(text, end), ..found })
+    Some(Leading {
+        start: start + found.start,
+        rest: rest_after(text, end),
+        ..found
+    })
 }
 
 /// Returns a text without the emoji that it begins with, and the blanks after them.
@@ -92,11 +109,16 @@ pub(crate) fn without_emoji(text: &str) -> &str {
         return text;
     }
     let is_emoji = |c: char| {
-        let is_symbol = matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}') && !c.is_alphanumeric();
+        let is_symbol = matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+            && !c.is_alphanumeric();
         is_symbol || matches!(c, '\u{fe0f}' | '\u{200d}')
     };
     let rest = text.trim_start_matches(is_emoji);
-    if rest.len() < text.len() { rest.trim_start_matches([' ', '\t']) } else { text }
+    if rest.len() < text.len() {
+        rest.trim_start_matches([' ', '\t'])
+    } else {
+        text
+    }
 }
 
 /// Reports whether a word looks like an id; unusual prefixes count only before a colon.
@@ -106,7 +128,10 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match (prefix, rest.strip_prefix('-')) {
         ("", _) => word.split('.').all(digits),
-        ("T", None) => rest.trim_end_matches(|c: char| c.is_ascii_lowercase()).split('.').all(digits),
+        ("T", None) => rest
+            .trim_end_matches(|c: char| c.is_ascii_lowercase())
+            .split('.')
+            .all(digits),
         ("US" | "T" | "TASK", Some(number)) => digits(number),
         (_, Some(number)) => before_colon && letters <= 8 && digits(number),
         _ => false,
@@ -120,12 +145,15 @@ fn rest_after(text: &str, end: usize) -> usize {
     let title = rest.trim_start_matches(is_separator);
     // Strikes may end with the id.
     let title = title.strip_prefix("~~").unwrap_or(title).trim_start();
-    let dashed = title.strip_prefix(['-', '–', '—']).filter(|rest| rest.starts_with(' '));
+    let dashed = title
+        .strip_prefix(['-', '–', '—'])
+        .filter(|rest| rest.starts_with(' '));
     let title = dashed.unwrap_or(title);
     text.len() - title.trim_start().len()
 }
 
-/// Returns the length of a date in parentheses before a title, with the blanks after it: `(2025-10-01 13:00Z)`.
+/// Returns the length of a date in parentheses before a title, with the blanks after it:
+/// `(2025-10-01 13:00Z)`.
 pub(crate) fn date(text: &str) -> Option<usize> {
     let (inner, _) = text.strip_prefix('(')?.split_once(')')?;
     let day = inner.get(..10)?.as_bytes();
@@ -133,15 +161,23 @@ pub(crate) fn date(text: &str) -> Option<usize> {
         4 | 7 => *byte == b'-',
         _ => byte.is_ascii_digit(),
     });
-    let is_time = inner.chars().skip(10).all(|c| c.is_ascii_alphanumeric() || " :+-.".contains(c));
+    let is_time = inner
+        .chars()
+        .skip(10)
+        .all(|c| c.is_ascii_alphanumeric() || " :+-.".contains(c));
     let rest = text.get(inner.len() + 2..)?;
     (is_day && is_time).then(|| text.len() - rest.trim_start_matches(' ').len())
 }
 
-/// Returns the id of a comment `<!-- id: 0 -->`, which other programs write; such a comment hides nothing.
+/// Returns the id of a comment `<!-- id: 0 -->`, which other programs write; such a comment hides
+/// nothing.
 pub(crate) fn comment_id(comment: &str) -> Option<&str> {
     let inner = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-    let id = inner.strip_prefix("id")?.trim_start().strip_prefix(':')?.trim();
+    let id = inner
+        .strip_prefix("id")?
+        .trim_start()
+        .strip_prefix(':')?
+        .trim();
     TaskId::is_plain(id).then_some(id)
 }
 
@@ -160,14 +196,21 @@ pub(crate) fn label(text: &str) -> Option<Label<'_>> {
         return Some(Label::Parallel);
     }
     let number = text.strip_prefix("US")?;
-    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(Label::Story(text))
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        .then_some(Label::Story(text))
 }
 
-/// Returns the slug of a title's key: as many of its words, joined by `_`, as fit into [`MAX_SLUG_CHARS`].
+/// Returns the slug of a title's key: as many of its words, joined by `_`, as fit into
+/// [`MAX_SLUG_CHARS`].
 fn slug(key: &str) -> &str {
     let fitting = first_chars(key, MAX_SLUG_CHARS);
-    let ends_word = key.get(fitting.len()..).is_none_or(|rest| rest.is_empty() || rest.starts_with('_'));
-    let words = fitting.rsplit_once('_').filter(|_| !ends_word).map_or(fitting, |(words, _)| words);
+    let ends_word = key
+        .get(fitting.len()..)
+        .is_none_or(|rest| rest.is_empty() || rest.starts_with('_'));
+    let words = fitting
+        .rsplit_once('_')
+        .filter(|_| !ends_word)
+        .map_or(fitting, |(words, _)| words);
     match words {
         "" => "task",
         TaskId::INTEGRATION => "integration_task",
@@ -175,8 +218,8 @@ fn slug(key: &str) -> &str {
     }
 }
 
-/// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader. A mention
-/// (`@name`) is left out, so that a task keeps its id whichever roles are known.
+/// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a
+/// reader. A mention (`@name`) is left out, so that a task keeps its id whichever roles are known.
 pub(crate) fn title_key(title: &str) -> String {
     key_up_to(title, MAX_KEY_CHARS)
 }
@@ -185,23 +228,37 @@ pub(crate) fn title_key(title: &str) -> String {
 fn key_up_to(title: &str, enough: usize) -> String {
     match title.contains('@') {
         true => {
-            let words: Vec<&str> = title.split_whitespace().filter(|word| !is_mention(word)).collect();
+            let words: Vec<&str> = title
+                .split_whitespace()
+                .filter(|word| !is_mention(word))
+                .collect();
             key_of_words(&words.join(" "), enough)
         }
         false => key_of_words(title, enough),
     }
 }
 
-/// Reports whether a word is one that may be a role at the end of a title: `@name`, with or without punctuation.
+/// Reports whether a word is one that may be a role at the end of a title: `@name`, with or without
+/// punctuation.
 fn is_mention(word: &str) -> bool {
-    let word = word.trim_start_matches('(').trim_end_matches(['.', ',', ')', ':', ';', '!', '?']);
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
-    word.strip_prefix('@').is_some_and(|name| name.bytes().all(is_plain))
+    let word = word
+        .trim_start_matches('(')
+        .trim_end_matches(['.', ',', ')', ':', ';', '!', '?']);
+    let is_plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+    };
+    word.strip_prefix('@')
+        .is_some_and(|name| name.bytes().all(is_plain))
 }
 
 fn key_of_words(title: &str, enough: usize) -> String {
-    let is_part =
-        |c: char| if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() && !is_invisible(c) };
+    let is_part = |c: char| {
+        if c.is_ascii() {
+            c.is_ascii_alphanumeric()
+        } else {
+            c.is_alphanumeric() && !is_invisible(c)
+        }
+    };
     // Between its words stand underscores.
     let mut key = String::with_capacity(title.len().min(2 * enough));
     let mut ends_word = false;
@@ -236,11 +293,15 @@ pub(crate) struct Slugs {
 }
 
 impl Slugs {
-    /// Creates a generator for about this many titles that avoids the keys of ids written in the plan.
+    /// Creates a generator for about this many titles that avoids the keys of ids written in the
+    /// plan.
     pub(crate) fn new(titles: usize, written: impl IntoIterator<Item = String>) -> Self {
         let mut taken = HashSet::with_capacity(titles);
         taken.extend(written.into_iter().map(TaskId::new));
-        Self { taken, last: HashMap::new() }
+        Self {
+            taken,
+            last: HashMap::new(),
+        }
     }
 
     /// Returns the slug of a title, with an index if it is taken.
@@ -271,14 +332,19 @@ impl Slugs {
 fn take(taken: &mut HashSet<TaskId>, slug: &str) -> Option<TaskId> {
     let id = TaskId::from(slug);
     // A slug is in lower case, so it is its own key unless its letters have other forms.
-    let key = if slug.is_ascii() { id.clone() } else { TaskId::new(TaskId::key(slug)) };
+    let key = if slug.is_ascii() {
+        id.clone()
+    } else {
+        TaskId::new(TaskId::key(slug))
+    };
     taken.insert(key).then_some(id)
 }
 
 /// Adds an index to a slug, shortened so that both fit.
 fn indexed(base: &str, index: usize) -> String {
     let index = index.to_string();
-    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(index.len() + 1)).trim_end_matches('_');
+    let kept =
+        first_chars(base, MAX_SLUG_CHARS.saturating_sub(index.len() + 1)).trim_end_matches('_');
     [kept, "_", index.as_str()].concat()
 }
 
@@ -336,7 +402,11 @@ mod tests {
         for (text, expected) in table {
             let found = of_item(text).map(|found| (found.id, text.get(found.rest..).unwrap()));
             assert_eq!(found, expected, "{text}");
-            assert!(of_item(text).is_none_or(|found| text.get(found.start..).unwrap().starts_with(found.id)), "{text}");
+            assert!(
+                of_item(text)
+                    .is_none_or(|found| text.get(found.start..).unwrap().starts_with(found.id)),
+                "{text}"
+            );
         }
     }
 

@@ -115,18 +115,21 @@ const PROSE: &[&str] = &[
 /// The keys whose misspelling would change what runs, or in which order.
 const GRAVE: &[Key] = &[Key::Depends, Key::Files, Key::Agent, Key::Verify, Key::Run];
 
-/// From this length on, a word that is two letters off a key counts as a typo rather than another word.
+/// From this length on, a word that is two letters off a key counts as a typo rather than another
+/// word.
 const LONG_WORD: usize = 7;
 
-/// The minimum length of a word that may be a typo at the head of a line, and of the key that it is a typo of: shorter
-/// ones are too much like other words.
+/// The minimum length of a word that may be a typo at the head of a line, and of the key that it is
+/// a typo of: shorter ones are too much like other words.
 const LEAST_WORD: usize = 5;
 const LEAST_KEY: usize = 6;
 
 /// Returns each key with its usual spelling.
 pub(crate) fn usual_spellings() -> impl Iterator<Item = (&'static str, Key)> {
     let mut last = None;
-    KEYS.iter().copied().filter(move |(_, key)| last.replace(*key) != Some(*key))
+    KEYS.iter()
+        .copied()
+        .filter(move |(_, key)| last.replace(*key) != Some(*key))
 }
 
 /// Returns the key that a word spells, if any.
@@ -145,7 +148,13 @@ pub(crate) fn key_of(word: &str) -> Option<Key> {
 
 /// Reports whether an ASCII word is a key in its normal spelling.
 fn is_spelling(word: &str, spelling: &str) -> bool {
-    let normal = |byte: u8| if matches!(byte, b' ' | b'-') { b'_' } else { byte.to_ascii_lowercase() };
+    let normal = |byte: u8| {
+        if matches!(byte, b' ' | b'-') {
+            b'_'
+        } else {
+            byte.to_ascii_lowercase()
+        }
+    };
     word.len() == spelling.len() && word.bytes().map(normal).eq(spelling.bytes())
 }
 
@@ -153,8 +162,8 @@ fn normal(word: &str) -> String {
     word.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
-/// Returns the grave key that a word in parentheses most likely is a typo of: one letter off, or two in a long word.
-/// Words of up to three letters and ordinary words are excluded.
+/// Returns the grave key that a word in parentheses most likely is a typo of: one letter off, or
+/// two in a long word. Words of up to three letters and ordinary words are excluded.
 pub(crate) fn grave_slip(word: &str) -> Option<&'static str> {
     let word = normal(word);
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
@@ -171,13 +180,15 @@ pub(crate) fn grave_slip_in_line(word: &str) -> Option<&'static str> {
     }
     let word = normal(word);
     let is_slip = |(known, key): &&(&str, Key)| {
-        let is_likely = known.len() >= LEAST_KEY && GRAVE.contains(key) && !is_other_word(&word, known);
+        let is_likely =
+            known.len() >= LEAST_KEY && GRAVE.contains(key) && !is_other_word(&word, known);
         is_likely && edit_distance(&word, known, 2).is_some()
     };
     KEYS.iter().find(is_slip).map(|(known, _)| *known)
 }
 
-/// Reports whether a word that is similar to a key is another one: nobody mistypes the first letter.
+/// Reports whether a word that is similar to a key is another one: nobody mistypes the first
+/// letter.
 fn is_other_word(word: &str, known: &str) -> bool {
     PROSE.contains(&word) || word.starts_with(known) || word.bytes().next() != known.bytes().next()
 }
@@ -188,12 +199,37 @@ mod tests {
 
     #[test]
     fn ordinary_words_are_no_typos() {
-        for word in ["Append", "prepend", "Legend", "Spend", "Resend", "Dependents", "Demand", "descend", "certify"] {
-            assert_eq!((grave_slip(word), grave_slip_in_line(word)), (None, None), "{word}");
+        for word in [
+            "Append",
+            "prepend",
+            "Legend",
+            "Spend",
+            "Resend",
+            "Dependents",
+            "Demand",
+            "descend",
+            "certify",
+        ] {
+            assert_eq!(
+                (grave_slip(word), grave_slip_in_line(word)),
+                (None, None),
+                "{word}"
+            );
         }
-        for (word, known) in [("Depnds", "depends"), ("dependancies", "dependencies"), ("Verfiy", "verify")] {
-            assert_eq!((grave_slip(word), grave_slip_in_line(word)), (Some(known), Some(known)), "{word}");
+        for (word, known) in [
+            ("Depnds", "depends"),
+            ("dependancies", "dependencies"),
+            ("Verfiy", "verify"),
+        ] {
+            assert_eq!(
+                (grave_slip(word), grave_slip_in_line(word)),
+                (Some(known), Some(known)),
+                "{word}"
+            );
         }
-        assert_eq!((grave_slip("flies"), grave_slip_in_line("flies")), (Some("files"), None));
+        assert_eq!(
+            (grave_slip("flies"), grave_slip_in_line("flies")),
+            (Some("files"), None)
+        );
     }
 }

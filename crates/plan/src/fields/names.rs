@@ -17,7 +17,10 @@ pub struct KnownNames {
 impl KnownNames {
     /// Creates a set of known roles; models are not checked.
     pub fn roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { roles: roles.into_iter().map(str::to_owned).collect(), providers: BTreeSet::new() }
+        Self {
+            roles: roles.into_iter().map(str::to_owned).collect(),
+            providers: BTreeSet::new(),
+        }
     }
 }
 
@@ -30,7 +33,12 @@ pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pend
         Some(near) => format!("did you mean `{near}`?"),
         None => all_roles(known),
     };
-    let found = Pending::new(offset, FindingCode::UnknownRole, name, format!("unknown role `{name}`"));
+    let found = Pending::new(
+        offset,
+        FindingCode::UnknownRole,
+        name,
+        format!("unknown role `{name}`"),
+    );
     Some(found.suggest(Some(suggestion)))
 }
 
@@ -51,29 +59,46 @@ pub(crate) fn is_meant(name: &str, known: &KnownNames) -> bool {
     known.roles.contains(name) || nearest(name, known.roles.iter().map(String::as_str)).is_some()
 }
 
-/// Returns an error for a model that is neither `provider/model` with a known provider, `script:FILE` nor
-/// `replay:RUN`.
+/// Returns an error for a model that is neither `provider/model` with a known provider,
+/// `script:FILE` nor `replay:RUN`.
 pub(crate) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
     let provider = name.split_once('/').map(|(provider, _)| provider);
     let own = name.starts_with("script:") || name.starts_with("replay:");
-    if known.providers.is_empty() || own || provider.is_some_and(|provider| known.providers.contains(provider)) {
+    if known.providers.is_empty()
+        || own
+        || provider.is_some_and(|provider| known.providers.contains(provider))
+    {
         return None;
     }
-    let near = provider.and_then(|provider| nearest(provider, known.providers.iter().map(String::as_str)));
+    let near =
+        provider.and_then(|provider| nearest(provider, known.providers.iter().map(String::as_str)));
     let suggestion = match near {
         Some(near) => format!("did you mean `{near}/…`?"),
         None => format!(
             "write provider/model, with one of {}",
-            known.providers.iter().cloned().collect::<Vec<_>>().join(", ")
+            known
+                .providers
+                .iter()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ")
         ),
     };
-    let found = Pending::new(offset, FindingCode::UnknownModel, name, format!("unknown model `{name}`"));
+    let found = Pending::new(
+        offset,
+        FindingCode::UnknownModel,
+        name,
+        format!("unknown model `{name}`"),
+    );
     Some(found.suggest(Some(suggestion)))
 }
 
 fn all_roles(known: &KnownNames) -> String {
     match known.roles.is_empty() {
         true => "no role is known".to_owned(),
-        false => format!("known roles: {}", known.roles.iter().cloned().collect::<Vec<_>>().join(", ")),
+        false => format!(
+            "known roles: {}",
+            known.roles.iter().cloned().collect::<Vec<_>>().join(", ")
+        ),
     }
 }

@@ -22,8 +22,10 @@ const MAX_SUGGESTIONS: usize = 20;
 const PREFIXES: [&str; 6] = ["", "t", "s", "us-", "t-", "task-"];
 
 /// What stands between two tasks of one list, as a word of its own in any case.
-const CONNECTING: [&str; 17] =
-    ["and", "plus", "then", "+", "/", "|", "→", "->", "und", "et", "y", "e", "и", "和", "与", "と", "및"];
+const CONNECTING: [&str; 17] = [
+    "and", "plus", "then", "+", "/", "|", "→", "->", "und", "et", "y", "e", "и", "和", "与", "と",
+    "및",
+];
 
 /// What joins two tasks of one list without blanks. No id contains any of these.
 const JOINTS: [char; 4] = ['+', '/', '|', '→'];
@@ -39,12 +41,13 @@ const MAX_RANGE_BYTES: usize = 160;
 pub(crate) struct Resolved {
     /// The indices of its tasks.
     pub(crate) tasks: Vec<usize>,
-    /// Whether a part of it names no task, so that the list does not say all that its task waits for.
+    /// Whether a part of it names no task, so that the list does not say all that its task waits
+    /// for.
     pub(crate) has_prose: bool,
 }
 
-/// An index of tasks by the references that people write. What only unusual references need is indexed once one of
-/// them is found.
+/// An index of tasks by the references that people write. What only unusual references need is
+/// indexed once one of them is found.
 pub(crate) struct References<'a> {
     tasks: &'a [Name<'a>],
     exact: HashMap<&'a str, usize>,
@@ -54,7 +57,8 @@ pub(crate) struct References<'a> {
     numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
     /// By number alone; `None` if several tasks have it.
     bare: OnceCell<HashMap<Bare<'a>, Option<usize>>>,
-    /// By section and number, for numbers that restart in each; `None` if several tasks of a section have it.
+    /// By section and number, for numbers that restart in each; `None` if several tasks of a
+    /// section have it.
     in_section: HashMap<usize, BTreeMap<u64, Option<usize>>>,
     /// By the key of its title; `None` if several tasks have it.
     titles: OnceCell<HashMap<String, Option<usize>>>,
@@ -66,11 +70,15 @@ pub(crate) struct References<'a> {
     suggested: Cell<usize>,
 }
 
-/// Indexes tasks by a key; a task without one is left out, and `None` stands for several with the same one.
+/// Indexes tasks by a key; a task without one is left out, and `None` stands for several with the
+/// same one.
 fn unique<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Option<usize>> {
     let mut found = HashMap::with_capacity(keys.size_hint().0);
     for (at, key) in keys.enumerate().filter_map(|(at, key)| Some((at, key?))) {
-        found.entry(key).and_modify(|found| *found = None).or_insert(Some(at));
+        found
+            .entry(key)
+            .and_modify(|found| *found = None)
+            .or_insert(Some(at));
     }
     found
 }
@@ -78,9 +86,17 @@ fn unique<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Opt
 impl<'a> References<'a> {
     /// Builds the index from every task's names, in the order of the plan.
     pub(crate) fn new(tasks: &'a [Name<'a>], groups: &'a [Group]) -> Self {
-        let prefix = |leaves: &Range<usize>| tasks.get(leaves.start).and_then(|task| task.prefix.as_deref());
-        let group =
-            |group: &'a Group| ((prefix(&group.leaves).unwrap_or_default(), group.id.as_str()), group.leaves.clone());
+        let prefix = |leaves: &Range<usize>| {
+            tasks
+                .get(leaves.start)
+                .and_then(|task| task.prefix.as_deref())
+        };
+        let group = |group: &'a Group| {
+            (
+                (prefix(&group.leaves).unwrap_or_default(), group.id.as_str()),
+                group.leaves.clone(),
+            )
+        };
         let mut found = Self {
             tasks,
             exact: HashMap::with_capacity(tasks.len()),
@@ -102,25 +118,48 @@ impl<'a> References<'a> {
             found.exact.entry(id).or_insert(at);
             if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
                 let own = found.in_section.entry(task.section).or_default();
-                own.entry(number).and_modify(|found| *found = None).or_insert(Some(at));
+                own.entry(number)
+                    .and_modify(|found| *found = None)
+                    .or_insert(Some(at));
             }
         }
         found
     }
 
     fn by_lower(&self) -> &HashMap<String, Option<usize>> {
-        self.lower.get_or_init(|| unique(self.tasks.iter().map(|task| Some(task.id.as_str().to_lowercase()))))
+        self.lower.get_or_init(|| {
+            unique(
+                self.tasks
+                    .iter()
+                    .map(|task| Some(task.id.as_str().to_lowercase())),
+            )
+        })
     }
 
     fn by_title(&self) -> &HashMap<String, Option<usize>> {
-        self.titles.get_or_init(|| unique(self.tasks.iter().map(|task| Some(identify::title_key(task.title)))))
+        self.titles.get_or_init(|| {
+            unique(
+                self.tasks
+                    .iter()
+                    .map(|task| Some(identify::title_key(task.title))),
+            )
+        })
     }
 
     fn by_bare_number(&self) -> &HashMap<Bare<'a>, Option<usize>> {
         // The last number of `3.1` is not the number of a task.
-        let last = |id: &str| split_number(id).filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| last);
-        let bare = |task: &Name<'a>| task.number.map(Bare::of).or_else(|| last(task.id.as_str()).map(Bare::Number));
-        self.bare.get_or_init(|| unique(self.tasks.iter().map(bare)))
+        let last = |id: &str| {
+            split_number(id)
+                .filter(|(prefix, _)| !prefix.ends_with('.'))
+                .map(|(_, last)| last)
+        };
+        let bare = |task: &Name<'a>| {
+            task.number
+                .map(Bare::of)
+                .or_else(|| last(task.id.as_str()).map(Bare::Number))
+        };
+        self.bare
+            .get_or_init(|| unique(self.tasks.iter().map(bare)))
     }
 
     fn by_number(&self) -> &HashMap<String, BTreeSet<(u64, usize)>> {
@@ -135,15 +174,25 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Resolves a list as [`References::resolve`] does, for a task with these names: numbers count within its section
-    /// or its part of the plan first.
-    pub(crate) fn resolve_in(&self, task: &Name<'_>, list: &Located, most: usize, findings: &mut Findings) -> Resolved {
+    /// Resolves a list as [`References::resolve`] does, for a task with these names: numbers count
+    /// within its section or its part of the plan first.
+    pub(crate) fn resolve_in(
+        &self,
+        task: &Name<'_>,
+        list: &Located,
+        most: usize,
+        findings: &mut Findings,
+    ) -> Resolved {
         let numbers = self.in_section.get(&task.section);
         let Some(prefix) = task.prefix.as_deref() else {
-            let own =
-                numbers.filter(|_| !is_nothing(&list.text)).and_then(|numbers| self.numbered_in(numbers, list, most));
+            let own = numbers
+                .filter(|_| !is_nothing(&list.text))
+                .and_then(|numbers| self.numbered_in(numbers, list, most));
             let found = match own {
-                Some(tasks) => Resolved { tasks, has_prose: false },
+                Some(tasks) => Resolved {
+                    tasks,
+                    has_prose: false,
+                },
                 None => self.resolve(list, most, findings),
             };
             if let Some(numbers) = numbers {
@@ -158,17 +207,35 @@ impl<'a> References<'a> {
                 let names = ["", "T", "S", "US-"].map(|letter| format!("{prefix}{letter}{bare}"));
                 let is_group = self.groups.contains_key(&(prefix, bare));
                 let group = is_group.then(|| format!("{prefix}{bare}"));
-                let exact = names.iter().find(|name| self.exact.contains_key(name.as_str())).cloned();
+                let exact = names
+                    .iter()
+                    .find(|name| self.exact.contains_key(name.as_str()))
+                    .cloned();
                 let range = || names.into_iter().find(|name| self.range(name).is_some());
-                group.or(exact).or_else(range).unwrap_or_else(|| piece.to_owned())
+                group
+                    .or(exact)
+                    .or_else(range)
+                    .unwrap_or_else(|| piece.to_owned())
             })
             .collect();
-        self.resolve(&Located { text: own.join(", "), offset: list.offset }, most, findings)
+        self.resolve(
+            &Located {
+                text: own.join(", "),
+                offset: list.offset,
+            },
+            most,
+            findings,
+        )
     }
 
-    /// Returns the tasks of a section that a list names by nothing but their numbers; `None` for any other list, and
-    /// for numbers that are ids.
-    fn numbered_in(&self, numbers: &BTreeMap<u64, Option<usize>>, list: &Located, most: usize) -> Option<Vec<usize>> {
+    /// Returns the tasks of a section that a list names by nothing but their numbers; `None` for
+    /// any other list, and for numbers that are ids.
+    fn numbered_in(
+        &self,
+        numbers: &BTreeMap<u64, Option<usize>>,
+        list: &Located,
+        most: usize,
+    ) -> Option<Vec<usize>> {
         let mut found = Vec::new();
         for (_, piece) in pieces(&list.text) {
             let bare = without_words(piece);
@@ -177,9 +244,16 @@ impl<'a> References<'a> {
                 return None;
             }
             let (low, high): (u64, u64) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
-            let ends_exist = low <= high && numbers.contains_key(&low) && numbers.contains_key(&high);
-            let own = numbers.range(low..=high).filter(|_| ends_exist).map(|(_, at)| *at);
-            found.extend(own.collect::<Option<Vec<usize>>>().filter(|own| !own.is_empty())?);
+            let ends_exist =
+                low <= high && numbers.contains_key(&low) && numbers.contains_key(&high);
+            let own = numbers
+                .range(low..=high)
+                .filter(|_| ends_exist)
+                .map(|(_, at)| *at);
+            found.extend(
+                own.collect::<Option<Vec<usize>>>()
+                    .filter(|own| !own.is_empty())?,
+            );
             if found.len() > most {
                 break;
             }
@@ -187,7 +261,8 @@ impl<'a> References<'a> {
         Some(found)
     }
 
-    /// Warns of each number in a list that is the place of one task in its section and stands in the id of another.
+    /// Warns of each number in a list that is the place of one task in its section and stands in
+    /// the id of another.
     fn warn_of_numbers(
         &self,
         numbers: &BTreeMap<u64, Option<usize>>,
@@ -197,10 +272,18 @@ impl<'a> References<'a> {
     ) {
         for (start, piece) in pieces(&list.text) {
             let bare = without_words(piece);
-            let Ok(number) = bare.parse::<u64>() else { continue };
-            let Some(placed) = numbers.get(&number).copied().flatten() else { continue };
-            let named = PREFIXES.iter().find_map(|prefix| self.numbers(prefix, number, number)?.next());
-            let Some(named) = named.filter(|named| *named != placed && self.suggested.get() < MAX_SUGGESTIONS) else {
+            let Ok(number) = bare.parse::<u64>() else {
+                continue;
+            };
+            let Some(placed) = numbers.get(&number).copied().flatten() else {
+                continue;
+            };
+            let named = PREFIXES
+                .iter()
+                .find_map(|prefix| self.numbers(prefix, number, number)?.next());
+            let Some(named) =
+                named.filter(|named| *named != placed && self.suggested.get() < MAX_SUGGESTIONS)
+            else {
                 continue;
             };
             self.suggested.set(self.suggested.get() + 1);
@@ -209,14 +292,18 @@ impl<'a> References<'a> {
                 false => (named, placed, "is at that place of its section"),
             };
             let id = |at: usize| self.ids.get(at).copied().unwrap_or_default();
-            let message = format!("`{bare}` is read as `{}`, and not as `{}`, which {why}", id(chosen), id(other));
+            let message = format!(
+                "`{bare}` is read as `{}`, and not as `{}`, which {why}",
+                id(chosen),
+                id(other)
+            );
             let warning = Pending::new(list.offset + start, FindingCode::LookAlike, bare, message);
             findings.warn(warning.suggest(Some("write the whole id".to_owned())));
         }
     }
 
-    /// Resolves a list, stopping once there are more than `most` tasks. An id that no task has is an error; anything
-    /// else that names no task is prose, which is a warning.
+    /// Resolves a list, stopping once there are more than `most` tasks. An id that no task has is
+    /// an error; anything else that names no task is prose, which is a warning.
     pub(crate) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Resolved {
         let mut found = Resolved::default();
         let pieces = pieces(&list.text);
@@ -249,18 +336,31 @@ impl<'a> References<'a> {
         if unknown.errors.is_empty() && !found.has_prose {
             return found;
         }
-        let names_some = !found.tasks.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_name(piece));
+        let names_some = !found.tasks.is_empty()
+            || pieces(&text.text)
+                .into_iter()
+                .any(|(_, piece)| is_name(piece));
         let message = match names_some {
             true => "not every word of this is a task, so it stays in the title",
             false => "this names no task, so it stays in the title",
         };
-        let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
-        findings.warn(warning.suggest(Some("if it is meant as a dependency, write `(depends: T1)`".to_owned())));
-        Resolved { tasks: Vec::new(), has_prose: true }
+        let warning = Pending::new(
+            text.offset,
+            FindingCode::UnknownDependency,
+            &text.text,
+            message,
+        );
+        findings.warn(warning.suggest(Some(
+            "if it is meant as a dependency, write `(depends: T1)`".to_owned(),
+        )));
+        Resolved {
+            tasks: Vec::new(),
+            has_prose: true,
+        }
     }
 
-    /// Resolves a piece word by word, since it names nothing as a whole. It names tasks only if it begins with one;
-    /// the words after them are prose.
+    /// Resolves a piece word by word, since it names nothing as a whole. It names tasks only if it
+    /// begins with one; the words after them are prose.
     fn words(&self, offset: usize, piece: &str, found: &mut Resolved, findings: &mut Findings) {
         let words: Vec<&str> = piece.split_whitespace().collect();
         let bare = without_words(piece);
@@ -268,16 +368,26 @@ impl<'a> References<'a> {
             return findings.error(self.unknown(offset, piece));
         }
         let mut own = words.iter().filter(|word| !is_connecting(word));
-        let begins_with_task = own.next().is_some_and(|word| is_id(word) || self.piece(word).is_some());
+        let begins_with_task = own
+            .next()
+            .is_some_and(|word| is_id(word) || self.piece(word).is_some());
         let mut prose = None;
         let mut at = 0;
         for word in words {
-            let place = piece.get(at..).and_then(|rest| rest.find(word)).map_or(at, |found| at + found);
+            let place = piece
+                .get(at..)
+                .and_then(|rest| rest.find(word))
+                .map_or(at, |found| at + found);
             at = place + word.len();
-            match self.piece(word).filter(|_| begins_with_task && prose.is_none()) {
+            match self
+                .piece(word)
+                .filter(|_| begins_with_task && prose.is_none())
+            {
                 Some(indices) => found.tasks.extend(indices),
                 None if is_connecting(word) => {}
-                None if is_id(word) && self.piece(word).is_none() => findings.error(self.unknown(offset + place, word)),
+                None if is_id(word) && self.piece(word).is_none() => {
+                    findings.error(self.unknown(offset + place, word))
+                }
                 None => prose = prose.or(Some(place)),
             }
         }
@@ -285,15 +395,26 @@ impl<'a> References<'a> {
             found.has_prose = true;
             let text = piece.get(start..).unwrap_or_default();
             let message = format!("`{text}` names no task, so it is read as a remark");
-            let warning = Pending::new(offset + start, FindingCode::UnknownDependency, text, message);
-            findings.warn(warning.suggest(Some("if it is meant as a dependency, write the id of the task".to_owned())));
+            let warning = Pending::new(
+                offset + start,
+                FindingCode::UnknownDependency,
+                text,
+                message,
+            );
+            findings.warn(warning.suggest(Some(
+                "if it is meant as a dependency, write the id of the task".to_owned(),
+            )));
         }
     }
 
-    /// Reports whether a word that names no task is meant as one: it has the form of an id, or is nearly one.
+    /// Reports whether a word that names no task is meant as one: it has the form of an id, or is
+    /// nearly one.
     fn is_meant(&self, word: &str) -> bool {
         let has_form = word.contains(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#'));
-        let begins_id = |id: &&str| id.strip_prefix(word).is_some_and(|rest| rest.starts_with(['_', '-']));
+        let begins_id = |id: &&str| {
+            id.strip_prefix(word)
+                .is_some_and(|rest| rest.starts_with(['_', '-']))
+        };
         has_form
             || self.suggested.get() < MAX_SUGGESTIONS && {
                 self.suggested.set(self.suggested.get() + 1);
@@ -308,13 +429,23 @@ impl<'a> References<'a> {
             let found = Pending::new(offset, FindingCode::UnknownDependency, piece, message);
             return found.suggest(Some("write the id of the one that is meant".to_owned()));
         }
-        let found = Pending::new(offset, FindingCode::UnknownDependency, piece, format!("there is no task `{piece}`"));
+        let found = Pending::new(
+            offset,
+            FindingCode::UnknownDependency,
+            piece,
+            format!("there is no task `{piece}`"),
+        );
         if self.suggested.get() >= MAX_SUGGESTIONS {
             return found;
         }
         self.suggested.set(self.suggested.get() + 1);
-        let near = nearest(piece, self.ids.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let joins = || piece.contains(JOINTS).then(|| "write commas between several tasks".to_owned());
+        let near =
+            nearest(piece, self.ids.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        let joins = || {
+            piece
+                .contains(JOINTS)
+                .then(|| "write commas between several tasks".to_owned())
+        };
         found.suggest(near.or_else(joins))
     }
 
@@ -324,7 +455,9 @@ impl<'a> References<'a> {
         if let Some(found) = self.one(piece).or_else(|| self.one(bare)) {
             return Some(found);
         }
-        self.range(bare).or_else(|| self.phase(piece)).or_else(|| self.joined(bare))
+        self.range(bare)
+            .or_else(|| self.phase(piece))
+            .or_else(|| self.joined(bare))
     }
 
     /// Returns the tasks that a word joins (`parser/printer`), if each part of it names one.
@@ -332,7 +465,8 @@ impl<'a> References<'a> {
         if !word.contains(JOINTS) || word.contains(' ') {
             return None;
         }
-        let found: Option<Vec<Vec<usize>>> = word.split(JOINTS).map(|part| self.one(part)).collect();
+        let found: Option<Vec<Vec<usize>>> =
+            word.split(JOINTS).map(|part| self.one(part)).collect();
         found.map(|tasks| tasks.concat())
     }
 
@@ -350,17 +484,29 @@ impl<'a> References<'a> {
             return Some(leaves.collect());
         }
         let by_case = self.by_lower().get(&name.to_lowercase()).copied().flatten();
-        let by_number =
-            || split_number(name).and_then(|(prefix, number)| self.numbers(&prefix, number, number)?.next());
-        let by_bare_number = || self.by_bare_number().get(&Bare::of(name)).copied().flatten();
+        let by_number = || {
+            split_number(name)
+                .and_then(|(prefix, number)| self.numbers(&prefix, number, number)?.next())
+        };
+        let by_bare_number = || {
+            self.by_bare_number()
+                .get(&Bare::of(name))
+                .copied()
+                .flatten()
+        };
         let title = || name.contains(' ').then(|| identify::title_key(name));
         let by_title = || self.by_title().get(&title()?).copied().flatten();
-        by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
+        by_case
+            .or_else(by_number)
+            .or_else(by_bare_number)
+            .or_else(by_title)
+            .map(|at| vec![at])
     }
 
     fn group(&self, name: &str) -> Option<Range<usize>> {
         let within = || name.split_once('-').map(|(part, id)| (part.len() + 1, id));
-        let with_prefix = || within().and_then(|(end, id)| self.groups.get(&(name.get(..end)?, id)));
+        let with_prefix =
+            || within().and_then(|(end, id)| self.groups.get(&(name.get(..end)?, id)));
         self.groups.get(&("", name)).or_else(with_prefix).cloned()
     }
 
@@ -381,13 +527,28 @@ impl<'a> References<'a> {
     }
 
     /// Returns the tasks whose ids have a prefix and a number within a range, by number.
-    fn numbers(&self, prefix: &str, low: u64, high: u64) -> Option<impl Iterator<Item = usize> + '_> {
-        Some(self.by_number().get(prefix)?.range((low, 0)..=(high, usize::MAX)).map(|(_, at)| *at))
+    fn numbers(
+        &self,
+        prefix: &str,
+        low: u64,
+        high: u64,
+    ) -> Option<impl Iterator<Item = usize> + '_> {
+        Some(
+            self.by_number()
+                .get(prefix)?
+                .range((low, 0)..=(high, usize::MAX))
+                .map(|(_, at)| *at),
+        )
     }
 
     fn between(&self, from: &str, to: &str) -> Option<Vec<usize>> {
-        let (first, last) =
-            (*self.one(from)?.first()?, *self.one(to).or_else(|| self.one(&with_prefix(from, to)))?.last()?);
+        let (first, last) = (
+            *self.one(from)?.first()?,
+            *self
+                .one(to)
+                .or_else(|| self.one(&with_prefix(from, to)))?
+                .last()?,
+        );
         let (prefix, low) = split_number(self.ids.get(first)?)?;
         let (other, high) = split_number(self.ids.get(last)?)?;
         if prefix != other || low > high {
@@ -402,7 +563,10 @@ impl<'a> References<'a> {
 /// Adds the prefix of the first end of `T003-005` to the second.
 fn with_prefix(from: &str, to: &str) -> String {
     let digits = from.len() - from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    format!("{}{to}", from.get(..from.len() - digits).unwrap_or_default())
+    format!(
+        "{}{to}",
+        from.get(..from.len() - digits).unwrap_or_default()
+    )
 }
 
 /// The number of a task, by which leading zeros do not count.
@@ -428,13 +592,17 @@ fn split_number(id: &str) -> Option<(String, u64)> {
 
 /// Reports whether a word connects two tasks.
 fn is_connecting(word: &str) -> bool {
-    CONNECTING.iter().any(|connecting| connecting.eq_ignore_ascii_case(word))
+    CONNECTING
+        .iter()
+        .any(|connecting| connecting.eq_ignore_ascii_case(word))
 }
 
 /// Reports whether a piece says that there is no dependency.
 fn is_nothing(piece: &str) -> bool {
     let piece = piece.trim_matches(['`', '*', '_', '(', ')', ' ']);
-    ["", "none", "nothing", "n/a", "-", "–", "—"].iter().any(|nothing| nothing.eq_ignore_ascii_case(piece))
+    ["", "none", "nothing", "n/a", "-", "–", "—"]
+        .iter()
+        .any(|nothing| nothing.eq_ignore_ascii_case(piece))
 }
 
 /// Reports whether a word has the form of an id: `T9`, `US-3`, `1.2`.
@@ -453,7 +621,10 @@ fn is_name(text: &str) -> bool {
 fn without_words(piece: &str) -> &str {
     let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
     for word in ["tasks", "steps", "stories", "story"] {
-        let rest = piece.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word)).and(piece.get(word.len()..));
+        let rest = piece
+            .get(..word.len())
+            .filter(|head| head.eq_ignore_ascii_case(word))
+            .and(piece.get(word.len()..));
         if let Some(rest) = rest.filter(|rest| rest.starts_with([' ', '#'])) {
             return rest.trim_start_matches([' ', '#']);
         }
@@ -461,8 +632,8 @@ fn without_words(piece: &str) -> &str {
     heading::without_word(piece).unwrap_or(piece)
 }
 
-/// Splits a list at commas, semicolons, `&`, `and` and line ends, and at what joins numbered tasks; returns each piece
-/// with its byte offset.
+/// Splits a list at commas, semicolons, `&`, `and` and line ends, and at what joins numbered tasks;
+/// returns each piece with its byte offset.
 fn pieces(list: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut pieces = Vec::new();
@@ -477,7 +648,11 @@ fn pieces(list: &str) -> Vec<(usize, &str)> {
         for (offset, part) in split_and(trimmed) {
             if !part.trim().is_empty() {
                 let begin = at + lead + skip + offset;
-                pieces.extend(split_joined(part.trim()).into_iter().map(|(offset, part)| (begin + offset, part)));
+                pieces.extend(
+                    split_joined(part.trim())
+                        .into_iter()
+                        .map(|(offset, part)| (begin + offset, part)),
+                );
             }
         }
         at += raw.len();
@@ -485,9 +660,11 @@ fn pieces(list: &str) -> Vec<(usize, &str)> {
     pieces
 }
 
-/// Splits a text that joins numbered tasks without blanks (`T1+T2`); returns each part with its byte offset.
+/// Splits a text that joins numbered tasks without blanks (`T1+T2`); returns each part with its
+/// byte offset.
 fn split_joined(text: &str) -> Vec<(usize, &str)> {
-    let is_numbered = |part: &str| TaskId::is_plain(part) && part.contains(|c: char| c.is_ascii_digit());
+    let is_numbered =
+        |part: &str| TaskId::is_plain(part) && part.contains(|c: char| c.is_ascii_digit());
     if !text.contains(JOINTS) || !text.split(JOINTS).all(is_numbered) {
         return vec![(0, text)];
     }
@@ -517,14 +694,36 @@ mod tests {
     use super::*;
 
     fn name<'d>(id: &'d str, number: Option<&'d str>) -> Name<'d> {
-        Name { id: TaskId::new(id.to_owned()), number, title: id, section: 0, prefix: None, phase: None }
+        Name {
+            id: TaskId::new(id.to_owned()),
+            number,
+            title: id,
+            section: 0,
+            prefix: None,
+            phase: None,
+        }
     }
 
     #[test]
     fn references_find_what_people_mean() {
-        let ids = ["T001", "T002", "T003", "T010", "US-001", "US-002", "1.1", "1.2", "setup-db", "set_up_the_crate"];
+        let ids = [
+            "T001",
+            "T002",
+            "T003",
+            "T010",
+            "US-001",
+            "US-002",
+            "1.1",
+            "1.2",
+            "setup-db",
+            "set_up_the_crate",
+        ];
         let tasks: Vec<Name<'_>> = ids.iter().map(|id| name(id, None)).collect();
-        let groups = [Group { id: "1".to_owned(), mark: None, leaves: 6..8 }];
+        let groups = [Group {
+            id: "1".to_owned(),
+            mark: None,
+            leaves: 6..8,
+        }];
         let references = References::new(&tasks, &groups);
         let table: [(&str, &[usize]); 28] = [
             ("T001", &[0]),
@@ -558,25 +757,61 @@ mod tests {
         ];
         for (text, expected) in table {
             let mut findings = Findings::default();
-            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
-            assert_eq!((found.tasks.as_slice(), findings.errors.len()), (expected, 0), "{text}");
+            let found = references.resolve(
+                &Located {
+                    text: text.to_owned(),
+                    offset: 0,
+                },
+                usize::MAX,
+                &mut findings,
+            );
+            assert_eq!(
+                (found.tasks.as_slice(), findings.errors.len()),
+                (expected, 0),
+                "{text}"
+            );
         }
         let mut findings = Findings::default();
-        let list = Located { text: "T001+T9".to_owned(), offset: 0 };
+        let list = Located {
+            text: "T001+T9".to_owned(),
+            offset: 0,
+        };
         let found = references.resolve(&list, usize::MAX, &mut findings);
-        assert_eq!((found.tasks, findings.errors.len()), (vec![0], 1), "each part is judged by itself");
+        assert_eq!(
+            (found.tasks, findings.errors.len()),
+            (vec![0], 1),
+            "each part is judged by itself"
+        );
     }
 
     #[test]
     fn a_number_within_a_number_is_no_tasks_number() {
-        let numbers = [("T1", Some("1")), ("T2", Some("2")), ("T3.1", Some("3.1")), ("4.2", None), ("4.5", None)];
+        let numbers = [
+            ("T1", Some("1")),
+            ("T2", Some("2")),
+            ("T3.1", Some("3.1")),
+            ("4.2", None),
+            ("4.5", None),
+        ];
         let tasks = numbers.map(|(id, number)| name(id, number));
         let references = References::new(&tasks, &[]);
-        let table: [(&str, &[usize]); 5] =
-            [("Task 1", &[0]), ("2", &[1]), ("Task 3.1", &[2]), ("4.2", &[3]), ("5", &[])];
+        let table: [(&str, &[usize]); 5] = [
+            ("Task 1", &[0]),
+            ("2", &[1]),
+            ("Task 3.1", &[2]),
+            ("4.2", &[3]),
+            ("5", &[]),
+        ];
         for (text, expected) in table {
             let mut findings = Findings::default();
-            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
+            let found = references.resolve(
+                &Located {
+                    text: text.to_owned(),
+                    offset: 0,
+                },
+                usize::MAX,
+                &mut findings,
+            );
             assert_eq!(
                 (found.tasks.as_slice(), findings.errors.is_empty()),
                 (expected, !expected.is_empty()),

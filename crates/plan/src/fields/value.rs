@@ -7,15 +7,16 @@ use orchestrate_core::message::MAX_DEADLINE_SECONDS;
 
 use crate::fields::key::Key;
 
-/// The maximum number of digits of a duration. Filling 64 bits takes all of them even in years, so that none are left
-/// for a sum that overflows, on which humantime panics (`18446744073709551615s 1000ms`).
+/// The maximum number of digits of a duration. Filling 64 bits takes all of them even in years, so
+/// that none are left for a sum that overflows, on which humantime panics (`18446744073709551615s
+/// 1000ms`).
 const MAX_DURATION_DIGITS: usize = 12;
 
 /// The longest time limit of a task in milliseconds: a year, as for every setting that is a time.
 pub(crate) const LONGEST_MS: u64 = MAX_DEADLINE_SECONDS * 1000;
 
-/// Parses a positive duration as people write it (`30s`, `5 min`, `1h30m`, `500ms`, `2 days`) into milliseconds. A
-/// bare number is seconds. Case is ignored, so `5M` is five minutes.
+/// Parses a positive duration as people write it (`30s`, `5 min`, `1h30m`, `500ms`, `2 days`) into
+/// milliseconds. A bare number is seconds. Case is ignored, so `5M` is five minutes.
 pub fn duration_ms(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     if text.bytes().filter(u8::is_ascii_digit).count() > MAX_DURATION_DIGITS {
@@ -30,7 +31,11 @@ pub fn duration_ms(text: &str) -> Option<u64> {
 
 /// Parses a positive count: `50000`, `50_000`, `50k`, `1.5m`.
 pub(crate) fn count(text: &str) -> Option<u64> {
-    let text: String = text.trim().chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    let text: String = text
+        .trim()
+        .chars()
+        .filter(|c| !matches!(c, '_' | ','))
+        .collect();
     let digits = text.trim_end_matches(['k', 'K', 'm', 'M']);
     let factor = match text.get(digits.len()..)?.to_ascii_lowercase().as_str() {
         "" => 1u64,
@@ -40,12 +45,26 @@ pub(crate) fn count(text: &str) -> Option<u64> {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !all_digits(fraction) || fraction.len() > 6 || (factor == 1 && digits.contains('.')) {
+    if whole.is_empty()
+        || !all_digits(fraction)
+        || fraction.len() > 6
+        || (factor == 1 && digits.contains('.'))
+    {
         return None;
     }
     let scale = 10u64.pow(u32::try_from(fraction.len()).ok()?);
-    let part = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().ok()? * factor / scale };
-    positive(whole.parse::<u64>().ok()?.checked_mul(factor)?.checked_add(part)?)
+    let part = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse::<u64>().ok()? * factor / scale
+    };
+    positive(
+        whole
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(factor)?
+            .checked_add(part)?,
+    )
 }
 
 fn positive(number: u64) -> Option<u64> {
@@ -75,23 +94,38 @@ pub(crate) fn review(text: &str) -> Option<ReviewMode> {
     }
 }
 
-/// Returns the paths of a bullet without the remark after them: those in backticks, else the text before a dash, or
-/// its first line.
+/// Returns the paths of a bullet without the remark after them: those in backticks, else the text
+/// before a dash, or its first line.
 pub(crate) fn first_paths(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    let quoted: Vec<&str> = line.split('`').skip(1).step_by(2).filter(|path| !path.trim().is_empty()).collect();
+    let quoted: Vec<&str> = line
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|path| !path.trim().is_empty())
+        .collect();
     if !quoted.is_empty() && line.matches('`').count().is_multiple_of(2) {
-        return quoted.iter().map(|path| format!("`{}`", path.trim())).collect::<Vec<_>>().join(", ");
+        return quoted
+            .iter()
+            .map(|path| format!("`{}`", path.trim()))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
-    let ends = [" - ", " – ", " — ", ": "].iter().filter_map(|mark| line.find(mark));
-    line.get(..ends.min().unwrap_or(line.len())).unwrap_or_default().to_owned()
+    let ends = [" - ", " – ", " — ", ": "]
+        .iter()
+        .filter_map(|mark| line.find(mark));
+    line.get(..ends.min().unwrap_or(line.len()))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Reports whether a bullet says more than its paths: further lines, or several words beside these.
 pub(crate) fn has_remark(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let is_quoted = line.contains('`') && line.matches('`').count().is_multiple_of(2);
-    let is_word = |word: &&str| word.contains(char::is_alphabetic) && *word != "and" && !looks_like_path(word);
+    let is_word = |word: &&str| {
+        word.contains(char::is_alphabetic) && *word != "and" && !looks_like_path(word)
+    };
     let words = |text: &str| text.split_whitespace().filter(is_word).count();
     let besides: usize = match is_quoted {
         true => line.split('`').step_by(2).map(words).sum(),
@@ -115,18 +149,25 @@ const WORD_FILES: &[&str] = &[
     "CODEOWNERS",
 ];
 
-/// Reports whether a list of paths is prose that may mention some: words without commas between them, of which not all
-/// look like paths.
+/// Reports whether a list of paths is prose that may mention some: words without commas between
+/// them, of which not all look like paths.
 pub(crate) fn is_prose(text: &str) -> bool {
     if !has_neighbours(text) {
         return false;
     }
     let outside = text.split('`').step_by(2);
-    outside.flat_map(|part| part.split([',', ';', '\n'])).flat_map(|part| part.split(" and ")).any(|piece| {
-        let piece = piece.split_once(" (").map_or(piece, |(before, _)| before);
-        let words = || piece.split_whitespace().filter(|word| *word != "and" && !word.starts_with('('));
-        words().nth(1).is_some() && !words().all(looks_like_path)
-    })
+    outside
+        .flat_map(|part| part.split([',', ';', '\n']))
+        .flat_map(|part| part.split(" and "))
+        .any(|piece| {
+            let piece = piece.split_once(" (").map_or(piece, |(before, _)| before);
+            let words = || {
+                piece
+                    .split_whitespace()
+                    .filter(|word| *word != "and" && !word.starts_with('('))
+            };
+            words().nth(1).is_some() && !words().all(looks_like_path)
+        })
 }
 
 /// Reports whether two words outside backticks may have nothing but blanks between them.
@@ -146,19 +187,26 @@ fn has_neighbours(text: &str) -> bool {
     false
 }
 
-/// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a file's usual name.
+/// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a
+/// file's usual name.
 pub(crate) fn looks_like_path(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ':', '!', '?']);
     let is_abbreviation = matches!(word, "e.g" | "i.e" | "and/or" | "/");
-    let is_number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let has_form =
-        word.contains(['/', '*']) || word.split_once('.').is_some_and(|(_, extension)| !extension.is_empty());
+    let is_number = word
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let has_form = word.contains(['/', '*'])
+        || word
+            .split_once('.')
+            .is_some_and(|(_, extension)| !extension.is_empty());
     (has_form && !is_abbreviation && !is_number) || WORD_FILES.contains(&word)
 }
 
-/// Returns a list, each item of which is between quotes, with blanks instead of these, so that no item moves.
+/// Returns a list, each item of which is between quotes, with blanks instead of these, so that no
+/// item moves.
 pub(crate) fn without_quotes(list: &str) -> String {
-    let is_between = |item: &str, mark: char| item.len() > 1 && item.starts_with(mark) && item.ends_with(mark);
+    let is_between =
+        |item: &str, mark: char| item.len() > 1 && item.starts_with(mark) && item.ends_with(mark);
     let is_quoted = |item: &str| is_between(item, '"') || is_between(item, '\'');
     match list.split(',').all(|item| is_quoted(item.trim())) {
         true => list.replace(['"', '\''], " "),
@@ -166,26 +214,45 @@ pub(crate) fn without_quotes(list: &str) -> String {
     }
 }
 
-/// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths, or nothing but words
-/// that end with a number.
+/// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths,
+/// or nothing but words that end with a number.
 pub(crate) fn continues(key: Key, line: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_id = |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part);
-    let is_item = |word: &str| if key == Key::Files { looks_like_path(word) } else { is_id(word) };
-    let mut words = line.split([' ', '\t', ',']).filter(|word| !word.is_empty() && *word != "and").peekable();
+    let is_id =
+        |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part);
+    let is_item = |word: &str| {
+        if key == Key::Files {
+            looks_like_path(word)
+        } else {
+            is_id(word)
+        }
+    };
+    let mut words = line
+        .split([' ', '\t', ','])
+        .filter(|word| !word.is_empty() && *word != "and")
+        .peekable();
     words.peek().is_some() && words.all(|word| is_item(word.trim_matches('`')))
 }
 
-/// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped, and so is prose.
+/// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are
+/// dropped, and so is prose.
 ///
 /// The caller says whether the text [`is_prose`], which it has to know as well.
 pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
-    let is_plain =
-        |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}');
-    let is_none = |path: &str| ["none", "n/a", "tbd", "-", "–", "—"].iter().any(|none| none.eq_ignore_ascii_case(path));
+    let is_plain = |byte: u8| {
+        byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}')
+    };
+    let is_none = |path: &str| {
+        ["none", "n/a", "tbd", "-", "–", "—"]
+            .iter()
+            .any(|none| none.eq_ignore_ascii_case(path))
+    };
     let is_path = |path: &String| !path.is_empty() && path != "and" && !is_none(path);
     if text.bytes().all(is_plain) {
-        return Some(without_lines(text.to_owned())).filter(is_path).into_iter().collect();
+        return Some(without_lines(text.to_owned()))
+            .filter(is_path)
+            .into_iter()
+            .collect();
     }
     let mut paths = Vec::new();
     for (index, part) in text.split('`').enumerate() {
@@ -208,23 +275,38 @@ pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
                 }
                 _ => {}
             }
-            let separates = (c == ',' && braces == 0) || matches!(c, ';' | '，' | '、' | '；') || c.is_whitespace();
+            let separates = (c == ',' && braces == 0)
+                || matches!(c, ';' | '，' | '、' | '；')
+                || c.is_whitespace();
             if separates || remark > 0 {
                 let word = part.get(begin..at).unwrap_or_default();
                 begin = at + c.len_utf8();
                 if !word.is_empty() && (!is_prose || looks_like_path(word)) {
-                    let end = if is_prose { word.trim_end_matches(['.', ':', '!', '?']).len() } else { word.len() };
+                    let end = if is_prose {
+                        word.trim_end_matches(['.', ':', '!', '?']).len()
+                    } else {
+                        word.len()
+                    };
                     paths.push(word.get(..end).unwrap_or_default().to_owned());
                 }
             }
         }
     }
-    paths.into_iter().map(without_lines).filter(is_path).collect()
+    paths
+        .into_iter()
+        .map(without_lines)
+        .filter(is_path)
+        .collect()
 }
 
 /// Removes a line number or range after a path (`src/a.rs:12-30`).
 fn without_lines(mut path: String) -> String {
-    let is_lines = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let is_lines = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
     if let Some((file, lines)) = path.rsplit_once(':')
         && is_lines(lines)
     {
@@ -316,13 +398,22 @@ mod tests {
 
     #[test]
     fn a_bullet_of_paths_may_say_more() {
-        for text in ["`src/a.rs` - the parser", "src/a.rs: add the loop", "`a.rs` (keep its order)", "src/a.rs\nand b"]
-        {
+        for text in [
+            "`src/a.rs` - the parser",
+            "src/a.rs: add the loop",
+            "`a.rs` (keep its order)",
+            "src/a.rs\nand b",
+        ] {
             assert!(has_remark(text), "{text}");
         }
-        for text in
-            ["`src/a.rs`", "`a.rs` and `b.rs`", "src/a.rs (new)", "src/a.rs, src/b.rs", "`a.rs`, b.rs, c.rs", ""]
-        {
+        for text in [
+            "`src/a.rs`",
+            "`a.rs` and `b.rs`",
+            "src/a.rs (new)",
+            "src/a.rs, src/b.rs",
+            "`a.rs`, b.rs, c.rs",
+            "",
+        ] {
             assert!(!has_remark(text), "{text}");
         }
     }
@@ -336,7 +427,10 @@ mod tests {
             ("src/{a,b}.rs", &["src/{a,b}.rs"]),
             ("src/a.rs:12-30", &["src/a.rs"]),
             ("look at src/a.py and its friends", &["src/a.py"]),
-            ("the README, `docs` and src/b.rs.", &["README", "docs", "src/b.rs"]),
+            (
+                "the README, `docs` and src/b.rs.",
+                &["README", "docs", "src/b.rs"],
+            ),
             ("src, tests and docs", &["src", "tests", "docs"]),
             ("to be decided", &[]),
             ("TBD", &[]),

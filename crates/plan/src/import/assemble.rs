@@ -1,4 +1,5 @@
-//! Makes drafts of records: groups give way to their tasks, and dependencies are resolved by exact ids.
+//! Makes drafts of records: groups give way to their tasks, and dependencies are resolved by exact
+//! ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +16,8 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::similar::nearest;
 use orchestrate_core::task::TaskStatus;
 
-/// The order of a plan whose tasks name what they wait for: only that, and files that two of them write.
+/// The order of a plan whose tasks name what they wait for: only that, and files that two of them
+/// write.
 pub(crate) const BY_DEPENDENCIES: Order = Order::Eager;
 
 /// The rank of a task that names no priority, among those that do.
@@ -48,10 +50,30 @@ pub(crate) fn assemble(contents: &Contents, findings: &mut Findings) -> Collecte
             known.entry(id.text.clone()).or_insert(at);
         }
     }
-    let note = Note { line: 1, text: contents.note.clone(), ..Note::default() };
-    let found = Collected { title: contents.title.clone(), notes: vec![note], ..Collected::default() };
-    let mut assembler = Assembler { contents, children, known, found, findings, suggestions: 0 };
-    for at in (0..contents.records.len()).filter(|at| contents.records.get(*at).is_some_and(|it| it.parent.is_none())) {
+    let note = Note {
+        line: 1,
+        text: contents.note.clone(),
+        ..Note::default()
+    };
+    let found = Collected {
+        title: contents.title.clone(),
+        notes: vec![note],
+        ..Collected::default()
+    };
+    let mut assembler = Assembler {
+        contents,
+        children,
+        known,
+        found,
+        findings,
+        suggestions: 0,
+    };
+    for at in (0..contents.records.len()).filter(|at| {
+        contents
+            .records
+            .get(*at)
+            .is_some_and(|it| it.parent.is_none())
+    }) {
         assembler.place(at, &Inherited::default());
     }
     assembler.warn_of_missing_marks();
@@ -80,19 +102,33 @@ struct Assembler<'r> {
 
 impl<'r> Assembler<'r> {
     fn place(&mut self, at: usize, inherited: &Inherited) {
-        let Some(record) = self.contents.records.get(at) else { return };
+        let Some(record) = self.contents.records.get(at) else {
+            return;
+        };
         if inherited.depth > MAX_DEPTH {
             let message = format!("groups are nested deeper than {MAX_DEPTH}");
-            return self.findings.error(Pending::new(record.at, FindingCode::TooDeep, "", message));
+            return self
+                .findings
+                .error(Pending::new(record.at, FindingCode::TooDeep, "", message));
         }
         let mut depends = self.resolve(at, record);
         depends.extend(inherited.depends.iter().cloned());
         if depends.len() > MAX_DEPENDENCIES_OF_ONE {
-            let message =
-                format!("a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups");
-            return self.findings.error(Pending::new(record.at, FindingCode::TooManyDependencies, "", message));
+            let message = format!(
+                "a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups"
+            );
+            return self.findings.error(Pending::new(
+                record.at,
+                FindingCode::TooManyDependencies,
+                "",
+                message,
+            ));
         }
-        let children = self.children.get_mut(at).map(std::mem::take).unwrap_or_default();
+        let children = self
+            .children
+            .get_mut(at)
+            .map(std::mem::take)
+            .unwrap_or_default();
         if children.is_empty() {
             self.task(record, depends, inherited);
         } else {
@@ -111,7 +147,10 @@ impl<'r> Assembler<'r> {
             marks: record.marks.clone(),
             id: record.id.clone(),
             title: record.title.clone(),
-            status: inherited.withheld.filter(|_| record.status.runs()).unwrap_or(record.status),
+            status: inherited
+                .withheld
+                .filter(|_| record.status.runs())
+                .unwrap_or(record.status),
             details,
             section: record.section.clone(),
             attributes,
@@ -119,12 +158,23 @@ impl<'r> Assembler<'r> {
         });
     }
 
-    fn group(&mut self, record: &Record, children: &[usize], depends: Vec<Located>, inherited: &Inherited) {
-        let id = record.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
+    fn group(
+        &mut self,
+        record: &Record,
+        children: &[usize],
+        depends: Vec<Located>,
+        inherited: &Inherited,
+    ) {
+        let id = record
+            .id
+            .as_ref()
+            .map(|id| id.text.clone())
+            .unwrap_or_default();
         let mut details = inherited.details.clone();
         details.push(format!("Part of {id}: {}", record.title));
         details.extend(record.details.iter().cloned());
-        let own = Some(record.status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
+        let own = Some(record.status)
+            .filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
         let passed_on = Inherited {
             depends,
             details: vec![shortened(&details.join("\n"))],
@@ -143,15 +193,21 @@ impl<'r> Assembler<'r> {
             false => "it groups the tasks that are its parts".to_owned(),
         };
         self.findings.skip(record.at, reason);
-        self.found.groups.push(Group { id, mark: record.marks.first().cloned(), leaves });
+        self.found.groups.push(Group {
+            id,
+            mark: record.marks.first().cloned(),
+            leaves,
+        });
     }
 
-    /// Returns the dependencies of a record that exist. One between a group and its own part says nothing about order.
+    /// Returns the dependencies of a record that exist. One between a group and its own part says
+    /// nothing about order.
     fn resolve(&mut self, at: usize, record: &Record) -> Vec<Located> {
         let mut found = Vec::new();
         for on in &record.depends {
             match self.known.get(&on.text).copied() {
-                Some(other) if other != at && (self.is_part(at, other) || self.is_part(other, at)) => {}
+                Some(other)
+                    if other != at && (self.is_part(at, other) || self.is_part(other, at)) => {}
                 // An id that is refused is an error of its own.
                 Some(_) if TaskId::refusal(&on.text).is_some() => {}
                 Some(_) => found.push(on.clone()),
@@ -164,32 +220,52 @@ impl<'r> Assembler<'r> {
 
     /// Reports whether a record belongs to a group, directly or not.
     fn is_part(&self, at: usize, group: usize) -> bool {
-        let parent = |at: &usize| self.contents.records.get(*at).and_then(|record| record.parent);
-        std::iter::successors(Some(at), parent).take(MAX_DEPTH + 2).any(|above| above == group)
+        let parent = |at: &usize| {
+            self.contents
+                .records
+                .get(*at)
+                .and_then(|record| record.parent)
+        };
+        std::iter::successors(Some(at), parent)
+            .take(MAX_DEPTH + 2)
+            .any(|above| above == group)
     }
 
     fn unknown(&mut self, on: &Located) {
         let message = format!("there is no task `{}`", on.text);
         let found = Pending::new(on.offset, FindingCode::UnknownDependency, &on.text, message);
         self.suggestions += 1;
-        let near = if self.suggestions > MAX_SUGGESTIONS { None } else { nearest(&on.text, self.ids()) };
+        let near = if self.suggestions > MAX_SUGGESTIONS {
+            None
+        } else {
+            nearest(&on.text, self.ids())
+        };
         let near = near.map(|near| format!("did you mean `{near}`?"));
         self.findings.error(found.suggest(near));
     }
 
     fn ids(&self) -> impl Iterator<Item = &'r str> + use<'r> {
-        self.contents.records.iter().filter_map(|record| Some(record.id.as_ref()?.text.as_str()))
+        self.contents
+            .records
+            .iter()
+            .filter_map(|record| Some(record.id.as_ref()?.text.as_str()))
     }
 
     /// Warns once of tasks that nothing in the file marks as done.
     fn warn_of_missing_marks(&mut self) {
-        let mut open = self.found.drafts.iter().filter(|draft| draft.marks.is_empty() && draft.status.runs());
+        let mut open = self
+            .found
+            .drafts
+            .iter()
+            .filter(|draft| draft.marks.is_empty() && draft.status.runs());
         let Some(first) = open.next() else { return };
         let (whose, them) = match open.count() {
             0 => (format!("`{}` has", first.title), "it"),
             more => (format!("`{}` and {more} more have", first.title), "them"),
         };
-        let message = format!("{whose} no status in this file, so landing will not mark {them} as done");
-        self.findings.warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
+        let message =
+            format!("{whose} no status in this file, so landing will not mark {them} as done");
+        self.findings
+            .warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
     }
 }

@@ -1,7 +1,7 @@
 //! The issues of beads, one JSON object on each line, or in a list.
 //!
-//! Only `blocks` holds an issue back. An issue with parts (`parent-child`) is a group, whatever its type: its parts are
-//! the tasks, and hear what it says.
+//! Only `blocks` holds an issue back. An issue with parts (`parent-child`) is a group, whatever its
+//! type: its parts are the tasks, and hear what it says.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,16 @@ use crate::import::record::{Format, MAX_DEPENDENCIES_OF_ONE, Reader, Record};
 const DONE: &str = "closed";
 
 /// Types of issues that are no work.
-const NO_WORK: &[&str] = &["message", "merge-request", "molecule", "gate", "event", "agent", "role", "convoy"];
+const NO_WORK: &[&str] = &[
+    "message",
+    "merge-request",
+    "molecule",
+    "gate",
+    "event",
+    "agent",
+    "role",
+    "convoy",
+];
 
 const ISSUE: Format = Format {
     details: &[
@@ -24,7 +33,16 @@ const ISSUE: Format = Format {
         ("acceptance_criteria", "Acceptance criteria"),
         ("notes", "Notes"),
     ],
-    read: &["id", "title", "status", "priority", "issue_type", "type", "dependencies", "_type"],
+    read: &[
+        "id",
+        "title",
+        "status",
+        "priority",
+        "issue_type",
+        "type",
+        "dependencies",
+        "_type",
+    ],
     ignored: &[
         "assignee",
         "owner",
@@ -70,7 +88,10 @@ const ISSUE: Format = Format {
 
 /// Reads the issues.
 pub(crate) fn read<'a>(issues: &[Json<'a>], reader: &mut Reader<'_, 'a>) -> Contents {
-    let mut contents = Contents { order: BY_DEPENDENCIES, ..Contents::default() };
+    let mut contents = Contents {
+        order: BY_DEPENDENCIES,
+        ..Contents::default()
+    };
     // The parent that each record names.
     let mut parents: Vec<Option<Located>> = Vec::new();
     for issue in issues {
@@ -79,11 +100,17 @@ pub(crate) fn read<'a>(issues: &[Json<'a>], reader: &mut Reader<'_, 'a>) -> Cont
             parents.push(parent);
         }
     }
-    let ids =
-        contents.records.iter().enumerate().filter_map(|(at, record)| Some((record.id.as_ref()?.text.clone(), at)));
+    let ids = contents
+        .records
+        .iter()
+        .enumerate()
+        .filter_map(|(at, record)| Some((record.id.as_ref()?.text.clone(), at)));
     let by_id: HashMap<String, usize> = ids.collect();
     for (record, parent) in contents.records.iter_mut().zip(&parents) {
-        record.parent = parent.as_ref().and_then(|parent| by_id.get(&parent.text)).copied();
+        record.parent = parent
+            .as_ref()
+            .and_then(|parent| by_id.get(&parent.text))
+            .copied();
     }
     without_circles(&mut contents.records, reader);
     contents
@@ -102,10 +129,19 @@ fn issue<'a>(
         contents.deleted.insert(word(&["id"]));
         return None;
     }
-    if status == "pinned" || NO_WORK.contains(&kind.as_str()) || !matches!(word(&["_type"]).as_str(), "" | "issue") {
+    if status == "pinned"
+        || NO_WORK.contains(&kind.as_str())
+        || !matches!(word(&["_type"]).as_str(), "" | "issue")
+    {
         contents.deleted.insert(word(&["id"]));
-        let what = if status == "pinned" { "it is pinned".to_owned() } else { format!("its type is `{kind}`") };
-        reader.findings.skip(fields.at, format!("{what}, which is no work"));
+        let what = if status == "pinned" {
+            "it is pinned".to_owned()
+        } else {
+            format!("its type is `{kind}`")
+        };
+        reader
+            .findings
+            .skip(fields.at, format!("{what}, which is no work"));
         return None;
     }
     let mut record = reader.record(&fields, &ISSUE)?;
@@ -116,14 +152,29 @@ fn issue<'a>(
         reader.priority(&mut record, priority);
     }
     let mut parent = None;
-    for link in fields.get("dependencies").map(Json::items).unwrap_or_default() {
+    for link in fields
+        .get("dependencies")
+        .map(Json::items)
+        .unwrap_or_default()
+    {
         let Some(on) = link.member("depends_on_id").or_else(|| link.member("id")) else {
             let message = "expected a link with `depends_on_id` and `type`";
-            reader.findings.error(Pending::new(link.offset, FindingCode::InvalidValue, link.raw(), message));
+            reader.findings.error(Pending::new(
+                link.offset,
+                FindingCode::InvalidValue,
+                link.raw(),
+                message,
+            ));
             continue;
         };
-        let on = Located { text: on.word().unwrap_or_default(), offset: on.offset };
-        let kind = link.member("type").or_else(|| link.member("dependency_type")).and_then(Json::word);
+        let on = Located {
+            text: on.word().unwrap_or_default(),
+            offset: on.offset,
+        };
+        let kind = link
+            .member("type")
+            .or_else(|| link.member("dependency_type"))
+            .and_then(Json::word);
         match kind.as_deref().unwrap_or("blocks") {
             "blocks" => record.depends.push(on),
             "parent-child" => parent = Some(on),
@@ -150,7 +201,12 @@ fn without_circles(records: &mut [Record], reader: &mut Reader<'_, '_>) {
                     if let Some(record) = records.get_mut(at) {
                         let id = record.id.as_ref().map_or("", |id| id.text.as_str());
                         let message = format!("`{id}` is part of itself");
-                        reader.findings.error(Pending::new(record.at, FindingCode::Cycle, id, message));
+                        reader.findings.error(Pending::new(
+                            record.at,
+                            FindingCode::Cycle,
+                            id,
+                            message,
+                        ));
                         record.parent = None;
                     }
                     break;

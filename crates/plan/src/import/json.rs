@@ -1,7 +1,7 @@
 //! Values of a JSON text, each with its place in the source.
 //!
-//! A value is a slice of the source that is split on demand, one level at a time; so nothing recurses, however deeply
-//! a hostile text nests.
+//! A value is a slice of the source that is split on demand, one level at a time; so nothing
+//! recurses, however deeply a hostile text nests.
 
 use std::fmt;
 use std::ops::Range;
@@ -43,18 +43,30 @@ impl<'a> Json<'a> {
         match serde_json::from_str::<&RawValue>(text) {
             Ok(value) => Ok(outer.inner(value)),
             Err(error) => {
-                let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+                let lines = text
+                    .split_inclusive('\n')
+                    .take(error.line().saturating_sub(1));
                 let at = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
                 let said = error.to_string();
-                let reason = said.split(" at line ").next().unwrap_or_default().to_owned();
-                Err(Malformed { offset: offset + text.floor_char_boundary(at), reason })
+                let reason = said
+                    .split(" at line ")
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
+                Err(Malformed {
+                    offset: offset + text.floor_char_boundary(at),
+                    reason,
+                })
             }
         }
     }
 
     fn inner(self, value: &'a RawValue) -> Self {
         let raw = value.get();
-        Self { raw, offset: self.offset + (raw.as_ptr().addr() - self.raw.as_ptr().addr()) }
+        Self {
+            raw,
+            offset: self.offset + (raw.as_ptr().addr() - self.raw.as_ptr().addr()),
+        }
     }
 
     /// Returns the value's bytes in the source.
@@ -81,18 +93,29 @@ impl<'a> Json<'a> {
 
     /// Returns the members of an object in their order; empty for any other value.
     pub(crate) fn members(self) -> Vec<Member<'a>> {
-        let entries = serde_json::from_str::<Entries<'a>>(self.raw).map(|entries| entries.0).unwrap_or_default();
+        let entries = serde_json::from_str::<Entries<'a>>(self.raw)
+            .map(|entries| entries.0)
+            .unwrap_or_default();
         let member = |(name, value): (&'a RawValue, &'a RawValue)| {
             let quoted = name.get();
-            let name = quoted.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(quoted);
-            Member { name, value: self.inner(value) }
+            let name = quoted
+                .strip_prefix('"')
+                .and_then(|name| name.strip_suffix('"'))
+                .unwrap_or(quoted);
+            Member {
+                name,
+                value: self.inner(value),
+            }
         };
         entries.into_iter().map(member).collect()
     }
 
     /// Returns the member of an object with this name.
     pub(crate) fn member(self, name: &str) -> Option<Self> {
-        self.members().into_iter().find(|member| member.name == name).map(|member| member.value)
+        self.members()
+            .into_iter()
+            .find(|member| member.name == name)
+            .map(|member| member.value)
     }
 
     /// Returns the items of an array; empty for any other value.
@@ -104,17 +127,28 @@ impl<'a> Json<'a> {
     /// Returns the text of a string as it is shown, without control and hidden characters.
     pub(crate) fn text(self) -> Option<String> {
         let text: String = serde_json::from_str(self.raw).ok()?;
-        let is_plain = |byte: u8| byte == b'\n' || byte == b'\t' || (byte.is_ascii() && !byte.is_ascii_control());
+        let is_plain = |byte: u8| {
+            byte == b'\n' || byte == b'\t' || (byte.is_ascii() && !byte.is_ascii_control())
+        };
         if text.bytes().all(is_plain) {
             return Some(text);
         }
-        Some(without_hidden(&text).chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect())
+        Some(
+            without_hidden(&text)
+                .chars()
+                .filter(|c| matches!(c, '\n' | '\t') || !c.is_control())
+                .collect(),
+        )
     }
 
     /// Returns a string, a number or a truth value as text.
     pub(crate) fn word(self) -> Option<String> {
         let is_compound = self.is_object() || self.is_array() || self.is_null();
-        if self.raw.starts_with('"') { self.text() } else { (!is_compound).then(|| self.raw.to_owned()) }
+        if self.raw.starts_with('"') {
+            self.text()
+        } else {
+            (!is_compound).then(|| self.raw.to_owned())
+        }
     }
 
     /// Returns the value for a reader: a list as bullets, an object as a line for each member.
@@ -132,7 +166,10 @@ impl<'a> Json<'a> {
         if depth >= MAX_PROSE_DEPTH {
             return self.raw.to_owned();
         }
-        let of_items = self.items().into_iter().map(|item| format!("- {}", indented(&item.prose_at(depth + 1))));
+        let of_items = self
+            .items()
+            .into_iter()
+            .map(|item| format!("- {}", indented(&item.prose_at(depth + 1))));
         let of_members = self.members().into_iter().map(|member| {
             let text = member.value.prose_at(depth + 1);
             let separator = if text.contains('\n') { "\n  " } else { " " };

@@ -1,6 +1,7 @@
 //! Ralph's `prd.json`: user stories or features with `passes`, in an object or as a plain list.
 //!
-//! Ralph works on one story at a time, by priority: so do we, unless the stories name their dependencies.
+//! Ralph works on one story at a time, by priority: so do we, unless the stories name their
+//! dependencies.
 
 use crate::check::finding::{FindingCode, Pending};
 use crate::front_matter::Order;
@@ -11,7 +12,13 @@ use crate::mark::Mark;
 use orchestrate_core::task::TaskStatus;
 
 /// The spellings of the field that names dependencies.
-const DEPENDS: &[&str] = &["dependencies", "dependsOn", "depends_on", "blockedBy", "blocked_by"];
+const DEPENDS: &[&str] = &[
+    "dependencies",
+    "dependsOn",
+    "depends_on",
+    "blockedBy",
+    "blocked_by",
+];
 
 const STORY: Format = Format {
     details: &[
@@ -41,7 +48,16 @@ const STORY: Format = Format {
         "blockedBy",
         "blocked_by",
     ],
-    ignored: &["category", "complexity", "estimate", "completedAt", "completed_at", "createdAt", "updatedAt", "epic"],
+    ignored: &[
+        "category",
+        "complexity",
+        "estimate",
+        "completedAt",
+        "completed_at",
+        "createdAt",
+        "updatedAt",
+        "epic",
+    ],
 };
 
 /// The fields of the file beside its stories.
@@ -57,19 +73,43 @@ const FILE: Format = Format {
         ("notes", "Notes"),
     ],
     read: &["title", "project", "projectName", "feature", "name"],
-    ignored: &["branchName", "branch", "version", "created", "createdAt", "updatedAt", "metadata", "status", "id"],
+    ignored: &[
+        "branchName",
+        "branch",
+        "version",
+        "created",
+        "createdAt",
+        "updatedAt",
+        "metadata",
+        "status",
+        "id",
+    ],
 };
 
 /// Reads the stories, and what the file says beside them.
-pub(crate) fn read<'a>(file: Option<Json<'a>>, stories: &[Json<'a>], reader: &mut Reader<'_, 'a>) -> Contents {
-    let mut records: Vec<Record> = stories.iter().filter_map(|story| self::story(*story, reader)).collect();
-    let order =
-        if records.iter().any(|record| !record.depends.is_empty()) { BY_DEPENDENCIES } else { Order::Sequential };
+pub(crate) fn read<'a>(
+    file: Option<Json<'a>>,
+    stories: &[Json<'a>],
+    reader: &mut Reader<'_, 'a>,
+) -> Contents {
+    let mut records: Vec<Record> = stories
+        .iter()
+        .filter_map(|story| self::story(*story, reader))
+        .collect();
+    let order = if records.iter().any(|record| !record.depends.is_empty()) {
+        BY_DEPENDENCIES
+    } else {
+        Order::Sequential
+    };
     if order == Order::Sequential {
         // A stable sort: equal priorities keep the order of the file.
         records.sort_by_key(|record| record.rank.unwrap_or(i64::MAX));
     }
-    let mut contents = Contents { records, order, ..Contents::default() };
+    let mut contents = Contents {
+        records,
+        order,
+        ..Contents::default()
+    };
     if let Some(file) = file {
         about(file, stories, reader, &mut contents);
     }
@@ -77,18 +117,40 @@ pub(crate) fn read<'a>(file: Option<Json<'a>>, stories: &[Json<'a>], reader: &mu
 }
 
 /// Reads the fields of the file beside the list of its stories.
-fn about<'a>(file: Json<'a>, stories: &[Json<'a>], reader: &mut Reader<'_, 'a>, contents: &mut Contents) {
+fn about<'a>(
+    file: Json<'a>,
+    stories: &[Json<'a>],
+    reader: &mut Reader<'_, 'a>,
+    contents: &mut Contents,
+) {
     let first = stories.first().map_or(0, |story| story.offset);
     let members = file.members();
-    for member in members.iter().filter(|member| !member.value.range().contains(&first)) {
+    for member in members
+        .iter()
+        .filter(|member| !member.value.range().contains(&first))
+    {
         if !FILE.knows(member.name) {
             reader.unknown.count(*member);
         }
     }
-    let find = |name: &str| members.iter().find(|member| member.name == name).map(|member| member.value);
-    contents.title = FILE.read.iter().find_map(|name| find(name)?.word()).filter(|title| !title.trim().is_empty());
-    let said = FILE.details.iter().filter_map(|(name, words)| Some((find(name)?.prose(), *words)));
-    let said = said.filter(|(text, _)| !text.is_empty()).map(|(text, words)| labelled(words, &text));
+    let find = |name: &str| {
+        members
+            .iter()
+            .find(|member| member.name == name)
+            .map(|member| member.value)
+    };
+    contents.title = FILE
+        .read
+        .iter()
+        .find_map(|name| find(name)?.word())
+        .filter(|title| !title.trim().is_empty());
+    let said = FILE
+        .details
+        .iter()
+        .filter_map(|(name, words)| Some((find(name)?.prose(), *words)));
+    let said = said
+        .filter(|(text, _)| !text.is_empty())
+        .map(|(text, words)| labelled(words, &text));
     contents.note = said.collect::<Vec<_>>().join("\n\n");
 }
 
@@ -102,10 +164,18 @@ fn story<'a>(story: Json<'a>, reader: &mut Reader<'_, 'a>) -> Option<Record> {
                 "false" => {}
                 other => {
                     let message = "expected true or false";
-                    reader.findings.error(Pending::new(passes.offset, FindingCode::InvalidValue, other, message));
+                    reader.findings.error(Pending::new(
+                        passes.offset,
+                        FindingCode::InvalidValue,
+                        other,
+                        message,
+                    ));
                 }
             }
-            record.marks.push(Mark { range: passes.range(), done: "true".into() });
+            record.marks.push(Mark {
+                range: passes.range(),
+                done: "true".into(),
+            });
         }
         (None, Some(status)) => reader.status(&mut record, status, "done"),
         (None, None) => {}
@@ -113,6 +183,9 @@ fn story<'a>(story: Json<'a>, reader: &mut Reader<'_, 'a>) -> Option<Record> {
     if let Some(priority) = fields.get("priority") {
         reader.priority(&mut record, priority);
     }
-    record.depends = fields.first(DEPENDS).map(|ids| reader.ids(ids)).unwrap_or_default();
+    record.depends = fields
+        .first(DEPENDS)
+        .map(|ids| reader.ids(ids))
+        .unwrap_or_default();
     Some(record)
 }

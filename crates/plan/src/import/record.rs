@@ -63,18 +63,29 @@ pub(crate) struct UnknownFields<'a>(BTreeMap<&'a str, (usize, usize)>);
 
 impl<'a> UnknownFields<'a> {
     pub(crate) fn count(&mut self, member: Member<'a>) {
-        self.0.entry(member.name).or_insert((member.value.offset, 0)).1 += 1;
+        self.0
+            .entry(member.name)
+            .or_insert((member.value.offset, 0))
+            .1 += 1;
     }
 
     /// Warns of all of them at once.
     pub(crate) fn report(&self, findings: &mut Findings) {
-        let Some(first) = self.0.values().map(|(offset, _)| *offset).min() else { return };
-        let names = self.0.iter().map(|(name, (_, count))| format!("`{name}` ({count})"));
+        let Some(first) = self.0.values().map(|(offset, _)| *offset).min() else {
+            return;
+        };
+        let names = self
+            .0
+            .iter()
+            .map(|(name, (_, count))| format!("`{name}` ({count})"));
         let mut named: Vec<String> = names.take(MAX_UNKNOWN_FIELDS).collect();
         if self.0.len() > named.len() {
             named.push(format!("{} more", self.0.len() - named.len()));
         }
-        let message = format!("fields that are not known here have no effect: {}", named.join(", "));
+        let message = format!(
+            "fields that are not known here have no effect: {}",
+            named.join(", ")
+        );
         findings.warn(Pending::new(first, FindingCode::UnknownKey, "", message));
     }
 }
@@ -94,7 +105,10 @@ pub(crate) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Returns the value of a field, unless it is null.
     pub(crate) fn get(&self, name: &str) -> Option<Json<'a>> {
-        self.members.iter().find(|member| member.name == name && !member.value.is_null()).map(|member| member.value)
+        self.members
+            .iter()
+            .find(|member| member.name == name && !member.value.is_null())
+            .map(|member| member.value)
     }
 
     /// Returns the value of the first of several spellings of a field.
@@ -104,7 +118,8 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Reader<'_, 'a> {
-    /// Splits an object into its fields; unknown ones are counted, and one that is set twice is an error.
+    /// Splits an object into its fields; unknown ones are counted, and one that is set twice is an
+    /// error.
     pub(crate) fn fields(&mut self, object: Json<'a>, format: &Format) -> Fields<'a> {
         let members = object.members();
         let mut seen = BTreeSet::new();
@@ -121,42 +136,75 @@ impl<'a> Reader<'_, 'a> {
                 ));
             }
         }
-        Fields { at: object.offset, members }
+        Fields {
+            at: object.offset,
+            members,
+        }
     }
 
-    /// Returns what every format says in the same way: title and details, and the id if there is one. A record without
-    /// a title is skipped.
+    /// Returns what every format says in the same way: title and details, and the id if there is
+    /// one. A record without a title is skipped.
     pub(crate) fn record(&mut self, fields: &Fields<'a>, format: &Format) -> Option<Record> {
         for value in ["title", "name"].iter().filter_map(|name| fields.get(name)) {
             self.warn_of_hidden(value);
         }
-        let text = |names: &[&str]| fields.first(names).and_then(Json::word).filter(|text| !text.trim().is_empty());
+        let text = |names: &[&str]| {
+            fields
+                .first(names)
+                .and_then(Json::word)
+                .filter(|text| !text.trim().is_empty())
+        };
         let written = text(&["title", "name"]).map(|title| one_line(&title));
-        let Some(title) = written.or_else(|| text(&["description"]).map(|text| headline(&text))) else {
+        let Some(title) = written.or_else(|| text(&["description"]).map(|text| headline(&text)))
+        else {
             self.findings.skip(fields.at, "it has no title");
             return None;
         };
         let mut details = Vec::new();
         for (name, words) in format.details {
-            let Some(value) = fields.get(name) else { continue };
+            let Some(value) = fields.get(name) else {
+                continue;
+            };
             self.warn_of_hidden(value);
             let text = value.prose();
             if !text.is_empty() && text != title {
                 details.push(labelled(words, &text));
             }
         }
-        let located = |id: Json<'_>| Some(Located { text: id.word()?.trim().to_owned(), offset: id.offset });
-        let id = fields.get("id").and_then(located).filter(|id| !id.text.is_empty());
-        Some(Record { at: fields.at, id, title, details, ..Record::default() })
+        let located = |id: Json<'_>| {
+            Some(Located {
+                text: id.word()?.trim().to_owned(),
+                offset: id.offset,
+            })
+        };
+        let id = fields
+            .get("id")
+            .and_then(located)
+            .filter(|id| !id.text.is_empty());
+        Some(Record {
+            at: fields.at,
+            id,
+            title,
+            details,
+            ..Record::default()
+        })
     }
 
     /// Sets the status that a field names, and its mark; an unknown word is not run.
     pub(crate) fn status(&mut self, record: &mut Record, value: Json<'a>, done: &str) {
         let word = value.word().unwrap_or_default();
-        record.marks.push(Mark { range: value.range(), done: format!("\"{done}\"").into() });
+        record.marks.push(Mark {
+            range: value.range(),
+            done: format!("\"{done}\"").into(),
+        });
         record.status = words::status(&word).unwrap_or_else(|| {
             let message = format!("unknown status `{word}`: this task is not run");
-            let found = Pending::new(value.offset, FindingCode::InvalidValue, value.raw(), message);
+            let found = Pending::new(
+                value.offset,
+                FindingCode::InvalidValue,
+                value.raw(),
+                message,
+            );
             let advice = "known: pending, in-progress, done, blocked, deferred, review, cancelled";
             self.findings.warn(found.suggest(Some(advice.to_owned())));
             TaskStatus::Blocked
@@ -168,13 +216,22 @@ impl<'a> Reader<'_, 'a> {
         record.rank = value.word().and_then(|word| words::rank(&word));
         if record.rank.is_none() {
             let message = "expected a whole number, or one of critical, high, medium and low";
-            self.findings.warn(Pending::new(value.offset, FindingCode::InvalidValue, value.raw(), message));
+            self.findings.warn(Pending::new(
+                value.offset,
+                FindingCode::InvalidValue,
+                value.raw(),
+                message,
+            ));
         }
     }
 
     /// Returns the ids in a list, or the only one.
     pub(crate) fn ids(&mut self, value: Json<'a>) -> Vec<Located> {
-        let items = if value.is_array() { value.items() } else { vec![value] };
+        let items = if value.is_array() {
+            value.items()
+        } else {
+            vec![value]
+        };
         if items.len() > MAX_DEPENDENCIES_OF_ONE {
             self.too_many_dependencies(value.offset);
             return Vec::new();
@@ -182,10 +239,14 @@ impl<'a> Reader<'_, 'a> {
         let mut ids = Vec::new();
         for item in items {
             match item.word() {
-                Some(id) => ids.push(Located { text: id.trim().to_owned(), offset: item.offset }),
+                Some(id) => ids.push(Located {
+                    text: id.trim().to_owned(),
+                    offset: item.offset,
+                }),
                 None => {
                     let message = "expected the id of a task";
-                    let found = Pending::new(item.offset, FindingCode::InvalidValue, item.raw(), message);
+                    let found =
+                        Pending::new(item.offset, FindingCode::InvalidValue, item.raw(), message);
                     self.findings.error(found);
                 }
             }
@@ -194,19 +255,34 @@ impl<'a> Reader<'_, 'a> {
     }
 
     pub(crate) fn too_many_dependencies(&mut self, offset: usize) {
-        let message = format!("a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups");
-        self.findings.error(Pending::new(offset, FindingCode::TooManyDependencies, "", message));
+        let message = format!(
+            "a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups"
+        );
+        self.findings.error(Pending::new(
+            offset,
+            FindingCode::TooManyDependencies,
+            "",
+            message,
+        ));
     }
 
-    /// Warns of hidden characters that are written as escapes; those written as such are found in the source.
+    /// Warns of hidden characters that are written as escapes; those written as such are found in
+    /// the source.
     fn warn_of_hidden(&mut self, value: Json<'a>) {
         if !value.raw().contains("\\u") {
             return;
         }
-        let Ok(decoded) = serde_json::from_str::<String>(value.raw()) else { return };
+        let Ok(decoded) = serde_json::from_str::<String>(value.raw()) else {
+            return;
+        };
         if let Some((_, c)) = hidden(&decoded).next() {
             let message = format!("hidden character U+{:04X}", u32::from(c));
-            self.findings.warn(Pending::new(value.offset, FindingCode::HiddenText, "", message));
+            self.findings.warn(Pending::new(
+                value.offset,
+                FindingCode::HiddenText,
+                "",
+                message,
+            ));
         }
     }
 }
@@ -228,7 +304,9 @@ fn one_line(text: &str) -> String {
 /// Returns the first line of a text, shortened at a blank.
 fn headline(text: &str) -> String {
     let words = one_line(text.trim().lines().next().unwrap_or_default());
-    let Some((end, _)) = words.char_indices().nth(MAX_TITLE_CHARS) else { return words };
+    let Some((end, _)) = words.char_indices().nth(MAX_TITLE_CHARS) else {
+        return words;
+    };
     let head = words.get(..end).unwrap_or_default();
     format!("{}…", head.rsplit_once(' ').map_or(head, |(head, _)| head))
 }

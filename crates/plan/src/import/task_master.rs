@@ -1,8 +1,8 @@
 //! task-master's `tasks.json`: a list of tasks, or several by tag, each with subtasks.
 //!
-//! Subtasks are what their task consists of, told to its agent; their statuses are marked with the task's. They are
-//! tasks of their own where their task has neither details nor a test strategy, or where another task waits for one
-//! of them.
+//! Subtasks are what their task consists of, told to its agent; their statuses are marked with the
+//! task's. They are tasks of their own where their task has neither details nor a test strategy, or
+//! where another task waits for one of them.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,14 @@ const DETAILS: &[(&str, &str)] = &[
     ("notes", "Notes"),
 ];
 
-const READ: &[&str] = &["id", "title", "status", "dependencies", "priority", "subtasks"];
+const READ: &[&str] = &[
+    "id",
+    "title",
+    "status",
+    "dependencies",
+    "priority",
+    "subtasks",
+];
 
 const IGNORED: &[&str] = &[
     "type",
@@ -55,7 +62,11 @@ const IGNORED: &[&str] = &[
     "category",
 ];
 
-const TASK: Format = Format { details: DETAILS, read: READ, ignored: IGNORED };
+const TASK: Format = Format {
+    details: DETAILS,
+    read: READ,
+    ignored: IGNORED,
+};
 
 /// The tasks of one tag, or of a file without tags.
 pub(crate) struct Tag<'a> {
@@ -67,7 +78,11 @@ pub(crate) struct Tag<'a> {
 
 impl<'a> Tag<'a> {
     pub(crate) fn of(name: &'a str, list: Json<'a>) -> Self {
-        Self { name, offset: list.offset, tasks: list.items() }
+        Self {
+            name,
+            offset: list.offset,
+            tasks: list.items(),
+        }
     }
 }
 
@@ -79,20 +94,36 @@ struct Task {
     has_own_work: bool,
 }
 
-/// Reads the tasks of each tag. With several tags, an id begins with its tag, since each has numbers of its own.
+/// Reads the tasks of each tag. With several tags, an id begins with its tag, since each has
+/// numbers of its own.
 pub(crate) fn read<'a>(tags: &[Tag<'a>], reader: &mut Reader<'_, 'a>) -> Contents {
     let mut records = Vec::new();
     let mut open: Vec<(&str, usize, usize)> = Vec::new();
     for tag in tags {
         // Each of its tasks repeats it, so it is refused before.
         if tags.len() > 1 && tag.name.len() > TaskId::MAX_BYTES {
-            let message =
-                format!("a tag begins the ids of its tasks, so its name has at most {} bytes", TaskId::MAX_BYTES);
-            reader.findings.error(Pending::new(tag.offset, FindingCode::InvalidId, tag.name, message));
+            let message = format!(
+                "a tag begins the ids of its tasks, so its name has at most {} bytes",
+                TaskId::MAX_BYTES
+            );
+            reader.findings.error(Pending::new(
+                tag.offset,
+                FindingCode::InvalidId,
+                tag.name,
+                message,
+            ));
             continue;
         }
-        let prefix = if tags.len() > 1 { format!("{}.", tag.name) } else { String::new() };
-        let tasks: Vec<Task> = tag.tasks.iter().filter_map(|task| self::task(*task, &prefix, reader)).collect();
+        let prefix = if tags.len() > 1 {
+            format!("{}.", tag.name)
+        } else {
+            String::new()
+        };
+        let tasks: Vec<Task> = tag
+            .tasks
+            .iter()
+            .filter_map(|task| self::task(*task, &prefix, reader))
+            .collect();
         let first = records.len();
         add(tasks, &mut records);
         let of_tag = records.iter_mut().skip(first);
@@ -106,29 +137,52 @@ pub(crate) fn read<'a>(tags: &[Tag<'a>], reader: &mut Reader<'_, 'a>) -> Content
         }
     }
     if let [_, (_, _, second), ..] = open.as_slice() {
-        let names =
-            open.iter().map(|(name, running, _)| format!("`{name}` ({running})")).collect::<Vec<_>>().join(", ");
+        let names = open
+            .iter()
+            .map(|(name, running, _)| format!("`{name}` ({running})"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let message = format!("several tags have open tasks, and a run follows one: {names}");
         let advice = "copy the tag that is meant into a file of its own, and run that";
-        reader
-            .findings
-            .error(Pending::new(*second, FindingCode::SeveralTags, "", message).suggest(Some(advice.to_owned())));
+        reader.findings.error(
+            Pending::new(*second, FindingCode::SeveralTags, "", message)
+                .suggest(Some(advice.to_owned())),
+        );
     }
-    Contents { records, order: BY_DEPENDENCIES, ..Contents::default() }
+    Contents {
+        records,
+        order: BY_DEPENDENCIES,
+        ..Contents::default()
+    }
 }
 
 /// Adds the tasks, with their subtasks as records of their own where those are tasks.
 fn add(tasks: Vec<Task>, records: &mut Vec<Record>) {
     let named = named_elsewhere(&tasks);
-    for Task { mut record, subtasks, has_own_work } in tasks {
-        let is_named = |subtask: &Record| subtask.id.as_ref().is_some_and(|id| named.contains(&id.text));
+    for Task {
+        mut record,
+        subtasks,
+        has_own_work,
+    } in tasks
+    {
+        let is_named = |subtask: &Record| {
+            subtask
+                .id
+                .as_ref()
+                .is_some_and(|id| named.contains(&id.text))
+        };
         let are_tasks = !has_own_work || subtasks.iter().any(is_named);
         let parent = records.len();
         if are_tasks {
             records.push(record);
-            records.extend(subtasks.into_iter().map(|subtask| Record { parent: Some(parent), ..subtask }));
+            records.extend(subtasks.into_iter().map(|subtask| Record {
+                parent: Some(parent),
+                ..subtask
+            }));
         } else {
-            subtasks.into_iter().for_each(|subtask| fold(&mut record, subtask));
+            subtasks
+                .into_iter()
+                .for_each(|subtask| fold(&mut record, subtask));
             records.push(record);
         }
     }
@@ -138,9 +192,22 @@ fn add(tasks: Vec<Task>, records: &mut Vec<Record>) {
 fn named_elsewhere(tasks: &[Task]) -> HashSet<String> {
     let mut named = HashSet::new();
     for task in tasks {
-        let own = task.record.id.as_ref().map(|id| format!("{}.", id.text)).unwrap_or_default();
-        let lists = task.subtasks.iter().chain([&task.record]).flat_map(|record| &record.depends);
-        named.extend(lists.filter(|on| !on.text.starts_with(&own)).map(|on| on.text.clone()));
+        let own = task
+            .record
+            .id
+            .as_ref()
+            .map(|id| format!("{}.", id.text))
+            .unwrap_or_default();
+        let lists = task
+            .subtasks
+            .iter()
+            .chain([&task.record])
+            .flat_map(|record| &record.depends);
+        named.extend(
+            lists
+                .filter(|on| !on.text.starts_with(&own))
+                .map(|on| on.text.clone()),
+        );
     }
     named
 }
@@ -148,7 +215,11 @@ fn named_elsewhere(tasks: &[Task]) -> HashSet<String> {
 /// Makes a subtask part of what its task says.
 fn fold(task: &mut Record, subtask: Record) {
     let id = subtask.id.as_ref().map_or("", |id| id.text.as_str());
-    let own = task.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
+    let own = task
+        .id
+        .as_ref()
+        .map(|id| id.text.clone())
+        .unwrap_or_default();
     let state = match subtask.status {
         TaskStatus::Todo | TaskStatus::LeftOut => "",
         TaskStatus::InProgress => " (in progress)",
@@ -166,7 +237,12 @@ fn fold(task: &mut Record, subtask: Record) {
         task.marks.extend(subtask.marks);
     }
     let within = format!("{own}.");
-    task.depends.extend(subtask.depends.into_iter().filter(|on| on.text != own && !on.text.starts_with(&within)));
+    task.depends.extend(
+        subtask
+            .depends
+            .into_iter()
+            .filter(|on| on.text != own && !on.text.starts_with(&within)),
+    );
 }
 
 fn task<'a>(task: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>) -> Option<Task> {
@@ -181,15 +257,39 @@ fn task<'a>(task: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>) -> Option
     if let Some(priority) = fields.get("priority") {
         reader.priority(&mut record, priority);
     }
-    let depends = fields.get("dependencies").map(|ids| reader.ids(ids)).unwrap_or_default();
-    record.depends = depends.into_iter().map(|on| Located { text: format!("{prefix}{}", on.text), ..on }).collect();
-    let own = record.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
+    let depends = fields
+        .get("dependencies")
+        .map(|ids| reader.ids(ids))
+        .unwrap_or_default();
+    record.depends = depends
+        .into_iter()
+        .map(|on| Located {
+            text: format!("{prefix}{}", on.text),
+            ..on
+        })
+        .collect();
+    let own = record
+        .id
+        .as_ref()
+        .map(|id| id.text.clone())
+        .unwrap_or_default();
     let subtasks = fields.get("subtasks").map(Json::items).unwrap_or_default();
-    let subtasks = subtasks.into_iter().filter_map(|subtask| self::subtask(subtask, &own, reader)).collect();
+    let subtasks = subtasks
+        .into_iter()
+        .filter_map(|subtask| self::subtask(subtask, &own, reader))
+        .collect();
     let subtasks = siblings_resolved(subtasks, &own, prefix);
-    let is_said = |name| fields.get(name).is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"));
+    let is_said = |name| {
+        fields
+            .get(name)
+            .is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"))
+    };
     let has_own_work = subtasks.is_empty() || is_said("details") || is_said("testStrategy");
-    Some(Task { record, subtasks, has_own_work })
+    Some(Task {
+        record,
+        subtasks,
+        has_own_work,
+    })
 }
 
 fn subtask<'a>(subtask: Json<'a>, own: &str, reader: &mut Reader<'_, 'a>) -> Option<Record> {
@@ -203,16 +303,27 @@ fn subtask<'a>(subtask: Json<'a>, own: &str, reader: &mut Reader<'_, 'a>) -> Opt
     if let Some(status) = fields.get("status") {
         reader.status(&mut record, status, DONE);
     }
-    record.depends = fields.get("dependencies").map(|ids| reader.ids(ids)).unwrap_or_default();
+    record.depends = fields
+        .get("dependencies")
+        .map(|ids| reader.ids(ids))
+        .unwrap_or_default();
     Some(record)
 }
 
-/// Replaces the dependencies of subtasks by whole ids: `2` is a sibling if there is one, else a task.
+/// Replaces the dependencies of subtasks by whole ids: `2` is a sibling if there is one, else a
+/// task.
 fn siblings_resolved(mut subtasks: Vec<Record>, own: &str, prefix: &str) -> Vec<Record> {
-    let ids: HashSet<String> = subtasks.iter().filter_map(|subtask| Some(subtask.id.as_ref()?.text.clone())).collect();
+    let ids: HashSet<String> = subtasks
+        .iter()
+        .filter_map(|subtask| Some(subtask.id.as_ref()?.text.clone()))
+        .collect();
     for on in subtasks.iter_mut().flat_map(|subtask| &mut subtask.depends) {
         let sibling = format!("{own}.{}", on.text);
-        on.text = if ids.contains(&sibling) { sibling } else { format!("{prefix}{}", on.text) };
+        on.text = if ids.contains(&sibling) {
+            sibling
+        } else {
+            format!("{prefix}{}", on.text)
+        };
     }
     subtasks
 }

@@ -8,10 +8,24 @@ use orchestrate_core::task::Task;
 fn line(task: &Task) -> String {
     let ids = |ids: &[TaskId]| ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ");
     let fields = [
-        ("is", if task.status == Default::default() { String::new() } else { format!("{:?}", task.status) }),
+        (
+            "is",
+            if task.status == Default::default() {
+                String::new()
+            } else {
+                format!("{:?}", task.status)
+            },
+        ),
         ("depends", ids(&task.depends)),
         ("after", ids(&task.after)),
-        ("priority", if task.priority == 0 { String::new() } else { task.priority.to_string() }),
+        (
+            "priority",
+            if task.priority == 0 {
+                String::new()
+            } else {
+                task.priority.to_string()
+            },
+        ),
         ("section", task.section.clone().unwrap_or_default()),
         ("details", task.details.join(" / ")),
     ];
@@ -25,10 +39,20 @@ fn line(task: &Task) -> String {
 /// Requires the tasks of a file, its skipped lines and its warnings.
 #[track_caller]
 fn reads(source: &str, tasks: &[&str], noted: &[&str]) {
-    let plan = Plan::parse(source, &KnownNames::default()).unwrap_or_else(|errors| panic!("{source}\n{errors:#?}"));
-    assert_eq!(plan.tasks.iter().map(line).collect::<Vec<_>>(), tasks, "{source}");
-    let skipped = plan.skipped.iter().map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
-    let found: Vec<String> = skipped.chain(plan.warnings.iter().map(ToString::to_string)).collect();
+    let plan = Plan::parse(source, &KnownNames::default())
+        .unwrap_or_else(|errors| panic!("{source}\n{errors:#?}"));
+    assert_eq!(
+        plan.tasks.iter().map(line).collect::<Vec<_>>(),
+        tasks,
+        "{source}"
+    );
+    let skipped = plan
+        .skipped
+        .iter()
+        .map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
+    let found: Vec<String> = skipped
+        .chain(plan.warnings.iter().map(ToString::to_string))
+        .collect();
     assert_eq!(found, noted, "{source}");
 }
 
@@ -72,7 +96,10 @@ fn stories_follow_each_other_by_priority() {
     let plan = Plan::parse(PRD, &KnownNames::default()).unwrap();
     assert_eq!(plan.title.as_deref(), Some("Shop"));
     assert_eq!(
-        plan.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(),
+        plan.notes
+            .iter()
+            .map(|note| note.text.as_str())
+            .collect::<Vec<_>>(),
         ["A cart that survives a restart."]
     );
 }
@@ -83,7 +110,11 @@ fn stories_that_name_dependencies_wait_for_those_alone() {
         r#"{"userStories": [{"id": 1, "title": "a", "priority": "low", "passes": false},
 {"id": 2, "title": "b", "priority": "high", "dependsOn": [1], "passes": false},
 {"id": "3", "title": "c", "passes": false}]}"#,
-        &["1 1: a | priority -1", "2 2: b | depends 1 | priority 1", "3 3: c"],
+        &[
+            "1 1: a | priority -1",
+            "2 2: b | depends 1 | priority 1",
+            "3 3: c",
+        ],
         &[],
     );
 }
@@ -144,7 +175,11 @@ fn subtasks_are_steps_of_a_task_with_details_and_tasks_of_one_without() {
         "13 3.2: Profile | depends 2 3.1 | details Part of 3: Pages",
         "15 4: Later | is Blocked | priority -1",
     ];
-    reads(TASKS, &expected, &["line 10: it groups the tasks that are its parts"]);
+    reads(
+        TASKS,
+        &expected,
+        &["line 10: it groups the tasks that are its parts"],
+    );
 }
 
 #[test]
@@ -206,14 +241,18 @@ fn issues_wait_for_what_blocks_them_and_epics_are_groups() {
             "4 bd-c3: Docs | depends bd-a1 bd-b2 | details Acceptance criteria: Each rule has an example.",
             "5 bd-d4: Odd | is Blocked | priority -2",
         ],
-        &["line 1: it groups the tasks that are its parts", "line 7: its type is `message`, which is no work"],
+        &[
+            "line 1: it groups the tasks that are its parts",
+            "line 7: its type is `message`, which is no work",
+        ],
     );
 }
 
 #[test]
 fn a_group_and_its_own_parts_do_not_wait_for_each_other() {
-    let link =
-        |of: &str, on: &str, kind: &str| format!(r#"{{"issue_id":"{of}","depends_on_id":"{on}","type":"{kind}"}}"#);
+    let link = |of: &str, on: &str, kind: &str| {
+        format!(r#"{{"issue_id":"{of}","depends_on_id":"{on}","type":"{kind}"}}"#)
+    };
     let issue = |id: &str, status: &str, links: &[String]| {
         format!(
             "{{\"id\":\"{id}\",\"title\":\"{id}\",\"status\":\"{status}\",\"dependencies\":[{}]}}\n",
@@ -222,12 +261,20 @@ fn a_group_and_its_own_parts_do_not_wait_for_each_other() {
     };
     let part = [link("x-1", "x", "parent-child"), link("x-1", "x", "blocks")];
     let source = issue("x", "open", &[link("x", "x-1", "blocks")]) + &issue("x-1", "open", &part);
-    reads(&source, &["2 x-1: x-1 | details Part of x: x"], &["line 1: it groups the tasks that are its parts"]);
+    reads(
+        &source,
+        &["2 x-1: x-1 | details Part of x: x"],
+        &["line 1: it groups the tasks that are its parts"],
+    );
     let done = issue("x", "open", &[]) + &issue("x-1", "closed", &part);
     let noted = "line 1: all parts of x are done, and it has no other work";
-    reads(&done, &["2 x-1: x-1 | is Done | details Part of x: x"], &[noted]);
-    let circle =
-        issue("x", "open", &[link("x", "y", "parent-child")]) + &issue("y", "open", &[link("y", "x", "parent-child")]);
+    reads(
+        &done,
+        &["2 x-1: x-1 | is Done | details Part of x: x"],
+        &[noted],
+    );
+    let circle = issue("x", "open", &[link("x", "y", "parent-child")])
+        + &issue("y", "open", &[link("y", "x", "parent-child")]);
     assert_eq!(errors(&circle), ["line 1, column 1: `x` is part of itself"]);
 }
 
@@ -238,7 +285,10 @@ fn errors_have_their_places() {
             "{\n  \"tasks\": [\n    {\"id\": 1,}\n  ]\n}\n",
             &["line 3, column 14: this is not valid JSON: key must be a string"],
         ),
-        ("{ userStories: [] }", &["line 1, column 3: this is not valid JSON: key must be a string"]),
+        (
+            "{ userStories: [] }",
+            &["line 1, column 3: this is not valid JSON: key must be a string"],
+        ),
         (
             "{\"id\":\"a\",\"title\":\"b\"}\n{\"id\":\n\n{\"id\":\"c\"",
             &[
@@ -248,12 +298,16 @@ fn errors_have_their_places() {
         ),
         (
             "{\"name\": \"app\", \"version\": \"1.0.0\"}",
-            &["line 1, column 1: this JSON is no plan that is known (known are Ralph's `userStories` with `passes`, \
-               task-master's `tasks`, and the issues of beads, one on each line)"],
+            &[
+                "line 1, column 1: this JSON is no plan that is known (known are Ralph's `userStories` with `passes`, \
+               task-master's `tasks`, and the issues of beads, one on each line)",
+            ],
         ),
         (
             "{\"tasks\": [{\"id\": \"a b\", \"title\": \"x\"}]}",
-            &["line 1, column 19: invalid id `a b`: an id is made of letters, digits, `.`, `_` and `-`"],
+            &[
+                "line 1, column 19: invalid id `a b`: an id is made of letters, digits, `.`, `_` and `-`",
+            ],
         ),
         (
             "{\"tasks\": [{\"id\": 1, \"title\": \"x\"},\n{\"id\": 1, \"title\": \"y\"}]}",
@@ -266,7 +320,9 @@ fn errors_have_their_places() {
         (
             "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"dependencies\": [2]},\n\
              {\"id\": 2, \"title\": \"y\", \"dependencies\": [1]}]}",
-            &["line 1, column 53: these tasks depend on each other: 1 → 2 → 1 (remove one of these dependencies)"],
+            &[
+                "line 1, column 53: these tasks depend on each other: 1 → 2 → 1 (remove one of these dependencies)",
+            ],
         ),
         (
             "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"title\": \"y\"}]}",
@@ -274,7 +330,10 @@ fn errors_have_their_places() {
         ),
     ];
     let found = table.map(|(source, _)| errors(source));
-    assert_eq!(found.to_vec(), table.map(|(_, expected)| expected.to_vec()).to_vec());
+    assert_eq!(
+        found.to_vec(),
+        table.map(|(_, expected)| expected.to_vec()).to_vec()
+    );
 }
 
 #[test]
@@ -302,10 +361,21 @@ fn what_is_odd_is_said_once() {
 
 #[test]
 fn markdown_that_begins_with_a_bracket_stays_markdown() {
-    for text in ["[link](x)\n\n- [ ] a\n", "{{< toc >}}\n\n- [ ] a\n", "{% raw %}\n\n- [ ] a\n", "{: .no}\n\n- [ ] a\n"]
-    {
+    for text in [
+        "[link](x)\n\n- [ ] a\n",
+        "{{< toc >}}\n\n- [ ] a\n",
+        "{% raw %}\n\n- [ ] a\n",
+        "{: .no}\n\n- [ ] a\n",
+    ] {
         let plan = Plan::parse(text, &KnownNames::default()).unwrap();
-        assert_eq!(plan.tasks.iter().map(|task| task.title.as_str()).collect::<Vec<_>>(), ["a"], "{text}");
+        assert_eq!(
+            plan.tasks
+                .iter()
+                .map(|task| task.title.as_str())
+                .collect::<Vec<_>>(),
+            ["a"],
+            "{text}"
+        );
     }
 }
 
@@ -315,39 +385,82 @@ fn only_the_status_of_landed_tasks_and_of_groups_that_are_complete_is_written() 
         (
             PRD,
             vec!["US-002", "US-001"],
-            vec![("\"priority\": 2,\n      \"passes\": false", "\"priority\": 2,\n      \"passes\": true")],
+            vec![(
+                "\"priority\": 2,\n      \"passes\": false",
+                "\"priority\": 2,\n      \"passes\": true",
+            )],
         ),
         (
             TASKS,
             vec!["2", "3.1"],
             vec![
-                ("password.\", \"status\": \"pending\"", "password.\", \"status\": \"done\""),
-                ("\"The check\", \"status\": \"pending\"", "\"The check\", \"status\": \"done\""),
-                ("\"Start\", \"status\": \"pending\"", "\"Start\", \"status\": \"done\""),
+                (
+                    "password.\", \"status\": \"pending\"",
+                    "password.\", \"status\": \"done\"",
+                ),
+                (
+                    "\"The check\", \"status\": \"pending\"",
+                    "\"The check\", \"status\": \"done\"",
+                ),
+                (
+                    "\"Start\", \"status\": \"pending\"",
+                    "\"Start\", \"status\": \"done\"",
+                ),
             ],
         ),
         (
             TASKS,
             vec!["3.1", "3.2"],
             vec![
-                ("\"Pages\", \"status\": \"in-progress\"", "\"Pages\", \"status\": \"done\""),
-                ("\"Start\", \"status\": \"pending\"", "\"Start\", \"status\": \"done\""),
-                ("\"Profile\", \"status\": \"pending\"", "\"Profile\", \"status\": \"done\""),
+                (
+                    "\"Pages\", \"status\": \"in-progress\"",
+                    "\"Pages\", \"status\": \"done\"",
+                ),
+                (
+                    "\"Start\", \"status\": \"pending\"",
+                    "\"Start\", \"status\": \"done\"",
+                ),
+                (
+                    "\"Profile\", \"status\": \"pending\"",
+                    "\"Profile\", \"status\": \"done\"",
+                ),
             ],
         ),
-        (ISSUES, vec!["bd-c3"], vec![("\"Docs\",\"status\":\"open\"", "\"Docs\",\"status\":\"closed\"")]),
+        (
+            ISSUES,
+            vec!["bd-c3"],
+            vec![(
+                "\"Docs\",\"status\":\"open\"",
+                "\"Docs\",\"status\":\"closed\"",
+            )],
+        ),
         (
             ISSUES,
             vec!["bd-b2"],
             vec![
-                ("\"Fast.\",\"status\":\"open\"", "\"Fast.\",\"status\":\"closed\""),
-                ("\"Grammar\",\"status\":\"open\"", "\"Grammar\",\"status\":\"closed\""),
+                (
+                    "\"Fast.\",\"status\":\"open\"",
+                    "\"Fast.\",\"status\":\"closed\"",
+                ),
+                (
+                    "\"Grammar\",\"status\":\"open\"",
+                    "\"Grammar\",\"status\":\"closed\"",
+                ),
             ],
         ),
     ];
     for (source, landed, changes) in table {
-        for source in [source.to_owned(), format!("\u{feff}{}", source.replace('\n', "\r\n"))] {
-            let ends = |text: &str| if source.contains('\r') { text.replace('\n', "\r\n") } else { text.to_owned() };
+        for source in [
+            source.to_owned(),
+            format!("\u{feff}{}", source.replace('\n', "\r\n")),
+        ] {
+            let ends = |text: &str| {
+                if source.contains('\r') {
+                    text.replace('\n', "\r\n")
+                } else {
+                    text.to_owned()
+                }
+            };
             let mut expected = source.clone();
             for (before, after) in &changes {
                 assert_eq!(expected.matches(&ends(before)).count(), 1, "{before}");

@@ -1,9 +1,11 @@
 //! Finds tasks that write the same paths, by comparing their `files` as paths and globs.
 //!
-//! A path includes everything below it. The comparison errs on the side of overlap (`{a,b}` and `[ab]` count as `*`
-//! and `?`): ordering two tasks needlessly costs time, while a collision costs work.
+//! A path includes everything below it. The comparison errs on the side of overlap (`{a,b}` and
+//! `[ab]` count as `*` and `?`): ordering two tasks needlessly costs time, while a collision costs
+//! work.
 //!
-//! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a path in common.
+//! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a
+//! path in common.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,12 +14,12 @@ use std::collections::{BTreeMap, HashMap};
 /// The maximum number of globs in a plan: each is compared with every path.
 const MAX_GLOBS: usize = 256;
 
-/// The maximum number of steps spent on comparing the paths of a plan: some hundred thousand comparisons of usual ones,
-/// and less than a second. Two hostile globs alone can take millions.
+/// The maximum number of steps spent on comparing the paths of a plan: some hundred thousand
+/// comparisons of usual ones, and less than a second. Two hostile globs alone can take millions.
 const MAX_STEPS: usize = 50_000_000;
 
-/// The maximum number of `[P]` tasks remembered as writers of one path: each causes a warning, and no sensible plan
-/// has more.
+/// The maximum number of `[P]` tasks remembered as writers of one path: each causes a warning, and
+/// no sensible plan has more.
 const MAX_BESIDE: usize = 32;
 
 /// The maximum length of a path, as on Linux.
@@ -53,7 +55,9 @@ impl<'a> Pattern<'a> {
             match component {
                 "" | "." => {}
                 ".." => {
-                    components.pop().ok_or("the path leads outside the repository")?;
+                    components
+                        .pop()
+                        .ok_or("the path leads outside the repository")?;
                 }
                 name => components.push(name),
             }
@@ -62,7 +66,13 @@ impl<'a> Pattern<'a> {
             return Err("the path is too deep");
         }
         let is_normal = components.len() == path.split('/').count();
-        Ok(Self { path: if is_normal { Cow::Borrowed(path) } else { Cow::Owned(components.join("/")) } })
+        Ok(Self {
+            path: if is_normal {
+                Cow::Borrowed(path)
+            } else {
+                Cow::Owned(components.join("/"))
+            },
+        })
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -71,25 +81,33 @@ impl<'a> Pattern<'a> {
 
     /// Reports whether the pattern contains wildcards.
     pub(crate) fn is_glob(&self) -> bool {
-        self.path.bytes().any(|byte| WILDCARDS.contains(&char::from(byte)))
+        self.path
+            .bytes()
+            .any(|byte| WILDCARDS.contains(&char::from(byte)))
     }
 
     /// Returns the components before the first one with a wildcard, as a path.
     fn literal_prefix(&self) -> &str {
-        let Some(wildcard) = self.path.find(WILDCARDS) else { return &self.path };
+        let Some(wildcard) = self.path.find(WILDCARDS) else {
+            return &self.path;
+        };
         let before = self.path.get(..wildcard).unwrap_or_default();
         before.rsplit_once('/').map_or("", |(above, _)| above)
     }
 
-    /// Reports whether this may be a directory that contains matches of another pattern: `a.md`, for example,
-    /// contains none of `**/*.rs`.
+    /// Reports whether this may be a directory that contains matches of another pattern: `a.md`,
+    /// for example, contains none of `**/*.rs`.
     fn holds(&self, other: &Pattern<'_>) -> bool {
-        let named_as_file = self.path.rsplit('/').next().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
+        let named_as_file = self
+            .path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
         !named_as_file || !other.is_glob()
     }
 
-    /// Reports whether some path could match both patterns, or be below a match of both; `true` once the steps are
-    /// spent.
+    /// Reports whether some path could match both patterns, or be below a match of both; `true`
+    /// once the steps are spent.
     fn overlaps(&self, other: &Pattern<'_>, steps: &Steps) -> bool {
         if !steps.take_for(&self.path, &other.path) {
             return true;
@@ -116,12 +134,18 @@ pub(crate) struct Paths<'a> {
 
 impl<'a> Paths<'a> {
     pub(crate) fn new(of_tasks: &'a [Vec<Option<Pattern<'a>>>]) -> Self {
-        Self { of_tasks, steps: Steps::new(MAX_STEPS) }
+        Self {
+            of_tasks,
+            steps: Steps::new(MAX_STEPS),
+        }
     }
 
     /// Returns the paths of a task.
     pub(crate) fn of(&self, task: usize) -> &'a [Option<Pattern<'a>>] {
-        self.of_tasks.get(task).map(Vec::as_slice).unwrap_or_default()
+        self.of_tasks
+            .get(task)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 }
 
@@ -139,7 +163,8 @@ impl Steps {
         !self.are_spent()
     }
 
-    /// Takes the steps for looking through two texts, which is much quicker than comparing their characters.
+    /// Takes the steps for looking through two texts, which is much quicker than comparing their
+    /// characters.
     fn take_for(&self, a: &str, b: &str) -> bool {
         self.take(1 + (a.len() + b.len()) / 8)
     }
@@ -163,7 +188,9 @@ impl Excess {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Globs => format!("more than {MAX_GLOBS} globs in one plan"),
-            Self::Steps => "comparing the globs of this plan with its paths takes too long".to_owned(),
+            Self::Steps => {
+                "comparing the globs of this plan with its paths takes too long".to_owned()
+            }
         }
     }
 }
@@ -187,9 +214,14 @@ impl Piece for &str {
     }
 }
 
-/// Reports whether the first `i` pieces of `a` and the first `j` of `b` can match the same text, for any lengths that
-/// `is_done` accepts; `true` once the steps are spent.
-fn can_meet<P: Piece>(a: &[P], b: &[P], steps: &Steps, is_done: impl Fn(usize, usize) -> bool) -> bool {
+/// Reports whether the first `i` pieces of `a` and the first `j` of `b` can match the same text,
+/// for any lengths that `is_done` accepts; `true` once the steps are spent.
+fn can_meet<P: Piece>(
+    a: &[P],
+    b: &[P],
+    steps: &Steps,
+    is_done: impl Fn(usize, usize) -> bool,
+) -> bool {
     // Dynamic programming with one row for each prefix of `a`.
     let mut row: Vec<bool> = vec![false; b.len() + 1];
     for i in 0..=a.len() {
@@ -198,20 +230,27 @@ fn can_meet<P: Piece>(a: &[P], b: &[P], steps: &Steps, is_done: impl Fn(usize, u
         }
         let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
         for j in 0..=b.len() {
-            let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
+            let (x, y) = (
+                i.checked_sub(1).and_then(|i| a.get(i)),
+                j.checked_sub(1).and_then(|j| b.get(j)),
+            );
             let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
             let same = match (x, y) {
                 (None, None) => true,
                 (Some(x), None) => x.is_many() && up,
                 (None, Some(y)) => y.is_many() && left,
-                (Some(x), Some(y)) => ((x.is_many() || y.is_many()) && (up || left)) || (diagonal && x.meets(y, steps)),
+                (Some(x), Some(y)) => {
+                    ((x.is_many() || y.is_many()) && (up || left))
+                        || (diagonal && x.meets(y, steps))
+                }
             };
             if same && is_done(i, j) {
                 return true;
             }
             next.push(same);
         }
-        // Nothing that begins like this much of `a` begins like any of `b`, so longer beginnings do not either.
+        // Nothing that begins like this much of `a` begins like any of `b`, so longer beginnings do
+        // not either.
         if !next.contains(&true) {
             return false;
         }
@@ -230,9 +269,15 @@ struct Neighbours {
 impl Neighbours {
     /// Reads them from the previous row and from the current, incomplete one.
     fn of(above: &[bool], row: &[bool], at: usize) -> Self {
-        let found = |row: &[bool], at: Option<usize>| at.and_then(|at| row.get(at)).copied().unwrap_or_default();
+        let found = |row: &[bool], at: Option<usize>| {
+            at.and_then(|at| row.get(at)).copied().unwrap_or_default()
+        };
         let before = at.checked_sub(1);
-        Self { up: found(above, Some(at)), left: found(row, before), diagonal: found(above, before) }
+        Self {
+            up: found(above, Some(at)),
+            left: found(row, before),
+            diagonal: found(above, before),
+        }
     }
 }
 
@@ -291,9 +336,10 @@ fn tokens(component: &str) -> Vec<Token> {
 
 /// Records the writers of each path, to find for each task the earlier ones that it collides with.
 ///
-/// Only the latest writer of a path is kept, and a directory's writer replaces the writers of paths below it, since
-/// they precede it anyway. Up to [`MAX_BESIDE`] writers that run together are kept. The work is therefore linear in
-/// the number of paths, apart from globs ([`MAX_GLOBS`], [`MAX_STEPS`]).
+/// Only the latest writer of a path is kept, and a directory's writer replaces the writers of paths
+/// below it, since they precede it anyway. Up to [`MAX_BESIDE`] writers that run together are kept.
+/// The work is therefore linear in the number of paths, apart from globs ([`MAX_GLOBS`],
+/// [`MAX_STEPS`]).
 #[derive(Default)]
 pub(crate) struct Writers<'p> {
     /// The root of the repository.
@@ -311,8 +357,9 @@ struct Place<'p> {
 }
 
 impl<'p> Writers<'p> {
-    /// Records that a task writes a path of these, and returns the earlier tasks that write it too. `beside` reports
-    /// whether the task runs together with an earlier one, which is then kept, so that later tasks wait for both.
+    /// Records that a task writes a path of these, and returns the earlier tasks that write it too.
+    /// `beside` reports whether the task runs together with an earlier one, which is then kept, so
+    /// that later tasks wait for both.
     ///
     /// # Errors
     /// There are too many globs, or comparing the paths takes too long.
@@ -327,8 +374,14 @@ impl<'p> Writers<'p> {
         if steps.are_spent() {
             return Err(Excess::Steps);
         }
-        let overlapping = self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern, steps));
-        let mut earlier: Vec<usize> = overlapping.flat_map(|(_, writers)| writers).copied().collect();
+        let overlapping = self
+            .globs
+            .iter()
+            .filter(|(glob, _)| glob.overlaps(pattern, steps));
+        let mut earlier: Vec<usize> = overlapping
+            .flat_map(|(_, writers)| writers)
+            .copied()
+            .collect();
         if pattern.is_glob() {
             self.root.matching(pattern, steps, &mut earlier);
             take_over(self.globs.entry(pattern).or_default(), task, beside);
@@ -361,18 +414,24 @@ impl<'p> Place<'p> {
         place
     }
 
-    /// Adds the writers of all places that a glob matches, or that contain its matches, until the steps are spent.
+    /// Adds the writers of all places that a glob matches, or that contain its matches, until the
+    /// steps are spent.
     fn matching(&self, glob: &Pattern<'_>, steps: &Steps, earlier: &mut Vec<usize>) {
         let mut place = self;
         earlier.extend(&place.writers);
         for name in names(glob.literal_prefix()) {
-            let Some(next) = place.below.get(name) else { return };
+            let Some(next) = place.below.get(name) else {
+                return;
+            };
             place = next;
             earlier.extend(&place.writers);
         }
         let mut open: Vec<&Place<'_>> = place.below.values().collect();
         while let Some(place) = open.pop().filter(|_| steps.take(1)) {
-            if place.pattern.is_some_and(|pattern| pattern.overlaps(glob, steps)) {
+            if place
+                .pattern
+                .is_some_and(|pattern| pattern.overlaps(glob, steps))
+            {
                 earlier.extend(&place.writers);
             }
             open.extend(place.below.values());
@@ -380,7 +439,12 @@ impl<'p> Place<'p> {
     }
 
     /// Adds the writers of all places below, and keeps only those that run beside the new one.
-    fn overtake(&mut self, beside: &impl Fn(usize) -> bool, steps: &Steps, earlier: &mut Vec<usize>) {
+    fn overtake(
+        &mut self,
+        beside: &impl Fn(usize) -> bool,
+        steps: &Steps,
+        earlier: &mut Vec<usize>,
+    ) {
         self.below.retain(|_, place| {
             steps.take(1);
             earlier.extend(&place.writers);
@@ -437,8 +501,16 @@ mod tests {
         ];
         for (a, b, expected) in table {
             let paths = Paths::new(&[]);
-            assert_eq!(pattern(a).overlaps(&pattern(b), &paths.steps), expected, "{a} {b}");
-            assert_eq!(pattern(b).overlaps(&pattern(a), &paths.steps), expected, "{b} {a}");
+            assert_eq!(
+                pattern(a).overlaps(&pattern(b), &paths.steps),
+                expected,
+                "{a} {b}"
+            );
+            assert_eq!(
+                pattern(b).overlaps(&pattern(a), &paths.steps),
+                expected,
+                "{b} {a}"
+            );
             let mut writers = Writers::default();
             let (a_path, b_path) = (pattern(a), pattern(b));
             writers.record(&paths, &a_path, 0, |_| false).unwrap();
@@ -447,15 +519,25 @@ mod tests {
         }
     }
 
-    /// Returns how many of so many patterns of this length are compared before the steps are spent, and the steps that
-    /// are left.
+    /// Returns how many of so many patterns of this length are compared before the steps are spent,
+    /// and the steps that are left.
     fn compared(many: usize, length: usize, steps: usize) -> (usize, usize) {
-        let texts: Vec<String> = (0..many).map(|at| format!("{}{at}", "*a".repeat(length / 2))).collect();
+        let texts: Vec<String> = (0..many)
+            .map(|at| format!("{}{at}", "*a".repeat(length / 2)))
+            .collect();
         let patterns: Vec<Pattern<'_>> = texts.iter().map(|text| pattern(text)).collect();
-        let paths = Paths { of_tasks: &[], steps: Steps::new(steps) };
+        let paths = Paths {
+            of_tasks: &[],
+            steps: Steps::new(steps),
+        };
         let mut writers = Writers::default();
-        let recorded = patterns.iter().enumerate().map(|(at, pattern)| writers.record(&paths, pattern, at, |_| false));
-        let compared = recorded.take_while(|earlier| *earlier != Err(Excess::Steps)).count();
+        let recorded = patterns
+            .iter()
+            .enumerate()
+            .map(|(at, pattern)| writers.record(&paths, pattern, at, |_| false));
+        let compared = recorded
+            .take_while(|earlier| *earlier != Err(Excess::Steps))
+            .count();
         (compared, paths.steps.0.get())
     }
 
@@ -464,13 +546,23 @@ mod tests {
         let (compared_all, left) = compared(10, 20, 1_000_000);
         assert_eq!(compared_all, 10);
         let taken = 1_000_000 - left;
-        assert!(taken > 45 * 20 * 20 / 2, "what each comparison takes counts: {taken}");
+        assert!(
+            taken > 45 * 20 * 20 / 2,
+            "what each comparison takes counts: {taken}"
+        );
         // Twice as many of them take four times as many steps, as far as these reach.
         let (compared_all, left) = compared(20, 20, 1_000_000);
         assert_eq!(compared_all, 20);
-        assert!((3 * taken..6 * taken).contains(&(1_000_000 - left)), "{taken}, then {}", 1_000_000 - left);
+        assert!(
+            (3 * taken..6 * taken).contains(&(1_000_000 - left)),
+            "{taken}, then {}",
+            1_000_000 - left
+        );
         let (compared_few, left) = compared(20, 20, taken);
-        assert!((5..20).contains(&compared_few) && left == 0, "{compared_few} compared, {left} left");
+        assert!(
+            (5..20).contains(&compared_few) && left == 0,
+            "{compared_few} compared, {left} left"
+        );
         assert_eq!(compared(2, 4_000, 1_000), (1, 0));
     }
 

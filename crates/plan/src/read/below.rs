@@ -22,7 +22,9 @@ pub(crate) fn marks_task(source: &Source<'_>, blocks: &[Block], known: &KnownNam
     };
     heading::task(heading::after_mark(title)).is_some()
         && (has_fields(source, after)
-            || (*level > 1 && !heading::is_step(title) && holds_steps(source, *level, after, known)))
+            || (*level > 1
+                && !heading::is_step(title)
+                && holds_steps(source, *level, after, known)))
 }
 
 /// The levels of a document's headings that are tasks by what stands below them.
@@ -33,8 +35,13 @@ impl TaskLevels {
     pub(crate) fn of(source: &Source<'_>, blocks: &[Block], known: &KnownNames) -> Self {
         let mut levels = Self::default();
         for (at, block) in blocks.iter().enumerate() {
-            let Block::Heading { level, title, .. } = block else { continue };
-            let (own, after) = (blocks.get(at..).unwrap_or_default(), blocks.get(at + 1..).unwrap_or_default());
+            let Block::Heading { level, title, .. } = block else {
+                continue;
+            };
+            let (own, after) = (
+                blocks.get(at..).unwrap_or_default(),
+                blocks.get(at + 1..).unwrap_or_default(),
+            );
             if marks_task(source, own, known) || is_fielded(source, (*level, title), after, known) {
                 levels.0 |= Self::bit(*level);
             }
@@ -46,7 +53,8 @@ impl TaskLevels {
         1_u8.checked_shl(level.into()).unwrap_or_default()
     }
 
-    /// Returns what a heading that is no task, although it looks like one beside the tasks of its level, does not have.
+    /// Returns what a heading that is no task, although it looks like one beside the tasks of its
+    /// level, does not have.
     pub(crate) fn reason(
         self,
         source: &Source<'_>,
@@ -63,7 +71,10 @@ impl TaskLevels {
             return None;
         }
         let is_named = |text: &str| heading::task(text).is_some() || has_id(text);
-        match (is_named(text.trim_start_matches('~')), has_task_fields(source, after)) {
+        match (
+            is_named(text.trim_start_matches('~')),
+            has_task_fields(source, after),
+        ) {
             (true, _) | (_, true) if is_struck => Some("it is struck out"),
             (false, true) => Some("it has fields, but neither a box nor a number"),
             (true, false) => Some(NOTHING),
@@ -73,9 +84,14 @@ impl TaskLevels {
     }
 }
 
-/// Reports whether a numbered heading (`2.1 API`, `JIRA-12: API`) is a task by the fields below it: boxes there are its
-/// steps, unless one of them is a task itself.
-pub(crate) fn is_fielded(source: &Source<'_>, (level, title): (u8, &str), after: &[Block], known: &KnownNames) -> bool {
+/// Reports whether a numbered heading (`2.1 API`, `JIRA-12: API`) is a task by the fields below it:
+/// boxes there are its steps, unless one of them is a task itself.
+pub(crate) fn is_fielded(
+    source: &Source<'_>,
+    (level, title): (u8, &str),
+    after: &[Block],
+    known: &KnownNames,
+) -> bool {
     let text = heading::after_mark(title);
     level > 1
         && has_id(text)
@@ -95,26 +111,38 @@ fn has_id(title: &str) -> bool {
     identify::leading(title).is_some_and(|found| !found.bare_number)
 }
 
-/// Reports whether a field that makes a task stands below a heading, rather than one that describes a section as well.
+/// Reports whether a field that makes a task stands below a heading, rather than one that describes
+/// a section as well.
 fn has_task_fields(source: &Source<'_>, after: &[Block]) -> bool {
     let makes_task = |key: Key| matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify);
     let is_field = |text: &str| {
         let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-        word.and_then(|word| key::key_of(&word)).is_some_and(makes_task)
+        word.and_then(|word| key::key_of(&word))
+            .is_some_and(makes_task)
     };
     own(after).any(|block| has_line(source, block, is_field))
 }
 
-/// Reports whether the next heading is that of a task below this one, by its number (`2.1` below `2`) or its word.
+/// Reports whether the next heading is that of a task below this one, by its number (`2.1` below
+/// `2`) or its word.
 fn groups_numbers(level: u8, text: &str, after: &[Block]) -> bool {
     let next = after.iter().find_map(|block| match block {
-        Block::Heading { level: own, title, .. } => Some((*own, heading::after_mark(title))),
+        Block::Heading {
+            level: own, title, ..
+        } => Some((*own, heading::after_mark(title))),
         _ => None,
     });
-    let Some((_, next)) = next.filter(|(own, _)| *own > level) else { return false };
+    let Some((_, next)) = next.filter(|(own, _)| *own > level) else {
+        return false;
+    };
     let id = |text| identify::leading(text).map(|found| found.id);
-    let is_under = |(child, own): (&str, &str)| child.strip_prefix(own).is_some_and(|rest| rest.starts_with('.'));
-    (heading::task(next).is_some() && !heading::is_step(next)) || id(next).zip(id(text)).is_some_and(is_under)
+    let is_under = |(child, own): (&str, &str)| {
+        child
+            .strip_prefix(own)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    (heading::task(next).is_some() && !heading::is_step(next))
+        || id(next).zip(id(text)).is_some_and(is_under)
 }
 
 /// Reports whether a field stands below a heading.
@@ -124,13 +152,17 @@ pub(crate) fn has_fields(source: &Source<'_>, after: &[Block]) -> bool {
 
 /// Returns the blocks before the next heading.
 fn own(after: &[Block]) -> impl Iterator<Item = &Block> {
-    after.iter().take_while(|block| !matches!(block, Block::Heading { .. }))
+    after
+        .iter()
+        .take_while(|block| !matches!(block, Block::Heading { .. }))
 }
 
 fn is_field_block(source: &Source<'_>, block: &Block) -> bool {
     let is_field = |text: &str| {
         let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-        word.is_some_and(|word| key::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
+        word.is_some_and(|word| {
+            key::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status")
+        })
     };
     has_line(source, block, is_field)
 }
@@ -138,8 +170,12 @@ fn is_field_block(source: &Source<'_>, block: &Block) -> bool {
 /// Reports whether a line of a paragraph, or the first line of an item of a list, is such a one.
 fn has_line(source: &Source<'_>, block: &Block, is_such: impl Fn(&str) -> bool) -> bool {
     match block {
-        Block::Paragraph(range) => source.lines(range.clone()).any(|(_, line)| is_such(line.trim())),
-        Block::List(items) => items.iter().any(|item| is_such(&first_line(source, item).text)),
+        Block::Paragraph(range) => source
+            .lines(range.clone())
+            .any(|(_, line)| is_such(line.trim())),
+        Block::List(items) => items
+            .iter()
+            .any(|item| is_such(&first_line(source, item).text)),
         _ => false,
     }
 }
@@ -148,18 +184,24 @@ fn first_line<'a>(source: &Source<'a>, item: &Item) -> Inline<'a> {
     Inline::new(source, item.text.clone())
 }
 
-/// Reports whether the boxes below a heading, or below its criteria, are steps of one task: none of them is a task by
-/// an id or an attribute of its own.
+/// Reports whether the boxes below a heading, or below its criteria, are steps of one task: none of
+/// them is a task by an id or an attribute of its own.
 fn holds_steps(source: &Source<'_>, level: u8, after: &[Block], known: &KnownNames) -> bool {
     let belongs = |block: &&Block| match block {
-        Block::Heading { level: own, title, .. } => *own > level && section::kind(title) == Kind::Notes,
+        Block::Heading {
+            level: own, title, ..
+        } => *own > level && section::kind(title) == Kind::Notes,
         _ => true,
     };
-    let mut boxes = after.iter().take_while(belongs).flat_map(items_of).filter_map(|item| {
-        let line = first_line(source, item);
-        let rest = read_box(&line.text)?.rest;
-        Some(is_task(&line, rest, known))
-    });
+    let mut boxes = after
+        .iter()
+        .take_while(belongs)
+        .flat_map(items_of)
+        .filter_map(|item| {
+            let line = first_line(source, item);
+            let rest = read_box(&line.text)?.rest;
+            Some(is_task(&line, rest, known))
+        });
     boxes.next() == Some(false) && !boxes.any(|is_task| is_task)
 }
 
@@ -175,8 +217,10 @@ fn is_task(line: &Inline<'_>, rest: usize, known: &KnownNames) -> bool {
 
 /// Reports whether a field below a heading says the status or the goal of what it names.
 pub(crate) fn says_status(source: &Source<'_>, after: &[Block]) -> bool {
-    let is_status =
-        |line: &str| attributes::detail_key(line.trim()).is_some_and(|(word, _)| matches!(word, "Status" | "Goal"));
+    let is_status = |line: &str| {
+        attributes::detail_key(line.trim())
+            .is_some_and(|(word, _)| matches!(word, "Status" | "Goal"))
+    };
     let mut paragraphs = own(after).filter_map(|block| match block {
         Block::Paragraph(range) => Some(source.lines(range.clone())),
         _ => None,
@@ -187,31 +231,48 @@ pub(crate) fn says_status(source: &Source<'_>, after: &[Block]) -> bool {
 /// Reports whether headings with boxes stand below a heading of this level.
 pub(crate) fn groups_headings(level: u8, after: &[Block]) -> bool {
     let below = after.iter().map_while(|block| match block {
-        Block::Heading { level: own, title, .. } if *own > level => Some(Some(title)),
+        Block::Heading {
+            level: own, title, ..
+        } if *own > level => Some(Some(title)),
         Block::Heading { .. } => None,
         _ => Some(None),
     });
-    below.flatten().any(|title| heading::box_of(title).is_some())
+    below
+        .flatten()
+        .any(|title| heading::box_of(title).is_some())
 }
 
-/// Reports whether the next heading is that of a task numbered under this one (`Task 2.1` below `Task 2`).
+/// Reports whether the next heading is that of a task numbered under this one (`Task 2.1` below
+/// `Task 2`).
 pub(crate) fn groups_tasks(level: u8, title: &str, after: &[Block]) -> bool {
     let number = |title| heading::task(heading::after_mark(title)).map(|found| found.number);
     let next = after.iter().find_map(|block| match block {
-        Block::Heading { level: own, title, .. } => Some(Some(title).filter(|_| *own > level)),
+        Block::Heading {
+            level: own, title, ..
+        } => Some(Some(title).filter(|_| *own > level)),
         _ => None,
     });
-    let is_under = |(child, own): (&str, &str)| child.strip_prefix(own).is_some_and(|rest| rest.starts_with('.'));
-    next.flatten().and_then(|next| number(next).zip(number(title))).is_some_and(is_under)
+    let is_under = |(child, own): (&str, &str)| {
+        child
+            .strip_prefix(own)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    next.flatten()
+        .and_then(|next| number(next).zip(number(title)))
+        .is_some_and(is_under)
 }
 
-/// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2. Validation`.
+/// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2.
+/// Validation`.
 pub(crate) fn continues_numbers(source: &Source<'_>, title: &str, after: &[Block]) -> bool {
-    let Some(number) = section::number(title) else { return false };
+    let Some(number) = section::number(title) else {
+        return false;
+    };
     own(after).flat_map(items_of).next().is_some_and(|item| {
         let line = first_line(source, item).text;
         let title = read_box(&line).and_then(|mark| line.get(mark.rest..));
         let id = title.and_then(identify::leading).map(|found| found.id);
-        id.and_then(|id| id.strip_prefix(number.as_str())).is_some_and(|rest| rest.starts_with('.'))
+        id.and_then(|id| id.strip_prefix(number.as_str()))
+            .is_some_and(|rest| rest.starts_with('.'))
     })
 }

@@ -1,4 +1,5 @@
-//! Parses the box at the head of a task: `[ ]`, `[x]` and the other marks, and text that is nearly a box.
+//! Parses the box at the head of a task: `[ ]`, `[x]` and the other marks, and text that is nearly
+//! a box.
 
 use orchestrate_core::task::TaskStatus;
 
@@ -8,7 +9,9 @@ use crate::read::status;
 const MAX_BLANKS: usize = 4;
 
 /// Characters that look like bullets.
-const NO_BULLETS: [char; 14] = ['–', '—', '−', '‐', '‑', '•', '◦', '▪', '▫', '‣', '⁃', '·', '●', '○'];
+const NO_BULLETS: [char; 14] = [
+    '–', '—', '−', '‐', '‑', '•', '◦', '▪', '▫', '‣', '⁃', '·', '●', '○',
+];
 
 /// Characters that look like empty boxes.
 const DRAWN_BOXES: [char; 5] = ['☐', '⬜', '🔲', '□', '▢'];
@@ -35,11 +38,18 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     let status = status_of(text.strip_prefix('[')?.chars().next()?)?;
     let after = text.get(2..)?.strip_prefix(']')?;
     // Formatters escape the star.
-    let star = after.strip_prefix('*').or_else(|| after.strip_prefix("\\*"));
+    let star = after
+        .strip_prefix('*')
+        .or_else(|| after.strip_prefix("\\*"));
     let star = star.filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
     let (optional, after) = (star.is_some(), star.unwrap_or(after));
     let stands_alone = after.is_empty() || after.starts_with([' ', '\t', '\n']);
-    stands_alone.then(|| BoxMark { status, optional, at: Some(1), rest: text.len() - after.trim_start().len() })
+    stands_alone.then(|| BoxMark {
+        status,
+        optional,
+        at: Some(1),
+        rest: text.len() - after.trim_start().len(),
+    })
 }
 
 fn status_of(mark: char) -> Option<TaskStatus> {
@@ -62,8 +72,14 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     if bare.len() < text.len() {
         // The marks may end right after the box.
         let is_alone = || {
-            let rest = bare.get(3..).filter(|_| bare.get(..3).is_some_and(|mark| read_box(mark).is_some()));
-            rest.is_some_and(|rest| rest.trim_start_matches(['*', '_']).trim_end().starts_with([' ', '\t']))
+            let rest = bare
+                .get(3..)
+                .filter(|_| bare.get(..3).is_some_and(|mark| read_box(mark).is_some()));
+            rest.is_some_and(|rest| {
+                rest.trim_start_matches(['*', '_'])
+                    .trim_end()
+                    .starts_with([' ', '\t'])
+            })
         };
         let is_odd = has_box(bare) || is_alone();
         return is_odd.then(|| "the box is emphasised: write `[ ]` before the marks".to_owned());
@@ -88,9 +104,16 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     let known = "`[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`";
     match mark {
         // Blanks around the mark, or several.
-        None if is_followed && within.len() <= MAX_BLANKS => Some(format!("`[{within}]` is not a box: write `[ ]`")),
+        None if is_followed && within.len() <= MAX_BLANKS => {
+            Some(format!("`[{within}]` is not a box: write `[ ]`"))
+        }
         // `[P]` is a label, which plans also explain in their notes.
-        Some(mark) if is_followed && is_one && mark != 'P' && within.len() <= MAX_BLANKS + mark.len_utf8() => {
+        Some(mark)
+            if is_followed
+                && is_one
+                && mark != 'P'
+                && within.len() <= MAX_BLANKS + mark.len_utf8() =>
+        {
             match status_of(mark) {
                 Some(_) => Some(format!("`[{within}]` is not a box: write `[{mark}]`")),
                 None => Some(format!("`[{within}]` is not a box: use one of {known}")),
@@ -102,14 +125,26 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
 
 /// Returns the reason why a drawn box, or one in other brackets, is none.
 fn drawn_box(text: &str) -> Option<String> {
-    if let Some(drawn) = text.chars().next().filter(|first| DRAWN_BOXES.contains(first)) {
+    if let Some(drawn) = text
+        .chars()
+        .next()
+        .filter(|first| DRAWN_BOXES.contains(first))
+    {
         return Some(format!("`{drawn}` is no box: write `[ ]`"));
     }
-    let inner = |(open, close): (char, char)| text.strip_prefix(open)?.split_once(close).map(|(within, _)| within);
+    let inner = |(open, close): (char, char)| {
+        text.strip_prefix(open)?
+            .split_once(close)
+            .map(|(within, _)| within)
+    };
     let within = WIDE_BRACKETS.into_iter().find_map(inner)?;
     let mut marks = within.trim().chars();
-    let is_mark = marks.next().is_none_or(|mark| status_of(mark).is_some() || mark == '✓') && marks.next().is_none();
-    (is_mark && within.len() <= MAX_BLANKS).then(|| "wide brackets are no box: write `[ ]`".to_owned())
+    let is_mark = marks
+        .next()
+        .is_none_or(|mark| status_of(mark).is_some() || mark == '✓')
+        && marks.next().is_none();
+    (is_mark && within.len() <= MAX_BLANKS)
+        .then(|| "wide brackets are no box: write `[ ]`".to_owned())
 }
 
 /// Reports whether a text begins with a box that other text follows.
@@ -119,10 +154,16 @@ fn has_box(text: &str) -> bool {
 
 /// Reports whether a text begins with a box that its text follows without a blank. A link does not.
 fn is_glued(text: &str) -> bool {
-    let Some((mark, after)) = text.strip_prefix('[').and_then(|inner| inner.split_at_checked(1)) else { return false };
+    let Some((mark, after)) = text
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_at_checked(1))
+    else {
+        return false;
+    };
     let after = after.strip_prefix(']').unwrap_or_default();
     let is_mark = mark.chars().all(|mark| status_of(mark).is_some());
-    let begins_text = |c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"' | '\'' | '\u{a0}');
+    let begins_text =
+        |c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"' | '\'' | '\u{a0}');
     is_mark && after.starts_with(begins_text) && read_box(text).is_none()
 }
 
@@ -131,9 +172,11 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     let line = line.trim_start();
     let first = line.chars().next()?;
     if first == '|' {
-        let is_box = |cell: &str| read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len());
+        let is_box =
+            |cell: &str| read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len());
         let reason = "a row of a table without columns that are named Task and Status";
-        let is_row = line.split('|').nth(1).is_some_and(is_box) || line.split('|').any(|cell| has_box(cell.trim()));
+        let is_row = line.split('|').nth(1).is_some_and(is_box)
+            || line.split('|').any(|cell| has_box(cell.trim()));
         return is_row.then(|| reason.to_owned());
     }
     if has_box(line.get(length_of_marker(line)..)?) || is_drawn_item(line) {
@@ -142,10 +185,15 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     let begins_box = |text: &str| has_box(text) || is_glued(text);
     if NO_BULLETS.contains(&first) {
         let rest = line.get(first.len_utf8()..)?.trim_start();
-        return begins_box(rest).then(|| format!("`{first}` is no bullet of Markdown: write `- [ ]`"));
+        return begins_box(rest)
+            .then(|| format!("`{first}` is no bullet of Markdown: write `- [ ]`"));
     }
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let bullets: &[char] = if unnumbered.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
+    let bullets: &[char] = if unnumbered.len() < line.len() {
+        &['.', ')']
+    } else {
+        &['-', '*', '+']
+    };
     let rest = unnumbered.strip_prefix(bullets)?;
     let reason = match rest.starts_with('[') {
         true => "no blank before the box, so this is no item of a list: write `- [ ]`",
@@ -155,8 +203,8 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     begins_box(rest.trim_start()).then(|| reason.to_owned())
 }
 
-/// Reports whether a line begins with a drawn box, or one in wide brackets, and goes on with the text of a task rather
-/// than with what the mark means (`⬜ Not started`, `☐ = open`).
+/// Reports whether a line begins with a drawn box, or one in wide brackets, and goes on with the
+/// text of a task rather than with what the mark means (`⬜ Not started`, `☐ = open`).
 fn is_drawn_item(line: &str) -> bool {
     if line.starts_with(|c: char| c.is_ascii()) || drawn_box(line).is_none() {
         return false;
@@ -164,19 +212,28 @@ fn is_drawn_item(line: &str) -> bool {
     let is_mark = |c: char| DRAWN_BOXES.contains(&c) || matches!(c, '\u{fe0f}' | ' ' | '\t');
     let rest = match line.trim_start_matches(is_mark) {
         rest if rest.len() < line.len() => rest,
-        rest => rest.split_once(WIDE_BRACKETS.map(|(_, close)| close)).map_or("", |(_, rest)| rest.trim_start()),
+        rest => rest
+            .split_once(WIDE_BRACKETS.map(|(_, close)| close))
+            .map_or("", |(_, rest)| rest.trim_start()),
     };
-    let begins_text = rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"'));
+    let begins_text =
+        rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"'));
     begins_text && status::of_text(rest).is_none()
 }
 
-/// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with the blanks after it; 0
-/// if there is none.
+/// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with
+/// the blanks after it; 0 if there is none.
 fn length_of_marker(line: &str) -> usize {
-    let Some((marker, rest)) = line.split_once([' ', '\t']) else { return 0 };
+    let Some((marker, rest)) = line.split_once([' ', '\t']) else {
+        return 0;
+    };
     let is_counted = marker.ends_with(['.', ')']) || marker.contains(|c: char| c.is_ascii_digit());
     let is_marker = marker.len() <= MAX_MARKER_BYTES && is_counted && !marker.contains('[');
-    if is_marker { line.len() - rest.trim_start().len() } else { 0 }
+    if is_marker {
+        line.len() - rest.trim_start().len()
+    } else {
+        0
+    }
 }
 
 /// Reports whether a line, at any indentation or in a quote, is a bullet with a box.
@@ -215,7 +272,10 @@ mod tests {
             "［ ］ a",
             "【x】a",
         ] {
-            assert!(read_box(text).is_none() && odd_box(text).is_some(), "{text}");
+            assert!(
+                read_box(text).is_none() && odd_box(text).is_some(),
+                "{text}"
+            );
         }
         for text in [
             "[ ] a",

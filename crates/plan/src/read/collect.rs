@@ -1,8 +1,9 @@
-//! Finds the tasks in the blocks of a plan: boxes at the outermost level, and headings with a box or with fields; in a
-//! plan without any of these, whatever else people mark tasks with ([`Style`]).
+//! Finds the tasks in the blocks of a plan: boxes at the outermost level, and headings with a box
+//! or with fields; in a plan without any of these, whatever else people mark tasks with
+//! ([`Style`]).
 //!
-//! Whatever looks like a task but is not is recorded as skipped, with the reason; nothing is dropped silently. Ids,
-//! dependencies and order are determined later, when all tasks are known.
+//! Whatever looks like a task but is not is recorded as skipped, with the reason; nothing is
+//! dropped silently. Ids, dependencies and order are determined later, when all tasks are known.
 
 use std::ops::Range;
 
@@ -38,7 +39,8 @@ const MIN_RULE: usize = 3;
 /// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
 pub(crate) const MAX_TASKS: usize = 10_000;
 
-/// The maximum depth of groups among the items of one list (`1`, `1.1`, `1.1.1` one below the other).
+/// The maximum depth of groups among the items of one list (`1`, `1.1`, `1.1.1` one below the
+/// other).
 const MAX_GROUPS_BESIDE: usize = 4;
 
 /// A parent that only groups tasks; a reference to it means all its tasks.
@@ -64,7 +66,8 @@ pub(crate) struct Collected {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Finds all tasks of a document, in the first style that has any; to-dos stand in for some of the styles.
+/// Finds all tasks of a document, in the first style that has any; to-dos stand in for some of the
+/// styles.
 pub(crate) fn collect(
     source: &Source<'_>,
     (blocks, has_todos): (&[Block], bool),
@@ -73,19 +76,47 @@ pub(crate) fn collect(
 ) -> Collected {
     let (is_kiro, levels) = (is_kiro(source), TaskLevels::of(source, blocks, known));
     // Most tasks are headings, or items of a list that is in no other one.
-    let likely = blocks.iter().map(|block| items_of(block).len() + usize::from(matches!(block, Block::Heading { .. })));
+    let likely = blocks
+        .iter()
+        .map(|block| items_of(block).len() + usize::from(matches!(block, Block::Heading { .. })));
     let room = likely.sum::<usize>().min(MAX_TASKS);
     let mut without_tasks = None;
-    for style in Style::ALL.into_iter().filter(|style| !has_todos || style.precedes_todos()) {
+    for style in Style::ALL
+        .into_iter()
+        .filter(|style| !has_todos || style.precedes_todos())
+    {
         let mut own = Findings::default();
-        let reader = Reader { source, known, findings: &mut own };
-        let notes = vec![Note { line: 1, ..Note::default() }];
-        let found = Collected { notes, drafts: Vec::with_capacity(room), ..Collected::default() };
+        let reader = Reader {
+            source,
+            known,
+            findings: &mut own,
+        };
+        let notes = vec![Note {
+            line: 1,
+            ..Note::default()
+        }];
+        let found = Collected {
+            notes,
+            drafts: Vec::with_capacity(room),
+            ..Collected::default()
+        };
         let sections = Sections::default();
         let phases = Vec::new();
-        let mut walk = Walk { reader, found, style, is_kiro, sections, levels, phases, open_step: None };
+        let mut walk = Walk {
+            reader,
+            found,
+            style,
+            is_kiro,
+            sections,
+            levels,
+            phases,
+            open_step: None,
+        };
         walk.document(blocks);
-        let found = Collected { title: walk.sections.title, ..walk.found };
+        let found = Collected {
+            title: walk.sections.title,
+            ..walk.found
+        };
         if !found.drafts.is_empty() {
             findings.append(own);
             return found;
@@ -106,7 +137,8 @@ pub(crate) struct Walk<'s, 'a> {
     is_kiro: bool,
     pub(crate) sections: Sections,
     levels: TaskLevels,
-    /// The phases whose headings have boxes and that are not over, with the levels of these; the outermost is first.
+    /// The phases whose headings have boxes and that are not over, with the levels of these; the
+    /// outermost is first.
     phases: Vec<(u8, Group)>,
     /// A heading such as `Task N` that is no task itself and has none below it so far.
     open_step: Option<OpenStep>,
@@ -116,7 +148,8 @@ impl Walk<'_, '_> {
     fn document(&mut self, blocks: &[Block]) {
         let reader = &self.reader;
         let marks_task = |blocks: &[Block]| below::marks_task(reader.source, blocks, reader.known);
-        let with_fields = (0..blocks.len()).any(|at| marks_task(blocks.get(at..).unwrap_or_default()));
+        let with_fields =
+            (0..blocks.len()).any(|at| marks_task(blocks.get(at..).unwrap_or_default()));
         let mut rest = blocks;
         while let Some((block, after)) = rest.split_first() {
             rest = after;
@@ -164,21 +197,28 @@ impl Walk<'_, '_> {
         self.close_step(0);
     }
 
-    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`); one in bold above boxes,
-    /// or one of a phase, begins a part of the section.
+    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`); one
+    /// in bold above boxes, or one of a phase, begins a part of the section.
     fn label(&mut self, paragraph: Range<usize>, items: &[Item]) {
-        let Some((at, line)) = self.reader.source.lines(paragraph).last() else { return };
-        let Some(label) = label::of_line(line) else { return };
+        let Some((at, line)) = self.reader.source.lines(paragraph).last() else {
+            return;
+        };
+        let Some(label) = label::of_line(line) else {
+            return;
+        };
         let is_strong = line.trim_start().starts_with(['*', '_']);
         if !self.sections.open_label(label, at)
             && (is_strong || phase::begins(label))
-            && items.iter().any(|item| self.reader.boxed_line(item).is_some())
+            && items
+                .iter()
+                .any(|item| self.reader.boxed_line(item).is_some())
         {
             self.sections.begin_part(label);
         }
     }
 
-    /// Reports whether a rule (`---`) is right above a list, so that no label further up is its own.
+    /// Reports whether a rule (`---`) is right above a list, so that no label further up is its
+    /// own.
     fn is_after_rule(&self, items: &[Item]) -> bool {
         let start = items.first().map_or(0, |item| item.range.start);
         let above = self.reader.source.slice(0..start).trim_end();
@@ -189,7 +229,13 @@ impl Walk<'_, '_> {
 
     /// Adds a block to what the current section says.
     fn note(&mut self, block: &Block) {
-        if matches!(block, Block::Opaque { kind: Opaque::Html, .. }) {
+        if matches!(
+            block,
+            Block::Opaque {
+                kind: Opaque::Html,
+                ..
+            }
+        ) {
             return;
         }
         let text = self.reader.dedented(block.range());
@@ -200,7 +246,10 @@ impl Walk<'_, '_> {
 
     fn holds_tasks(&self, block: &Block) -> bool {
         let is_task = |item: &Item| self.mark(item, &self.reader.first_line(item)).is_some();
-        self.reader.source.lines(block.range()).any(|(_, line)| looks_like_box(line))
+        self.reader
+            .source
+            .lines(block.range())
+            .any(|(_, line)| looks_like_box(line))
             || items_of(block).iter().any(is_task)
     }
 
@@ -212,18 +261,24 @@ impl Walk<'_, '_> {
         let is_step = || heading::task(heading::after_mark(title)).is_some();
         if heading::box_of(title).is_some() {
             // A box at the end of a heading without a number may as well sum up those below it.
-            let sums_up = || heading::box_at_end(title).is_some() && !is_step() && self.reader.holds_boxes(after);
-            return phase::of_heading(title).is_none() && !below::groups_headings(level, after) && !sums_up();
+            let sums_up = || {
+                heading::box_at_end(title).is_some() && !is_step() && self.reader.holds_boxes(after)
+            };
+            return phase::of_heading(title).is_none()
+                && !below::groups_headings(level, after)
+                && !sums_up();
         }
         let is_numbered = || {
             let parent = self.sections.parent(level);
             parent.is_some_and(|parent| section::lists_work(&parent.title))
-                && identify::leading(heading::after_mark(title)).is_some_and(|found| !found.bare_number)
+                && identify::leading(heading::after_mark(title))
+                    .is_some_and(|found| !found.bare_number)
         };
         let source = self.reader.source;
         let is_stage = || phase::of_heading(title).is_some() && below::says_status(source, after);
         // The title of a plan may be that of a story.
-        let is_title = || level == 1 && self.sections.title.is_none() && !below::has_fields(source, after);
+        let is_title =
+            || level == 1 && self.sections.title.is_none() && !below::has_fields(source, after);
         let is_group = || below::groups_tasks(level, title, after);
         match self.style {
             Style::StepHeadings => (is_step() && !is_group()) || is_numbered() || is_stage(),
@@ -234,7 +289,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Reports whether a block ends the task whose heading has this level; the steps below a task belong to it.
+    /// Reports whether a block ends the task whose heading has this level; the steps below a task
+    /// belong to it.
     fn ends_task(&self, (task_level, is_step): (u8, bool), block: &Block) -> bool {
         let Block::Heading { level, title, .. } = block else {
             return false;
@@ -247,7 +303,12 @@ impl Walk<'_, '_> {
     /// Opens the section of a heading that is no task.
     fn section_heading(&mut self, level: u8, text: Range<usize>, title: &str, after: &[Block]) {
         let line = self.reader.source.line_of(text.start);
-        self.found.notes.push(Note { heading: Some(title.to_owned()), level, line, text: String::new() });
+        self.found.notes.push(Note {
+            heading: Some(title.to_owned()),
+            level,
+            line,
+            text: String::new(),
+        });
         self.close_step(level);
         if heading::box_of(title).is_some() {
             let reason = match self.excluded().filter(|section| section.holds(level)) {
@@ -258,13 +319,23 @@ impl Walk<'_, '_> {
             let phase = self.boxed_phase(level, text.clone());
             self.phases.extend(phase);
         } else if self.open_step.is_none()
-            && let Some(reason) = self.levels.reason(self.reader.source, (level, title), after)
+            && let Some(reason) = self
+                .levels
+                .reason(self.reader.source, (level, title), after)
         {
             let own = heading::after_mark(title);
-            let own = heading::task(own).map_or(own, |found| own.get(found.rest..).unwrap_or_default());
-            let is_open = heading::status(title).is_none_or(TaskStatus::runs) && strike::status(own).is_none();
+            let own =
+                heading::task(own).map_or(own, |found| own.get(found.rest..).unwrap_or_default());
+            let is_open = heading::status(title).is_none_or(TaskStatus::runs)
+                && strike::status(own).is_none();
             let drafts = self.found.drafts.len();
-            self.open_step = Some(OpenStep { at: text.start, level, drafts, reason, is_open });
+            self.open_step = Some(OpenStep {
+                at: text.start,
+                level,
+                drafts,
+                reason,
+                is_open,
+            });
         }
         self.sections.open(level, title, text.start);
     }
@@ -274,17 +345,28 @@ impl Walk<'_, '_> {
         let line = Inline::new(self.reader.source, range);
         let title = line.text.trim_start_matches(['#', ' ']);
         phase::of_heading(title)?;
-        let mark = heading::box_of(title).filter(|mark| handed_down::withheld(mark.status).is_none())?;
+        let mark =
+            heading::box_of(title).filter(|mark| handed_down::withheld(mark.status).is_none())?;
         let mark = Mark::of_box(line.offset(line.text.len() - title.len() + mark.at?));
         let leaves = self.found.drafts.len()..self.found.drafts.len();
-        Some((level, Group { id: String::new(), mark: Some(mark), leaves }))
+        Some((
+            level,
+            Group {
+                id: String::new(),
+                mark: Some(mark),
+                leaves,
+            },
+        ))
     }
 
     /// Ends the phases that a heading of this level ends.
     fn close_phases(&mut self, level: u8) {
         let end = self.found.drafts.len();
         while let Some((_, phase)) = self.phases.pop_if(|(of_phase, _)| level <= *of_phase) {
-            self.found.phases.push(Group { leaves: phase.leaves.start..end, ..phase });
+            self.found.phases.push(Group {
+                leaves: phase.leaves.start..end,
+                ..phase
+            });
         }
     }
 
@@ -293,10 +375,16 @@ impl Walk<'_, '_> {
         self.close_phases(level);
         if let Some(step) = self.open_step.take_if(|step| level <= step.level)
             && step.drafts == self.found.drafts.len()
-            && self.excluded().is_none_or(|section| section.begins_at(step.at))
+            && self
+                .excluded()
+                .is_none_or(|section| section.begins_at(step.at))
         {
             let reason = format!("{}; {}", step.reason, self.style.tasks());
-            let kind = if step.is_open { SkippedKind::OddBox } else { SkippedKind::Other };
+            let kind = if step.is_open {
+                SkippedKind::OddBox
+            } else {
+                SkippedKind::Other
+            };
             self.reader.findings.skip_as(kind, step.at, reason);
         }
     }
@@ -330,7 +418,10 @@ impl Walk<'_, '_> {
         if names_list || self.sections.lists_work() || self.sections.place.phase_level.is_some() {
             for item in items {
                 if names_list || self.is_ordered(item) {
-                    self.reader.findings.skip(item.range.start, format!("no checkbox; {}", self.style.tasks()));
+                    self.reader.findings.skip(
+                        item.range.start,
+                        format!("no checkbox; {}", self.style.tasks()),
+                    );
                 }
             }
         }
@@ -343,20 +434,31 @@ impl Walk<'_, '_> {
             && self.excluded().is_none()
         {
             if self.style == Style::Table {
-                table::columns(rows).into_iter().for_each(|column| self.reader.note_column(column.clone()));
+                table::columns(rows)
+                    .into_iter()
+                    .for_each(|column| self.reader.note_column(column.clone()));
             }
             for row in rows {
                 match self.style {
-                    Style::Table => self.found.drafts.push(self.reader.row(row, &self.sections.place)),
-                    other => self.reader.findings.skip(row.at, format!("a row of a table; {}", other.tasks())),
+                    Style::Table => self
+                        .found
+                        .drafts
+                        .push(self.reader.row(row, &self.sections.place)),
+                    other => self
+                        .reader
+                        .findings
+                        .skip(row.at, format!("a row of a table; {}", other.tasks())),
                 }
             }
         }
         if self.style == Style::Marks {
             for (offset, line) in self.reader.source.lines(range.clone()) {
-                let is_open = status::leading_mark(line.trim_start()).is_some_and(|(status, _)| status.runs());
+                let is_open = status::leading_mark(line.trim_start())
+                    .is_some_and(|(status, _)| status.runs());
                 if is_open && odd_item(line).is_none() {
-                    self.reader.findings.skip(offset, format!("no item of a list; {}", self.style.tasks()));
+                    self.reader
+                        .findings
+                        .skip(offset, format!("no item of a list; {}", self.style.tasks()));
                 }
             }
         }
@@ -410,11 +512,19 @@ impl Walk<'_, '_> {
         let status = match own {
             Some((status, _)) => Some(status),
             None if struck.is_some() => struck,
-            None => status::trailing(line.text.lines().next().unwrap_or_default()).map(|(status, _)| status),
+            None => status::trailing(line.text.lines().next().unwrap_or_default())
+                .map(|(status, _)| status),
         };
-        let status = status.or_else(|| self.sections.status()).unwrap_or_default();
+        let status = status
+            .or_else(|| self.sections.status())
+            .unwrap_or_default();
         let rest = own.map_or(0, |(_, rest)| line.text.len() - rest.len());
-        Some(BoxMark { status, optional: false, at: None, rest })
+        Some(BoxMark {
+            status,
+            optional: false,
+            at: None,
+            rest,
+        })
     }
 
     fn list(&mut self, items: &[Item], inherited: &Inherited) {
@@ -427,7 +537,12 @@ impl Walk<'_, '_> {
                 let start = rest + found.start;
                 start..start + found.id.len()
             });
-            Entry { item, line, mark, id }
+            Entry {
+                item,
+                line,
+                mark,
+                id,
+            }
         };
         let entries: Vec<Entry<'_, '_>> = items.iter().map(entry).collect();
         self.entries(&entries, inherited, 0);
@@ -435,7 +550,8 @@ impl Walk<'_, '_> {
 
     fn entries(&mut self, entries: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
         let has_box = |entry: &Entry<'_, '_>| {
-            entry.mark.is_some() || (self.is_ordered(entry.item) && parts::is_above_box(&self.reader, entry.item))
+            entry.mark.is_some()
+                || (self.is_ordered(entry.item) && parts::is_above_box(&self.reader, entry.item))
         };
         // The other items of a list below a parent are remarks, which its tasks are told.
         let any_box = !inherited.knows_remarks && entries.iter().any(has_box);
@@ -446,7 +562,11 @@ impl Walk<'_, '_> {
                 self.unboxed(entry.item, &entry.line, any_box, inherited);
                 continue;
             };
-            let below = if depth < MAX_GROUPS_BESIDE { entry.children_beside(after) } else { 0 };
+            let below = if depth < MAX_GROUPS_BESIDE {
+                entry.children_beside(after)
+            } else {
+                0
+            };
             match after.split_at_checked(below) {
                 Some((children, next)) if below > 0 && self.excluded().is_none() => {
                     rest = next;
@@ -457,16 +577,26 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn unboxed(&mut self, item: &Item, line: &Inline<'_>, beside_boxes: bool, inherited: &Inherited) {
+    fn unboxed(
+        &mut self,
+        item: &Item,
+        line: &Inline<'_>,
+        beside_boxes: bool,
+        inherited: &Inherited,
+    ) {
         let before = (self.found.drafts.len(), self.reader.findings.skipped.len());
         if let Some(reason) = odd_box(&line.text) {
-            self.reader.findings.skip_as(SkippedKind::OddBox, item.range.start, reason);
+            self.reader
+                .findings
+                .skip_as(SkippedKind::OddBox, item.range.start, reason);
         }
         let is_parent = !line.text.is_empty() && parts::is_above_box(&self.reader, item);
         // What the boxes below it are is said as by a heading.
         let label = label::of_line(&line.text).unwrap_or(&line.text);
-        let is_label = is_parent && line.is_one_line() && self.sections.open_label(label, item.range.start);
-        let own = (is_parent && self.excluded().is_none()).then(|| self.handed_down_unboxed(item, line, inherited));
+        let is_label =
+            is_parent && line.is_one_line() && self.sections.open_label(label, item.range.start);
+        let own = (is_parent && self.excluded().is_none())
+            .then(|| self.handed_down_unboxed(item, line, inherited));
         let is_place = own.is_some() && (self.is_ordered(item) || phase::begins(&line.text));
         self.sections.place.phase += usize::from(is_place);
         for block in &item.blocks {
@@ -482,7 +612,9 @@ impl Walk<'_, '_> {
             self.sections.close_label();
         }
         if beside_boxes && before == (self.found.drafts.len(), self.reader.findings.skipped.len()) {
-            self.reader.findings.skip(item.range.start, "no checkbox, unlike its neighbours");
+            self.reader
+                .findings
+                .skip(item.range.start, "no checkbox, unlike its neighbours");
         }
         if own.is_none() {
             self.reader.note_odd_lines(line, 0);
@@ -496,7 +628,9 @@ impl Walk<'_, '_> {
         }
         let text = line.text.get(mark.rest..).unwrap_or_default();
         if text.trim().is_empty() {
-            self.reader.findings.skip(item.range.start, "the box has no text");
+            self.reader
+                .findings
+                .skip(item.range.start, "the box has no text");
             return self.nested(item, inherited);
         }
         match parts::parent(&self.reader, item, (line, mark), self.list_number(item)) {
@@ -523,33 +657,47 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn group(&mut self, item: &Item, line: &Inline<'_>, (mark, id): (BoxMark, String), inherited: &Inherited) {
+    fn group(
+        &mut self,
+        item: &Item,
+        line: &Inline<'_>,
+        (mark, id): (BoxMark, String),
+        inherited: &Inherited,
+    ) {
         let own = self.handed_down(item, line, (mark, &id), inherited);
-        self.reader.findings.skip(item.range.start, "it groups the tasks below it");
+        self.reader
+            .findings
+            .skip(item.range.start, "it groups the tasks below it");
         let first = self.found.drafts.len();
         let is_phase = phase::of_heading(&id).is_some();
         self.sections.place.phase += usize::from(is_phase);
         self.parts(item, &own);
         self.sections.place.phase += usize::from(is_phase);
         let leaves = first..self.found.drafts.len();
-        self.found.groups.push(Group { id, mark: mark.at.map(|at| Mark::of_box(line.offset(at))), leaves });
+        self.found.groups.push(Group {
+            id,
+            mark: mark.at.map(|at| Mark::of_box(line.offset(at))),
+            leaves,
+        });
     }
 
-    /// Reads the boxes below a group, also those below an item without a box. Its other items are remarks, which its
-    /// tasks are told.
+    /// Reads the boxes below a group, also those below an item without a box. Its other items are
+    /// remarks, which its tasks are told.
     fn parts(&mut self, item: &Item, own: &Inherited) {
         for child in item.blocks.iter().flat_map(items_of) {
             let line = self.reader.first_line(child);
             match self.box_of(&line.text) {
                 Some(mark) => self.boxed(child, &line, mark, own),
-                None if parts::is_no_remark(&self.reader, child) => self.unboxed(child, &line, false, own),
+                None if parts::is_no_remark(&self.reader, child) => {
+                    self.unboxed(child, &line, false, own)
+                }
                 None => {}
             }
         }
     }
 
-    /// Adds an item as a task, and the boxes below it as its parts, which are optional and come after it. Returns what
-    /// these inherit: its words, but not its attributes.
+    /// Adds an item as a task, and the boxes below it as its parts, which are optional and come
+    /// after it. Returns what these inherit: its words, but not its attributes.
     fn extended(
         &mut self,
         item: &Item,
@@ -574,24 +722,38 @@ impl Walk<'_, '_> {
         own
     }
 
-    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group, or as a task if these are
-    /// all optional; boxes below it are parts of that, too.
-    fn group_beside(&mut self, entry: &Entry<'_, '_>, children: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
-        let (Some(mark), Some(id)) = (entry.mark, entry.id()) else { return };
-        let has_only_extras =
-            children.iter().all(Entry::is_optional) && parts::has_only_extras(&self.reader, entry.item);
+    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group, or as
+    /// a task if these are all optional; boxes below it are parts of that, too.
+    fn group_beside(
+        &mut self,
+        entry: &Entry<'_, '_>,
+        children: &[Entry<'_, '_>],
+        inherited: &Inherited,
+        depth: usize,
+    ) {
+        let (Some(mark), Some(id)) = (entry.mark, entry.id()) else {
+            return;
+        };
+        let has_only_extras = children.iter().all(Entry::is_optional)
+            && parts::has_only_extras(&self.reader, entry.item);
         if has_only_extras && !mark.optional {
             let own = self.extended(entry.item, &entry.line, (mark, id), inherited);
             return self.entries(children, &own, depth + 1);
         }
         let own = self.handed_down(entry.item, &entry.line, (mark, id), inherited);
-        self.reader.findings.skip(entry.item.range.start, "it groups the tasks after it");
+        self.reader
+            .findings
+            .skip(entry.item.range.start, "it groups the tasks after it");
         let first = self.found.drafts.len();
         self.parts(entry.item, &own);
         self.entries(children, &own, depth + 1);
         let leaves = first..self.found.drafts.len();
         let mark = mark.at.map(|at| Mark::of_box(entry.line.offset(at)));
-        self.found.groups.push(Group { id: id.to_owned(), mark, leaves });
+        self.found.groups.push(Group {
+            id: id.to_owned(),
+            mark,
+            leaves,
+        });
     }
 
     /// Parses a heading that is a task, and the blocks below it.
@@ -611,20 +773,31 @@ impl Walk<'_, '_> {
             rest: inline.text.len() - heading::after_mark(&inline.text).len(),
         };
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
-        let mut draft = self.reader.draft_line(&inline, mark, (range.start, false), &self.sections.place);
+        let mut draft =
+            self.reader
+                .draft_line(&inline, mark, (range.start, false), &self.sections.place);
         if mark.at.is_none() {
             draft.marks.extend(done::own_mark(&inline));
             self.reader.note_doubtful_status(&draft);
         }
         // A number before the box is not part of the text after it.
-        let head = if mark.at.is_some_and(|at| at > 1) { 0 } else { mark.rest };
+        let head = if mark.at.is_some_and(|at| at > 1) {
+            0
+        } else {
+            mark.rest
+        };
         let text = inline.text.get(head..).unwrap_or_default();
-        let id = |text: String| Located { text, offset: inline.offset(head) };
+        let id = |text: String| Located {
+            text,
+            offset: inline.offset(head),
+        };
         if let Some(found) = heading::task(text) {
             draft.number = Some(found.number.to_owned());
             draft.counts |= found.counts;
             draft.id.get_or_insert(id(found.id()));
-        } else if let Some(found) = identify::leading(text).filter(|_| head == 0 && mark.at.is_some()) {
+        } else if let Some(found) =
+            identify::leading(text).filter(|_| head == 0 && mark.at.is_some())
+        {
             draft.set_id(id(found.id.to_owned()));
         } else if let Some(label) = phase.and_then(|phase| phase.label) {
             draft.counts = true;
@@ -633,7 +806,8 @@ impl Walk<'_, '_> {
         if let Some(found) = heading::task(&draft.title) {
             draft.title = draft.title.get(found.rest..).unwrap_or_default().to_owned();
         }
-        let said = status::trailing(&draft.title).filter(|(status, _)| mark.at.is_none() || *status == draft.status);
+        let said = status::trailing(&draft.title)
+            .filter(|(status, _)| mark.at.is_none() || *status == draft.status);
         if let Some((_, title)) = said {
             draft.title = title.to_owned();
         }
@@ -642,7 +816,10 @@ impl Walk<'_, '_> {
         }
         let steps = self.reader.fields(body, &mut draft);
         let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();
-        let above = self.sections.status().filter(|status| !is_said && !status.runs() && !steps.are_open());
+        let above = self
+            .sections
+            .status()
+            .filter(|status| !is_said && !status.runs() && !steps.are_open());
         draft.status = above.unwrap_or(draft.status);
         let has_open_steps = steps.are_open();
         draft.add_steps(steps, is_said);
@@ -658,7 +835,9 @@ impl Walk<'_, '_> {
 
     /// Records the lines of a paragraph that look like items with a box or like headings of tasks.
     fn odd_paragraph(&mut self, range: Range<usize>) {
-        let section = self.excluded().map(|section| (section.skipped(), section.reason()));
+        let section = self
+            .excluded()
+            .map(|section| (section.skipped(), section.reason()));
         self.reader.note_odd_paragraph(range, section.as_ref());
     }
 

@@ -1,5 +1,5 @@
-//! How a status is written once its task is done: in the plan's own form and language, so that the plan reads as if
-//! its author had changed it.
+//! How a status is written once its task is done: in the plan's own form and language, so that the
+//! plan reads as if its author had changed it.
 
 use std::ops::Range;
 
@@ -9,8 +9,15 @@ use crate::mark::Mark;
 use crate::read::source::Inline;
 use crate::read::status;
 
-/// The mark of a done task that belongs to a mark of another status; the usual one belongs to all others.
-const COUNTERPARTS: &[(char, &str)] = &[('☐', "☑"), ('✗', "✓"), ('⚪', "🟢"), ('🟡', "🟢"), ('🔴', "🟢")];
+/// The mark of a done task that belongs to a mark of another status; the usual one belongs to all
+/// others.
+const COUNTERPARTS: &[(char, &str)] = &[
+    ('☐', "☑"),
+    ('✗', "✓"),
+    ('⚪', "🟢"),
+    ('🟡', "🟢"),
+    ('🔴', "🟢"),
+];
 const USUAL_MARK: &str = "✅";
 
 /// What plans in other languages than English say of a done task, beside what they say of others.
@@ -22,13 +29,25 @@ const TRANSLATED: &[(&[&str], &str)] = &[
     (&["da_fare", "in_corso"], "fatto"),
     (&["待办", "未开始", "待处理", "进行中"], "已完成"),
     (&["未着手", "進行中"], "完了"),
-    (&["не_начато", "запланировано", "в_работе", "в_процессе"], "готово"),
-    (&["예정", "대기", "미완료", "시작_전", "진행_중", "진행중"], "완료"),
+    (
+        &["не_начато", "запланировано", "в_работе", "в_процессе"],
+        "готово",
+    ),
+    (
+        &["예정", "대기", "미완료", "시작_전", "진행_중", "진행중"],
+        "완료",
+    ),
 ];
 const USUAL_WORD: &str = "done";
 
 /// How a column such as "Done" says that a task is open, and that it is done.
-const ANSWERS: &[(&str, &str)] = &[("no", "yes"), ("n", "y"), ("false", "true"), ("nein", "ja"), ("non", "oui")];
+const ANSWERS: &[(&str, &str)] = &[
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("nein", "ja"),
+    ("non", "oui"),
+];
 
 /// What a cell without a status may contain.
 const DASHES: &[&str] = &["-", "–", "—"];
@@ -36,48 +55,75 @@ const DASHES: &[&str] = &["-", "–", "—"];
 /// What may stand around a status in Markdown.
 const DECORATION: [char; 4] = ['*', '_', ' ', '`'];
 
-/// Returns the place of a status in the source, with what stands there once the task is done; `None` if the text says
-/// no known status. `at` is the text's offset in the source.
+/// Returns the place of a status in the source, with what stands there once the task is done;
+/// `None` if the text says no known status. `at` is the text's offset in the source.
 pub(crate) fn mark(said: &str, at: usize) -> Option<Mark> {
     let done = in_the_form_of(said)?;
-    Some(Mark { range: at..at + said.len(), done: done.into() })
+    Some(Mark {
+        range: at..at + said.len(),
+        done: done.into(),
+    })
 }
 
 /// Like [`mark`], for the cell of a table, which may be empty or say no.
 pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
     if said.is_empty() {
         // The cell is in front of a bar.
-        return Some(Mark { range: at..at, done: "Done ".into() });
+        return Some(Mark {
+            range: at..at,
+            done: "Done ".into(),
+        });
     }
     if DASHES.contains(&said) {
-        return Some(Mark { range: at..at + said.len(), done: "Done".into() });
+        return Some(Mark {
+            range: at..at + said.len(),
+            done: "Done".into(),
+        });
     }
     if is_yes(said) {
-        return Some(Mark { range: at..at + said.len(), done: said.to_owned().into() });
+        return Some(Mark {
+            range: at..at + said.len(),
+            done: said.to_owned().into(),
+        });
     }
     let answer = ANSWERS.iter().find(|(no, _)| said.eq_ignore_ascii_case(no));
     match answer.and_then(|(_, yes)| yes.split_at_checked(1)) {
         Some((first, rest)) if said.starts_with(|c: char| c.is_ascii_uppercase()) => {
             let done = format!("{}{rest}", first.to_ascii_uppercase());
-            Some(Mark { range: at..at + said.len(), done: done.into() })
+            Some(Mark {
+                range: at..at + said.len(),
+                done: done.into(),
+            })
         }
-        Some((first, rest)) => Some(Mark { range: at..at + said.len(), done: format!("{first}{rest}").into() }),
+        Some((first, rest)) => Some(Mark {
+            range: at..at + said.len(),
+            done: format!("{first}{rest}").into(),
+        }),
         None => mark(said, at),
     }
 }
 
-/// Returns the status that the cell of a table says, which may answer whether its task is done, or on which day.
+/// Returns the status that the cell of a table says, which may answer whether its task is done, or
+/// on which day.
 pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
     if is_yes(said) || status::is_day(said) {
         return Some(TaskStatus::Done);
     }
-    let says_no = DASHES.contains(&said) || ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));
-    if says_no { Some(TaskStatus::Todo) } else { status::of_text(said) }
+    let says_no =
+        DASHES.contains(&said) || ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));
+    if says_no {
+        Some(TaskStatus::Todo)
+    } else {
+        status::of_text(said)
+    }
 }
 
 /// Reports whether the cell of a table answers that its task is done.
 fn is_yes(said: &str) -> bool {
-    said.eq_ignore_ascii_case("x") || ANSWERS.iter().any(|(_, yes)| said.eq_ignore_ascii_case(yes))
+    said.eq_ignore_ascii_case("x")
+        || ANSWERS
+            .iter()
+            .any(|(_, yes)| said.eq_ignore_ascii_case(yes))
 }
 
 /// Returns the place of the status that the first line of a task without a box says.
@@ -101,7 +147,11 @@ fn in_the_form_of(said: &str) -> Option<String> {
     };
     let done = match status::known_words(words) {
         Range { start: 0, end: 0 } => words.to_owned(),
-        known => format!("{}{}", word_like(words.get(known.clone())?), words.get(known.end..)?),
+        known => format!(
+            "{}{}",
+            word_like(words.get(known.clone())?),
+            words.get(known.end..)?
+        ),
     };
     let (before, after) = (said.get(..start)?, said.get(start + inner.len()..)?);
     Some(format!("{before}{mark}{between}{done}{after}"))
@@ -113,28 +163,39 @@ pub(crate) fn first_mark(text: &str) -> usize {
         return 0;
     }
     let mark = text.chars().next().map_or(0, char::len_utf8);
-    let selector = text.get(mark..).filter(|rest| rest.starts_with('\u{fe0f}')).map_or(0, |_| '\u{fe0f}'.len_utf8());
+    let selector = text
+        .get(mark..)
+        .filter(|rest| rest.starts_with('\u{fe0f}'))
+        .map_or(0, |_| '\u{fe0f}'.len_utf8());
     mark + selector
 }
 
 fn counterpart(text: &str) -> &'static str {
-    let found = COUNTERPARTS.iter().find(|(mark, _)| text.starts_with(*mark));
+    let found = COUNTERPARTS
+        .iter()
+        .find(|(mark, _)| text.starts_with(*mark));
     found.map_or(USUAL_MARK, |(_, done)| done)
 }
 
 /// Returns the word for a done task in the language and the case of another status.
 fn word_like(words: &str) -> String {
     let key = status::key_of(words);
-    let found = TRANSLATED.iter().find(|(others, _)| others.contains(&key.as_str()));
+    let found = TRANSLATED
+        .iter()
+        .find(|(others, _)| others.contains(&key.as_str()));
     let done = found.map_or(USUAL_WORD, |(_, done)| done);
     let mut letters = words.chars().filter(|letter| letter.is_alphabetic());
     let (first, second) = (letters.next(), letters.next());
     let is_upper = |letter: Option<char>| letter.is_some_and(char::is_uppercase);
     match (is_upper(first), is_upper(second)) {
         (true, true) => done.to_uppercase(),
-        (true, false) => {
-            done.chars().next().into_iter().flat_map(char::to_uppercase).chain(done.chars().skip(1)).collect()
-        }
+        (true, false) => done
+            .chars()
+            .next()
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .chain(done.chars().skip(1))
+            .collect(),
         (false, _) => done.to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! What a parent passes to each of its parts, and how long that may be: a plan has up to ten thousand tasks, and each
-//! has a copy.
+//! What a parent passes to each of its parts, and how long that may be: a plan has up to ten
+//! thousand tasks, and each has a copy.
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::{Attributes, Located};
@@ -8,7 +8,8 @@ use orchestrate_core::task::TaskStatus;
 /// The maximum number of characters of its remarks: enough for its title and a few of them.
 const MAX_REMARK_CHARS: usize = 2_000;
 
-/// The maximum size of its dependencies and paths, in bytes: enough for the longest value of one field.
+/// The maximum size of its dependencies and paths, in bytes: enough for the longest value of one
+/// field.
 const MAX_LIST_BYTES: usize = 16 * 1024;
 
 /// What an item inherits from its parents.
@@ -32,7 +33,11 @@ pub(crate) fn withheld(status: TaskStatus) -> Option<TaskStatus> {
 
 /// Says to a task which group it is a part of; one without a box may have no id.
 pub(crate) fn part_of(id: &str, title: &str) -> String {
-    if id.is_empty() || id == title { format!("Part of {title}") } else { format!("Part of {id}: {title}") }
+    if id.is_empty() || id == title {
+        format!("Part of {title}")
+    } else {
+        format!("Part of {id}: {title}")
+    }
 }
 
 /// Truncates the remarks that a group passes to each of its tasks.
@@ -43,11 +48,17 @@ pub(crate) fn shortened(detail: &str) -> String {
     }
 }
 
-/// Refuses dependencies and paths of a group, with those of the groups around it, that are too long. They are dropped,
-/// so that the tasks have no copies of them.
+/// Refuses dependencies and paths of a group, with those of the groups around it, that are too
+/// long. They are dropped, so that the tasks have no copies of them.
 pub(crate) fn require_short(attributes: &mut Attributes, at: usize, findings: &mut Findings) {
-    let lists = attributes.depends.iter().chain(&attributes.likely_depends).chain(&attributes.files);
-    let bytes: usize = lists.map(|list| size_of::<Located>() + list.text.len()).sum();
+    let lists = attributes
+        .depends
+        .iter()
+        .chain(&attributes.likely_depends)
+        .chain(&attributes.files);
+    let bytes: usize = lists
+        .map(|list| size_of::<Located>() + list.text.len())
+        .sum();
     if bytes <= MAX_LIST_BYTES {
         return;
     }

@@ -1,4 +1,5 @@
-//! Parses headings that may be tasks: `Task N: …`, `1. [ ] …`, and what stands before and after their titles.
+//! Parses headings that may be tasks: `Task N: …`, `1. [ ] …`, and what stands before and after
+//! their titles.
 
 use crate::fields::identify;
 use crate::read::checkbox::{BoxMark, read_box};
@@ -61,9 +62,13 @@ impl TaskHeading<'_> {
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = identify::without_emoji(title).trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
-    let after_word = body.get(text::position(body, |c| !c.is_alphabetic())..).unwrap_or_default();
+    let after_word = body
+        .get(text::position(body, |c| !c.is_alphabetic())..)
+        .unwrap_or_default();
     // What most titles begin with is followed by another word, which is no number.
-    let is_followed = after_word.trim_start_matches([' ', '#']).starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_followed = after_word
+        .trim_start_matches([' ', '#'])
+        .starts_with(|c: char| c.is_ascii_alphabetic());
     let is_joined = after_word.starts_with('-');
     if !is_followed
         && !is_joined
@@ -71,7 +76,10 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
         let found = identify::leading(rest.get(number_at..)?)?;
-        let digits = found.id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let digits = found
+            .id
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
         let ends_word = number_at > 0 || !word.is_ascii();
         return (ends_word && digits).then(|| TaskHeading {
             letter,
@@ -83,8 +91,16 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     }
     let found = identify::leading(body)?;
     let of_task = found.id.strip_prefix("TASK-");
-    let number = of_task.or_else(|| found.id.strip_prefix("US-")).or_else(|| found.id.strip_prefix('T'))?;
-    Some(TaskHeading { letter: "", written: found.id, rest: start + found.rest, number, counts: of_task.is_some() })
+    let number = of_task
+        .or_else(|| found.id.strip_prefix("US-"))
+        .or_else(|| found.id.strip_prefix('T'))?;
+    Some(TaskHeading {
+        letter: "",
+        written: found.id,
+        rest: start + found.rest,
+        number,
+        counts: of_task.is_some(),
+    })
 }
 
 /// Reports whether a heading is that of a step.
@@ -92,7 +108,8 @@ pub(crate) fn is_step(title: &str) -> bool {
     task(after_mark(title)).is_some_and(|found| found.letter == "S")
 }
 
-/// Returns the text after a word such as `Task` and the blank or the `#` that follows it, in any language.
+/// Returns the text after a word such as `Task` and the blank or the `#` that follows it, in any
+/// language.
 pub(crate) fn without_word(text: &str) -> Option<&str> {
     let (word, _, rest) = first_word(text)?;
     let number = rest.trim_start_matches([' ', '#']);
@@ -100,7 +117,8 @@ pub(crate) fn without_word(text: &str) -> Option<&str> {
     Some(number).filter(|_| ends_word)
 }
 
-/// Returns the word for a task or a step, in any case, that a text begins with, the letter of its id, and the rest.
+/// Returns the word for a task or a step, in any case, that a text begins with, the letter of its
+/// id, and the rest.
 fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
     let (own, rest) = text.split_at(text::position(text, |c| !c.is_alphabetic()));
     let (word, letter) = *match own.is_ascii() {
@@ -113,8 +131,8 @@ fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
     Some((word, letter, rest))
 }
 
-/// Returns the box of a heading, which begins it, follows its number (`1. [ ] Set up`) or ends it (`Set up [ ]`), with
-/// the offsets in the heading.
+/// Returns the box of a heading, which begins it, follows its number (`1. [ ] Set up`) or ends it
+/// (`Set up [ ]`), with the offsets in the heading.
 pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
     if !title.contains('[') {
         return None;
@@ -124,36 +142,66 @@ pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
 
 /// Returns the box that ends a heading; the text that belongs to it begins at 0.
 pub(crate) fn box_at_end(title: &str) -> Option<BoxMark> {
-    let start = title.trim_end().strip_suffix(']')?.rfind(" [").filter(|start| *start > 0)? + 1;
-    let mark = read_box(title.get(start..)?).filter(|mark| start + mark.rest == title.len() && !mark.optional)?;
-    Some(BoxMark { at: mark.at.map(|offset| start + offset), rest: 0, ..mark })
+    let start = title
+        .trim_end()
+        .strip_suffix(']')?
+        .rfind(" [")
+        .filter(|start| *start > 0)?
+        + 1;
+    let mark = read_box(title.get(start..)?)
+        .filter(|mark| start + mark.rest == title.len() && !mark.optional)?;
+    Some(BoxMark {
+        at: mark.at.map(|offset| start + offset),
+        rest: 0,
+        ..mark
+    })
 }
 
 fn leading_box(title: &str) -> Option<BoxMark> {
-    let rest_of = |text: &str| task(text).map(|found| found.rest).or_else(|| Some(identify::leading(text)?.rest));
-    let at = if read_box(title).is_some() { 0 } else { rest_of(title)? };
+    let rest_of = |text: &str| {
+        task(text)
+            .map(|found| found.rest)
+            .or_else(|| Some(identify::leading(text)?.rest))
+    };
+    let at = if read_box(title).is_some() {
+        0
+    } else {
+        rest_of(title)?
+    };
     let mark = read_box(title.get(at..)?)?;
-    Some(BoxMark { at: mark.at.map(|offset| at + offset), rest: at + mark.rest, ..mark })
+    Some(BoxMark {
+        at: mark.at.map(|offset| at + offset),
+        rest: at + mark.rest,
+        ..mark
+    })
 }
 
 /// Returns the text after a box or a mark of status; the whole text if it begins with neither.
 pub(crate) fn after_mark(title: &str) -> &str {
     let after_box = read_box(title).and_then(|mark| title.get(mark.rest..));
-    after_box.or_else(|| status::leading_mark(title).map(|(_, rest)| rest)).unwrap_or(title)
+    after_box
+        .or_else(|| status::leading_mark(title).map(|(_, rest)| rest))
+        .unwrap_or(title)
 }
 
-/// Returns the status that a heading says at its beginning, in words or by a mark, at its end, or by its box.
+/// Returns the status that a heading says at its beginning, in words or by a mark, at its end, or
+/// by its box.
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     let leading = status::leading_mark(title).map(|(status, _)| status);
     let trailing = || status::trailing(title).map(|(status, _)| status);
-    leading.or_else(trailing).or_else(|| box_of(title).map(|mark| mark.status))
+    leading
+        .or_else(trailing)
+        .or_else(|| box_of(title).map(|mark| mark.status))
 }
 
-/// Returns the reason why a line of a paragraph that looks like the heading of a task or a phase is none.
+/// Returns the reason why a line of a paragraph that looks like the heading of a task or a phase is
+/// none.
 pub(crate) fn odd(line: &str) -> Option<&'static str> {
     let title = line.trim_start_matches('#');
-    let is_likely = (2..=6).contains(&(line.len() - title.len())) && !title.starts_with([' ', '\t']);
-    let is_meant = || task(title).is_some() || box_of(title).is_some() || phase::of_heading(title).is_some();
+    let is_likely =
+        (2..=6).contains(&(line.len() - title.len())) && !title.starts_with([' ', '\t']);
+    let is_meant =
+        || task(title).is_some() || box_of(title).is_some() || phase::of_heading(title).is_some();
     (is_likely && is_meant()).then_some("no blank after the `#` marks, so this is no heading")
 }
 
@@ -161,7 +209,11 @@ pub(crate) fn odd(line: &str) -> Option<&'static str> {
 pub(crate) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
     let open = raw.trim_end_matches('#');
-    let raw = if open.ends_with(' ') || open.is_empty() { open } else { raw };
+    let raw = if open.ends_with(' ') || open.is_empty() {
+        open
+    } else {
+        raw
+    };
     text::without_strong(text::line_without(raw, &text::spans(raw).comments))
 }
 
@@ -192,7 +244,8 @@ mod tests {
             ("Phase 1", None),
         ];
         for (title, expected) in table {
-            let found = task(title).map(|found| (found.id(), found.rest, found.number, found.counts));
+            let found =
+                task(title).map(|found| (found.id(), found.rest, found.number, found.counts));
             assert_eq!(found, expected, "{title}");
         }
     }
@@ -202,7 +255,15 @@ mod tests {
         for line in ["###Task 1: Do", "##Phase 2", "##[ ] Do", "###T1 Do"] {
             assert!(odd(line).is_some(), "{line}");
         }
-        for line in ["### Task 1: Do", "#Task 1", "##Do", "##", "Task 1", "#######Task 1", ""] {
+        for line in [
+            "### Task 1: Do",
+            "#Task 1",
+            "##Do",
+            "##",
+            "Task 1",
+            "#######Task 1",
+            "",
+        ] {
             assert_eq!(odd(line), None, "{line}");
         }
     }
@@ -223,7 +284,8 @@ mod tests {
             ("1. Set up", None),
         ];
         for (title, expected) in table {
-            let found = box_of(title).map(|mark| (mark.at.unwrap(), title.get(mark.rest..).unwrap()));
+            let found =
+                box_of(title).map(|mark| (mark.at.unwrap(), title.get(mark.rest..).unwrap()));
             assert_eq!(found, expected, "{title}");
         }
     }

@@ -14,10 +14,23 @@ use orchestrate_core::task::TaskStatus;
 
 impl Walk<'_, '_> {
     /// Returns what an item without a box passes to the tasks below it.
-    pub(crate) fn handed_down_unboxed(&mut self, item: &Item, line: &Inline<'_>, inherited: &Inherited) -> Inherited {
+    pub(crate) fn handed_down_unboxed(
+        &mut self,
+        item: &Item,
+        line: &Inline<'_>,
+        inherited: &Inherited,
+    ) -> Inherited {
         let written = identify::leading(&line.text).map(|found| found.id);
-        let id = written.or_else(|| self.list_number(item)).unwrap_or_default().to_owned();
-        let mark = BoxMark { status: TaskStatus::Todo, optional: false, at: None, rest: 0 };
+        let id = written
+            .or_else(|| self.list_number(item))
+            .unwrap_or_default()
+            .to_owned();
+        let mark = BoxMark {
+            status: TaskStatus::Todo,
+            optional: false,
+            at: None,
+            rest: 0,
+        };
         self.handed_down(item, line, (mark, &id), inherited)
     }
 
@@ -30,10 +43,15 @@ impl Walk<'_, '_> {
         inherited: &Inherited,
     ) -> Inherited {
         let split = self.reader.split_key(item, line);
-        let (line, open) = split.as_ref().map_or((line, None), |(line, key)| (line, Some(*key)));
-        let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.sections.place);
+        let (line, open) = split
+            .as_ref()
+            .map_or((line, None), |(line, key)| (line, Some(*key)));
+        let mut parent =
+            self.reader
+                .draft_line(line, mark, (item.range.start, true), &self.sections.place);
         if mark.at.is_some() {
-            self.reader.note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
+            self.reader
+                .note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
         }
         parent.attributes.inherit(&inherited.attributes);
         let mut own = Inherited {
@@ -46,7 +64,8 @@ impl Walk<'_, '_> {
         };
         own.details.push(handed_down::part_of(id, &parent.title));
         own.details.extend(parent.details);
-        self.reader.item_body(item, open, true, (&mut own.attributes, &mut own.details));
+        self.reader
+            .item_body(item, open, true, (&mut own.attributes, &mut own.details));
         own.details = vec![handed_down::shortened(&own.details.join("\n"))];
         handed_down::require_short(&mut own.attributes, item.range.start, self.reader.findings);
         own
@@ -61,8 +80,15 @@ impl Walk<'_, '_> {
         inherited: &Inherited,
     ) -> Draft {
         let split = self.reader.split_key(item, line);
-        let (line, open) = split.as_ref().map_or((line, None), |(line, key)| (line, Some(*key)));
-        let mut draft = self.reader.draft_line(line, mark, (item.range.start, has_parts), &self.sections.place);
+        let (line, open) = split
+            .as_ref()
+            .map_or((line, None), |(line, key)| (line, Some(*key)));
+        let mut draft = self.reader.draft_line(
+            line,
+            mark,
+            (item.range.start, has_parts),
+            &self.sections.place,
+        );
         draft.extends = inherited.extends;
         if let Some(number) = self.list_number(item) {
             draft.counts = true;
@@ -77,12 +103,20 @@ impl Walk<'_, '_> {
                 draft.title = title.to_owned();
             }
             for field in item.blocks.iter().flat_map(items_of) {
-                self.reader.status_field(&self.reader.first_line(field), &mut draft);
+                self.reader
+                    .status_field(&self.reader.first_line(field), &mut draft);
             }
         }
         draft.optional |= self.sections.is_optional() || inherited.optional;
-        draft.details.splice(0..0, inherited.details.iter().cloned());
-        self.reader.item_body(item, open, has_parts, (&mut draft.attributes, &mut draft.details));
+        draft
+            .details
+            .splice(0..0, inherited.details.iter().cloned());
+        self.reader.item_body(
+            item,
+            open,
+            has_parts,
+            (&mut draft.attributes, &mut draft.details),
+        );
         draft.attributes.inherit(&inherited.attributes);
         if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
             draft.status = status;
@@ -91,7 +125,10 @@ impl Walk<'_, '_> {
             self.note_said(&draft, line.text.get(mark.rest..).unwrap_or_default());
         }
         match has_parts {
-            true => item.blocks.iter().for_each(|block| self.reader.skip_boxes(block)),
+            true => item
+                .blocks
+                .iter()
+                .for_each(|block| self.reader.skip_boxes(block)),
             false => self.reader.note_steps(&item.blocks, draft.status),
         }
         draft

@@ -1,4 +1,5 @@
-//! What stands below an item: attributes and details of its task, and the values of a key that a line leaves open.
+//! What stands below an item: attributes and details of its task, and the values of a key that a
+//! line leaves open.
 
 use std::ops::Range;
 
@@ -14,8 +15,8 @@ use crate::read::task_line::{Reader, items_of};
 pub(crate) type OpenKey = (Key, usize);
 
 impl Reader<'_, '_> {
-    /// Takes the first items of a list as the values of a key that the line above it leaves open, and returns the
-    /// others.
+    /// Takes the first items of a list as the values of a key that the line above it leaves open,
+    /// and returns the others.
     pub(crate) fn values_below<'i>(
         &mut self,
         open: Option<OpenKey>,
@@ -23,7 +24,10 @@ impl Reader<'_, '_> {
         to: (&mut Attributes, &mut Vec<String>),
     ) -> &'i [Item] {
         let Some(open) = open else { return items };
-        let count = items.iter().take_while(|item| self.is_value(open.0, item)).count();
+        let count = items
+            .iter()
+            .take_while(|item| self.is_value(open.0, item))
+            .count();
         let (values, rest) = items.split_at_checked(count).unwrap_or((&[], items));
         if !values.is_empty() {
             self.listed(open, &values.iter().collect::<Vec<_>>(), to);
@@ -31,11 +35,19 @@ impl Reader<'_, '_> {
         rest
     }
 
-    /// Returns the first paragraph of an item without the key in its last line, and that key; `None` if it does not end
-    /// so.
-    pub(crate) fn split_key<'i>(&self, item: &Item, line: &Inline<'i>) -> Option<(Inline<'i>, OpenKey)> {
+    /// Returns the first paragraph of an item without the key in its last line, and that key;
+    /// `None` if it does not end so.
+    pub(crate) fn split_key<'i>(
+        &self,
+        item: &Item,
+        line: &Inline<'i>,
+    ) -> Option<(Inline<'i>, OpenKey)> {
         // Most items have one line.
-        let has_list = !line.is_one_line() && item.blocks.first().is_some_and(|block| self.begins_with_value(block));
+        let has_list = !line.is_one_line()
+            && item
+                .blocks
+                .first()
+                .is_some_and(|block| self.begins_with_value(block));
         if !has_list {
             return None;
         }
@@ -44,8 +56,8 @@ impl Reader<'_, '_> {
         Some((line.without_lines(&[last]), key))
     }
 
-    /// Parses the blocks below an item as attributes and details, but for those items of its lists that are its parts
-    /// if it has such. The list after a key is its value, up to the first box.
+    /// Parses the blocks below an item as attributes and details, but for those items of its lists
+    /// that are its parts if it has such. The list after a key is its value, up to the first box.
     pub(crate) fn item_body(
         &mut self,
         item: &Item,
@@ -57,7 +69,8 @@ impl Reader<'_, '_> {
         while let Some(block) = blocks.next() {
             match block {
                 Block::List(items) => {
-                    let rest = self.values_below(open.take(), items, (&mut *attributes, &mut *details));
+                    let rest =
+                        self.values_below(open.take(), items, (&mut *attributes, &mut *details));
                     for item in rest {
                         if !has_parts || !parts::is_part(self, item) {
                             self.item_detail(item, attributes, details);
@@ -78,7 +91,9 @@ impl Reader<'_, '_> {
 
     /// Reports whether a block is a list whose first item has no box.
     fn begins_with_value(&self, block: &Block) -> bool {
-        items_of(block).first().is_some_and(|item| self.boxed_line(item).is_none())
+        items_of(block)
+            .first()
+            .is_some_and(|item| self.boxed_line(item).is_none())
     }
 
     /// Returns the key in the last line of a paragraph, and the end of what stands before it.

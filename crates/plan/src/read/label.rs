@@ -12,8 +12,9 @@ const TESTS: &[&str] = &["test", "tests", "testing"];
 /// The maximum number of words of a label; a longer line is a sentence.
 const MAX_LABEL_WORDS: usize = 5;
 
-/// Returns what the boxes below a label are, which is no heading: a line `**Out of scope:**` above a list, or the item
-/// of a list above them. Such a label may stand above work where the same heading would not.
+/// Returns what the boxes below a label are, which is no heading: a line `**Out of scope:**` above
+/// a list, or the item of a list above them. Such a label may stand above work where the same
+/// heading would not.
 pub(crate) fn kind(label: &str) -> Kind {
     if each_word(label).nth(MAX_LABEL_WORDS).is_some() {
         return Kind::Work;
@@ -34,8 +35,13 @@ pub(crate) fn kind(label: &str) -> Kind {
 pub(crate) fn of_line(line: &str) -> Option<&str> {
     let line = line.trim();
     let text = line.trim_end_matches([':', '：']);
-    let strong = ["**", "__"].into_iter().find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
-    let label = strong.or(Some(text).filter(|text| text.len() < line.len()))?.trim_end_matches([':', '：']).trim();
+    let strong = ["**", "__"]
+        .into_iter()
+        .find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
+    let label = strong
+        .or(Some(text).filter(|text| text.len() < line.len()))?
+        .trim_end_matches([':', '：'])
+        .trim();
     (!label.is_empty() && !label.contains("**")).then_some(label)
 }
 
@@ -58,7 +64,10 @@ mod tests {
             ("**Acceptance tests:**", Some(Work)),
             ("Manual testing:", Some(Waiting)),
             ("**Progress**", Some(Work)),
-            ("Acceptance criteria of these and all other tasks:", Some(Work)),
+            (
+                "Acceptance criteria of these and all other tasks:",
+                Some(Work),
+            ),
             ("Acceptance criteria", None),
             ("范围外：", Some(Dropped)),
             ("**Out of scope**: nothing", None),

@@ -1,4 +1,5 @@
-//! Headings of what a plan names but does not want done now, in the languages that public plans are written in.
+//! Headings of what a plan names but does not want done now, in the languages that public plans are
+//! written in.
 //!
 //! They count only as a whole: `Deferred` is such a section, and `Deferred rendering` is work.
 
@@ -176,8 +177,17 @@ const PUT_OFF: &[&str] = &[
 ];
 
 /// Remarks in parentheses at the end of a heading that make its section optional.
-const OPTIONAL_REMARKS: &[&str] =
-    &["optional", "nice to have", "nice-to-have", "stretch", "stretch goal", "optionnel", "opcional", "可选", "任意"];
+const OPTIONAL_REMARKS: &[&str] = &[
+    "optional",
+    "nice to have",
+    "nice-to-have",
+    "stretch",
+    "stretch goal",
+    "optionnel",
+    "opcional",
+    "可选",
+    "任意",
+];
 
 /// Headings of sections that wait for a person.
 const WAITING: &[&str] = &[
@@ -199,8 +209,14 @@ const WAITING: &[&str] = &[
 ];
 
 /// Beginnings of such headings.
-const WAITING_FOR: &[&str] =
-    &["question for ", "questions for ", "frage an ", "fragen an ", "questions pour ", "preguntas para "];
+const WAITING_FOR: &[&str] = &[
+    "question for ",
+    "questions for ",
+    "frage an ",
+    "fragen an ",
+    "questions pour ",
+    "preguntas para ",
+];
 
 /// Headings of sections of optional work.
 const OPTIONAL: &[&str] = &[
@@ -231,23 +247,34 @@ const OPTIONAL: &[&str] = &[
 
 /// Returns all such headings, or how they begin.
 pub(crate) fn headings() -> impl Iterator<Item = &'static str> {
-    [DROPPED, WAITING, WAITING_FOR, OPTIONAL].into_iter().flatten().copied()
+    [DROPPED, WAITING, WAITING_FOR, OPTIONAL]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
-/// Reports whether a heading, in lower case, is struck out as a whole, but for a remark after it that does not call it
-/// done.
+/// Reports whether a heading, in lower case, is struck out as a whole, but for a remark after it
+/// that does not call it done.
 pub(crate) fn is_struck(title: &str) -> bool {
-    let is_remark = |after: &str| after.starts_with('(') && !after.contains("done") && !after.contains("complete");
-    let struck = title.strip_prefix("~~").and_then(|rest| rest.split_once("~~"));
-    struck.is_some_and(|(text, after)| !text.is_empty() && (after.is_empty() || is_remark(after.trim_start())))
+    let is_remark = |after: &str| {
+        after.starts_with('(') && !after.contains("done") && !after.contains("complete")
+    };
+    let struck = title
+        .strip_prefix("~~")
+        .and_then(|rest| rest.split_once("~~"));
+    struck.is_some_and(|(text, after)| {
+        !text.is_empty() && (after.is_empty() || is_remark(after.trim_start()))
+    })
 }
 
-/// Reports whether a heading, in lower case, ends with a remark that puts its section off: `Phase 5 (deferred)`.
+/// Reports whether a heading, in lower case, ends with a remark that puts its section off: `Phase 5
+/// (deferred)`.
 pub(crate) fn is_put_off(title: &str) -> bool {
     remark(title).is_some_and(|remark| PUT_OFF.contains(&remark))
 }
 
-/// Reports whether a heading, in lower case, ends with a remark that makes its section optional: `Phase 5 (optional)`.
+/// Reports whether a heading, in lower case, ends with a remark that makes its section optional:
+/// `Phase 5 (optional)`.
 pub(crate) fn is_optional(title: &str) -> bool {
     remark(title).is_some_and(|remark| OPTIONAL_REMARKS.contains(&remark))
 }
@@ -259,7 +286,8 @@ fn remark(title: &str) -> Option<&str> {
     Some(text.strip_suffix([')', '）'])?.rsplit_once(open)?.1.trim())
 }
 
-/// Returns what the plan wants of a section, given the words of its heading in lower case, joined by blanks.
+/// Returns what the plan wants of a section, given the words of its heading in lower case, joined
+/// by blanks.
 pub(crate) fn of_heading(words: &str) -> Option<NotNow> {
     if DROPPED.contains(&words) {
         Some(NotNow::Dropped)

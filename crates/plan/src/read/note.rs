@@ -17,14 +17,20 @@ pub struct Note {
     pub text: String,
 }
 
-/// Returns the lines below a heading, and the heading itself, up to the next heading of its level or above; `None` if
-/// the plan has no such heading. Case and surrounding blanks are ignored.
+/// Returns the lines below a heading, and the heading itself, up to the next heading of its level
+/// or above; `None` if the plan has no such heading. Case and surrounding blanks are ignored.
 pub(crate) fn section<'t>(text: &'t str, notes: &[Note], heading: &str) -> Option<&'t str> {
-    let is_meant =
-        |note: &Note| note.heading.as_ref().is_some_and(|found| found.to_lowercase() == heading.trim().to_lowercase());
+    let is_meant = |note: &Note| {
+        note.heading
+            .as_ref()
+            .is_some_and(|found| found.to_lowercase() == heading.trim().to_lowercase())
+    };
     let at = notes.iter().position(is_meant)?;
     let own = notes.get(at)?;
-    let next = notes.iter().skip(at + 1).find(|note| note.level <= own.level);
+    let next = notes
+        .iter()
+        .skip(at + 1)
+        .find(|note| note.level <= own.level);
     let source = Source::new(text);
     let start = source.line_start(own.line);
     let end = next.map_or(text.len(), |next| source.line_start(next.line));

@@ -1,8 +1,9 @@
-//! The blocks of a plan as a CommonMark parser sees them, with byte offsets; the only module that uses the parser.
+//! The blocks of a plan as a CommonMark parser sees them, with byte offsets; the only module that
+//! uses the parser.
 //!
-//! Code, quotes and HTML are [`Block::Opaque`]: their content is never a task. Nesting is bounded ([`MAX_DEPTH`])
-//! before the parser runs, because the parser compares every line with every open block: unbounded, a kilobyte of
-//! markers would make each later line cost a kilobyte of work.
+//! Code, quotes and HTML are [`Block::Opaque`]: their content is never a task. Nesting is bounded
+//! ([`MAX_DEPTH`]) before the parser runs, because the parser compares every line with every open
+//! block: unbounded, a kilobyte of markers would make each later line cost a kilobyte of work.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,14 +13,19 @@ use pulldown_cmark::{Event, OffsetIter, Options, Parser, Tag, TagEnd};
 use crate::read::heading;
 use crate::read::source::Source;
 
-/// The maximum nesting of lists and quotes: far more than people write, but shallow enough for recursion.
+/// The maximum nesting of lists and quotes: far more than people write, but shallow enough for
+/// recursion.
 pub const MAX_DEPTH: usize = 100;
 
 /// One block of a plan.
 #[derive(Debug)]
 pub(crate) enum Block {
     /// A heading; its text includes the `#` marks, but not an underline, and its title neither.
-    Heading { level: u8, text: Range<usize>, title: String },
+    Heading {
+        level: u8,
+        text: Range<usize>,
+        title: String,
+    },
     /// A list with its items.
     List(Vec<Item>),
     /// A paragraph with its byte range.
@@ -59,8 +65,8 @@ impl Opaque {
         }
     }
 
-    /// Returns why such text, with its marks, may be meant as Markdown nevertheless: nothing closes the block, it is
-    /// indented by chance, or HTML begins right above it.
+    /// Returns why such text, with its marks, may be meant as Markdown nevertheless: nothing closes
+    /// the block, it is indented by chance, or HTML begins right above it.
     pub(crate) fn slip(self, text: &str) -> Option<&'static str> {
         let text = text.trim();
         match self {
@@ -68,7 +74,9 @@ impl Opaque {
                 (!is_closed_fence(text)).then_some("in a code block that is not closed")
             }
             Opaque::Code => Some("its indentation makes it code: write `- [ ]` with less of it"),
-            Opaque::Html if !text.starts_with("<!--") => Some("in an HTML block: write an empty line above the list"),
+            Opaque::Html if !text.starts_with("<!--") => {
+                Some("in an HTML block: write an empty line above the list")
+            }
             Opaque::Html => (!text.contains("-->")).then_some("in a comment that is not closed"),
             Opaque::Quote => None,
         }
@@ -99,11 +107,13 @@ impl Block {
 
 /// Returns the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(source: &Source<'_>) -> Option<usize> {
-    source.line_starts().find(|start| depth(source.slice(*start..source.text.len())) > MAX_DEPTH)
+    source
+        .line_starts()
+        .find(|start| depth(source.slice(*start..source.text.len())) > MAX_DEPTH)
 }
 
-/// Returns an upper bound of the nesting that the first line of a text can continue or open: one level for every two
-/// columns, and for every marker with the blank after it.
+/// Returns an upper bound of the nesting that the first line of a text can continue or open: one
+/// level for every two columns, and for every marker with the blank after it.
 fn depth(text: &str) -> usize {
     let (mut columns, mut markers) = (0, 0);
     let mut rest = text.bytes().peekable();
@@ -113,7 +123,9 @@ fn depth(text: &str) -> usize {
             b'\t' => columns += 4,
             b'>' => markers += 1,
             b'-' | b'+' | b'*' | b'.' | b')'
-                if rest.peek().is_none_or(|next| matches!(next, b' ' | b'\t' | b'\n' | b'\r')) =>
+                if rest
+                    .peek()
+                    .is_none_or(|next| matches!(next, b' ' | b'\t' | b'\n' | b'\r')) =>
             {
                 markers += 1;
                 rest.next_if(|next| matches!(next, b' ' | b'\t'));
@@ -123,7 +135,11 @@ fn depth(text: &str) -> usize {
         }
     }
     // A line without a marker opens no block, at any indentation.
-    if markers == 0 { 0 } else { markers + columns / 2 }
+    if markers == 0 {
+        0
+    } else {
+        markers + columns / 2
+    }
 }
 
 /// Parses the blocks from `start` to the end of the source.
@@ -135,7 +151,13 @@ pub(crate) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
         false => Cow::Borrowed(body),
     };
     let events = Parser::new_ext(&body, Options::empty()).into_offset_iter();
-    Reader { body: &body, start, events }.contents(false).1
+    Reader {
+        body: &body,
+        start,
+        events,
+    }
+    .contents(false)
+    .1
 }
 
 /// Converts the parser's events into blocks.
@@ -147,11 +169,14 @@ struct Reader<'b> {
 }
 
 impl Reader<'_> {
-    /// Returns the paragraph that an item begins with, and the other blocks up to the end of what encloses them.
+    /// Returns the paragraph that an item begins with, and the other blocks up to the end of what
+    /// encloses them.
     fn contents(&mut self, in_item: bool) -> (Range<usize>, Vec<Block>) {
         let (mut text, mut blocks) = (0..0, Vec::new());
         let mut add = |block| match block {
-            Block::Paragraph(range) if in_item && text.is_empty() && blocks.is_empty() => text = range,
+            Block::Paragraph(range) if in_item && text.is_empty() && blocks.is_empty() => {
+                text = range
+            }
             other => {
                 // Most items hold a single list.
                 if in_item && blocks.is_empty() {
@@ -174,9 +199,15 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            bare.take().map(|range| Block::Paragraph(self.place(range))).into_iter().chain(block).for_each(&mut add);
+            bare.take()
+                .map(|range| Block::Paragraph(self.place(range)))
+                .into_iter()
+                .chain(block)
+                .for_each(&mut add);
         }
-        bare.map(|range| Block::Paragraph(self.place(range))).into_iter().for_each(add);
+        bare.map(|range| Block::Paragraph(self.place(range)))
+            .into_iter()
+            .for_each(add);
         (text, blocks)
     }
 
@@ -187,17 +218,28 @@ impl Reader<'_> {
         }
         self.skip();
         match tag {
-            Tag::Heading { level, .. } => Some(self.heading(*level as u8, self.place(range), in_item)),
+            Tag::Heading { level, .. } => {
+                Some(self.heading(*level as u8, self.place(range), in_item))
+            }
             Tag::Paragraph => Some(Block::Paragraph(self.place(range))),
-            Tag::CodeBlock(_) => Some(Block::Opaque { kind: Opaque::Code, range: self.ended(range) }),
-            Tag::BlockQuote(_) => Some(Block::Opaque { kind: Opaque::Quote, range: self.place(range) }),
-            Tag::HtmlBlock => Some(Block::Opaque { kind: Opaque::Html, range: self.place(range) }),
+            Tag::CodeBlock(_) => Some(Block::Opaque {
+                kind: Opaque::Code,
+                range: self.ended(range),
+            }),
+            Tag::BlockQuote(_) => Some(Block::Opaque {
+                kind: Opaque::Quote,
+                range: self.place(range),
+            }),
+            Tag::HtmlBlock => Some(Block::Opaque {
+                kind: Opaque::Html,
+                range: self.place(range),
+            }),
             _ => None,
         }
     }
 
-    /// Returns a heading without its underline. In an item, an underlined text is a paragraph, since people mean a
-    /// rule there.
+    /// Returns a heading without its underline. In an item, an underlined text is a paragraph,
+    /// since people mean a rule there.
     fn heading(&self, level: u8, range: Range<usize>, in_item: bool) -> Block {
         let underline = self.slice(&range).rfind('\n');
         let text = range.start..underline.map_or(range.end, |last| range.start + last + 1);
@@ -215,7 +257,11 @@ impl Reader<'_> {
         while let Some((Event::Start(Tag::Item), range)) = self.events.next() {
             let range = self.place(range);
             let (text, blocks) = self.contents(true);
-            items.push(Item { range, text, blocks });
+            items.push(Item {
+                range,
+                text,
+                blocks,
+            });
         }
         items
     }
@@ -232,10 +278,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the offset of the backslash before a text that begins with an escaped character, which the parser
-    /// leaves out.
+    /// Returns the offset of the backslash before a text that begins with an escaped character,
+    /// which the parser leaves out.
     fn unescaped(&self, start: usize) -> usize {
-        start - usize::from(self.body.get(..start).is_some_and(|before| before.ends_with('\\')))
+        start
+            - usize::from(
+                self.body
+                    .get(..start)
+                    .is_some_and(|before| before.ends_with('\\')),
+            )
     }
 
     /// Returns the place of a block in the source, from its first to its last visible character.
@@ -247,21 +298,33 @@ impl Reader<'_> {
 
     /// Returns the place in the source of a block that may begin with blanks.
     fn ended(&self, range: Range<usize>) -> Range<usize> {
-        let written = self.body.get(range.clone()).unwrap_or_default().trim_ascii_end();
+        let written = self
+            .body
+            .get(range.clone())
+            .unwrap_or_default()
+            .trim_ascii_end();
         self.start + range.start..self.start + range.start + written.len()
     }
 
     /// Returns the text of a place in the source.
     fn slice(&self, place: &Range<usize>) -> &str {
-        self.body.get(place.start - self.start..place.end - self.start).unwrap_or_default()
+        self.body
+            .get(place.start - self.start..place.end - self.start)
+            .unwrap_or_default()
     }
 }
 
 /// Reports whether a tag is markup within a text.
 fn is_inline(tag: &Tag<'_>) -> bool {
-    matches!(tag, Tag::Emphasis | Tag::Strong | Tag::Link { .. } | Tag::Image { .. })
+    matches!(
+        tag,
+        Tag::Emphasis | Tag::Strong | Tag::Link { .. } | Tag::Image { .. }
+    )
 }
 
 fn is_inline_end(tag: TagEnd) -> bool {
-    matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link | TagEnd::Image)
+    matches!(
+        tag,
+        TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link | TagEnd::Image
+    )
 }

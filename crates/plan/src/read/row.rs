@@ -23,7 +23,15 @@ const MAX_COLUMN_CHARS: usize = 200;
 const MARKS: [char; 4] = ['*', '_', '`', ' '];
 
 /// Headings of the columns that name a person.
-const OWNER_COLUMNS: &[&str] = &["owner", "assignee", "assigned to", "assigned", "responsible", "who", "zuständig"];
+const OWNER_COLUMNS: &[&str] = &[
+    "owner",
+    "assignee",
+    "assigned to",
+    "assigned",
+    "responsible",
+    "who",
+    "zuständig",
+];
 
 impl Reader<'_, '_> {
     /// Returns a row of a table as a task.
@@ -33,18 +41,32 @@ impl Reader<'_, '_> {
         // A box may be shown as code.
         let bare = said.trim_start_matches('`');
         let in_cell = read_box(bare.trim_end_matches('`'));
-        let status = in_cell.map(|mark| mark.status).or_else(|| done::status_of_cell(said));
+        let status = in_cell
+            .map(|mark| mark.status)
+            .or_else(|| done::status_of_cell(said));
         let inline = Inline::new(source, row.title.clone());
         let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
         let mark = match own {
             Some(own) if said.is_empty() => own,
-            Some(own) => BoxMark { status: status.unwrap_or(own.status), ..own },
-            None => BoxMark { status: status.unwrap_or_default(), optional: false, at: None, rest: 0 },
+            Some(own) => BoxMark {
+                status: status.unwrap_or(own.status),
+                ..own
+            },
+            None => BoxMark {
+                status: status.unwrap_or_default(),
+                optional: false,
+                at: None,
+                rest: 0,
+            },
         };
         let mut draft = self.draft_line(&inline, mark, (row.at, false), place);
         if let Some(id) = &row.id {
-            let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~')).trim_start_matches('#');
-            draft.set_id(Located { text: text.to_owned(), offset: id.start });
+            let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~'))
+                .trim_start_matches('#');
+            draft.set_id(Located {
+                text: text.to_owned(),
+                offset: id.start,
+            });
         }
         for (column, cell) in &row.others {
             self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
@@ -59,19 +81,26 @@ impl Reader<'_, '_> {
         // A row that is too short has no such cell, and one with a box needs none.
         if row.status.start > row.at && !(own.is_some() && said.is_empty()) {
             let start = row.status.start + said.len() - bare.len();
-            let of_box = in_cell.and_then(|mark| mark.at).map(|at| Mark::of_box(start + at));
-            draft.marks.extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
+            let of_box = in_cell
+                .and_then(|mark| mark.at)
+                .map(|at| Mark::of_box(start + at));
+            draft
+                .marks
+                .extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
         }
         draft
     }
 
-    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail of each.
+    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail
+    /// of each.
     pub(crate) fn note_column(&mut self, column: Range<usize>) {
         let heading = self.source.slice(column.clone());
         let name = heading.trim_matches(MARKS);
         let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
         let message = match key_of(name) {
-            Some(key) if !is_in_tables(key) => "this attribute is not read in a table, so it is a detail of each task",
+            Some(key) if !is_in_tables(key) => {
+                "this attribute is not read in a table, so it is a detail of each task"
+            }
             None if is_owner() => "this column chooses no role, so it is a detail of each task",
             _ => return,
         };
@@ -93,12 +122,24 @@ impl Reader<'_, '_> {
         match key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
             _ if is_none => {}
             Some(key) => {
-                draft.attributes.set(&Field { key, value, offset: cell.start }, self.findings);
+                draft.attributes.set(
+                    &Field {
+                        key,
+                        value,
+                        offset: cell.start,
+                    },
+                    self.findings,
+                );
             }
             None => {
                 if key_of(column) == Some(Key::Agent) {
                     let message = format!("`{value}` is no role, so it is a detail of the task");
-                    self.findings.warn(Pending::new(cell.start, FindingCode::UnknownRole, value, message));
+                    self.findings.warn(Pending::new(
+                        cell.start,
+                        FindingCode::UnknownRole,
+                        value,
+                        message,
+                    ));
                 }
                 draft.details.push(format!("{column}: {value}"));
             }

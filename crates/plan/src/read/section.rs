@@ -1,5 +1,6 @@
-//! Classifies the sections of a plan by their headings, in the languages that public plans are written in: sections
-//! whose boxes are not tasks, sections that wait for a person, and sections that list work.
+//! Classifies the sections of a plan by their headings, in the languages that public plans are
+//! written in: sections whose boxes are not tasks, sections that wait for a person, and sections
+//! that list work.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -191,11 +192,27 @@ const NOTES: &[&str] = &[
 ];
 
 /// Sections that end with one of these hold notes, unless they contain a word of [`WORK_WORDS`].
-const NOTES_AT_END: &[&str] = &["acceptance criteria", "success criteria", "checklist", "definition of done", "notes"];
+const NOTES_AT_END: &[&str] = &[
+    "acceptance criteria",
+    "success criteria",
+    "checklist",
+    "definition of done",
+    "notes",
+];
 
 /// Stems of headings whose notes say how far the work is.
-const PROGRESS: &[&str] =
-    &["progress", "fortschritt", "avancement", "progreso", "avanzamento", "прогресс", "진행", "进度", "进展", "進捗"];
+const PROGRESS: &[&str] = &[
+    "progress",
+    "fortschritt",
+    "avancement",
+    "progreso",
+    "avanzamento",
+    "прогресс",
+    "진행",
+    "进度",
+    "进展",
+    "進捗",
+];
 /// Stems of headings of checklists.
 const CHECKLISTS: &[&str] = &[
     "checklist",
@@ -214,7 +231,16 @@ const CHECKLISTS: &[&str] = &[
 ];
 
 /// Words that make a section with a checklist one of work.
-const WORK_WORDS: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
+const WORK_WORDS: &[&str] = &[
+    "task",
+    "tasks",
+    "todo",
+    "implementation",
+    "plan",
+    "steps",
+    "phase",
+    "stage",
+];
 
 /// Sections that begin with one of these wait for a person.
 const WAITING: &[&str] = &[
@@ -337,13 +363,21 @@ const WAITING: &[&str] = &[
 ];
 
 /// Whole headings that mean the same.
-const WAITING_ALONE: &[&str] = &["manual", "manually", "human", "humans", "blocked", "waiting"];
+const WAITING_ALONE: &[&str] = &[
+    "manual", "manually", "human", "humans", "blocked", "waiting",
+];
 
-/// First words of the headings of notes, of what waits for a person and of what is not wanted now. Most headings begin
-/// with none of them.
+/// First words of the headings of notes, of what waits for a person and of what is not wanted now.
+/// Most headings begin with none of them.
 static FIRST_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let headings = [NOTES, WAITING, WAITING_ALONE].into_iter().flatten().copied().chain(not_now::headings());
-    headings.filter_map(|heading| heading.split(' ').next()).collect()
+    let headings = [NOTES, WAITING, WAITING_ALONE]
+        .into_iter()
+        .flatten()
+        .copied()
+        .chain(not_now::headings());
+    headings
+        .filter_map(|heading| heading.split(' ').next())
+        .collect()
 });
 
 /// Words of a heading below which an ordered list is work.
@@ -375,7 +409,8 @@ const LIST_WORDS: &[&str] = &[
     "작업",
     "계획",
 ];
-const LIST_WORDS_WITHOUT_BLANKS: &[&str] = &["任务", "步骤", "计划", "待办", "タスク", "手順", "計画"];
+const LIST_WORDS_WITHOUT_BLANKS: &[&str] =
+    &["任务", "步骤", "计划", "待办", "タスク", "手順", "計画"];
 
 /// Whole headings below which bullets are tasks.
 const BULLET_HEADINGS: &[&str] = &[
@@ -430,7 +465,10 @@ pub(crate) fn each_word(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns a heading's words without the number of its section, joined by blanks.
 fn unnumbered(words: &[&str]) -> String {
-    let numbers = words.iter().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit())).count();
+    let numbers = words
+        .iter()
+        .take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        .count();
     words.get(numbers..).unwrap_or_default().join(" ")
 }
 
@@ -439,7 +477,9 @@ fn begins_with(text: &str, starts: &[&str]) -> bool {
     let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(' ');
     // Most headings begin with none of them, which the first byte shows.
     let first = text.as_bytes().first();
-    let mut likely = starts.iter().filter(|start| start.as_bytes().first() == first);
+    let mut likely = starts
+        .iter()
+        .filter(|start| start.as_bytes().first() == first);
     likely.any(|start| text.strip_prefix(start).is_some_and(ends_word))
 }
 
@@ -465,8 +505,8 @@ pub(crate) fn is_work(title: &str) -> bool {
     }
 }
 
-/// Reports whether a section that waits for a person may as well be that of a feature: it is one if it has the fields
-/// of a task, or if its boxes continue the numbers of the plan.
+/// Reports whether a section that waits for a person may as well be that of a feature: it is one if
+/// it has the fields of a task, or if its boxes continue the numbers of the plan.
 pub(crate) fn may_be_feature(title: &str) -> bool {
     unnumbered(&words(&title.to_lowercase())) == "approvals"
 }
@@ -475,31 +515,51 @@ pub(crate) fn may_be_feature(title: &str) -> bool {
 fn kind_of_words(title: &str) -> Kind {
     let words = words(title);
     let plain = unnumbered(&words);
-    if !plain.split(' ').next().is_some_and(|first| FIRST_WORDS.contains(first)) {
-        return if holds_notes(&plain, &words) { Kind::Notes } else { Kind::Work };
+    if !plain
+        .split(' ')
+        .next()
+        .is_some_and(|first| FIRST_WORDS.contains(first))
+    {
+        return if holds_notes(&plain, &words) {
+            Kind::Notes
+        } else {
+            Kind::Work
+        };
     }
     let waits = begins_with(&plain, WAITING) || WAITING_ALONE.contains(&plain.as_str());
     if waits {
         return Kind::Waiting;
     }
-    let head = title.split(['(', ':', '–', '—', '（', '：']).next().unwrap_or_default();
-    let head =
-        if head.len() < title.len() { Cow::Owned(unnumbered(&self::words(head))) } else { Cow::Borrowed(&plain) };
+    let head = title
+        .split(['(', ':', '–', '—', '（', '：'])
+        .next()
+        .unwrap_or_default();
+    let head = if head.len() < title.len() {
+        Cow::Owned(unnumbered(&self::words(head)))
+    } else {
+        Cow::Borrowed(&plain)
+    };
     match not_now::of_heading(&head) {
         Some(NotNow::Dropped) => return Kind::Dropped,
         Some(NotNow::Waiting) => return Kind::Waiting,
         Some(NotNow::Optional) => return Kind::Optional,
         None => {}
     }
-    if begins_with(&plain, NOTES) || holds_notes(&plain, &words) { Kind::Notes } else { Kind::Work }
+    if begins_with(&plain, NOTES) || holds_notes(&plain, &words) {
+        Kind::Notes
+    } else {
+        Kind::Work
+    }
 }
 
 /// Reports whether a heading ends as that of notes does, and is none of work.
 fn holds_notes(plain: &str, words: &[&str]) -> bool {
-    NOTES_AT_END.iter().any(|end| plain.ends_with(end)) && !words.iter().any(|word| WORK_WORDS.contains(word))
+    NOTES_AT_END.iter().any(|end| plain.ends_with(end))
+        && !words.iter().any(|word| WORK_WORDS.contains(word))
 }
 
-/// Reports whether a section of notes says how far the work is, rather than how its result is judged.
+/// Reports whether a section of notes says how far the work is, rather than how its result is
+/// judged.
 pub(crate) fn is_progress(title: &str) -> bool {
     let plain = unnumbered(&words(&title.to_lowercase()));
     let is_progress = PROGRESS.iter().any(|stem| plain.contains(stem));
@@ -514,7 +574,10 @@ pub(crate) fn is_checklist(title: &str) -> bool {
 
 /// Returns the number that a heading begins with.
 pub(crate) fn number(title: &str) -> Option<String> {
-    each_word(title).next().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
+    each_word(title)
+        .next()
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        .map(str::to_owned)
 }
 
 /// Reports whether the bullets below such a heading are tasks.
@@ -545,7 +608,10 @@ pub(crate) fn lists_work(title: &str) -> bool {
     let has_word = words.iter().any(|word| LIST_WORDS.contains(word));
     has_word
         || words.windows(2).any(|pair| pair.join(" ") == "to do")
-        || (!title.is_ascii() && LIST_WORDS_WITHOUT_BLANKS.iter().any(|word| title.contains(word)))
+        || (!title.is_ascii()
+            && LIST_WORDS_WITHOUT_BLANKS
+                .iter()
+                .any(|word| title.contains(word)))
 }
 
 #[cfg(test)]
@@ -670,7 +736,14 @@ mod tests {
 
     #[test]
     fn headings_of_lists_of_work() {
-        for title in ["Implementation Plan", "To do", "Next steps", "Remaining", "Schritte", "任务列表"] {
+        for title in [
+            "Implementation Plan",
+            "To do",
+            "Next steps",
+            "Remaining",
+            "Schritte",
+            "任务列表",
+        ] {
             assert!(lists_work(title), "{title}");
         }
         for title in ["Background", "Planning poker", "Overview"] {

@@ -10,11 +10,13 @@ use crate::read::task_line::Location;
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
-/// The maximum number of characters of a heading that are kept for what stands below it: each of its tasks repeats it,
-/// and so does each of its lines that is no task. A longer one is a paragraph.
+/// The maximum number of characters of a heading that are kept for what stands below it: each of
+/// its tasks repeats it, and so does each of its lines that is no task. A longer one is a
+/// paragraph.
 const MAX_HEADING_CHARS: usize = 200;
 
-/// The levels of the label of a phase, and of any other one above a list, which are below every heading.
+/// The levels of the label of a phase, and of any other one above a list, which are below every
+/// heading.
 const PHASE_LABEL_LEVEL: u8 = 7;
 const LABEL_LEVEL: u8 = 8;
 
@@ -76,7 +78,11 @@ impl Sections {
     pub(crate) fn open(&mut self, level: u8, title: &str, at: usize) {
         self.close(level);
         let is_title = level == 1 && self.title.is_none();
-        let kind = if is_title { Kind::Work } else { section::kind(title) };
+        let kind = if is_title {
+            Kind::Work
+        } else {
+            section::kind(title)
+        };
         let status = said_by(title);
         let title = text::first_chars(title, MAX_HEADING_CHARS).to_owned();
         if is_title {
@@ -94,7 +100,15 @@ impl Sections {
         }
         place.section_index += 1;
         place.section = Some(title.clone());
-        self.open.push(OpenSection { level, title, kind, status, is_said: false, is_status_said: false, at });
+        self.open.push(OpenSection {
+            level,
+            title,
+            kind,
+            status,
+            is_said: false,
+            is_status_said: false,
+            at,
+        });
     }
 
     /// Opens the section of a label, unless it is work; returns whether it did.
@@ -103,7 +117,15 @@ impl Sections {
         if kind != Kind::Work {
             let title = text::first_chars(label, MAX_HEADING_CHARS).to_owned();
             let (status, is_said, is_status_said) = (None, false, false);
-            self.open.push(OpenSection { level: LABEL_LEVEL, title, kind, status, is_said, is_status_said, at });
+            self.open.push(OpenSection {
+                level: LABEL_LEVEL,
+                title,
+                kind,
+                status,
+                is_said,
+                is_status_said,
+                at,
+            });
         }
         kind != Kind::Work
     }
@@ -124,8 +146,8 @@ impl Sections {
         self.open.pop_if(|open| open.level == LABEL_LEVEL);
     }
 
-    /// Lets the section that was opened last hold tasks if it is one of notes, or may be that of a feature, since they
-    /// continue the numbers of the plan.
+    /// Lets the section that was opened last hold tasks if it is one of notes, or may be that of a
+    /// feature, since they continue the numbers of the plan.
     pub(crate) fn hold_tasks(&mut self) {
         let may_hold = |open: &OpenSection| match open.kind {
             Kind::Notes => true,
@@ -153,8 +175,8 @@ impl Sections {
         })
     }
 
-    /// Returns, once, a section of prerequisites, or one that waits for a person, with its offset, if its list is not
-    /// work for that reason.
+    /// Returns, once, a section of prerequisites, or one that waits for a person, with its offset,
+    /// if its list is not work for that reason.
     pub(crate) fn say_excluded(&mut self) -> Option<(usize, &OpenSection)> {
         let is_not_work = |open: &&mut OpenSection| {
             // A label stands above remarks of a goal as well, which does not refuse it.
@@ -176,7 +198,9 @@ impl Sections {
 
     /// Reports whether the heading just above is that of a checklist, which has no order.
     pub(crate) fn is_checklist(&self) -> bool {
-        self.open.last().is_some_and(|open| section::is_checklist(&open.title))
+        self.open
+            .last()
+            .is_some_and(|open| section::is_checklist(&open.title))
     }
 
     /// Reports whether the bullets below the heading just above are tasks.
@@ -186,27 +210,36 @@ impl Sections {
 
     /// Reports whether the heading just above names nothing but a list of work, such as "To do".
     pub(crate) fn names_list(&self) -> bool {
-        self.open.last().is_some_and(|open| section::lists_bullets(&open.title))
+        self.open
+            .last()
+            .is_some_and(|open| section::lists_bullets(&open.title))
     }
 
     /// Reports whether the heading just above lists work.
     pub(crate) fn lists_work(&self) -> bool {
-        self.open.last().is_some_and(|open| section::lists_work(&open.title))
+        self.open
+            .last()
+            .is_some_and(|open| section::lists_work(&open.title))
     }
 
-    /// Returns, once, the nearest heading that says a status, with its offset and that status, if nothing with that
-    /// status is run.
+    /// Returns, once, the nearest heading that says a status, with its offset and that status, if
+    /// nothing with that status is run.
     pub(crate) fn say_status(&mut self) -> Option<(usize, &str, TaskStatus)> {
         let open = self.open.iter_mut().rfind(|open| open.status.is_some())?;
-        let status = open.status.filter(|status| !status.runs() && !open.is_status_said)?;
+        let status = open
+            .status
+            .filter(|status| !status.runs() && !open.is_status_said)?;
         open.is_status_said = true;
         Some((open.at, open.title.as_str(), status))
     }
 
-    /// Forgets what the heading that was opened last says of a status, since it is a task: the tasks below it have
-    /// their own, also when it is marked as done.
+    /// Forgets what the heading that was opened last says of a status, since it is a task: the
+    /// tasks below it have their own, also when it is marked as done.
     pub(crate) fn forget_status(&mut self) {
-        self.open.last_mut().into_iter().for_each(|open| open.status = None);
+        self.open
+            .last_mut()
+            .into_iter()
+            .for_each(|open| open.status = None);
     }
 
     /// Returns the status that the nearest heading with one says.
@@ -215,11 +248,17 @@ impl Sections {
     }
 }
 
-/// Returns the status that the heading of a section says; a mark before "Tasks" or "Next steps" is an ornament.
+/// Returns the status that the heading of a section says; a mark before "Tasks" or "Next steps" is
+/// an ornament.
 fn said_by(title: &str) -> Option<TaskStatus> {
-    let is_ornament =
-        status::leading_mark(title).is_some() && section::lists_work(title) && phase::of_heading(title).is_none();
-    let own = if is_ornament { None } else { heading::status(title) };
+    let is_ornament = status::leading_mark(title).is_some()
+        && section::lists_work(title)
+        && phase::of_heading(title).is_none();
+    let own = if is_ornament {
+        None
+    } else {
+        heading::status(title)
+    };
     own.or_else(|| status::of_section(title))
 }
 

@@ -1,7 +1,7 @@
 //! The text of a plan with its lines, and excerpts that can be mapped back to it.
 //!
-//! Offsets are bytes of the original text, including BOM and CRLF, so that writing back changes exactly the bytes
-//! that were read.
+//! Offsets are bytes of the original text, including BOM and CRLF, so that writing back changes
+//! exactly the bytes that were read.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,8 +20,14 @@ impl<'a> Source<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let mut line_starts = vec![0];
         line_starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
-        let is_alone = |at: &usize| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));
-        let alone: Vec<usize> = memchr_iter(b'\r', text.as_bytes()).filter(is_alone).collect();
+        let is_alone = |at: &usize| {
+            !text
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with('\n'))
+        };
+        let alone: Vec<usize> = memchr_iter(b'\r', text.as_bytes())
+            .filter(is_alone)
+            .collect();
         if !alone.is_empty() {
             line_starts.extend(alone.into_iter().map(|at| at + 1));
             line_starts.sort_unstable();
@@ -34,9 +40,13 @@ impl<'a> Source<'a> {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// Returns the byte offset of a line (from 1); the length of the text for a line after the last.
+    /// Returns the byte offset of a line (from 1); the length of the text for a line after the
+    /// last.
     pub(crate) fn line_start(&self, line: usize) -> usize {
-        self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
+        self.line_starts
+            .get(line.saturating_sub(1))
+            .copied()
+            .unwrap_or(self.text.len())
     }
 
     /// Returns the text of a range, empty if the range is invalid.
@@ -45,13 +55,19 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the lines of a range with the offset of each, without their line endings.
-    pub(crate) fn lines(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+    pub(crate) fn lines(
+        &self,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         let mut start = range.start;
         let mut rest = self.slice(range);
         std::iter::from_fn(move || {
             let end = memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
             let (line, after) = rest.split_at_checked(end)?;
-            let next = after.strip_prefix("\r\n").or_else(|| after.get(1..)).unwrap_or_default();
+            let next = after
+                .strip_prefix("\r\n")
+                .or_else(|| after.get(1..))
+                .unwrap_or_default();
             let found = (!rest.is_empty()).then_some((start, line));
             start += rest.len() - next.len();
             rest = next;
@@ -66,12 +82,21 @@ impl<'a> Source<'a> {
 
     /// Returns the number of bytes between the beginning of a line and a place in it.
     pub(crate) fn column(&self, offset: usize) -> usize {
-        self.slice(0..offset).bytes().rev().take_while(|byte| !ends_line(*byte)).count()
+        self.slice(0..offset)
+            .bytes()
+            .rev()
+            .take_while(|byte| !ends_line(*byte))
+            .count()
     }
 
     /// Returns a cursor that converts increasing offsets into positions.
     pub(crate) fn cursor(&self) -> Cursor<'_, 'a> {
-        Cursor { source: self, line: 1, offset: 0, column: 1 }
+        Cursor {
+            source: self,
+            line: 1,
+            offset: 0,
+            column: 1,
+        }
     }
 }
 
@@ -89,8 +114,8 @@ pub(crate) struct Cursor<'s, 'a> {
 }
 
 impl Cursor<'_, '_> {
-    /// Returns line and column (both from 1, the column in characters without BOM) of an offset not below the
-    /// previous one.
+    /// Returns line and column (both from 1, the column in characters without BOM) of an offset not
+    /// below the previous one.
     pub(crate) fn position(&mut self, offset: usize) -> (usize, usize) {
         let line = self.source.line_of(offset);
         if line != self.line {
@@ -121,16 +146,28 @@ impl<'a> Inline<'a> {
         if memchr2(b'\n', b'\r', written.as_bytes()).is_none() {
             let text = written.trim_start();
             let start = range.start + written.len() - text.len();
-            return Self { text: Cow::Borrowed(text.trim_end()), start, further: Vec::new() };
+            return Self {
+                text: Cow::Borrowed(text.trim_end()),
+                start,
+                further: Vec::new(),
+            };
         }
         let mut lines = source.lines(range);
-        let Some((offset, line)) = lines.next() else { return Self::default() };
+        let Some((offset, line)) = lines.next() else {
+            return Self::default();
+        };
         let start = offset + line.len() - line.trim_start().len();
-        let mut inline = Self { text: Cow::Borrowed(line.trim()), start, further: Vec::new() };
+        let mut inline = Self {
+            text: Cow::Borrowed(line.trim()),
+            start,
+            further: Vec::new(),
+        };
         for (offset, line) in lines {
             let text = inline.text.to_mut();
             text.push('\n');
-            inline.further.push((text.len(), offset + line.len() - line.trim_start().len()));
+            inline
+                .further
+                .push((text.len(), offset + line.len() - line.trim_start().len()));
             text.push_str(line.trim());
         }
         inline
@@ -159,12 +196,21 @@ impl<'a> Inline<'a> {
     /// Returns the ranges of its lines.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Range<usize>> {
         let further = self.further.iter().map(|(start, _)| *start);
-        let ends = further.clone().map(|start| start - 1).chain([self.text.len()]);
-        [0].into_iter().chain(further).zip(ends).map(|(start, end)| start..end)
+        let ends = further
+            .clone()
+            .map(|start| start - 1)
+            .chain([self.text.len()]);
+        [0].into_iter()
+            .chain(further)
+            .zip(ends)
+            .map(|(start, end)| start..end)
     }
 
     /// Returns the ranges of the lines that begin in none of these ranges, which are in order.
-    pub(crate) fn lines_outside(&self, ranges: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
+    pub(crate) fn lines_outside(
+        &self,
+        ranges: &[Range<usize>],
+    ) -> impl Iterator<Item = Range<usize>> {
         let mut ranges = ranges.iter().peekable();
         self.lines().filter(move |line| {
             while ranges.next_if(|range| range.end <= line.start).is_some() {}
@@ -178,10 +224,15 @@ impl<'a> Inline<'a> {
         start..start + line.len()
     }
 
-    /// Returns a range of the text as a text of its own. What follows its first line cannot be mapped back.
+    /// Returns a range of the text as a text of its own. What follows its first line cannot be
+    /// mapped back.
     pub(crate) fn part(&self, range: Range<usize>) -> Inline<'_> {
         let start = self.offset(range.start);
-        Inline { text: Cow::Borrowed(self.slice(range)), start, further: Vec::new() }
+        Inline {
+            text: Cow::Borrowed(self.slice(range)),
+            start,
+            further: Vec::new(),
+        }
     }
 
     /// Returns the text without the lines that begin in some ranges, which are in order.
@@ -189,7 +240,11 @@ impl<'a> Inline<'a> {
         let mut lines = self.lines_outside(ranges);
         let first = lines.next().unwrap_or_default();
         let start = self.offset(first.start);
-        let mut kept = Inline { text: Cow::Owned(self.slice(first).to_owned()), start, further: Vec::new() };
+        let mut kept = Inline {
+            text: Cow::Owned(self.slice(first).to_owned()),
+            start,
+            further: Vec::new(),
+        };
         for line in lines {
             let text = kept.text.to_mut();
             text.push('\n');

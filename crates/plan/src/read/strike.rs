@@ -6,7 +6,8 @@ use orchestrate_core::task::TaskStatus;
 use crate::fields::identify;
 use crate::read::status;
 
-/// What a remark behind a struck title begins with, in lower case, if it says why rather than what to do instead.
+/// What a remark behind a struck title begins with, in lower case, if it says why rather than what
+/// to do instead.
 const REASONS: &[&str] = &[
     "dropped",
     "cancelled",
@@ -32,26 +33,31 @@ const REASONS: &[&str] = &[
     "n/a",
 ];
 
-/// What may follow a reason of one word if only a blank is before that: after any other word, the text is rather the
-/// title that replaces the struck one (`~~Eager~~ Deferred loading`).
+/// What may follow a reason of one word if only a blank is before that: after any other word, the
+/// text is rather the title that replaces the struck one (`~~Eager~~ Deferred loading`).
 const AFTER_REASON: &[&str] = &[
-    "to", "by", "in", "from", "until", "till", "for", "as", "because", "due", "since", "after", "on", "with", "and",
-    "at", "per", "now", "do", "fix",
+    "to", "by", "in", "from", "until", "till", "for", "as", "because", "due", "since", "after",
+    "on", "with", "and", "at", "per", "now", "do", "fix",
 ];
 
 /// What may stand between strikes and a remark, and which of it sets the remark apart.
 const BETWEEN: [char; 12] = ['*', '_', ' ', '\t', '.', ',', ':', '：', '-', '–', '—', '→'];
 const APART: [char; 8] = ['.', ',', ':', '：', '-', '–', '—', '→'];
 
-/// Returns the status of a title that is struck out but for an id before it, and parentheses or a reason after it: done
-/// if these say so, else cancelled. A struck text that another one follows is replaced by that (`~~old~~ new`), unless
-/// a dash or a colon sets it apart as a remark, whose language need not be known.
+/// Returns the status of a title that is struck out but for an id before it, and parentheses or a
+/// reason after it: done if these say so, else cancelled. A struck text that another one follows is
+/// replaced by that (`~~old~~ new`), unless a dash or a colon sets it apart as a remark, whose
+/// language need not be known.
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     // Most titles have no strikes.
     memchr(b'~', title.as_bytes())?;
     let first = title.lines().next().unwrap_or_default();
     // A strike may extend to the end of the last line.
-    let text = if first.matches("~~").count().is_multiple_of(2) { first } else { title };
+    let text = if first.matches("~~").count().is_multiple_of(2) {
+        first
+    } else {
+        title
+    };
     let (struck, mut after) = without_id(text).strip_prefix("~~")?.split_once("~~")?;
     let mut status = TaskStatus::Cancelled;
     let mut is_apart = false;
@@ -60,7 +66,10 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
         let between = after.get(..after.len() - text.len()).unwrap_or_default();
         is_apart |= between.contains(APART);
         after = text;
-        if let Some((_, rest)) = after.strip_prefix("~~").and_then(|rest| rest.split_once("~~")) {
+        if let Some((_, rest)) = after
+            .strip_prefix("~~")
+            .and_then(|rest| rest.split_once("~~"))
+        {
             after = rest;
         } else if let Some((remark, rest)) = parenthesis(after) {
             if says_done(remark) {
@@ -88,8 +97,8 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     (says_why || (is_remark && !is_id(struck))).then_some(TaskStatus::Cancelled)
 }
 
-/// Reports whether what stands between strikes and a text sets it apart as a remark that does not say that the task is
-/// to be run.
+/// Reports whether what stands between strikes and a text sets it apart as a remark that does not
+/// say that the task is to be run.
 fn begins_remark(between: &str, after: &str) -> bool {
     let is_set_apart = between.contains(['–', '—', ':', '：']) || between.contains(" -");
     let is_arrow = between.contains('→') || after.starts_with('>');
@@ -114,16 +123,27 @@ fn without_id(title: &str) -> &str {
     if body.starts_with("~~") {
         return body;
     }
-    let labels = |text: &str| text.trim_start_matches("[P]").trim_start_matches("(P)").trim_start().len();
+    let labels = |text: &str| {
+        text.trim_start_matches("[P]")
+            .trim_start_matches("(P)")
+            .trim_start()
+            .len()
+    };
     let text = body.get(body.len() - labels(body)..).unwrap_or_default();
-    let rest = identify::leading(text).filter(|found| !found.bare_number).map_or(0, |found| found.rest);
+    let rest = identify::leading(text)
+        .filter(|found| !found.bare_number)
+        .map_or(0, |found| found.rest);
     let text = text.get(rest..).unwrap_or_default();
-    text.get(text.len() - labels(text)..).unwrap_or_default().trim_start_matches(['*', '_'])
+    text.get(text.len() - labels(text)..)
+        .unwrap_or_default()
+        .trim_start_matches(['*', '_'])
 }
 
 /// Splits a text that begins with a parenthesis into what is in it and what follows it.
 fn parenthesis(text: &str) -> Option<(&str, &str)> {
-    let (open, close) = [('(', ')'), ('（', '）'), ('[', ']')].into_iter().find(|(open, _)| text.starts_with(*open))?;
+    let (open, close) = [('(', ')'), ('（', '）'), ('[', ']')]
+        .into_iter()
+        .find(|(open, _)| text.starts_with(*open))?;
     text.get(open.len_utf8()..)?.split_once(close)
 }
 

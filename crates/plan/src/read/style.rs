@@ -3,21 +3,24 @@
 use crate::read::checkbox::read_box;
 use crate::read::source::Source;
 
-/// What marks the tasks of a document. Boxes and headings with fields always do; the others are tried, in this order,
-/// on a document that has none of them.
+/// What marks the tasks of a document. Boxes and headings with fields always do; the others are
+/// tried, in this order, on a document that has none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// Boxes, and headings with a box or with fields.
     Boxes,
-    /// Headings `Step N`, `Task N`, numbered ones below a heading that lists work, and stages with a status.
+    /// Headings `Step N`, `Task N`, numbered ones below a heading that lists work, and stages with
+    /// a status.
     StepHeadings,
     /// Rows of a table that has a column for the task and one for its status.
     Table,
-    /// Boxes below a heading such as "Progress": what is left to do, and has been done, of the plan.
+    /// Boxes below a heading such as "Progress": what is left to do, and has been done, of the
+    /// plan.
     ProgressBoxes,
     /// Items of an ordered list below a heading that lists work.
     OrderedLists,
-    /// Bullets below a heading `Phase N`, `Stage N`, `Milestone N`, a priority, or one such as "To do".
+    /// Bullets below a heading `Phase N`, `Stage N`, `Milestone N`, a priority, or one such as "To
+    /// do".
     PhaseBullets,
     /// List items that begin with a mark of status (`✅`, `⬜`).
     Marks,
@@ -41,14 +44,16 @@ impl Style {
         Self::NoteBoxes,
     ];
 
-    /// Reports whether tasks of this style go before the to-dos of a front matter: those that say how far they are. The
-    /// others mostly retell the to-dos, or say how these are judged.
+    /// Reports whether tasks of this style go before the to-dos of a front matter: those that say
+    /// how far they are. The others mostly retell the to-dos, or say how these are judged.
     pub(crate) fn precedes_todos(self) -> bool {
         match self {
             Self::Boxes | Self::Table | Self::ProgressBoxes | Self::Marks => true,
-            Self::StepHeadings | Self::OrderedLists | Self::PhaseBullets | Self::ChecklistBoxes | Self::NoteBoxes => {
-                false
-            }
+            Self::StepHeadings
+            | Self::OrderedLists
+            | Self::PhaseBullets
+            | Self::ChecklistBoxes
+            | Self::NoteBoxes => false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Parses tables whose rows are tasks: those with a column for the task and one for its status.
 //!
-//! The parser of [`crate::read::outline`] reads tables as paragraphs, so that their text stays as written elsewhere.
+//! The parser of [`crate::read::outline`] reads tables as paragraphs, so that their text stays as
+//! written elsewhere.
 
 use std::ops::Range;
 
@@ -81,7 +82,9 @@ const STATUS_COLUMNS: &[&str] = &[
     "상태",
 ];
 /// Headings of the column with its id.
-const ID_COLUMNS: &[&str] = &["id", "#", "no", "nr", "num", "number", "no.", "nr.", "task id", "编号", "番号"];
+const ID_COLUMNS: &[&str] = &[
+    "id", "#", "no", "nr", "num", "number", "no.", "nr.", "task id", "编号", "番号",
+];
 
 /// The cell of a table: its byte range in the source, trimmed.
 type Cell = Range<usize>;
@@ -104,7 +107,10 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
         return None;
     }
     let lines: Vec<(usize, &str)> = source.lines(paragraph).collect();
-    let rule = lines.iter().position(|(_, line)| is_rule(line)).filter(|at| *at > 0)?;
+    let rule = lines
+        .iter()
+        .position(|(_, line)| is_rule(line))
+        .filter(|at| *at > 0)?;
     let (offset, line) = lines.get(rule - 1)?;
     let columns = cells(*offset, line);
     let find = |names: &[&str]| {
@@ -115,15 +121,23 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
     let id = find(ID_COLUMNS);
     let is_other = |at: &usize| *at != status && Some(*at) != id;
     let named = TASK_COLUMNS.iter().find_map(|name| find(&[name]));
-    // A column of any other name is the task's if all that the table says of its rows is a status. Answers and marks
-    // alone may as well say which features a thing has.
+    // A column of any other name is the task's if all that the table says of its rows is a status.
+    // Answers and marks alone may as well say which features a thing has.
     let unnamed = || {
-        columns.get(status).filter(|cell| source.slice((*cell).clone()).contains(char::is_alphabetic))?;
+        columns
+            .get(status)
+            .filter(|cell| source.slice((*cell).clone()).contains(char::is_alphabetic))?;
         let first = (0..columns.len()).find(is_other)?;
         let says_status = |(offset, line): &(usize, &str)| {
-            cells(*offset, line).get(status).is_some_and(|cell| is_status(source.slice(cell.clone())))
+            cells(*offset, line)
+                .get(status)
+                .is_some_and(|cell| is_status(source.slice(cell.clone())))
         };
-        lines.iter().skip(rule + 1).all(says_status).then_some(first)
+        lines
+            .iter()
+            .skip(rule + 1)
+            .all(says_status)
+            .then_some(first)
     };
     let title = named.or_else(unnamed).filter(is_other)?;
     let read = |(offset, line): &(usize, &str)| {
@@ -137,7 +151,9 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
             id: id.and_then(cell),
             title: cell(title)?,
             status: own.get(status).cloned().unwrap_or(*offset..*offset),
-            others: others.filter_map(|at| Some((columns.get(at)?.clone(), cell(at)?))).collect(),
+            others: others
+                .filter_map(|at| Some((columns.get(at)?.clone(), cell(at)?)))
+                .collect(),
         })
     };
     Some(lines.iter().skip(rule + 1).filter_map(read).collect())
@@ -149,20 +165,27 @@ fn is_status(text: &str) -> bool {
 }
 
 fn plain(text: &str) -> String {
-    text.trim_matches(['*', '_', '`', ' ', '\u{fe0f}']).to_lowercase()
+    text.trim_matches(['*', '_', '`', ' ', '\u{fe0f}'])
+        .to_lowercase()
 }
 
 /// Reports whether a line separates the head of a table from its rows: `|---|:-:|`.
 fn is_rule(line: &str) -> bool {
     line.contains('|')
         && line.contains('-')
-        && line.bytes().all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ' | b'\t'))
+        && line
+            .bytes()
+            .all(|byte| matches!(byte, b'|' | b'-' | b':' | b' ' | b'\t'))
 }
 
 /// Splits a line at the bars outside code and not escaped.
 fn cells(offset: usize, line: &str) -> Vec<Cell> {
     let start = line.len() - line.trim_start().trim_start_matches('|').len();
-    let end = line.trim_end().strip_suffix('|').map_or(line.trim_end().len(), str::len).max(start);
+    let end = line
+        .trim_end()
+        .strip_suffix('|')
+        .map_or(line.trim_end().len(), str::len)
+        .max(start);
     let mut bars = Vec::new();
     let (mut in_code, mut is_escaped) = (false, false);
     for (at, byte) in line.bytes().enumerate().take(end).skip(start) {
@@ -188,7 +211,11 @@ fn cells(offset: usize, line: &str) -> Vec<Cell> {
 
 /// Returns the headings of the columns of a table whose rows are tasks.
 pub(crate) fn columns(rows: &[Row]) -> Vec<&Range<usize>> {
-    let mut columns: Vec<&Range<usize>> = rows.iter().flat_map(|row| &row.others).map(|(column, _)| column).collect();
+    let mut columns: Vec<&Range<usize>> = rows
+        .iter()
+        .flat_map(|row| &row.others)
+        .map(|(column, _)| column)
+        .collect();
     columns.sort_unstable_by_key(|column| column.start);
     columns.dedup();
     columns
@@ -203,22 +230,32 @@ mod tests {
         let source = Source::new(text);
         let slice = |cell: &Cell| source.slice(cell.clone()).to_owned();
         let row = |row: &Row| {
-            let others: Vec<String> =
-                row.others.iter().map(|(head, cell)| format!("{}={}", slice(head), slice(cell))).collect();
+            let others: Vec<String> = row
+                .others
+                .iter()
+                .map(|(head, cell)| format!("{}={}", slice(head), slice(cell)))
+                .collect();
             let id = row.id.as_ref().map(slice).unwrap_or_default();
-            format!("{id}: {} [{}] {}", slice(&row.title), slice(&row.status), others.join(" "))
+            format!(
+                "{id}: {} [{}] {}",
+                slice(&row.title),
+                slice(&row.status),
+                others.join(" ")
+            )
         };
         Some(rows(&source, 0..text.len())?.iter().map(row).collect())
     }
 
     #[test]
     fn a_table_of_tasks_has_a_task_and_a_status() {
-        let table =
-            "| # | Task | Owner | Status |\n|---|:----|---|---|\n| 1 | Add `a|b` | x | ✅ Done |\n| 2 | Go | | |\n";
+        let table = "| # | Task | Owner | Status |\n|---|:----|---|---|\n| 1 | Add `a|b` | x | ✅ Done |\n| 2 | Go | | |\n";
         let expected = ["1: Add `a|b` [✅ Done] Owner=x", "2: Go [] "];
         assert_eq!(parsed(table), Some(expected.map(str::to_owned).to_vec()));
         let expected = vec![": Build [todo] ".to_owned()];
-        assert_eq!(parsed("Task | **Status**\n--- | ---\nBuild | todo"), Some(expected));
+        assert_eq!(
+            parsed("Task | **Status**\n--- | ---\nBuild | todo"),
+            Some(expected)
+        );
         for other in [
             "| Task | Owner |\n|---|---|\n| a | b |",
             "| a | b |",

@@ -1,6 +1,8 @@
-//! How a line of a plan becomes a task: its box, its attributes, and the fields and details below it.
+//! How a line of a plan becomes a task: its box, its attributes, and the fields and details below
+//! it.
 //!
-//! [`crate::read::collect`] finds the lines. Ids are assigned once all lines are known ([`crate::fields::assign`]).
+//! [`crate::read::collect`] finds the lines. Ids are assigned once all lines are known
+//! ([`crate::fields::assign`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ pub(crate) struct Draft {
     pub(crate) id: Option<Located>,
     /// The number of `Task N` or `Step N`, if the title begins so.
     pub(crate) number: Option<String>,
-    /// Whether its number counts (`1.2`, `Task 3: …`, an item of an ordered list), and so gives an order.
+    /// Whether its number counts (`1.2`, `Task 3: …`, an item of an ordered list), and so gives an
+    /// order.
     pub(crate) counts: bool,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
@@ -67,7 +70,8 @@ impl Draft {
         self.id = Some(id);
     }
 
-    /// Adds the boxes below its heading. They say that the task is done only if nothing else says its status.
+    /// Adds the boxes below its heading. They say that the task is done only if nothing else says
+    /// its status.
     pub(crate) fn add_steps(&mut self, steps: Steps, is_said: bool) {
         if !is_said && steps.done > 0 && steps.open == 0 {
             self.status = TaskStatus::Done;
@@ -75,8 +79,8 @@ impl Draft {
         self.marks.extend(steps.marks);
     }
 
-    /// Returns the task. Its line, its dependencies, its review and what it may leave as it is follow from the rest of
-    /// the plan.
+    /// Returns the task. Its line, its dependencies, its review and what it may leave as it is
+    /// follow from the rest of the plan.
     pub(crate) fn into_task(self, id: TaskId) -> Task {
         let attributes = self.attributes;
         let agent = attributes.agent.map(|agent| agent.text);
@@ -155,7 +159,8 @@ pub(crate) struct Reader<'s, 'a> {
 }
 
 impl<'a> Reader<'_, 'a> {
-    /// Returns the first paragraph of an item as inline text; empty if it begins with another block.
+    /// Returns the first paragraph of an item as inline text; empty if it begins with another
+    /// block.
     pub(crate) fn first_line(&self, item: &Item) -> Inline<'a> {
         Inline::new(self.source, item.text.clone())
     }
@@ -163,7 +168,12 @@ impl<'a> Reader<'_, 'a> {
     /// Returns the box that an item begins with, and the line that begins with it.
     pub(crate) fn boxed_line(&self, item: &Item) -> Option<(Inline<'a>, BoxMark)> {
         // Most items below a task have none.
-        if !self.source.slice(item.text.clone()).trim_start().starts_with('[') {
+        if !self
+            .source
+            .slice(item.text.clone())
+            .trim_start()
+            .starts_with('[')
+        {
             return None;
         }
         let line = self.first_line(item);
@@ -174,21 +184,29 @@ impl<'a> Reader<'_, 'a> {
     /// Records every box of an item as skipped, or the item itself if its mark is no box.
     pub(crate) fn skip_all(&mut self, item: &Item, kind: &SkippedKind, reason: &str) {
         let lines = self.source.lines(item.range.clone());
-        let mut boxes: Vec<usize> = lines.filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| offset).collect();
+        let mut boxes: Vec<usize> = lines
+            .filter(|(_, line)| looks_like_box(line))
+            .map(|(offset, _)| offset)
+            .collect();
         if boxes.is_empty() {
             boxes.push(item.range.start);
         }
-        boxes.into_iter().for_each(|offset| self.findings.skip_as(kind.clone(), offset, reason));
+        boxes
+            .into_iter()
+            .for_each(|offset| self.findings.skip_as(kind.clone(), offset, reason));
     }
 
     /// Reports whether an item with a box stands right below a heading, given the blocks after it.
     pub(crate) fn holds_boxes(&self, after: &[Block]) -> bool {
-        let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
-        own.flat_map(items_of).any(|item| self.boxed_line(item).is_some())
+        let own = after
+            .iter()
+            .take_while(|block| !matches!(block, Block::Heading { .. }));
+        own.flat_map(items_of)
+            .any(|item| self.boxed_line(item).is_some())
     }
 
-    /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become a detail. Only
-    /// a group may have a bare number as its id.
+    /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become
+    /// a detail. Only a group may have a bare number as its id.
     pub(crate) fn draft_line(
         &mut self,
         inline: &Inline<'_>,
@@ -211,25 +229,45 @@ impl<'a> Reader<'_, 'a> {
         let mut cuts = line.cuts;
         cuts.sort_unstable_by_key(|cut| cut.start);
         let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
-        start += inline.text.get(start..).and_then(identify::date).unwrap_or_default();
+        start += inline
+            .text
+            .get(start..)
+            .and_then(identify::date)
+            .unwrap_or_default();
         let leading = identify::of_item(inline.text.get(start..).unwrap_or_default())
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;
         let mut is_struck = false;
         if let Some(found) = leading.filter(|_| id.is_none()) {
             is_struck = inline.slice(start..start + found.start).contains("~~");
-            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(start + found.start) });
+            id = Some(Located {
+                text: found.id.to_owned(),
+                offset: inline.offset(start + found.start),
+            });
             start += found.rest;
         }
         // A box at the end of a heading.
-        cuts.extend(mark.at.filter(|at| *at > mark.rest).map(|at| at - 1..at + 2));
+        cuts.extend(
+            mark.at
+                .filter(|at| *at > mark.rest)
+                .map(|at| at - 1..at + 2),
+        );
         let (title, further) = text::without(&inline.text, start, &cuts);
-        let title = if title.contains("**") { text::without_strong(title) } else { title };
+        let title = if title.contains("**") {
+            text::without_strong(title)
+        } else {
+            title
+        };
         let title = if is_struck { unstruck(title) } else { title };
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
         self.fields_at(with_fields, &fields, &mut line.attributes, &mut details);
-        details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
+        details.extend(
+            line.attributes
+                .labels
+                .iter()
+                .map(|label| format!("Story: {label}")),
+        );
         let (number, is_counted) = match heading::task(&title) {
             Some(found) => (Some(found.number.to_owned()), found.counts),
             None => (None, false),
@@ -237,7 +275,11 @@ impl<'a> Reader<'_, 'a> {
         let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
         Draft {
             at,
-            marks: mark.at.map(|at| Mark::of_box(inline.offset(at))).into_iter().collect(),
+            marks: mark
+                .at
+                .map(|at| Mark::of_box(inline.offset(at)))
+                .into_iter()
+                .collect(),
             id,
             number,
             counts: is_number || is_counted,
@@ -255,18 +297,24 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Records the lines of an item's paragraph after a byte that look like items with a box but belong to it.
+    /// Records the lines of an item's paragraph after a byte that look like items with a box but
+    /// belong to it.
     pub(crate) fn note_odd_lines(&mut self, inline: &Inline<'_>, after: usize) {
         for line in inline.lines().filter(|line| line.start > after) {
             if let Some(reason) = odd_item(inline.slice(line.clone())) {
-                self.findings.skip_as(SkippedKind::OddBox, inline.offset(line.start), reason);
+                self.findings
+                    .skip_as(SkippedKind::OddBox, inline.offset(line.start), reason);
             }
         }
     }
 
-    /// Records the lines of a paragraph that look like items with a box or like headings of tasks, for the given reason
-    /// if there is another one.
-    pub(crate) fn note_odd_paragraph(&mut self, paragraph: Range<usize>, reason: Option<&(SkippedKind, String)>) {
+    /// Records the lines of a paragraph that look like items with a box or like headings of tasks,
+    /// for the given reason if there is another one.
+    pub(crate) fn note_odd_paragraph(
+        &mut self,
+        paragraph: Range<usize>,
+        reason: Option<&(SkippedKind, String)>,
+    ) {
         for (offset, line) in self.source.lines(paragraph) {
             if let Some(own) = odd_item(line).or_else(|| heading::odd(line).map(str::to_owned)) {
                 let (kind, reason) = reason.cloned().unwrap_or((SkippedKind::OddBox, own));
@@ -275,23 +323,34 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Returns the places of the lines of a paragraph, or of those after a byte, that are attributes, as a bullet with
-    /// the same text is, each with the lines that continue its list, after a comma or with nothing else in them.
+    /// Returns the places of the lines of a paragraph, or of those after a byte, that are
+    /// attributes, as a bullet with the same text is, each with the lines that continue its list,
+    /// after a comma or with nothing else in them.
     fn field_lines_in(&mut self, inline: &Inline<'_>, after: Option<usize>) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         let mut open: Option<(Key, bool)> = None;
-        for line in inline.lines().filter(|line| after.is_none_or(|after| line.start > after)) {
+        for line in inline
+            .lines()
+            .filter(|line| after.is_none_or(|after| line.start > after))
+        {
             let part = inline.part(line.clone());
             let ends_open = part.text.ends_with(',');
-            let goes_on = open.is_some_and(|(key, is_open)| is_open || value::continues(key, &part.text));
-            match attributes::read_detail(&part, Form::Bullet, self.findings).filter(|field| self.is_set_by(field)) {
+            let goes_on =
+                open.is_some_and(|(key, is_open)| is_open || value::continues(key, &part.text));
+            match attributes::read_detail(&part, Form::Bullet, self.findings)
+                .filter(|field| self.is_set_by(field))
+            {
                 Some(field) => {
-                    open = matches!(field.key, Key::Depends | Key::Files).then_some((field.key, ends_open));
+                    open = matches!(field.key, Key::Depends | Key::Files)
+                        .then_some((field.key, ends_open));
                     found.push(line);
                 }
                 None if goes_on => {
                     open = open.map(|(key, _)| (key, ends_open));
-                    found.last_mut().into_iter().for_each(|last| last.end = line.end);
+                    found
+                        .last_mut()
+                        .into_iter()
+                        .for_each(|last| last.end = line.end);
                 }
                 None => open = None,
             }
@@ -302,12 +361,17 @@ impl<'a> Reader<'_, 'a> {
         found
     }
 
-    /// Reports whether a line without a bullet sets the attribute that it names; warns if it has no effect.
+    /// Reports whether a line without a bullet sets the attribute that it names; warns if it has no
+    /// effect.
     fn is_set_by(&mut self, field: &Field<'_>) -> bool {
         let name = field.value.trim_start_matches('@');
         let (code, message, advice) = if field.value.is_empty() {
             let advice = "write the values behind the key, or as a list below it";
-            (FindingCode::UnusedKey, "this key has no value in its line, so it is a detail".to_owned(), Some(advice))
+            (
+                FindingCode::UnusedKey,
+                "this key has no value in its line, so it is a detail".to_owned(),
+                Some(advice),
+            )
         } else if field.key == Key::Agent && !names::is_meant(name, self.known) {
             let message = format!("`{name}` is no role, so this is a detail of the task");
             (FindingCode::UnknownRole, message, None)
@@ -328,21 +392,29 @@ impl<'a> Reader<'_, 'a> {
         details: &mut Vec<String>,
     ) {
         for place in places {
-            if let Some(field) = attributes::read_detail(&inline.part(place.clone()), Form::Bullet, self.findings) {
+            if let Some(field) =
+                attributes::read_detail(&inline.part(place.clone()), Form::Bullet, self.findings)
+            {
                 self.field(&field, attributes, details);
             }
         }
     }
 
     /// Parses one bullet below a task: an attribute, or a detail. A box is always a detail.
-    pub(crate) fn item_detail(&mut self, item: &Item, attributes: &mut Attributes, details: &mut Vec<String>) {
+    pub(crate) fn item_detail(
+        &mut self,
+        item: &Item,
+        attributes: &mut Attributes,
+        details: &mut Vec<String>,
+    ) {
         let line = self.first_line(item);
         let is_box = read_box(&line.text).is_some();
         if !is_box && let Some(places) = self.fields_in_bullet(&line) {
             let mut takes_lists = false;
             for place in &places {
                 let part = line.part(place.clone());
-                let Some(field) = attributes::read_detail(&part, Form::Bullet, self.findings) else {
+                let Some(field) = attributes::read_detail(&part, Form::Bullet, self.findings)
+                else {
                     push_detail(details, part.text.to_string());
                     continue;
                 };
@@ -354,12 +426,18 @@ impl<'a> Reader<'_, 'a> {
                 let children = item.blocks.iter().flat_map(items_of);
                 let (others, values): (Vec<&Item>, Vec<&Item>) =
                     children.partition(|item| self.is_other_field(field.key, item));
-                self.listed((field.key, field.offset), &values, (&mut *attributes, &mut *details));
+                self.listed(
+                    (field.key, field.offset),
+                    &values,
+                    (&mut *attributes, &mut *details),
+                );
                 for other in others {
                     self.item_detail(other, attributes, details);
                 }
             }
-            let prose = line.lines_outside(&places).map(|prose| self.dedented(line.place(&prose)));
+            let prose = line
+                .lines_outside(&places)
+                .map(|prose| self.dedented(line.place(&prose)));
             push_detail(details, prose.collect::<Vec<_>>().join("\n"));
             let is_taken = |block: &&Block| takes_lists && matches!(block, Block::List(_));
             for block in item.blocks.iter().filter(|block| !is_taken(block)) {
@@ -383,23 +461,34 @@ impl<'a> Reader<'_, 'a> {
         self.dedented_to(content..item.range.end, (nested, marker))
     }
 
-    /// Returns the places of the attributes in the paragraph of a bullet that begins with one, each with the lines that
-    /// continue its list or its command; `None` if it is prose.
+    /// Returns the places of the attributes in the paragraph of a bullet that begins with one, each
+    /// with the lines that continue its list or its command; `None` if it is prose.
     fn fields_in_bullet(&mut self, inline: &Inline<'_>) -> Option<Vec<Range<usize>>> {
         let is_field = attributes::read_detail(inline, Form::Bullet, self.findings).is_some();
         if inline.is_one_line() {
             return is_field.then(|| inline.lines().collect());
         }
         let mut findings = Findings::default();
-        let mut further = Reader { source: self.source, known: self.known, findings: &mut findings };
+        let mut further = Reader {
+            source: self.source,
+            known: self.known,
+            findings: &mut findings,
+        };
         let mut places: Vec<Range<usize>> = Vec::new();
         let mut open = None;
         for line in inline.lines() {
             let is_command = matches!(open, Some(Key::Run | Key::Verify));
-            let goes_on = is_command && places.last().is_some_and(|last| closing::goes_on(inline.slice(last.clone())));
+            let goes_on = is_command
+                && places
+                    .last()
+                    .is_some_and(|last| closing::goes_on(inline.slice(last.clone())));
             let part = inline.part(line.clone());
             let field = match places.is_empty() {
-                true => Some(attributes::read_detail(&part, Form::Bullet, &mut Findings::default())?),
+                true => Some(attributes::read_detail(
+                    &part,
+                    Form::Bullet,
+                    &mut Findings::default(),
+                )?),
                 false if goes_on => None,
                 false => attributes::read_detail(&part, Form::Bullet, further.findings)
                     .filter(|field| further.is_set_by(field)),
@@ -410,7 +499,10 @@ impl<'a> Reader<'_, 'a> {
                 continue;
             }
             if goes_on || matches!(open, Some(Key::Depends | Key::Files)) {
-                places.last_mut().into_iter().for_each(|last| last.end = line.end);
+                places
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|last| last.end = line.end);
                 continue;
             }
             if !is_field && places.len() == 1 {
@@ -420,9 +512,15 @@ impl<'a> Reader<'_, 'a> {
             if is_command {
                 let message = "this is no part of the command above, so it is a detail of the task";
                 let advice = "end the line above with `\\` or `&&` to continue the command";
-                let found =
-                    Pending::new(inline.offset(line.start), FindingCode::InvalidValue, inline.slice(line), message);
-                further.findings.warn(found.suggest(Some(advice.to_owned())));
+                let found = Pending::new(
+                    inline.offset(line.start),
+                    FindingCode::InvalidValue,
+                    inline.slice(line),
+                    message,
+                );
+                further
+                    .findings
+                    .warn(found.suggest(Some(advice.to_owned())));
             }
             open = None;
         }
@@ -439,18 +537,37 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Stores the items below a key, whose value would be at the offset, as its values; one that says more is a detail
-    /// as well.
+    /// Stores the items below a key, whose value would be at the offset, as its values; one that
+    /// says more is a detail as well.
     pub(crate) fn listed(
         &mut self,
         (key, offset): (Key, usize),
         items: &[&Item],
         (attributes, details): (&mut Attributes, &mut Vec<String>),
     ) {
-        let values: Vec<(String, bool)> = items.iter().map(|item| self.list_value(key, item)).collect();
-        let value = values.iter().map(|(value, _)| value.as_str()).collect::<Vec<_>>().join(", ");
-        self.field(&Field { key, value: &value, offset }, attributes, details);
-        for (item, _) in items.iter().zip(&values).filter(|(_, (_, says_more))| *says_more) {
+        let values: Vec<(String, bool)> = items
+            .iter()
+            .map(|item| self.list_value(key, item))
+            .collect();
+        let value = values
+            .iter()
+            .map(|(value, _)| value.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        self.field(
+            &Field {
+                key,
+                value: &value,
+                offset,
+            },
+            attributes,
+            details,
+        );
+        for (item, _) in items
+            .iter()
+            .zip(&values)
+            .filter(|(_, (_, says_more))| *says_more)
+        {
             push_detail(details, self.item_text(item));
         }
     }
@@ -460,33 +577,54 @@ impl<'a> Reader<'_, 'a> {
         self.boxed_line(item).is_none() && !self.is_other_field(key, item)
     }
 
-    /// Reports whether an item below a key is a field of another key (`verify: make`) rather than a value with a remark
-    /// before it (`Model: src/model.rs`).
+    /// Reports whether an item below a key is a field of another key (`verify: make`) rather than a
+    /// value with a remark before it (`Model: src/model.rs`).
     fn is_other_field(&self, key: Key, item: &Item) -> bool {
         let line = self.first_line(item).text;
-        let Some((word, at)) = attributes::detail_key(&line) else { return false };
-        let said = line.get(at..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']);
-        let is_path = || said.split_whitespace().next().is_some_and(value::looks_like_path);
+        let Some((word, at)) = attributes::detail_key(&line) else {
+            return false;
+        };
+        let said = line
+            .get(at..)
+            .unwrap_or_default()
+            .trim_matches(['*', '_', ' ', '`']);
+        let is_path = || {
+            said.split_whitespace()
+                .next()
+                .is_some_and(value::looks_like_path)
+        };
         key_of(word).is_some_and(|other| other != key) && !(key == Key::Files && is_path())
     }
 
-    /// Returns the value of a bullet below a key, without a remark such as `Create:` before it and, of a path, without
-    /// one after it, and whether the bullet says more than that.
+    /// Returns the value of a bullet below a key, without a remark such as `Create:` before it and,
+    /// of a path, without one after it, and whether the bullet says more than that.
     fn list_value(&self, key: Key, item: &Item) -> (String, bool) {
         let line = self.first_line(item).text;
         let value = match attributes::detail_key(&line) {
-            Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim(),
+            Some((_, value)) => line
+                .get(value..)
+                .unwrap_or_default()
+                .trim_start_matches(['*', '_'])
+                .trim(),
             None => line.as_ref(),
         };
         let has_blocks = !item.blocks.is_empty();
         match key {
-            Key::Files => (value::first_paths(value), has_blocks || value::has_remark(value)),
+            Key::Files => (
+                value::first_paths(value),
+                has_blocks || value::has_remark(value),
+            ),
             _ => (value.to_owned(), has_blocks),
         }
     }
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
-    pub(crate) fn block_detail(&mut self, block: &Block, attributes: &mut Attributes, details: &mut Vec<String>) {
+    pub(crate) fn block_detail(
+        &mut self,
+        block: &Block,
+        attributes: &mut Attributes,
+        details: &mut Vec<String>,
+    ) {
         let Block::Paragraph(range) = block else {
             return push_detail(details, self.dedented(block.range()));
         };
@@ -497,29 +635,48 @@ impl<'a> Reader<'_, 'a> {
             return push_detail(details, self.dedented(range.clone()));
         }
         self.fields_at(&inline, &fields, attributes, details);
-        let prose: Vec<String> = inline.lines_outside(&fields).map(|line| self.dedented(inline.place(&line))).collect();
+        let prose: Vec<String> = inline
+            .lines_outside(&fields)
+            .map(|line| self.dedented(inline.place(&line)))
+            .collect();
         push_detail(details, prose.join("\n"));
     }
 
-    /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
+    /// Returns a range's lines without the indentation of the first, HTML comments and hidden
+    /// characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
         let whole = (range.end, range.start);
         self.dedented_to(range, whole)
     }
 
-    /// Like [`Self::dedented`], but the lines from an offset on keep their indentation below that of another place.
+    /// Like [`Self::dedented`], but the lines from an offset on keep their indentation below that
+    /// of another place.
     fn dedented_to(&self, range: Range<usize>, (nested, outer): (usize, usize)) -> String {
         let written = self.source.slice(range.clone()).trim();
-        let is_plain = |byte: u8| (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`');
+        let is_plain = |byte: u8| {
+            (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`')
+        };
         if text::all_bytes(written, is_plain) {
             return written.to_owned();
         }
         let column = self.source.column(range.start);
-        let nested_column = if nested < range.end { self.source.column(outer) } else { column };
+        let nested_column = if nested < range.end {
+            self.source.column(outer)
+        } else {
+            column
+        };
         let mut text = String::with_capacity(range.len());
         for (at, (offset, line)) in self.source.lines(range).enumerate() {
-            let column = if offset < nested { column } else { nested_column };
-            let (separator, blanks) = if at == 0 { ("", 0) } else { ("\n", text::blanks_before(line, column)) };
+            let column = if offset < nested {
+                column
+            } else {
+                nested_column
+            };
+            let (separator, blanks) = if at == 0 {
+                ("", 0)
+            } else {
+                ("\n", text::blanks_before(line, column))
+            };
             text.push_str(separator);
             text.push_str(line.get(blanks..).unwrap_or_default().trim_end());
         }
@@ -533,8 +690,9 @@ impl<'a> Reader<'_, 'a> {
         without_hidden(&kept).trim().to_owned()
     }
 
-    /// Parses the fields below a task's heading; everything else there is a detail. A field without a value takes the
-    /// list after it, up to the first box, which is a step of the task. Returns the steps.
+    /// Parses the fields below a task's heading; everything else there is a detail. A field without
+    /// a value takes the list after it, up to the first box, which is a step of the task. Returns
+    /// the steps.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
         let mut steps = Steps::default();
         let mut open: Option<(Key, usize)> = None;
@@ -562,18 +720,34 @@ impl<'a> Reader<'_, 'a> {
 
     /// Adds the boxes of an item and of the lists in it; a cancelled one stays as it is.
     fn steps(&self, item: &Item, steps: &mut Steps) {
-        if let Some((line, mark)) = self.boxed_line(item).filter(|(_, mark)| mark.status != TaskStatus::Cancelled) {
-            steps.marks.extend(mark.at.map(|at| Mark::of_box(line.offset(at))));
-            *(if mark.status == TaskStatus::Done { &mut steps.done } else { &mut steps.open }) += 1;
+        if let Some((line, mark)) = self
+            .boxed_line(item)
+            .filter(|(_, mark)| mark.status != TaskStatus::Cancelled)
+        {
+            steps
+                .marks
+                .extend(mark.at.map(|at| Mark::of_box(line.offset(at))));
+            *(if mark.status == TaskStatus::Done {
+                &mut steps.done
+            } else {
+                &mut steps.open
+            }) += 1;
         }
-        item.blocks.iter().flat_map(items_of).for_each(|item| self.steps(item, steps));
+        item.blocks
+            .iter()
+            .flat_map(items_of)
+            .for_each(|item| self.steps(item, steps));
     }
 
     /// Records lines that look like boxes in a block that is never read for tasks.
     pub(crate) fn skip_boxes(&mut self, block: &Block) {
-        let Block::Opaque { kind, range } = block else { return };
+        let Block::Opaque { kind, range } = block else {
+            return;
+        };
         let source = self.source;
-        let boxes = source.lines(range.clone()).filter(|(_, line)| looks_like_box(line));
+        let boxes = source
+            .lines(range.clone())
+            .filter(|(_, line)| looks_like_box(line));
         let mut slip = None;
         for (offset, _) in boxes {
             match slip.get_or_insert_with(|| kind.slip(source.slice(range.clone()))) {
@@ -583,8 +757,8 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Parses a paragraph line by line; returns the key of its last line, and the offset after it, if its value is the
-    /// list that follows.
+    /// Parses a paragraph line by line; returns the key of its last line, and the offset after it,
+    /// if its value is the list that follows.
     fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, usize)> {
         let mut prose = Vec::new();
         let mut open = None;
@@ -598,9 +772,16 @@ impl<'a> Reader<'_, 'a> {
             }
             let field = attributes::read_detail(&inline, Form::Line, self.findings);
             let more = list.filter(|key| field.is_none() && value::continues(*key, &inline.text));
-            let more = more.map(|key| Field { key, value: &inline.text, offset: inline.offset(0) });
+            let more = more.map(|key| Field {
+                key,
+                value: &inline.text,
+                offset: inline.offset(0),
+            });
             let field = field.or(more);
-            list = field.as_ref().map(|field| field.key).filter(|key| matches!(key, Key::Depends | Key::Files));
+            list = field
+                .as_ref()
+                .map(|field| field.key)
+                .filter(|key| matches!(key, Key::Depends | Key::Files));
             match field {
                 Some(field) if field.value.is_empty() => open = Some((field.key, field.offset)),
                 Some(field) => self.field(&field, &mut draft.attributes, &mut draft.details),
@@ -624,15 +805,20 @@ impl<'a> Reader<'_, 'a> {
         let status = status::of_text(value).filter(|_| !value.is_empty());
         if let (Some(status), Some(start)) = (status, said.find(value)) {
             draft.status = status;
-            draft.marks.extend(done::mark(value, line.offset(at + start)));
+            draft
+                .marks
+                .extend(done::mark(value, line.offset(at + start)));
         }
         status.is_some()
     }
 
     /// Warns of a word at the end of a title that may be meant as a status.
     pub(crate) fn note_doubtful_status(&mut self, draft: &Draft) {
-        let Some(word) = status::doubtful(&draft.title) else { return };
-        let message = format!("`{word}` at the end is read as part of the title, so the task is open");
+        let Some(word) = status::doubtful(&draft.title) else {
+            return;
+        };
+        let message =
+            format!("`{word}` at the end is read as part of the title, so the task is open");
         let advice = "write `(done)` or `(cancelled)` if it is";
         let found = Pending::new(draft.at, FindingCode::LookAlike, word, message);
         self.findings.warn(found.suggest(Some(advice.to_owned())));
@@ -647,8 +833,8 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
     }
 }
 
-/// Returns a title without the end of the strikes that begin before its id, or with their beginning if they end within
-/// it.
+/// Returns a title without the end of the strikes that begin before its id, or with their beginning
+/// if they end within it.
 fn unstruck(title: String) -> String {
     if title.matches("~~").count().is_multiple_of(2) {
         return title;
@@ -670,13 +856,17 @@ fn push_detail(details: &mut Vec<String>, detail: String) {
     details.push(detail);
 }
 
-/// Returns the offset of the first byte from `start` on that is neither blank nor cut; the cuts are in order.
+/// Returns the offset of the first byte from `start` on that is neither blank nor cut; the cuts are
+/// in order.
 fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
     let mut at = start;
     let mut cuts = cuts.iter().skip_while(|cut| cut.start < start).peekable();
     loop {
         let rest = text.get(at..).unwrap_or_default();
-        at += rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        at += rest
+            .bytes()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count();
         match cuts.next_if(|cut| cut.start == at) {
             Some(cut) => at = cut.end,
             None => return at,

@@ -1,4 +1,5 @@
-//! Finds and removes markup in text: code spans, comments, hidden characters, parentheses, emphasis.
+//! Finds and removes markup in text: code spans, comments, hidden characters, parentheses,
+//! emphasis.
 //!
 //! Every function is linear in the length of the text, for any input.
 
@@ -8,12 +9,16 @@ use std::ops::Range;
 use memchr::{memchr_iter, memchr2, memchr3_iter};
 use orchestrate_core::invisible::without_hidden;
 
-/// Returns the offset of the first character for which a predicate holds; the length of the text if there is none.
+/// Returns the offset of the first character for which a predicate holds; the length of the text if
+/// there is none.
 pub(crate) fn position(text: &str, is: impl Fn(char) -> bool) -> usize {
     for (at, byte) in text.bytes().enumerate() {
         // Most characters are ASCII, which needs no decoding.
         if !byte.is_ascii() {
-            return text.get(at..).and_then(|rest| rest.find(is)).map_or(text.len(), |found| at + found);
+            return text
+                .get(at..)
+                .and_then(|rest| rest.find(is))
+                .map_or(text.len(), |found| at + found);
         }
         if is(char::from(byte)) {
             return at;
@@ -29,18 +34,27 @@ pub(crate) fn first_chars(text: &str, most: usize) -> &str {
     }
     // Of ASCII, each byte is a character.
     let ascii = text.get(..most).filter(|head| head.is_ascii());
-    ascii.unwrap_or_else(|| text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default()))
+    ascii.unwrap_or_else(|| {
+        text.char_indices()
+            .nth(most)
+            .map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
+    })
 }
 
 /// The columns from one stop of a tab to the next, in Markdown.
 const TAB: usize = 4;
 
-/// Returns the bytes of the blanks that begin a line, up to the one that ends at a column or beyond it.
+/// Returns the bytes of the blanks that begin a line, up to the one that ends at a column or beyond
+/// it.
 pub(crate) fn blanks_before(line: &str, column: usize) -> usize {
     let mut width = 0;
     let within = |byte: &u8| {
         let is_blank = width < column && matches!(byte, b' ' | b'\t');
-        width = if *byte == b'\t' { (width / TAB + 1) * TAB } else { width + 1 };
+        width = if *byte == b'\t' {
+            (width / TAB + 1) * TAB
+        } else {
+            width + 1
+        };
         is_blank
     };
     line.as_bytes().iter().copied().take_while(within).count()
@@ -48,15 +62,20 @@ pub(crate) fn blanks_before(line: &str, column: usize) -> usize {
 
 /// Returns the first word of a text, which is made of letters and digits, and what follows it.
 pub(crate) fn next_word(text: &str) -> Option<(&str, &str)> {
-    let from = text.get(position(text, char::is_alphanumeric)..).filter(|from| !from.is_empty())?;
+    let from = text
+        .get(position(text, char::is_alphanumeric)..)
+        .filter(|from| !from.is_empty())?;
     Some(from.split_at(position(from, |c| !c.is_alphanumeric())))
 }
 
-/// Reports whether a predicate holds for all bytes of a text. It has to be free of branches, so that many bytes are
-/// compared at once.
+/// Reports whether a predicate holds for all bytes of a text. It has to be free of branches, so
+/// that many bytes are compared at once.
 pub(crate) fn all_bytes(text: &str, is: impl Fn(u8) -> bool) -> bool {
     let (chunks, rest) = text.as_bytes().as_chunks::<16>();
-    chunks.iter().all(|chunk| chunk.iter().fold(true, |all, byte| all & is(*byte))) && rest.iter().all(|byte| is(*byte))
+    chunks
+        .iter()
+        .all(|chunk| chunk.iter().fold(true, |all, byte| all & is(*byte)))
+        && rest.iter().all(|byte| is(*byte))
 }
 
 /// Reports whether a word is one of some ASCII words, in any case.
@@ -80,7 +99,10 @@ pub(crate) struct Spans {
 
 /// Finds code spans and comments; whichever begins first wins.
 pub(crate) fn spans(text: &str) -> Spans {
-    let mut found = Spans { code: Vec::new(), comments: Vec::new() };
+    let mut found = Spans {
+        code: Vec::new(),
+        comments: Vec::new(),
+    };
     let begins = |at: usize| Some(at + memchr2(b'`', b'<', text.as_bytes().get(at..)?)?);
     if begins(0).is_none() {
         return found;
@@ -108,7 +130,8 @@ pub(crate) fn spans(text: &str) -> Spans {
     found
 }
 
-/// Up to this many runs of backticks, the one that closes another is searched for; beyond, it is looked up.
+/// Up to this many runs of backticks, the one that closes another is searched for; beyond, it is
+/// looked up.
 const FEW_RUNS: usize = 8;
 
 /// A run of backticks.
@@ -124,13 +147,20 @@ fn backticks(text: &str) -> Vec<Backticks> {
     for at in memchr_iter(b'`', text.as_bytes()) {
         match runs.last_mut() {
             Some(run) if run.range.end == at => run.range.end += 1,
-            _ => runs.push(Backticks { range: at..at + 1, closed_at: None }),
+            _ => runs.push(Backticks {
+                range: at..at + 1,
+                closed_at: None,
+            }),
         }
     }
     if runs.len() <= FEW_RUNS {
         for at in 0..runs.len() {
             let (before, after) = runs.split_at_mut(at + 1);
-            let closing = |run: &Backticks| after.iter().find(|next| next.range.len() == run.range.len());
+            let closing = |run: &Backticks| {
+                after
+                    .iter()
+                    .find(|next| next.range.len() == run.range.len())
+            };
             if let Some(run) = before.last_mut() {
                 run.closed_at = closing(run).map(|next| next.range.end);
             }
@@ -162,8 +192,8 @@ pub(crate) fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
     });
 }
 
-/// Returns each opening parenthesis outside the given ranges, in order, with its closing one; `\(` and `\)` do not
-/// count.
+/// Returns each opening parenthesis outside the given ranges, in order, with its closing one; `\(`
+/// and `\)` do not count.
 pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {
     let mut open = Vec::new();
     let mut pairs = Vec::new();
@@ -192,7 +222,8 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
     pairs
 }
 
-/// Returns the pairs of wide parentheses, as Chinese and Japanese have them, outside the given ranges.
+/// Returns the pairs of wide parentheses, as Chinese and Japanese have them, outside the given
+/// ranges.
 pub(crate) fn wide_parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {
     let mut open = Vec::new();
     let mut pairs = Vec::new();
@@ -211,8 +242,8 @@ pub(crate) fn wide_parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usi
     pairs
 }
 
-/// Returns a text from `start` on without the given ranges, which are in the order of their starts, and without hidden
-/// characters: its first line and the others, with blanks collapsed.
+/// Returns a text from `start` on without the given ranges, which are in the order of their starts,
+/// and without hidden characters: its first line and the others, with blanks collapsed.
 pub(crate) fn without(text: &str, start: usize, cuts: &[Range<usize>]) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(text.len() - start);
     let mut at = start;
@@ -270,7 +301,11 @@ fn is_collapsed(line: &str) -> bool {
 /// Returns the length of the punctuation that ends a line, or 0.
 pub(crate) fn length_of_ending(text: &str) -> usize {
     let rest = text.trim_start_matches(['.', ',', ';', '!', '?']);
-    if rest.trim_start_matches([' ', '\t']).is_empty() { text.len() - rest.len() } else { 0 }
+    if rest.trim_start_matches([' ', '\t']).is_empty() {
+        text.len() - rest.len()
+    } else {
+        0
+    }
 }
 
 /// Removes a pair of marks that encloses the whole text: backticks, quotes or emphasis.
@@ -280,7 +315,9 @@ pub(crate) fn unwrap_marks(text: &str) -> &str {
         return text;
     }
     for mark in ["```", "``", "`", "**", "__", "\"", "'"] {
-        let inner = text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+        let inner = text
+            .strip_prefix(mark)
+            .and_then(|rest| rest.strip_suffix(mark));
         if let Some(inner) = inner.filter(|inner| !inner.is_empty() && !inner.contains(mark)) {
             return inner.trim();
         }
@@ -298,7 +335,8 @@ pub(crate) fn without_strong(text: String) -> String {
         .match_indices("**")
         .map(|(at, mark)| at..at + mark.len())
         .filter(|cut| {
-            code.get(code.partition_point(|span| span.end <= cut.start)).is_none_or(|span| span.start >= cut.end)
+            code.get(code.partition_point(|span| span.end <= cut.start))
+                .is_none_or(|span| span.start >= cut.end)
         })
         .collect();
     line_without(&text, &cuts)
@@ -324,6 +362,9 @@ mod tests {
 
     #[test]
     fn strong_marks_go_and_code_stays() {
-        assert_eq!(without_strong("**Do** `a**b` **it**".to_owned()), "Do `a**b` it");
+        assert_eq!(
+            without_strong("**Do** `a**b` **it**".to_owned()),
+            "Do `a**b` it"
+        );
     }
 }

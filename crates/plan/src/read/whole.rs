@@ -25,7 +25,16 @@ const MIN_IDEOGRAPHS: usize = 6;
 const SECTION_LEVEL: u8 = 2;
 
 /// First words of a heading below which everything is done.
-const DONE: &[&str] = &["done", "completed", "complete", "finished", "archive", "archived", "changelog", "history"];
+const DONE: &[&str] = &[
+    "done",
+    "completed",
+    "complete",
+    "finished",
+    "archive",
+    "archived",
+    "changelog",
+    "history",
+];
 
 /// Beginnings of sentences which say that there is no work.
 const NO_WORK: &[&str] = &[
@@ -55,16 +64,29 @@ const NO_WORK: &[&str] = &[
 /// Returns the document as one task; `None` if it describes no work.
 pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
     let notes: Vec<&Note> = open_notes(&found.notes);
-    let first = notes.iter().map(|note| note.text.trim()).find(|text| !text.is_empty())?;
+    let first = notes
+        .iter()
+        .map(|note| note.text.trim())
+        .find(|text| !text.is_empty())?;
     let is_stub = !notes.iter().any(|note| is_sentence(&note.text));
-    if is_stub || notes.iter().any(|note| says_no_work(&note.text)) || found.notes.iter().any(says_over) {
+    if is_stub
+        || notes.iter().any(|note| says_no_work(&note.text))
+        || found.notes.iter().any(says_over)
+    {
         return None;
     }
     let title = found.title.clone().unwrap_or_else(|| headline(first));
-    Some(Draft { at, title, details: vec![INSTRUCTION.to_owned()], goal: true, ..Draft::default() })
+    Some(Draft {
+        at,
+        title,
+        details: vec![INSTRUCTION.to_owned()],
+        goal: true,
+        ..Draft::default()
+    })
 }
 
-/// Returns the notes that are neither below a heading of done work nor below one that holds no tasks.
+/// Returns the notes that are neither below a heading of done work nor below one that holds no
+/// tasks.
 fn open_notes(notes: &[Note]) -> Vec<&Note> {
     let mut closed_at: Option<u8> = None;
     let mut open = Vec::new();
@@ -83,30 +105,46 @@ fn open_notes(notes: &[Note]) -> Vec<&Note> {
 
 fn is_closed(heading: &str) -> bool {
     let words = heading.to_lowercase();
-    let first = words.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+    let first = words
+        .split(|c: char| !c.is_alphanumeric())
+        .find(|word| !word.is_empty())
+        .unwrap_or_default();
     DONE.contains(&first)
         || status::of_text(heading) == Some(TaskStatus::Done)
-        || !matches!(section::kind(heading), section::Kind::Work | section::Kind::Optional)
+        || !matches!(
+            section::kind(heading),
+            section::Kind::Work | section::Kind::Optional
+        )
 }
 
-/// Reports whether a text is long enough to describe work; some languages put no blanks between words.
+/// Reports whether a text is long enough to describe work; some languages put no blanks between
+/// words.
 fn is_sentence(text: &str) -> bool {
-    let words = text.split_whitespace().filter(|word| word.contains(char::is_alphabetic));
-    let ideographs = text.chars().filter(|c| !c.is_ascii() && c.is_alphabetic()).count();
+    let words = text
+        .split_whitespace()
+        .filter(|word| word.contains(char::is_alphabetic));
+    let ideographs = text
+        .chars()
+        .filter(|c| !c.is_ascii() && c.is_alphabetic())
+        .count();
     words.count() >= MIN_WORDS || ideographs >= MIN_IDEOGRAPHS
 }
 
 fn says_no_work(text: &str) -> bool {
     let said = |line: &str| {
-        let line = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        NO_WORK
-            .iter()
-            .any(|words| line.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+        let line = line
+            .trim_matches(|c: char| !c.is_alphanumeric())
+            .to_lowercase();
+        NO_WORK.iter().any(|words| {
+            line.strip_prefix(words)
+                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        })
     };
     outside_code(text).any(said)
 }
 
-/// Iterates over the lines of a text that are not in a fenced code block: what an example says is not said of the plan.
+/// Iterates over the lines of a text that are not in a fenced code block: what an example says is
+/// not said of the plan.
 fn outside_code(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -117,8 +155,8 @@ fn outside_code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Reports whether a note says that the work of the whole document is over, or not to be done: in a heading
-/// `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
+/// Reports whether a note says that the work of the whole document is over, or not to be done: in a
+/// heading `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
 fn says_over(note: &Note) -> bool {
     let is_over = |text: &str| status::of_text(text.trim()).is_some_and(|status| !status.runs());
     let is_status = |word: &str| word.trim().eq_ignore_ascii_case("status");
@@ -133,19 +171,32 @@ fn says_over(note: &Note) -> bool {
     let is_own_line = |line: &str| {
         let line = line.trim();
         let is_bullet = line.starts_with('-');
-        let value = attributes::detail_key(line).and_then(|(_, at)| line.get(at..)).unwrap_or_default();
+        let value = attributes::detail_key(line)
+            .and_then(|(_, at)| line.get(at..))
+            .unwrap_or_default();
         after_prose |= !is_bullet && !line.is_empty() && value.trim().is_empty();
         in_line(line) && !(is_bullet && after_prose)
     };
-    let heading = note.heading.as_deref().filter(|_| note.level <= SECTION_LEVEL).unwrap_or_default();
-    heading.split_once(':').is_some_and(|(word, value)| is_status(word) && is_over(value))
+    let heading = note
+        .heading
+        .as_deref()
+        .filter(|_| note.level <= SECTION_LEVEL)
+        .unwrap_or_default();
+    heading
+        .split_once(':')
+        .is_some_and(|(word, value)| is_status(word) && is_over(value))
         || (is_status(heading) && note.text.lines().next().is_some_and(is_over))
         || (note.level <= 1 && outside_code(&note.text).any(is_own_line))
 }
 
 /// Returns the first line of a text as a title.
 pub(crate) fn headline(text: &str) -> String {
-    let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+    let words: Vec<&str> = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
     let line = words.join(" ");
     match line.char_indices().nth(MAX_TITLE_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),

@@ -32,7 +32,8 @@ pub struct Role {
     pub disallowed: Vec<String>,
     /// `provider/model`; `None` means the run's.
     pub model: Option<String>,
-    /// The models that take over while the endpoint of its model is out, in order; `None` means the run's.
+    /// The models that take over while the endpoint of its model is out, in order; `None` means the
+    /// run's.
     pub fallback: Option<Vec<String>>,
     /// Maximum number of turns of an attempt.
     pub max_turns: Option<u32>,
@@ -44,8 +45,8 @@ pub struct Role {
     pub delivers: Delivers,
     /// Whether a task that changes nothing has succeeded, because there was nothing to do.
     pub may_do_nothing: bool,
-    /// Whether work is returned to its agent if the facts do not bear out what its report claims; otherwise that is
-    /// only shown.
+    /// Whether work is returned to its agent if the facts do not bear out what its report claims;
+    /// otherwise that is only shown.
     #[serde(default)]
     pub strict_hand_back: bool,
     /// Its permissions; `None` means those of its tools.
@@ -61,7 +62,8 @@ pub struct Role {
     pub unknown: Map<String, Value>,
 }
 
-/// What the tasks of a role deliver; a read-only role delivers a report unless its file says otherwise.
+/// What the tasks of a role deliver; a read-only role delivers a report unless its file says
+/// otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivers {
@@ -70,8 +72,8 @@ pub enum Delivers {
     Changes,
     /// A report; there is no commit.
     Report,
-    /// A verdict on the tasks that its task depends on, which are merged only after its approval; without such
-    /// tasks, a report.
+    /// A verdict on the tasks that its task depends on, which are merged only after its approval;
+    /// without such tasks, a report.
     Verdict,
     /// A report that is a plan; one that cannot be run is returned to its agent.
     Plan,
@@ -109,7 +111,9 @@ pub enum RoleError {
         reason: String,
     },
     /// The name is too long or contains characters that are not allowed.
-    #[error("name a role `{0}`: use lower-case letters, digits, `-` and `_`, at most {MAX_NAME_BYTES} bytes")]
+    #[error(
+        "name a role `{0}`: use lower-case letters, digits, `-` and `_`, at most {MAX_NAME_BYTES} bytes"
+    )]
     Name(String),
     /// A value is not valid for its key.
     #[error("read role `{role}`, line {line}: `{key}` expects {expected}")]
@@ -168,7 +172,9 @@ pub enum RoleWarning {
         key: String,
     },
     /// A model that only another product knows.
-    #[error("line {line}: the model `{model}` has no effect, since it names no provider; write provider/model")]
+    #[error(
+        "line {line}: the model `{model}` has no effect, since it names no provider; write provider/model"
+    )]
     ForeignModel {
         /// The line in the file, from 1.
         line: usize,
@@ -222,7 +228,10 @@ impl Role {
 
     /// Returns a run's rules with those of the role, which only narrow them.
     pub fn rules_within(&self, of_run: &[RuleText]) -> Vec<RuleText> {
-        let narrowing = self.rules.iter().filter(|rule| rule.decision != RuleDecision::Allow);
+        let narrowing = self
+            .rules
+            .iter()
+            .filter(|rule| rule.decision != RuleDecision::Allow);
         of_run.iter().chain(narrowing).cloned().collect()
     }
 
@@ -230,7 +239,10 @@ impl Role {
     pub(super) fn can_change_files(&self, names: &ToolNames) -> bool {
         let grant = self.grant(names);
         let policy = Policy::new(&self.rules, names).unwrap_or_default();
-        let changes = grant.tools.iter().filter_map(|tool| Some((tool, names.tool(tool)?)));
+        let changes = grant
+            .tools
+            .iter()
+            .filter_map(|tool| Some((tool, names.tool(tool)?)));
         changes
             .filter(|(_, traits)| traits.changes_files)
             .any(|(tool, traits)| policy.permits(&grant, tool, traits.permission))
@@ -238,7 +250,11 @@ impl Role {
 
     /// Creates the role of a file without front matter.
     pub(super) fn bare(name: &str, prompt: &str) -> Self {
-        let first = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let first = prompt
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
         Self {
             name: name.to_owned(),
             description: first.trim_start_matches('#').trim().to_owned(),
@@ -261,11 +277,17 @@ impl Role {
         }
     }
 
-    /// Returns a warning for each tool that the role names and that is not known; patterns with `*` are skipped.
+    /// Returns a warning for each tool that the role names and that is not known; patterns with `*`
+    /// are skipped.
     pub fn unknown_tools(&self, names: &ToolNames) -> Vec<RoleWarning> {
         let named = self.tools.iter().flatten().chain(&self.disallowed);
         let unknown = named.filter(|tool| names.tool(tool).is_none() && !tool.contains('*'));
         let known: Vec<String> = names.names().map(str::to_owned).collect();
-        unknown.map(|tool| RoleWarning::UnknownTool { tool: tool.clone(), known: known.clone() }).collect()
+        unknown
+            .map(|tool| RoleWarning::UnknownTool {
+                tool: tool.clone(),
+                known: known.clone(),
+            })
+            .collect()
     }
 }

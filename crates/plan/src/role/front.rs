@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use orchestrate_core::policy::{Permission, Rule};
-use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
+use orchestrate_core::settings::{
+    LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText,
+};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{Address, MapChoice};
 use serde_json::{Map, Value};
@@ -107,7 +109,8 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// What `channels` lists.
-const CHANNELS: &str = "a list of `parent`, `children`, `siblings`, `role:NAME`, `all`, `user` and ids of tasks";
+const CHANNELS: &str =
+    "a list of `parent`, `children`, `siblings`, `role:NAME`, `all`, `user` and ids of tasks";
 
 /// What `map` is.
 const MAP: &str = "on, off or a number of tokens";
@@ -123,8 +126,19 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Creates a reader; `None` counts as empty front matter.
-    pub(super) fn new(role: &'a str, product: Product, text: Option<&'a str>, names: &'a ToolNames) -> Self {
-        Self { role, product, text: text.unwrap_or_default(), names, warnings: Vec::new() }
+    pub(super) fn new(
+        role: &'a str,
+        product: Product,
+        text: Option<&'a str>,
+        names: &'a ToolNames,
+    ) -> Self {
+        Self {
+            role,
+            product,
+            text: text.unwrap_or_default(),
+            names,
+            warnings: Vec::new(),
+        }
     }
 
     /// Parses the YAML into its top-level keys.
@@ -148,7 +162,12 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// The value is not valid for its key.
-    pub(super) fn store(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
+    pub(super) fn store(
+        &mut self,
+        role: &mut Role,
+        key: &str,
+        value: &Value,
+    ) -> Result<(), RoleError> {
         let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
             self.unknown(key, KEYS.iter().map(|(name, _)| *name));
             role.unknown.insert(key.to_owned(), value.clone());
@@ -168,35 +187,50 @@ impl<'a> Reader<'a> {
             Key::Disallowed => {
                 self.patterns(key, value);
                 let names = self.require(list(value), key, "a list of tools")?;
-                role.disallowed.extend(names.iter().flat_map(|name| self.tools_of(name)));
+                role.disallowed
+                    .extend(names.iter().flat_map(|name| self.tools_of(name)));
             }
             Key::Model => self.model(role, key, value)?,
-            Key::Fallback => role.fallback = Some(self.require(list(value), key, "a list of models")?),
-            Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
+            Key::Fallback => {
+                role.fallback = Some(self.require(list(value), key, "a list of models")?)
+            }
+            Key::MaxTurns => {
+                role.max_turns = Some(self.require(number(value), key, "a number of turns")?)
+            }
             Key::Permission => self.rules(role, key, value)?,
             Key::Channels => role.channels = Some(self.require(channels(value), key, CHANNELS)?),
             Key::Map => role.map = Some(self.require(map_choice(value), key, MAP)?),
             Key::Metadata => self.metadata(role, key, value)?,
-            Key::Disabled if *value == Value::Bool(true) => return Err(RoleError::Disabled(self.role.to_owned())),
+            Key::Disabled if *value == Value::Bool(true) => {
+                return Err(RoleError::Disabled(self.role.to_owned()));
+            }
             Key::Kind if *value == "remote" => return Err(RoleError::Remote(self.role.to_owned())),
             Key::Cosmetic | Key::Disabled | Key::Kind => {}
-            Key::Unused => self.warnings.push(RoleWarning::UnusedKey { line: self.line(key), key: key.to_owned() }),
+            Key::Unused => self.warnings.push(RoleWarning::UnusedKey {
+                line: self.line(key),
+                key: key.to_owned(),
+            }),
         }
         Ok(())
     }
 
-    /// Parses the model. One that only its own product knows has no effect, since the run has a model anyway.
+    /// Parses the model. One that only its own product knows has no effect, since the run has a
+    /// model anyway.
     fn model(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let requires_provider = self.product.requires_provider();
         let named = text(value).filter(|name| name != "inherit");
-        let is_known =
-            |name: &&String| !OTHERS_MODELS.contains(&name.as_str()) && (!requires_provider || name.contains('/'));
+        let is_known = |name: &&String| {
+            !OTHERS_MODELS.contains(&name.as_str()) && (!requires_provider || name.contains('/'))
+        };
         role.model = named.as_ref().filter(is_known).cloned();
         if !requires_provider {
             self.require(text(value), key, "provider/model or `inherit`")?;
         }
         if role.model.is_none() && text(value).as_deref() != Some("inherit") {
-            self.warnings.push(RoleWarning::ForeignModel { line: self.line(key), model: shown(value) });
+            self.warnings.push(RoleWarning::ForeignModel {
+                line: self.line(key),
+                model: shown(value),
+            });
         }
         Ok(())
     }
@@ -204,12 +238,21 @@ impl<'a> Reader<'a> {
     fn unknown<'k>(&mut self, key: &str, known: impl Iterator<Item = &'k str>) {
         let (line, key) = (self.line(key), key.to_owned());
         self.warnings.push(match nearest(&key, known) {
-            Some(known) => RoleWarning::MisspelledKey { line, known: known.to_owned(), key },
+            Some(known) => RoleWarning::MisspelledKey {
+                line,
+                known: known.to_owned(),
+                key,
+            },
             None => RoleWarning::UnknownKey { line, key },
         });
     }
 
-    fn require<T>(&self, value: Option<T>, key: &str, expected: impl Into<Cow<'static, str>>) -> Result<T, RoleError> {
+    fn require<T>(
+        &self,
+        value: Option<T>,
+        key: &str,
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Result<T, RoleError> {
         value.ok_or_else(|| RoleError::Value {
             role: self.role.to_owned(),
             line: self.line(key),
@@ -218,8 +261,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Parses `tools`: a string, a list, or a map from name to whether it is allowed. A map switches tools of the
-    /// default set off, and others on; with `"*": false` it starts from none.
+    /// Parses `tools`: a string, a list, or a map from name to whether it is allowed. A map
+    /// switches tools of the default set off, and others on; with `"*": false` it starts from none.
     fn tools(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a list of tools";
         let allowed = match value {
@@ -227,26 +270,41 @@ impl<'a> Reader<'a> {
                 let allows = |value: &Value| self.require(value.as_bool(), key, expected);
                 let mut allowed = Vec::new();
                 for (name, value) in map {
-                    let names = if allows(value)? { &mut allowed } else { &mut role.disallowed };
+                    let names = if allows(value)? {
+                        &mut allowed
+                    } else {
+                        &mut role.disallowed
+                    };
                     names.extend(self.tools_of(name));
                 }
                 role.disallowed.retain(|name| name != "*");
                 let is_none = map.get("*") == Some(&Value::Bool(false));
                 (is_none || allowed.iter().any(|name| !self.is_default(name))).then(|| {
-                    let defaults = self.names.defaults().filter(|_| !is_none).map(str::to_owned);
+                    let defaults = self
+                        .names
+                        .defaults()
+                        .filter(|_| !is_none)
+                        .map(str::to_owned);
                     defaults.chain(allowed).collect::<Vec<_>>()
                 })
             }
-            other => {
-                Some(self.require(list(other), key, expected)?.iter().flat_map(|name| self.tools_of(name)).collect())
-            }
+            other => Some(
+                self.require(list(other), key, expected)?
+                    .iter()
+                    .flat_map(|name| self.tools_of(name))
+                    .collect(),
+            ),
         };
-        role.tools = allowed.filter(|names| !names.iter().any(|name| name == "*")).map(unique);
+        role.tools = allowed
+            .filter(|names| !names.iter().any(|name| name == "*"))
+            .map(unique);
         Ok(())
     }
 
     fn is_default(&self, tool: &str) -> bool {
-        self.names.tool(tool).is_some_and(|traits| traits.is_default)
+        self.names
+            .tool(tool)
+            .is_some_and(|traits| traits.is_default)
     }
 
     /// Returns the canonical names of the tools that a name in a list stands for.
@@ -254,7 +312,8 @@ impl<'a> Reader<'a> {
         self.names.in_role(without_pattern(name))
     }
 
-    /// Warns of patterns in a list of tools, such as `Bash(git status:*)`, which restrict nothing here.
+    /// Warns of patterns in a list of tools, such as `Bash(git status:*)`, which restrict nothing
+    /// here.
     fn patterns(&mut self, key: &str, value: &Value) {
         let names = match value {
             Value::Object(map) => map.keys().cloned().collect(),
@@ -262,18 +321,23 @@ impl<'a> Reader<'a> {
         };
         let line = self.line(key);
         let is_restricted = |name: &String| {
-            let pattern = name.split_once('(').map(|(_, rest)| rest.trim_end_matches(')').trim());
+            let pattern = name
+                .split_once('(')
+                .map(|(_, rest)| rest.trim_end_matches(')').trim());
             pattern.is_some_and(|pattern| !matches!(pattern, "" | "*"))
         };
-        self.warnings.extend(names.into_iter().filter(is_restricted).map(|written| RoleWarning::UnappliedPattern {
-            line,
-            tool: self.names.canonical(without_pattern(&written)),
-            written,
-        }));
+        self.warnings
+            .extend(names.into_iter().filter(is_restricted).map(|written| {
+                RoleWarning::UnappliedPattern {
+                    line,
+                    tool: self.names.canonical(without_pattern(&written)),
+                    written,
+                }
+            }));
     }
 
-    /// Parses `allow`, `ask` or `deny` for all tools, or a map from tool to one of these, or to a map from pattern to
-    /// one of these.
+    /// Parses `allow`, `ask` or `deny` for all tools, or a map from tool to one of these, or to a
+    /// map from pattern to one of these.
     fn rules(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a map from tool to allow, ask or deny";
         let decide = |value: &Value| self.require(decision(value), key, expected);
@@ -295,7 +359,11 @@ impl<'a> Reader<'a> {
         }
         for (rule, decision) in rules {
             let rule = RuleText::new(decision, rule, format!("role {}", self.role));
-            self.require(Rule::parse(&rule, self.names).ok(), key, "names of tools and patterns such as `git *`")?;
+            self.require(
+                Rule::parse(&rule, self.names).ok(),
+                key,
+                "names of tools and patterns such as `git *`",
+            )?;
             role.rules.push(rule);
         }
         Ok(())
@@ -306,7 +374,8 @@ impl<'a> Reader<'a> {
             match key.as_str() {
                 DELIVERS => {
                     let delivers = serde_json::from_value(value.clone()).ok();
-                    role.delivers = self.require(delivers, key, "changes, report, verdict or plan")?;
+                    role.delivers =
+                        self.require(delivers, key, "changes, report, verdict or plan")?;
                 }
                 "orchestrate-nothing-to-do" => {
                     role.may_do_nothing = self.require(truth(value), key, "true or false")?;
@@ -321,11 +390,14 @@ impl<'a> Reader<'a> {
                 }
                 "orchestrate-context-tokens" => {
                     let enough = number(value).filter(|tokens| *tokens >= LEAST_CONTEXT_TOKENS);
-                    let expected = format!("a number of tokens from {LEAST_CONTEXT_TOKENS}{LEAST_CONTEXT_REASON}");
+                    let expected = format!(
+                        "a number of tokens from {LEAST_CONTEXT_TOKENS}{LEAST_CONTEXT_REASON}"
+                    );
                     role.context_tokens = Some(self.require(enough, key, expected)?);
                 }
                 "orchestrate-max-output-tokens" => {
-                    role.max_output_tokens = Some(self.require(number(value), key, "a number of tokens")?);
+                    role.max_output_tokens =
+                        Some(self.require(number(value), key, "a number of tokens")?);
                 }
                 "orchestrate-max-turns" => {
                     role.max_turns = Some(self.require(number(value), key, "a number of turns")?);
@@ -333,10 +405,13 @@ impl<'a> Reader<'a> {
                 "orchestrate-permissions" => {
                     let names = self.require(list(value), key, "a list of permissions")?;
                     let named = names.iter().map(|name| Permission::named(name)).collect();
-                    role.permissions = Some(self.require(named, key, "permissions such as file_read")?);
+                    role.permissions =
+                        Some(self.require(named, key, "permissions such as file_read")?);
                 }
                 // Other products' keys below `metadata` are ignored.
-                other if other.starts_with("orchestrate-") => self.unknown(other, SETTINGS.iter().copied()),
+                other if other.starts_with("orchestrate-") => {
+                    self.unknown(other, SETTINGS.iter().copied())
+                }
                 _ => {}
             }
         }
@@ -350,7 +425,8 @@ fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
     T::try_from(number).ok().filter(|_| number > 0)
 }
 
-/// Parses `true` or `false`, as a YAML value or as the text that other products require below `metadata`.
+/// Parses `true` or `false`, as a YAML value or as the text that other products require below
+/// `metadata`.
 fn truth(value: &Value) -> Option<bool> {
     let said = value.as_str().and_then(|text| text.trim().parse().ok());
     said.or_else(|| value.as_bool())
@@ -370,7 +446,13 @@ fn list(value: &Value) -> Option<Vec<String>> {
                 }
                 c == ',' && depth == 0
             };
-            Some(all.split(separates).map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+            Some(
+                all.split(separates)
+                    .map(str::trim)
+                    .filter(|name| !name.is_empty())
+                    .map(str::to_owned)
+                    .collect(),
+            )
         }
         _ => None,
     }
@@ -380,7 +462,12 @@ fn list(value: &Value) -> Option<Vec<String>> {
 fn channels(value: &Value) -> Option<Vec<Address>> {
     let named = list(value)?;
     let is_named = |name: &String| !name.is_empty() && name != "role:";
-    named.iter().all(is_named).then(|| named.iter().map(|name| Address::from(name.as_str())).collect())
+    named.iter().all(is_named).then(|| {
+        named
+            .iter()
+            .map(|name| Address::from(name.as_str()))
+            .collect()
+    })
 }
 
 /// Parses whether there is a map, and how large; YAML takes some of the words for truth values.

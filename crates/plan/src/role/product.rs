@@ -21,8 +21,8 @@ impl Product {
         matches!(self, Product::Copilot | Product::OpenCode)
     }
 
-    /// Reports whether a file of this name is a role only with front matter: without, it may be something else, such as
-    /// a README, unless its name says what it is.
+    /// Reports whether a file of this name is a role only with front matter: without, it may be
+    /// something else, such as a README, unless its name says what it is.
     ///
     /// ```
     /// use orchestrate_plan::role::Product;
@@ -34,26 +34,46 @@ impl Product {
         self.names_by_file() && !file_name.ends_with(".agent.md")
     }
 
-    /// Reports whether a file's model has to name its provider: a bare name means something in its own product only.
+    /// Reports whether a file's model has to name its provider: a bare name means something in its
+    /// own product only.
     pub(super) fn requires_provider(self) -> bool {
         self != Product::Own
     }
 
-    /// Returns the name of the role in a file, from the file's name; `None` if it is not a role file.
+    /// Returns the name of the role in a file, from the file's name; `None` if it is not a role
+    /// file.
     ///
     /// ```
     /// use orchestrate_plan::role::Product;
-    /// assert_eq!(Product::Copilot.role_name("CSharpExpert.agent.md").as_deref(), Some("csharpexpert"));
+    /// let name = Product::Copilot.role_name("CSharpExpert.agent.md");
+    /// assert_eq!(name.as_deref(), Some("csharpexpert"));
     /// assert_eq!(Product::Own.role_name("tester.md").as_deref(), Some("tester"));
     /// assert_eq!(Product::Own.role_name("tester.txt"), None);
     /// ```
     pub fn role_name(self, file_name: &str) -> Option<String> {
-        let stem = file_name.strip_suffix(".md").filter(|stem| !stem.is_empty())?;
+        let stem = file_name
+            .strip_suffix(".md")
+            .filter(|stem| !stem.is_empty())?;
         if !self.names_by_file() {
             return Some(stem.to_owned());
         }
-        let stem = stem.strip_suffix(".agent").unwrap_or(stem).to_ascii_lowercase();
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-        Some(stem.chars().map(plain).collect::<String>().trim_matches(['-', '_']).to_owned())
+        let stem = stem
+            .strip_suffix(".agent")
+            .unwrap_or(stem)
+            .to_ascii_lowercase();
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        };
+        Some(
+            stem.chars()
+                .map(plain)
+                .collect::<String>()
+                .trim_matches(['-', '_'])
+                .to_owned(),
+        )
     }
 }

@@ -1,9 +1,9 @@
 //! Parses a call that sets a file's mode, owner or times, and carries it out.
 //!
 //! Landlock does not restrict these changes, not even for read-only files, and compilers, archivers
-//! and git depend on them. Everything is read from the caller once, and the file is held by a descriptor from then on,
-//! so what is checked is what is changed. The file must be below a writable root or have no name any more, and must
-//! belong to the job's own user.
+//! and git depend on them. Everything is read from the caller once, and the file is held by a
+//! descriptor from then on, so what is checked is what is changed. The file must be below a
+//! writable root or have no name any more, and must belong to the job's own user.
 //!
 //! Deliberately absent: changes of the owner, and the bits that make a program run as its owner or
 //! group. No build needs them.
@@ -23,11 +23,23 @@ use crate::sys::Call;
 /// `fchmodat2`, which is newer than libc's table; its number is the same on every architecture.
 pub(super) const FCHMODAT2: c_long = 452;
 /// Calls that set the mode, the owner or the times of a file.
-pub(super) const SETS_ATTRIBUTES: &[c_long] =
-    &[libc::SYS_fchmod, libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_utimensat];
+pub(super) const SETS_ATTRIBUTES: &[c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+];
 #[cfg(target_arch = "x86_64")]
-pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] =
-    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
 /// The set-user-id and set-group-id bits, which make a program run as its owner or group.
@@ -57,15 +69,30 @@ impl Asked {
         let [first, second, third, fourth, fifth] = call.arguments;
         let caller = Caller { pid: call.pid };
         let (file, change) = match call.number {
-            libc::SYS_fchmod => (caller.opened(descriptor(first))?, Change::Mode(low_half(second))),
-            libc::SYS_fchmodat => (caller.named_at(first, second, 0)?, Change::Mode(low_half(third))),
-            FCHMODAT2 => (caller.named_at(first, second, fourth)?, Change::Mode(low_half(third))),
+            libc::SYS_fchmod => (
+                caller.opened(descriptor(first))?,
+                Change::Mode(low_half(second)),
+            ),
+            libc::SYS_fchmodat => (
+                caller.named_at(first, second, 0)?,
+                Change::Mode(low_half(third)),
+            ),
+            FCHMODAT2 => (
+                caller.named_at(first, second, fourth)?,
+                Change::Mode(low_half(third)),
+            ),
             libc::SYS_fchown => (caller.opened(descriptor(first))?, owner(second, third)),
             libc::SYS_fchownat => (caller.named_at(first, second, fifth)?, owner(third, fourth)),
             libc::SYS_utimensat => {
-                let file =
-                    if second == 0 { caller.opened(descriptor(first)) } else { caller.named_at(first, second, fourth) };
-                (file?, Change::Times(caller.times(third, Clock::Nanoseconds)?))
+                let file = if second == 0 {
+                    caller.opened(descriptor(first))
+                } else {
+                    caller.named_at(first, second, fourth)
+                };
+                (
+                    file?,
+                    Change::Times(caller.times(third, Clock::Nanoseconds)?),
+                )
             }
             _ => caller.read_older(call)?,
         };
@@ -78,24 +105,42 @@ impl Asked {
         let found = rustix::fs::fstat(&self.file)?;
         let kind = FileType::from_raw_mode(found.st_mode);
         match kind {
-            FileType::Symlink if matches!(self.change, Change::Mode(_)) => return Err(Errno::OPNOTSUPP),
-            FileType::RegularFile | FileType::Directory | FileType::Fifo | FileType::Socket | FileType::Symlink => {}
+            FileType::Symlink if matches!(self.change, Change::Mode(_)) => {
+                return Err(Errno::OPNOTSUPP);
+            }
+            FileType::RegularFile
+            | FileType::Directory
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::Symlink => {}
             _ => return Err(Errno::PERM),
         }
-        if found.st_uid != rustix::process::geteuid().as_raw() || !is_below(&self.file, &found, roots) {
+        if found.st_uid != rustix::process::geteuid().as_raw()
+            || !is_below(&self.file, &found, roots)
+        {
             return Err(Errno::PERM);
         }
         match &self.change {
             Change::Mode(mode) => set_mode(&self.file, *mode & 0o7777, kind),
-            Change::Owner { user, group } if stays(*user, found.st_uid) && stays(*group, found.st_gid) => Ok(()),
+            Change::Owner { user, group }
+                if stays(*user, found.st_uid) && stays(*group, found.st_gid) =>
+            {
+                Ok(())
+            }
             Change::Owner { .. } => Err(Errno::PERM),
-            Change::Times(times) => rustix::fs::utimensat(&self.file, "", times, AtFlags::EMPTY_PATH),
+            Change::Times(times) => {
+                rustix::fs::utimensat(&self.file, "", times, AtFlags::EMPTY_PATH)
+            }
         }
     }
 }
 
 fn set_mode(file: &OwnedFd, mode: u32, kind: FileType) -> Result<(), Errno> {
-    let lent = if kind == FileType::Directory { IDENTITY & !FOLDERS_GROUP } else { IDENTITY };
+    let lent = if kind == FileType::Directory {
+        IDENTITY & !FOLDERS_GROUP
+    } else {
+        IDENTITY
+    };
     if mode & lent != 0 {
         return Err(Errno::PERM);
     }
@@ -108,7 +153,10 @@ fn stays(asked: u32, found: u32) -> bool {
 }
 
 fn owner(user: u64, group: u64) -> Change {
-    Change::Owner { user: low_half(user), group: low_half(group) }
+    Change::Owner {
+        user: low_half(user),
+        group: low_half(group),
+    }
 }
 
 /// The unit in which a call passes its times.
@@ -129,19 +177,28 @@ impl Caller {
         let here = u64::from(libc::AT_FDCWD.cast_unsigned());
         let link = u64::from(libc::AT_SYMLINK_NOFOLLOW.cast_unsigned());
         Ok(match call.number {
-            libc::SYS_chmod => (self.named_at(here, first, 0)?, Change::Mode(low_half(second))),
+            libc::SYS_chmod => (
+                self.named_at(here, first, 0)?,
+                Change::Mode(low_half(second)),
+            ),
             libc::SYS_chown => (self.named_at(here, first, 0)?, owner(second, third)),
             libc::SYS_lchown => (self.named_at(here, first, link)?, owner(second, third)),
-            libc::SYS_utime => (self.named_at(here, first, 0)?, Change::Times(self.times(second, Clock::Seconds)?)),
-            libc::SYS_utimes => {
-                (self.named_at(here, first, 0)?, Change::Times(self.times(second, Clock::Microseconds)?))
-            }
-            libc::SYS_futimesat if second == 0 => {
-                (self.opened(descriptor(first))?, Change::Times(self.times(third, Clock::Microseconds)?))
-            }
-            libc::SYS_futimesat => {
-                (self.named_at(first, second, 0)?, Change::Times(self.times(third, Clock::Microseconds)?))
-            }
+            libc::SYS_utime => (
+                self.named_at(here, first, 0)?,
+                Change::Times(self.times(second, Clock::Seconds)?),
+            ),
+            libc::SYS_utimes => (
+                self.named_at(here, first, 0)?,
+                Change::Times(self.times(second, Clock::Microseconds)?),
+            ),
+            libc::SYS_futimesat if second == 0 => (
+                self.opened(descriptor(first))?,
+                Change::Times(self.times(third, Clock::Microseconds)?),
+            ),
+            libc::SYS_futimesat => (
+                self.named_at(first, second, 0)?,
+                Change::Times(self.times(third, Clock::Microseconds)?),
+            ),
             _ => return Err(Errno::NOSYS),
         })
     }
@@ -152,9 +209,15 @@ impl Caller {
     }
 
     fn times(&self, address: u64, clock: Clock) -> Result<Timestamps, Errno> {
-        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        };
         if address == 0 {
-            return Ok(Timestamps { last_access: now, last_modification: now });
+            return Ok(Timestamps {
+                last_access: now,
+                last_modification: now,
+            });
         }
         let mut bytes = [0; 4 * size_of::<i64>()];
         let wanted = match clock {
@@ -167,8 +230,9 @@ impl Caller {
         if self.read(address, bytes.get_mut(..wanted).ok_or(Errno::FAULT)?)? < wanted {
             return Err(Errno::FAULT);
         }
-        let mut numbers =
-            bytes.chunks_exact(size_of::<i64>()).map(|chunk| i64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
+        let mut numbers = bytes
+            .chunks_exact(size_of::<i64>())
+            .map(|chunk| i64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
         let mut time = || {
             let seconds = numbers.next().unwrap_or(0);
             let below = match clock {
@@ -184,8 +248,14 @@ impl Caller {
                 #[cfg(target_arch = "x86_64")]
                 Clock::Seconds => 0,
             };
-            Ok(Timespec { tv_sec: seconds, tv_nsec: below })
+            Ok(Timespec {
+                tv_sec: seconds,
+                tv_nsec: below,
+            })
         };
-        Ok(Timestamps { last_access: time()?, last_modification: time()? })
+        Ok(Timestamps {
+            last_access: time()?,
+            last_modification: time()?,
+        })
     }
 }

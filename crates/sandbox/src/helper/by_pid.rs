@@ -1,17 +1,19 @@
-//! The system calls that name another process by a number, or by a descriptor that stands for it, and what a job may
-//! do with each.
+//! The system calls that name another process by a number, or by a descriptor that stands for it,
+//! and what a job may do with each.
 //!
-//! The process to be kept out of reach is the supervisor, which keeps the job's limits and runs as the same user: a
-//! limit, a priority or a processor of its own that a job sets is one way to switch the limits off.
+//! The process to be kept out of reach is the supervisor, which keeps the job's limits and runs as
+//! the same user: a limit, a priority or a processor of its own that a job sets is one way to
+//! switch the limits off.
 //!
-//! Where namespaces hold ([`Confinement::Full`]), the supervisor is the first process of the job's own process
-//! namespace ([`FIRST`]), and the only one there that is not the job's. The kernel then keeps every signal of the job
-//! from it, SIGKILL and SIGSTOP included (pid_namespaces(7)), and a job may set what it likes of its own threads, as
-//! libraries of threads do by their numbers. In the fallback tier, the numbers of all processes of the machine are in
-//! reach, and a filter cannot tell which of them are the job's, so there a job names no process but itself.
+//! Where namespaces hold ([`Confinement::Full`]), the supervisor is the first process of the job's
+//! own process namespace ([`FIRST`]), and the only one there that is not the job's. The kernel then
+//! keeps every signal of the job from it, SIGKILL and SIGSTOP included (pid_namespaces(7)), and a
+//! job may set what it likes of its own threads, as libraries of threads do by their numbers. In
+//! the fallback tier, the numbers of all processes of the machine are in reach, and a filter cannot
+//! tell which of them are the job's, so there a job names no process but itself.
 //!
-//! The table is a list of what exists, not only of what is refused: a call that is missing here has not been thought
-//! of.
+//! The table is a list of what exists, not only of what is refused: a call that is missing here has
+//! not been thought of.
 
 use libc::c_long;
 
@@ -20,8 +22,8 @@ use crate::tier::Confinement;
 
 /// The supervisor's number in the full tier.
 pub(super) const FIRST: u64 = 1;
-/// What `which` is in [`libc::SYS_ioprio_set`] for all processes of a user (linux/ioprio.h); of `setpriority`, it is
-/// [`libc::PRIO_USER`].
+/// What `which` is in [`libc::SYS_ioprio_set`] for all processes of a user (linux/ioprio.h); of
+/// `setpriority`, it is [`libc::PRIO_USER`].
 const IOPRIO_WHO_USER: u64 = 3;
 const PRIO_USER: u64 = 2;
 /// `PR_SCHED_CORE` (linux/prctl.h).
@@ -36,14 +38,15 @@ pub(super) enum Use {
     NeverWith(u64),
     /// Changes the process that this argument names; 0 is the caller.
     Changes { pid: u8 },
-    /// Changes a process, or all of a group or of a user: the arguments are the kind and the number, and this kind is
-    /// that of a user.
+    /// Changes a process, or all of a group or of a user: the arguments are the kind and the
+    /// number, and this kind is that of a user.
     ChangesKind { of_user: u64 },
-    /// Sends a signal. Besides what the module says, Landlock keeps signals inside where it has scopes; in the
-    /// fallback tier without them, only a signal to the caller's own process group is allowed, by the call whose first
-    /// argument names it.
+    /// Sends a signal. Besides what the module says, Landlock keeps signals inside where it has
+    /// scopes; in the fallback tier without them, only a signal to the caller's own process group
+    /// is allowed, by the call whose first argument names it.
     Signals { own_group: bool },
-    /// Allowed: the kernel itself grants it for children and oneself alone, or gives nothing but facts.
+    /// Allowed: the kernel itself grants it for children and oneself alone, or gives nothing but
+    /// facts.
     Harmless,
 }
 
@@ -52,7 +55,10 @@ pub(super) struct ByPid {
     pub(super) call: c_long,
     pub(super) may: Use,
     /// Why it is so.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for those who read the table, and for its test"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for those who read the table, and for its test")
+    )]
     pub(super) why: &'static str,
 }
 
@@ -111,8 +117,8 @@ pub(super) const TABLE: &[ByPid] = &[
     by_pid(libc::SYS_futex, Use::Harmless, "a lock names its owner, who gets the caller's priority until it is released, and never a lower one"),
 ];
 
-/// Returns the rules that refuse calls of the table in a tier. `signals_scoped` is whether Landlock keeps signals
-/// inside.
+/// Returns the rules that refuse calls of the table in a tier. `signals_scoped` is whether Landlock
+/// keeps signals inside.
 pub(super) fn refused(confinement: Confinement, signals_scoped: bool) -> Result<Rules, String> {
     let mut rules = Rules::new();
     for ByPid { call, may, .. } in TABLE {
@@ -138,7 +144,13 @@ enum Refused {
 
 fn refused_by(may: Use, confinement: Confinement, signals_scoped: bool) -> Refused {
     let is_full = confinement == Confinement::Full;
-    let foreign = |argument| if is_full { when(argument, FIRST) } else { when_not(argument, 0) };
+    let foreign = |argument| {
+        if is_full {
+            when(argument, FIRST)
+        } else {
+            when_not(argument, 0)
+        }
+    };
     match may {
         Use::Never => Refused::Always,
         Use::NeverWith(value) => Refused::If(vec![when(0, value)]),

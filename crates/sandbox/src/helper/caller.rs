@@ -1,4 +1,5 @@
-//! The caller of a waiting call, what the call names in its memory, descriptors and folders, and what it can get.
+//! The caller of a waiting call, what the call names in its memory, descriptors and folders, and
+//! what it can get.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -39,8 +40,15 @@ pub(super) struct Caller {
 impl Caller {
     /// Copies one of the caller's descriptors, which then leads to the same open file.
     pub(super) fn copied(self, number: i32) -> Result<OwnedFd, Errno> {
-        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-        pidfd_getfd(pidfd_open(pid, OF_THREAD)?, number, PidfdGetfdFlags::empty())
+        let pid = i32::try_from(self.pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(Errno::SRCH)?;
+        pidfd_getfd(
+            pidfd_open(pid, OF_THREAD)?,
+            number,
+            PidfdGetfdFlags::empty(),
+        )
     }
 
     /// Opens the file of one of the caller's descriptors.
@@ -49,12 +57,21 @@ impl Caller {
             libc::AT_FDCWD => format!("/proc/{}/cwd", self.pid),
             number => format!("/proc/{}/fd/{number}", self.pid),
         };
-        rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|_| Errno::BADF)
+        rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|_| Errno::BADF)
     }
 
     /// Opens the file that the caller names, resolved from the caller's directory.
-    pub(super) fn named_at(self, directory: u64, address: u64, flags: u64) -> Result<OwnedFd, Errno> {
-        let (directory, flags) = (descriptor(directory), AtFlags::from_bits_retain(low_half(flags)));
+    pub(super) fn named_at(
+        self,
+        directory: u64,
+        address: u64,
+        flags: u64,
+    ) -> Result<OwnedFd, Errno> {
+        let (directory, flags) = (
+            descriptor(directory),
+            AtFlags::from_bits_retain(low_half(flags)),
+        );
         if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
             return Err(Errno::INVAL);
         }
@@ -63,10 +80,16 @@ impl Caller {
     }
 
     /// Opens the file with this path, resolved from one of the caller's directories.
-    pub(super) fn named_in(self, directory: i32, path: &Path, flags: AtFlags) -> Result<OwnedFd, Errno> {
+    pub(super) fn named_in(
+        self,
+        directory: i32,
+        path: &Path,
+        flags: AtFlags,
+    ) -> Result<OwnedFd, Errno> {
         // C libraries change the file of a descriptor this way.
-        let number =
-            ["/proc/self/fd", "/dev/fd"].iter().find_map(|dir| path.strip_prefix(dir).ok()?.to_str()?.parse().ok());
+        let number = ["/proc/self/fd", "/dev/fd"]
+            .iter()
+            .find_map(|dir| path.strip_prefix(dir).ok()?.to_str()?.parse().ok());
         match number {
             Some(number) => return self.opened(i32::abs(number)),
             None if !path.as_os_str().is_empty() => {}
@@ -94,7 +117,10 @@ impl Caller {
         let mut bytes = vec![0; LONGEST_PATH];
         let count = self.read(address, &mut bytes)?;
         bytes.truncate(count);
-        let end = bytes.iter().position(|byte| *byte == 0).ok_or(Errno::NAMETOOLONG)?;
+        let end = bytes
+            .iter()
+            .position(|byte| *byte == 0)
+            .ok_or(Errno::NAMETOOLONG)?;
         bytes.truncate(end);
         Ok(bytes)
     }
@@ -107,10 +133,17 @@ pub(super) fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool 
         return true;
     }
     (0..RENAMED).any(|_| {
-        let Ok(path) = std::fs::read_link(own_link(file)) else { return false };
-        let Some(root) = roots.iter().filter(|root| path.starts_with(root)).max() else { return false };
-        let Ok(there) = open_below(root, path.strip_prefix(root).unwrap_or(&path)) else { return false };
-        rustix::fs::fstat(there).is_ok_and(|there| (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino))
+        let Ok(path) = std::fs::read_link(own_link(file)) else {
+            return false;
+        };
+        let Some(root) = roots.iter().filter(|root| path.starts_with(root)).max() else {
+            return false;
+        };
+        let Ok(there) = open_below(root, path.strip_prefix(root).unwrap_or(&path)) else {
+            return false;
+        };
+        rustix::fs::fstat(there)
+            .is_ok_and(|there| (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino))
     })
 }
 
@@ -125,7 +158,13 @@ fn open_below(root: &Path, below: &Path) -> Result<OwnedFd, Errno> {
     if below.as_os_str().is_empty() {
         return Ok(root);
     }
-    rustix::fs::openat2(&root, below, how, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+    rustix::fs::openat2(
+        &root,
+        below,
+        how,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+    )
 }
 
 /// Returns the lower half: the kernel ignores the upper half of an `int` argument too.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
 };
 
 /// The rules of calls, by number. Any rule of a call refuses it; an empty list refuses it always.
@@ -34,7 +35,10 @@ pub(super) fn when_pointer(argument: u8) -> Condition {
 
 /// Returns one condition for each flag, which holds if the argument has it.
 pub(super) fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
-    flags.into_iter().map(|flag| compare(argument, SeccompCmpOp::MaskedEq(flag), flag)).collect()
+    flags
+        .into_iter()
+        .map(|flag| compare(argument, SeccompCmpOp::MaskedEq(flag), flag))
+        .collect()
 }
 
 /// Returns one condition for each value.
@@ -49,15 +53,22 @@ pub(super) fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<Sec
 }
 
 /// Returns one rule for each condition, so that any of them refuses.
-pub(super) fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRule>, String> {
-    conditions.into_iter().map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text)).collect()
+pub(super) fn any(
+    conditions: impl IntoIterator<Item = Condition>,
+) -> Result<Vec<SeccompRule>, String> {
+    conditions
+        .into_iter()
+        .map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text))
+        .collect()
 }
 
 /// Compiles rules of which each refuses with an error number.
 pub(super) fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(text)?;
     let refuse = SeccompAction::Errno(errno.cast_unsigned());
-    SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture).and_then(BpfProgram::try_from).map_err(text)
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)
+        .and_then(BpfProgram::try_from)
+        .map_err(text)
 }
 
 /// Describes why a filter could not be made.

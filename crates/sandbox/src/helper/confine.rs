@@ -15,8 +15,8 @@ use super::{landlock, seccomp};
 use crate::sys;
 use crate::tier::Confinement;
 
-/// Processes that the kernel may count too: bubblewrap's, which starts the supervisor, the supervisor and the program
-/// itself; and one to spare.
+/// Processes that the kernel may count too: bubblewrap's, which starts the supervisor, the
+/// supervisor and the program itself; and one to spare.
 const OWN_PROCESSES: u64 = 4;
 /// How much higher the nice value of root's jobs is than the supervisor's. The kernel does not
 /// count root's processes, so a fork bomb of root's could keep the supervisor from ending it. The
@@ -47,7 +47,10 @@ impl Restrictions {
             landlock::require(version)?;
         }
         Ok(Self {
-            landlock: confined.then(|| landlock::prepare(spec, version)).transpose()?.flatten(),
+            landlock: confined
+                .then(|| landlock::prepare(spec, version))
+                .transpose()?
+                .flatten(),
             seccomp: confined
                 .then(|| seccomp::compile(spec.confinement, landlock::scopes_signals(version)))
                 .transpose()?,
@@ -67,7 +70,8 @@ impl Restrictions {
 
     fn try_apply(&self, supervisor: &UnixStream) -> Result<(), String> {
         rustix::process::setsid().map_err(step("start a session"))?;
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(step("tie to the supervisor"))?;
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(step("tie to the supervisor"))?;
         sys::restore_group_signals();
         if rustix::process::getuid().is_root() {
             rustix::process::nice(BEHIND_SUPERVISOR).map_err(step("come after the supervisor"))?;
@@ -85,7 +89,9 @@ impl Restrictions {
         if let Some(ruleset) = &self.landlock {
             ruleset.apply(self.confinement)?;
         }
-        self.seccomp.as_ref().map_or(Ok(()), |filter| filter.apply(supervisor))
+        self.seccomp
+            .as_ref()
+            .map_or(Ok(()), |filter| filter.apply(supervisor))
     }
 }
 
@@ -95,9 +101,11 @@ impl Restrictions {
 /// Only a process that is dumpable owns its files in `/proc`. The memory is still the supervisor's,
 /// so it is dumpable for no longer than that; the program will be, as programs are.
 fn come_first_when_memory_ends() -> Result<(), String> {
-    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("own the files in /proc"))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
+        .map_err(step("own the files in /proc"))?;
     let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(step("hide the supervisor's memory"))
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(step("hide the supervisor's memory"))
 }
 
 /// How much more processor time than all together each process may use before the kernel ends it.
@@ -110,13 +118,20 @@ fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
 fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
     let mut limits = vec![(Resource::Core, 0)];
     // Of each process alone: a second line behind the sum, which is checked only now and then.
-    limits.extend(spec.cpu.map(|cpu| (Resource::Cpu, cpu.as_secs().saturating_add(CPU_HEADROOM_SECONDS))));
+    limits.extend(spec.cpu.map(|cpu| {
+        (
+            Resource::Cpu,
+            cpu.as_secs().saturating_add(CPU_HEADROOM_SECONDS),
+        )
+    }));
     limits.extend(spec.file_bytes.map(|bytes| (Resource::Fsize, bytes)));
     if let Some(most) = spec.processes.map(u64::from) {
         match spec.confinement {
             // Inside its own user namespace, the kernel counts only the job's processes.
             Confinement::Full => limits.push((Resource::Nproc, most + OWN_PROCESSES)),
-            Confinement::Fallback => limits.push((Resource::Nproc, spec.tasks_of_user + most * SHARED_HEADROOM)),
+            Confinement::Fallback => {
+                limits.push((Resource::Nproc, spec.tasks_of_user + most * SHARED_HEADROOM))
+            }
             Confinement::Unconfined => {}
         }
     }
@@ -124,8 +139,16 @@ fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
 }
 
 fn set_limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
-    let hard = rustix::process::getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
-    rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })
+    let hard = rustix::process::getrlimit(resource)
+        .maximum
+        .map_or(most, |hard| hard.min(most));
+    rustix::process::setrlimit(
+        resource,
+        Rlimit {
+            current: Some(hard),
+            maximum: Some(hard),
+        },
+    )
 }
 
 /// Drops all capabilities. This matters if the user is root: the fallback tier has no namespace
@@ -136,10 +159,18 @@ fn drop_capabilities() -> Result<(), String> {
     for bit in 0..u64::BITS {
         // Fails for the first number without a capability, and for users that may not drop any, who
         // have none to lose.
-        if rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)).is_err() {
+        if rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(
+            1 << bit,
+        ))
+        .is_err()
+        {
             break;
         }
     }
-    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
     rustix::thread::set_capabilities(None, sets).map_err(step("drop capabilities"))
 }

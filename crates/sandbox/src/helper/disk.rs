@@ -27,7 +27,10 @@ const LEAST_PER_FILE: u64 = 4096;
 /// again at once.
 const SHARE: u64 = 16;
 /// How far jobs that start with full folders may exceed the limit, so that they can free space.
-const TO_WORK_WITH: Space = Space { bytes: 16 << 20, files: 1 << 10 };
+const TO_WORK_WITH: Space = Space {
+    bytes: 16 << 20,
+    files: 1 << 10,
+};
 /// The minimum interval between scans, in running time of jobs, while the file system shows no need
 /// for one.
 const NOW_AND_THEN: Duration = Duration::from_secs(5);
@@ -59,7 +62,8 @@ impl Disk {
     /// the limit.
     ///
     /// # Errors
-    /// As all that looks: if a file system cannot be asked for its space, what is taken of it is unknown.
+    /// As all that looks: if a file system cannot be asked for its space, what is taken of it is
+    /// unknown.
     pub(super) fn new(spec: &Spec, most: Space) -> io::Result<Self> {
         let folders: Vec<PathBuf> = spec.disk_folders.iter().map(PathBuf::from).collect();
         let free_at_balance = free(&folders)?;
@@ -81,14 +85,19 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Reports whether the job started without space for a single byte, so that it may only free some.
+    /// Reports whether the job started without space for a single byte, so that it may only free
+    /// some.
     pub(super) fn has_no_room(&self) -> bool {
-        self.at_start.is_some_and(|held| held.bytes >= self.most.plus(TO_WORK_WITH).bytes)
+        self.at_start
+            .is_some_and(|held| held.bytes >= self.most.plus(TO_WORK_WITH).bytes)
     }
 
     /// Returns what the folders hold too much of, including unlinked files that these processes
     /// hold.
-    pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> io::Result<Option<Over>> {
+    pub(super) fn is_over(
+        &mut self,
+        processes: impl Iterator<Item = i32>,
+    ) -> io::Result<Option<Over>> {
         self.note()?;
         let may_be_over = self.account.bound().over(self.most).is_some();
         let grown = self.account.grown;
@@ -99,7 +108,9 @@ impl Disk {
         if !has_to_look {
             return Ok(None);
         }
-        let allowed = self.at_start.map_or(self.most, |held| held.allowed_from(self.most, TO_WORK_WITH));
+        let allowed = self
+            .at_start
+            .map_or(self.most, |held| held.allowed_from(self.most, TO_WORK_WITH));
         Ok(self.look(processes)?.over(allowed))
     }
 
@@ -107,21 +118,31 @@ impl Disk {
     pub(super) fn ends_over(&mut self) -> io::Result<Option<Over>> {
         self.note()?;
         // Other processes may have freed as much in the meantime.
-        let written = Space { bytes: sys::used_by_children().written_bytes, files: 0 };
+        let written = Space {
+            bytes: sys::used_by_children().written_bytes,
+            files: 0,
+        };
         self.account.grown = self.account.grown.max(self.grown_before.plus(written));
         if self.account.bound().over(self.most).is_none() && !self.is_time() {
             return Ok(None);
         }
         let scratch = self.scratch.take();
-        self.folders.retain(|folder| Some(folder) != scratch.as_ref());
-        Ok(self.look(std::iter::empty())?.left_over(self.most, self.at_start))
+        self.folders
+            .retain(|folder| Some(folder) != scratch.as_ref());
+        Ok(self
+            .look(std::iter::empty())?
+            .left_over(self.most, self.at_start))
     }
 
     /// Returns the account for the next job.
     pub(super) fn account(mut self) -> io::Result<Account> {
         self.note()?;
         let balance = self.balance()?;
-        Ok(Account { rested: self.rested(), balance, ..self.account })
+        Ok(Account {
+            rested: self.rested(),
+            balance,
+            ..self.account
+        })
     }
 
     fn rested(&self) -> Duration {
@@ -136,7 +157,9 @@ impl Disk {
     /// because other processes may have caused them.
     fn note(&mut self) -> io::Result<()> {
         let now = free(&self.folders)?;
-        let lost = now.iter().map(|(device, room)| self.account.free.get(device).unwrap_or(room).minus(*room));
+        let lost = now
+            .iter()
+            .map(|(device, room)| self.account.free.get(device).unwrap_or(room).minus(*room));
         self.account.grown = lost.fold(self.account.grown, Space::plus);
         self.account.free = now;
         Ok(())
@@ -145,8 +168,14 @@ impl Disk {
     /// Returns what the folders can hold at most, provided that only these jobs have used their
     /// file systems.
     fn balance(&self) -> io::Result<Space> {
-        let sum = |free: &BTreeMap<u64, Space>| free.values().copied().fold(Space::default(), Space::plus);
-        Ok(self.account.balance.plus(sum(&self.free_at_balance)).minus(sum(&free(&self.folders)?)))
+        let sum = |free: &BTreeMap<u64, Space>| {
+            free.values().copied().fold(Space::default(), Space::plus)
+        };
+        Ok(self
+            .account
+            .balance
+            .plus(sum(&self.free_at_balance))
+            .minus(sum(&free(&self.folders)?)))
     }
 
     /// Scans the folders and returns what they hold.
@@ -154,25 +183,40 @@ impl Disk {
         let begun = Instant::now();
         let devices = free(&self.folders)?;
         let mut in_folders = Found::default();
-        self.folders.iter().for_each(|folder| in_folders.add(folder));
+        self.folders
+            .iter()
+            .for_each(|folder| in_folders.add(folder));
         let processes: Vec<i32> = processes.collect();
         let inspect = || {
             let mut found = in_folders.clone();
-            processes.iter().for_each(|pid| found.add_nameless(*pid, &devices));
+            processes
+                .iter()
+                .for_each(|pid| found.add_nameless(*pid, &devices));
             found
         };
         let found = until_visible(inspect, |found| found.hides && !in_folders.hides);
         // If something could not be scanned, all that the file system has lost is counted.
-        let held = if found.hides { found.held.max(self.balance()?) } else { found.held };
+        let held = if found.hides {
+            found.held.max(self.balance()?)
+        } else {
+            found.held
+        };
         (self.since, self.grown_before) = (Instant::now(), Space::default());
-        self.account = Account { held, balance: held, free: devices, look: begun.elapsed(), ..Account::default() };
+        self.account = Account {
+            held,
+            balance: held,
+            free: devices,
+            look: begun.elapsed(),
+            ..Account::default()
+        };
         self.free_at_balance.clone_from(&self.account.free);
         Ok(held)
     }
 }
 
-/// Returns the free space on the file systems of some folders, by device; a file takes some bytes, too. A file system
-/// that makes room for files as needed has none that is free, and a folder that was removed holds nothing.
+/// Returns the free space on the file systems of some folders, by device; a file takes some bytes,
+/// too. A file system that makes room for files as needed has none that is free, and a folder that
+/// was removed holds nothing.
 fn free(folders: &[PathBuf]) -> io::Result<BTreeMap<u64, Space>> {
     let mut all = BTreeMap::new();
     for folder in folders {
@@ -183,7 +227,13 @@ fn free(folders: &[PathBuf]) -> io::Result<BTreeMap<u64, Space>> {
         };
         let found = rustix::fs::statvfs(folder)?;
         let bytes = found.f_bfree * found.f_frsize + found.f_ffree * LEAST_PER_FILE;
-        all.insert(device, Space { bytes, files: found.f_ffree });
+        all.insert(
+            device,
+            Space {
+                bytes,
+                files: found.f_ffree,
+            },
+        );
     }
     Ok(all)
 }
@@ -211,7 +261,9 @@ impl Found {
                 }
             };
             // Build tools give large files several names.
-            let is_new = found.is_dir() || found.nlink() < 2 || self.counted.insert((found.dev(), found.ino()));
+            let is_new = found.is_dir()
+                || found.nlink() < 2
+                || self.counted.insert((found.dev(), found.ino()));
             if is_new {
                 self.count((found.blocks() * BLOCK).max(LEAST_PER_FILE));
             }
@@ -239,7 +291,10 @@ impl Found {
         }
         match std::fs::read_to_string(format!("/proc/{pid}/maps")) {
             Ok(text) => text.lines().filter_map(unlinked_mapping).for_each(|range| {
-                self.add_unlinked(std::fs::metadata(format!("/proc/{pid}/map_files/{range}")), devices);
+                self.add_unlinked(
+                    std::fs::metadata(format!("/proc/{pid}/map_files/{range}")),
+                    devices,
+                );
             }),
             Err(error) => self.missed(&error),
         }
@@ -270,8 +325,12 @@ impl Found {
 
 /// Returns the address range of a mapping of an unlinked file, as named in `map_files`.
 fn unlinked_mapping(line: &str) -> Option<&str> {
-    let is_memorys = NAMELESS.iter().any(|name| line.contains(&format!(" {name}")));
-    line.split_once(' ').map(|(range, _)| range).filter(|_| line.ends_with(UNLINKED) && !is_memorys)
+    let is_memorys = NAMELESS
+        .iter()
+        .any(|name| line.contains(&format!(" {name}")));
+    line.split_once(' ')
+        .map(|(range, _)| range)
+        .filter(|_| line.ends_with(UNLINKED) && !is_memorys)
 }
 
 #[cfg(test)]
@@ -280,9 +339,20 @@ mod tests {
 
     #[test]
     fn finds_mappings_of_files_that_were_removed() {
-        let at = |name: &str| format!("7f0000000000-7f0000100000 rw-s 00000000 fe:00 77      {name}");
-        assert_eq!(unlinked_mapping(&at("/w/a b (deleted)")), Some("7f0000000000-7f0000100000"));
-        for other in ["/w/a", "", "[heap]", "/memfd:a (deleted)", "/dev/zero (deleted)", "/SYSV00000000 (deleted)"] {
+        let at =
+            |name: &str| format!("7f0000000000-7f0000100000 rw-s 00000000 fe:00 77      {name}");
+        assert_eq!(
+            unlinked_mapping(&at("/w/a b (deleted)")),
+            Some("7f0000000000-7f0000100000")
+        );
+        for other in [
+            "/w/a",
+            "",
+            "[heap]",
+            "/memfd:a (deleted)",
+            "/dev/zero (deleted)",
+            "/SYSV00000000 (deleted)",
+        ] {
             assert_eq!(unlinked_mapping(&at(other)), None, "{other}");
         }
     }

@@ -10,7 +10,8 @@ use super::{keeper, remover, supervisor};
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";
 
-/// The second argument with which it keeps a command of the user's own instead of supervising a job.
+/// The second argument with which it keeps a command of the user's own instead of supervising a
+/// job.
 pub(crate) const KEEP_ARG: &str = "keep";
 
 /// The second argument with which it only removes folders.
@@ -23,7 +24,10 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Runs as the sandbox's helper and never returns, if this process was started as one; must be the
 /// first line of `main`.
-#[expect(clippy::disallowed_methods, reason = "the helper ends here, at the edge of its own process")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the helper ends here, at the edge of its own process"
+)]
 pub fn run_helper_if_asked() {
     INSTALLED.store(true, Ordering::SeqCst);
     let mut args = std::env::args_os().skip(1);
@@ -36,19 +40,24 @@ pub fn run_helper_if_asked() {
             descriptor(control).map(|control| keeper::run(control, hang_up == "ignored", command))
         }
         [remove, folders @ ..] if remove == REMOVE_ARG => Some(remover::run(folders)),
-        [control, spec] => {
-            descriptor(control).zip(descriptor(spec)).map(|(control, spec)| supervisor::run(control, spec))
-        }
+        [control, spec] => descriptor(control)
+            .zip(descriptor(spec))
+            .map(|(control, spec)| supervisor::run(control, spec)),
         _ => None,
     };
-    std::process::exit(if matches!(done, Some(Ok(()))) { 0 } else { MISUSED });
+    std::process::exit(if matches!(done, Some(Ok(()))) {
+        0
+    } else {
+        MISUSED
+    });
 }
 
 fn descriptor(text: &OsStr) -> Option<RawFd> {
     text.to_str()?.parse().ok()
 }
 
-/// Reports whether this process called [`run_helper_if_asked`], so that it can serve as its own helper.
+/// Reports whether this process called [`run_helper_if_asked`], so that it can serve as its own
+/// helper.
 #[must_use]
 pub fn helper_installed() -> bool {
     INSTALLED.load(Ordering::SeqCst)
@@ -63,8 +72,9 @@ mod before_main {
         super::run_helper_if_asked();
     }
 
-    // SAFETY: the section holds pointers to functions that the C runtime calls before main; this is one. The standard
-    // library's arguments are already set there on Linux with glibc, which this test-only feature is for.
+    // SAFETY: the section holds pointers to functions that the C runtime calls before main; this is
+    // one. The standard library's arguments are already set there on Linux with glibc, which this
+    // test-only feature is for.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static BEFORE_MAIN: extern "C" fn() = helper_before_main;

@@ -52,8 +52,13 @@ pub(super) fn verdict(verdict: u32) -> sock_filter {
 /// Combines two programs: the second decides about what the first allows.
 pub(super) fn followed(mut first: BpfProgram, second: BpfProgram) -> Result<BpfProgram, String> {
     let length = first.len();
-    for (at, step) in first.iter_mut().enumerate().filter(|(_, step)| step.code == RETURN && step.k == ALLOW) {
-        let over = u32::try_from(length - at - 1).map_err(|_| "seccomp: the filter is too long".to_owned())?;
+    for (at, step) in first
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, step)| step.code == RETURN && step.k == ALLOW)
+    {
+        let over = u32::try_from(length - at - 1)
+            .map_err(|_| "seccomp: the filter is too long".to_owned())?;
         *step = instruction(JUMP, over, 0, 0);
     }
     first.extend(second);
@@ -70,7 +75,10 @@ pub(super) fn filter(calls: Vec<Call>) -> Result<BpfProgram, String> {
         instruction(LOAD, NUMBER_AT, 0, 0),
     ];
     if cfg!(target_arch = "x86_64") {
-        filter.extend([instruction(JUMP_IF_NOT_LESS, SECOND_NUMBERING, 0, 1), verdict(refusal(libc::ENOSYS))]);
+        filter.extend([
+            instruction(JUMP_IF_NOT_LESS, SECOND_NUMBERING, 0, 1),
+            verdict(refusal(libc::ENOSYS)),
+        ]);
     }
     filter.extend(search(&ranges(calls))?);
     Ok(filter)
@@ -84,13 +92,19 @@ struct Range {
 
 /// Divides all numbers into ranges with the same rule.
 fn ranges(calls: Vec<Call>) -> Vec<Range> {
-    let allowed = |first| Range { first, program: vec![verdict(ALLOW)] };
+    let allowed = |first| Range {
+        first,
+        program: vec![verdict(ALLOW)],
+    };
     let mut ranges = vec![allowed(0)];
     for Call { number, program } in calls {
         // Replaces the range of allowed numbers that begins after the previous call.
         ranges.pop_if(|last| last.first == number);
         if ranges.last().is_none_or(|last| last.program != program) {
-            ranges.push(Range { first: number, program });
+            ranges.push(Range {
+                first: number,
+                program,
+            });
         }
         ranges.push(allowed(number + 1));
     }
@@ -101,15 +115,21 @@ fn ranges(calls: Vec<Call>) -> Vec<Range> {
 fn search(ranges: &[Range]) -> Result<BpfProgram, String> {
     let (before, after) = ranges.split_at(ranges.len() / 2);
     let (Some(first), false) = (after.first(), before.is_empty()) else {
-        return Ok(after.first().map_or_else(Vec::new, |only| only.program.clone()));
+        return Ok(after
+            .first()
+            .map_or_else(Vec::new, |only| only.program.clone()));
     };
     let (lower, higher) = (search(before)?, search(after)?);
     let mut found = match u8::try_from(lower.len()) {
         Ok(over_lower) => vec![instruction(JUMP_IF_NOT_LESS, first.first, over_lower, 0)],
         // Only an unconditional jump reaches far enough.
         Err(_) => {
-            let over_lower = u32::try_from(lower.len()).map_err(|_| "seccomp: the filter is too long".to_owned())?;
-            vec![instruction(JUMP_IF_NOT_LESS, first.first, 0, 1), instruction(JUMP, over_lower, 0, 0)]
+            let over_lower = u32::try_from(lower.len())
+                .map_err(|_| "seccomp: the filter is too long".to_owned())?;
+            vec![
+                instruction(JUMP_IF_NOT_LESS, first.first, 0, 1),
+                instruction(JUMP, over_lower, 0, 0),
+            ]
         }
     };
     found.extend(lower);

@@ -41,7 +41,12 @@ pub(super) fn split() -> io::Result<Half> {
 }
 
 /// Waits until the supervisor ends. If it did not end by itself, ends the processes that it left.
-pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patience: Duration) -> io::Result<()> {
+pub(super) fn stand_by(
+    spec: &Spec,
+    control: &UnixStream,
+    supervisor: Pid,
+    patience: Duration,
+) -> io::Result<()> {
     let status = loop {
         match rustix::process::waitpid(Some(supervisor), WaitOptions::empty()) {
             Ok(Some((_, status))) => break status,
@@ -63,9 +68,14 @@ pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patie
 /// Removes the job's directory for a killed supervisor, unless the coordinator is alive to do so.
 fn clear_up(spec: &Spec, control: &UnixStream) -> io::Result<()> {
     let mut events = [PollFd::new(control, PollFlags::IN)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     poll(&mut events, Some(&at_once))?;
-    let is_gone = events.iter().any(|event| event.revents().contains(PollFlags::HUP));
+    let is_gone = events
+        .iter()
+        .any(|event| event.revents().contains(PollFlags::HUP));
     match &spec.scratch {
         Some(scratch) if is_gone => orchestrate_files::remove_folder(Path::new(scratch)),
         _ => Ok(()),

@@ -1,9 +1,10 @@
-//! Answers the calls that the filter of the fallback tier hands to the supervisor: those that set a mode, an owner or
-//! times of a file ([`super::attributes`]), that give a socket an address ([`super::sockets`]), and that name a file of
-//! shared memory ([`super::shared_memory`]).
+//! Answers the calls that the filter of the fallback tier hands to the supervisor: those that set a
+//! mode, an owner or times of a file ([`super::attributes`]), that give a socket an address
+//! ([`super::sockets`]), and that name a file of shared memory ([`super::shared_memory`]).
 //!
-//! Each is read from its caller once and carried out here, so that what is judged is what is done. A call that is
-//! allowed to continue instead is judged by the kernel once more, by rules that hold for it anyway.
+//! Each is read from its caller once and carried out here, so that what is judged is what is done.
+//! A call that is allowed to continue instead is judged by the kernel once more, by rules that hold
+//! for it anyway.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,18 +38,29 @@ pub(super) struct HandedOver {
 /// Sends the listener from the confined child to the supervisor.
 pub(super) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(), String> {
     let sent = descriptors::send(supervisor, b"m", listener.as_fd());
-    sent.map(drop).map_err(|cause| format!("hand over the listener for calls: {cause}"))
+    sent.map(drop)
+        .map_err(|cause| format!("hand over the listener for calls: {cause}"))
 }
 
 impl HandedOver {
-    /// Receives the listener that [`hand_over`] sent. `proxy` is where the job's proxy listens, if it has one.
-    pub(super) fn take(child: &UnixStream, spec: &Spec, proxy: Option<SocketAddr>) -> io::Result<Self> {
+    /// Receives the listener that [`hand_over`] sent. `proxy` is where the job's proxy listens, if
+    /// it has one.
+    pub(super) fn take(
+        child: &UnixStream,
+        spec: &Spec,
+        proxy: Option<SocketAddr>,
+    ) -> io::Result<Self> {
         let (_, listener) = descriptors::receive(child, &mut [0])?;
         let listener = Arc::new(listener.ok_or(io::ErrorKind::UnexpectedEof)?);
         let roots: Vec<PathBuf> = spec.writable.iter().map(PathBuf::from).collect();
         let scratch = spec.scratch.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
         let shared_memory = SharedMemory::in_scratch(Path::new(scratch));
-        Ok(Self { listener, sockets: Sockets::new(roots.clone(), proxy), roots, shared_memory })
+        Ok(Self {
+            listener,
+            sockets: Sockets::new(roots.clone(), proxy),
+            roots,
+            shared_memory,
+        })
     }
 
     pub(super) fn listener(&self) -> BorrowedFd<'_> {
@@ -58,7 +70,9 @@ impl HandedOver {
     /// Answers one call, if one is waiting.
     pub(super) fn answer_one(&self) {
         // If the caller was killed in the meantime, no answer is needed.
-        let Ok(call) = sys::receive_call(&self.listener) else { return };
+        let Ok(call) = sys::receive_call(&self.listener) else {
+            return;
+        };
         let answer = self.answer(&call);
         give(&self.listener, call.id, answer);
     }
@@ -69,7 +83,11 @@ impl HandedOver {
         let is_pending = move || sys::call_is_pending(&listener, call.id);
         if SETS_ATTRIBUTES.contains(&call.number) || SETS_ATTRIBUTES_HERE.contains(&call.number) {
             let asked = Asked::read(call)?;
-            return if is_pending() { asked.carry_out(&self.roots).map(|()| Answer::Done) } else { Err(Errno::SRCH) };
+            return if is_pending() {
+                asked.carry_out(&self.roots).map(|()| Answer::Done)
+            } else {
+                Err(Errno::SRCH)
+            };
         }
         if [libc::SYS_bind, libc::SYS_connect, libc::SYS_listen].contains(&call.number) {
             return self.sockets.carry_out(call, &is_pending);
@@ -83,23 +101,30 @@ fn give(listener: &Arc<OwnedFd>, id: u64, answer: Result<Answer, Errno>) {
     let _ = match answer {
         Ok(Answer::Done) => sys::answer_call(listener, id, 0),
         Ok(Answer::Continue) => sys::continue_call(listener, id),
-        Ok(Answer::Descriptor { file, close_on_exec }) => sys::answer_descriptor(listener, id, &file, close_on_exec),
+        Ok(Answer::Descriptor {
+            file,
+            close_on_exec,
+        }) => sys::answer_descriptor(listener, id, &file, close_on_exec),
         Ok(Answer::Later(carry_out)) => give_later(Arc::clone(listener), id, carry_out),
         Err(errno) => sys::answer_call(listener, id, errno.raw_os_error()),
     };
 }
 
-/// Carries out a call that may take long on a thread of its own, which ends with this process at the latest: the
-/// supervisor must not wait for a server of the job's.
+/// Carries out a call that may take long on a thread of its own, which ends with this process at
+/// the latest: the supervisor must not wait for a server of the job's.
 fn give_later(
     listener: Arc<OwnedFd>,
     id: u64,
     carry_out: Box<dyn FnOnce() -> Result<(), Errno> + Send>,
 ) -> io::Result<()> {
     let on_failure = Arc::clone(&listener);
-    let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        let result = carry_out().map_err(Errno::raw_os_error);
-        let _ = sys::answer_call(&listener, id, result.err().unwrap_or(0));
-    });
-    started.map(drop).or_else(|_| sys::answer_call(&on_failure, id, libc::EAGAIN))
+    let started = thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            let result = carry_out().map_err(Errno::raw_os_error);
+            let _ = sys::answer_call(&listener, id, result.err().unwrap_or(0));
+        });
+    started
+        .map(drop)
+        .or_else(|_| sys::answer_call(&on_failure, id, libc::EAGAIN))
 }

@@ -1,11 +1,13 @@
-//! Starts a command of the user's own, unconfined, and ends what is left of it if its caller is killed.
+//! Starts a command of the user's own, unconfined, and ends what is left of it if its caller is
+//! killed.
 //!
-//! The keeper is between the caller and the command. It stays in the caller's process group and session, as the command
-//! does, so that keys of the terminal reach the command and the command can read from the terminal. As a child
-//! subreaper it finds every process of the command, whatever groups and sessions those make.
+//! The keeper is between the caller and the command. It stays in the caller's process group and
+//! session, as the command does, so that keys of the terminal reach the command and the command can
+//! read from the terminal. As a child subreaper it finds every process of the command, whatever
+//! groups and sessions those make.
 //!
-//! A command that has ended may leave processes in the background; they are the user's and stay, unless the caller
-//! orders their end.
+//! A command that has ended may leave processes in the background; they are the user's and stay,
+//! unless the caller orders their end.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -20,7 +22,8 @@ use super::poll_set::Awaited;
 use super::tree;
 use crate::sys::{self, PreparedProgram};
 
-/// How long the same processes may remain until they are taken to hang in the kernel, where no signal reaches them.
+/// How long the same processes may remain until they are taken to hang in the kernel, where no
+/// signal reaches them.
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// The interval at which orphans that ended are reaped.
 const IDLE: Duration = Duration::from_millis(500);
@@ -59,7 +62,11 @@ impl Told {
 }
 
 /// Runs one command; its arguments are the program and its own arguments.
-pub(super) fn run(control: RawFd, hang_up_is_ignored: bool, command: &[OsString]) -> io::Result<()> {
+pub(super) fn run(
+    control: RawFd,
+    hang_up_is_ignored: bool,
+    command: &[OsString],
+) -> io::Result<()> {
     let mut control = UnixStream::from(sys::adopt(control)?);
     sys::ignore_group_signals();
     rustix::process::set_child_subreaper(Some(getpid()))?;
@@ -67,11 +74,15 @@ pub(super) fn run(control: RawFd, hang_up_is_ignored: bool, command: &[OsString]
     sys::let_go_of_streams()?;
     match started {
         Ok(program) => keep(&control, program),
-        Err(error) => control.write_all(&Told::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL)).to_bytes()),
+        Err(error) => control
+            .write_all(&Told::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL)).to_bytes()),
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a command of the user's own has the environment of this process")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a command of the user's own has the environment of this process"
+)]
 fn start(command: &[OsString], hang_up_is_ignored: bool) -> io::Result<Pid> {
     let text = |text: &OsStr| Ok::<_, io::Error>(CString::new(text.as_bytes())?);
     let variable = |(name, value): (OsString, OsString)| text(&[name, value].join(OsStr::new("=")));
@@ -83,12 +94,21 @@ fn start(command: &[OsString], hang_up_is_ignored: bool) -> io::Result<Pid> {
         }
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // If the keeper was killed before this, the signal would never be sent.
-        if getppid() == Some(keeper) { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+        if getppid() == Some(keeper) {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
     };
     sys::start_single_threaded(&PreparedProgram {
         name: text(command.first().ok_or(io::ErrorKind::InvalidInput)?)?,
-        arguments: command.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
-        environment: std::env::vars_os().map(variable).collect::<Result<_, _>>()?,
+        arguments: command
+            .iter()
+            .map(|word| text(word))
+            .collect::<Result<_, _>>()?,
+        environment: std::env::vars_os()
+            .map(variable)
+            .collect::<Result<_, _>>()?,
         directory: text(OsStr::new("."))?,
         step,
     })
@@ -97,7 +117,11 @@ fn start(command: &[OsString], hang_up_is_ignored: bool) -> io::Result<Pid> {
 /// Passes signals on until the command has ended and the caller needs no more.
 fn keep(mut control: &UnixStream, program: Pid) -> io::Result<()> {
     let program_end = pidfd_open(program, PidfdFlags::empty())?;
-    let mut awaited = Awaited { orders: control.as_fd(), program_end: Some(program_end), calls: None };
+    let mut awaited = Awaited {
+        orders: control.as_fd(),
+        program_end: Some(program_end),
+        calls: None,
+    };
     let mut has_ended = false;
     loop {
         if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == program) {

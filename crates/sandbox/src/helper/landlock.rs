@@ -12,8 +12,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use super::protocol::Spec;
@@ -29,8 +29,16 @@ const LEAST_FOR_FALLBACK: i64 = 3;
 const SCOPED: i64 = 6;
 
 /// Devices that programs need and that store nothing; those that exist are allowed.
-const DEVICES: [&str; 8] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
 /// Not allowed in the fallback tier, where the terminals of the user's other programs are
 /// reachable.
 const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
@@ -38,8 +46,8 @@ const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 /// A ruleset that is ready to be applied.
 pub(super) struct Ruleset(RulesetCreated);
 
-/// Reports whether Landlock keeps signals and abstract sockets inside. So new a kernel also lets the supervisor copy
-/// the descriptors of any thread (Linux 6.9).
+/// Reports whether Landlock keeps signals and abstract sockets inside. So new a kernel also lets
+/// the supervisor copy the descriptors of any thread (Linux 6.9).
 pub(super) fn scopes_signals(version: i64) -> bool {
     version >= SCOPED
 }
@@ -84,20 +92,34 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
         .map_err(text)?;
     // Where no namespace does; what is granted nevertheless, the supervisor connects (`sockets`).
     if spec.confinement == Confinement::Fallback {
-        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
+        ruleset = ruleset
+            .handle_access(AccessNet::from_all(NEWEST))
+            .map_err(text)?;
     }
     let mut created = ruleset.create().map_err(text)?;
     let read = AccessFs::from_read(NEWEST);
     // A path that does not exist, or that this user may not open, needs no rule.
-    for file in spec.read_only.iter().filter_map(|path| open(Path::new(path)).ok()) {
+    for file in spec
+        .read_only
+        .iter()
+        .filter_map(|path| open(Path::new(path)).ok())
+    {
         created = allow(created, file, read)?;
     }
     for path in spec.writable.iter().map(Path::new) {
-        let file = open(path).map_err(|cause| format!("open {} for landlock: {cause}", path.display()))?;
+        let file =
+            open(path).map_err(|cause| format!("open {} for landlock: {cause}", path.display()))?;
         created = allow(created, file, all)?;
     }
-    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::Truncate | AccessFs::IoctlDev;
-    for path in DEVICES.iter().filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path)) {
+    let device = AccessFs::ReadFile
+        | AccessFs::WriteFile
+        | AccessFs::ReadDir
+        | AccessFs::Truncate
+        | AccessFs::IoctlDev;
+    for path in DEVICES
+        .iter()
+        .filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path))
+    {
         if let Ok(file) = open(Path::new(path)) {
             created = allow(created, file, device)?;
         }
@@ -107,12 +129,21 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
 
 /// Opens the path of a rule without reading it.
 fn open(path: &Path) -> std::io::Result<File> {
-    File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path)
+    File::options()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_CLOEXEC)
+        .open(path)
 }
 
 /// Adds a rule; of the rights, those that only a directory can have are left out for a file.
-fn allow(created: RulesetCreated, file: File, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
-    created.add_rule(PathBeneath::new(OwnedFd::from(file), access)).map_err(text)
+fn allow(
+    created: RulesetCreated,
+    file: File,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, String> {
+    created
+        .add_rule(PathBeneath::new(OwnedFd::from(file), access))
+        .map_err(text)
 }
 
 fn text(cause: impl std::fmt::Display) -> String {
@@ -122,7 +153,12 @@ fn text(cause: impl std::fmt::Display) -> String {
 impl Ruleset {
     /// Restricts the calling thread permanently.
     pub(super) fn apply(&self, confinement: Confinement) -> Result<(), String> {
-        let status = self.0.try_clone().map_err(text)?.restrict_self().map_err(text)?;
+        let status = self
+            .0
+            .try_clone()
+            .map_err(text)?
+            .restrict_self()
+            .map_err(text)?;
         match status.ruleset {
             RulesetStatus::NotEnforced if confinement == Confinement::Fallback => {
                 Err("landlock: the kernel did not enforce the rules".to_owned())
@@ -135,7 +171,18 @@ impl Ruleset {
 /// Lists what the fallback tier may read of `/proc`: facts about the machine, none about other
 /// processes.
 pub(crate) fn machine_facts() -> impl Iterator<Item = OsString> {
-    ["cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel", "sys/vm", "sys/fs"]
-        .into_iter()
-        .map(|name| format!("/proc/{name}").into())
+    [
+        "cpuinfo",
+        "meminfo",
+        "stat",
+        "loadavg",
+        "uptime",
+        "version",
+        "filesystems",
+        "sys/kernel",
+        "sys/vm",
+        "sys/fs",
+    ]
+    .into_iter()
+    .map(|name| format!("/proc/{name}").into())
 }

@@ -1,7 +1,8 @@
 //! What listens on a port of this machine, by the kernel's own lists.
 //!
-//! The kernel is asked for exactly that (sock_diag(7)). Its files in `/proc` list all connections, which takes many
-//! milliseconds on a machine with much memory, however few there are; they serve where it cannot be asked.
+//! The kernel is asked for exactly that (sock_diag(7)). Its files in `/proc` list all connections,
+//! which takes many milliseconds on a machine with much memory, however few there are; they serve
+//! where it cannot be asked.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -14,7 +15,8 @@ const LISTEN: u32 = 10;
 const LISTENS: &str = "0A";
 /// The protocol of the sockets.
 const TCP: u8 = 6;
-/// The types of messages, and the flags of a request for a list (linux/netlink.h, linux/sock_diag.h).
+/// The types of messages, and the flags of a request for a list (linux/netlink.h,
+/// linux/sock_diag.h).
 const BY_FAMILY: u16 = 20;
 const DONE: u16 = 3;
 const REQUEST_LIST: u16 = 0x301;
@@ -41,8 +43,12 @@ pub(super) fn listening(port: u16) -> io::Result<Vec<Listening>> {
 
 /// Asks the kernel for the sockets of each protocol.
 fn by_request(port: u16) -> io::Result<Vec<Listening>> {
-    let socket =
-        socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        Some(netlink::SOCK_DIAG),
+    )?;
     let mut socket = File::from(socket);
     let mut found = Vec::new();
     let mut bytes = vec![0; MOST_READ];
@@ -78,7 +84,10 @@ fn read_answer(mut bytes: &[u8], found: &mut Vec<Listening>) -> io::Result<bool>
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     while !bytes.is_empty() {
         let length = u32::from_ne_bytes(part(bytes, 0).ok_or_else(malformed)?) as usize;
-        let message = bytes.get(..length).filter(|message| message.len() >= HEADER).ok_or_else(malformed)?;
+        let message = bytes
+            .get(..length)
+            .filter(|message| message.len() >= HEADER)
+            .ok_or_else(malformed)?;
         match u16::from_ne_bytes(part(message, 4).ok_or_else(malformed)?) {
             DONE => return Ok(true),
             BY_FAMILY => found.push(listed(message).ok_or_else(malformed)?),
@@ -99,7 +108,10 @@ fn listed(message: &[u8]) -> Option<Listening> {
     } else {
         part::<16>(message, ADDRESS_AT)?.into()
     };
-    Some(Listening { ip: ip.to_canonical(), inode: u32::from_ne_bytes(part(message, INODE_AT)?).into() })
+    Some(Listening {
+        ip: ip.to_canonical(),
+        inode: u32::from_ne_bytes(part(message, INODE_AT)?).into(),
+    })
 }
 
 fn part<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
@@ -120,7 +132,8 @@ fn by_files(port: u16) -> io::Result<Vec<Listening>> {
     Ok(all)
 }
 
-/// Parses a line of the kernel's list (proc_pid_net(5)), if it is of a socket that listens on this port.
+/// Parses a line of the kernel's list (proc_pid_net(5)), if it is of a socket that listens on this
+/// port.
 fn listening_at(line: &str, port: u16) -> Option<Listening> {
     let mut fields = line.split_ascii_whitespace();
     let (ip, at) = fields.nth(1)?.split_once(':')?;
@@ -129,17 +142,25 @@ fn listening_at(line: &str, port: u16) -> Option<Listening> {
     if found != LISTENS || u16::from_str_radix(at, 16).ok()? != port {
         return None;
     }
-    Some(Listening { ip: ip_of(ip)?.to_canonical(), inode: inode.parse().ok()? })
+    Some(Listening {
+        ip: ip_of(ip)?.to_canonical(),
+        inode: inode.parse().ok()?,
+    })
 }
 
 /// Parses an address as the kernel prints it: words of four bytes in the order of the machine.
 fn ip_of(hex: &str) -> Option<IpAddr> {
     let mut bytes = Vec::new();
     for at in (0..hex.len()).step_by(8) {
-        bytes.extend(u32::from_str_radix(hex.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+        bytes.extend(
+            u32::from_str_radix(hex.get(at..at + 8)?, 16)
+                .ok()?
+                .to_ne_bytes(),
+        );
     }
     let v4 = <[u8; 4]>::try_from(bytes.as_slice()).map(IpAddr::from);
-    v4.or_else(|_| <[u8; 16]>::try_from(bytes.as_slice()).map(IpAddr::from)).ok()
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes.as_slice()).map(IpAddr::from))
+        .ok()
 }
 
 #[cfg(test)]
@@ -155,12 +176,25 @@ mod tests {
     fn what_listens_on_a_port_is_found_by_its_inode() {
         for address in ["127.0.0.1:0", "[::ffff:127.0.0.1]:0", "[::1]:0"] {
             // The machine may lack a protocol.
-            let Ok(server) = TcpListener::bind(address) else { continue };
+            let Ok(server) = TcpListener::bind(address) else {
+                continue;
+            };
             let at = server.local_addr().unwrap();
-            let inode = fs::metadata(format!("/proc/self/fd/{}", server.as_raw_fd())).unwrap().ino();
-            let expected = Listening { ip: at.ip().to_canonical(), inode };
-            assert!(by_request(at.port()).unwrap().contains(&expected), "{address}");
-            assert!(by_files(at.port()).unwrap().contains(&expected), "{address}");
+            let inode = fs::metadata(format!("/proc/self/fd/{}", server.as_raw_fd()))
+                .unwrap()
+                .ino();
+            let expected = Listening {
+                ip: at.ip().to_canonical(),
+                inode,
+            };
+            assert!(
+                by_request(at.port()).unwrap().contains(&expected),
+                "{address}"
+            );
+            assert!(
+                by_files(at.port()).unwrap().contains(&expected),
+                "{address}"
+            );
             drop(server);
             assert!(!by_request(at.port()).unwrap().contains(&expected));
             assert!(!by_files(at.port()).unwrap().contains(&expected));
@@ -173,10 +207,26 @@ mod tests {
         let v6 = "   1: 0000000000000000FFFF00000100007F:1F90 00000000000000000000000000000000:0000 0A \
                   00000000:00000000 00:00000000 00000000  1000        0 78 1 0";
         let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-        assert_eq!(listening_at(v4, 8080), Some(Listening { ip: local, inode: 77 }));
-        assert_eq!(listening_at(v6, 8080), Some(Listening { ip: local, inode: 78 }));
+        assert_eq!(
+            listening_at(v4, 8080),
+            Some(Listening {
+                ip: local,
+                inode: 77
+            })
+        );
+        assert_eq!(
+            listening_at(v6, 8080),
+            Some(Listening {
+                ip: local,
+                inode: 78
+            })
+        );
         let connected = v4.replace(" 0A ", " 01 ");
-        for (line, port) in [(v4, 8081), (connected.as_str(), 8080), ("  sl  local_address rem_address   st", 8080)] {
+        for (line, port) in [
+            (v4, 8081),
+            (connected.as_str(), 8080),
+            ("  sl  local_address rem_address   st", 8080),
+        ] {
             assert_eq!(listening_at(line, port), None, "{line}");
         }
     }

@@ -1,8 +1,8 @@
 //! Measures what the processes of a job use.
 //!
-//! The kernel adds up the processor time and the transfers of processes that were waited for, and keeps the size of the
-//! largest. What processes hold together is seen only while they live: at each check of the limits, and when the job
-//! ends.
+//! The kernel adds up the processor time and the transfers of processes that were waited for, and
+//! keeps the size of the largest. What processes hold together is seen only while they live: at
+//! each check of the limits, and when the job ends.
 
 use super::tree;
 use crate::job::Usage;
@@ -31,7 +31,11 @@ impl Peak {
 
     /// Takes into account the program, which has just ended, and the processes that it has left.
     pub(super) fn note_end_of_program(&mut self, has_left_any: bool) {
-        let left = if has_left_any { self.look() } else { tree::Usage::default() };
+        let left = if has_left_any {
+            self.look()
+        } else {
+            tree::Usage::default()
+        };
         self.processes = self.processes.max(left.processes.len() as u64 + 1);
     }
 

@@ -38,23 +38,43 @@ pub(super) fn is_over(
     folders: &[OsString],
 ) -> bool {
     let everybodys = shared_by_all();
-    let in_folders = folders.iter().map(held_by_folder).fold(0, u64::saturating_add);
-    if resident.saturating_add(everybodys).saturating_add(in_folders) <= most {
+    let in_folders = folders
+        .iter()
+        .map(held_by_folder)
+        .fold(0, u64::saturating_add);
+    if resident
+        .saturating_add(everybodys)
+        .saturating_add(in_folders)
+        <= most
+    {
         return false;
     }
     let inspect = || {
         let mut held = Held::default();
-        processes.iter().for_each(|(pid, resident)| held.add(*pid, *resident));
+        processes
+            .iter()
+            .for_each(|(pid, resident)| held.add(*pid, *resident));
         held
     };
     let held = until_visible(inspect, |held| held.hides);
-    let shared = if held.hides { everybodys } else { held.shared().min(everybodys) };
-    held.own.saturating_add(shared).saturating_add(in_folders).saturating_add(segments) > most
+    let shared = if held.hides {
+        everybodys
+    } else {
+        held.shared().min(everybodys)
+    };
+    held.own
+        .saturating_add(shared)
+        .saturating_add(in_folders)
+        .saturating_add(segments)
+        > most
 }
 
 /// Repeats an inspection in which something hid: for a moment of its start, an ordinary user cannot
 /// inspect a program, and on a busy machine that moment can last.
-#[expect(clippy::disallowed_methods, reason = "nothing tells when a program can be inspected")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing tells when a program can be inspected"
+)]
 pub(super) fn until_visible<T>(inspect: impl Fn() -> T, hides: impl Fn(&T) -> bool) -> T {
     for _ in 1..INSPECTIONS {
         let found = inspect();
@@ -76,7 +96,11 @@ pub(super) fn has_exited(pid: i32) -> bool {
 /// Parses the state and the number of threads in `/proc/PID/stat` (proc_pid_stat(5)); the name
 /// before them may contain anything.
 fn is_zombie_alone(stat: &str) -> bool {
-    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    let mut fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_ascii_whitespace();
     let (state, threads) = (fields.next(), fields.nth(16));
     matches!(state, Some("Z" | "X")) && threads.is_some_and(|count| matches!(count, "0" | "1"))
 }
@@ -86,7 +110,9 @@ fn is_zombie_alone(stat: &str) -> bool {
 fn shared_by_all() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let of = |name: &str| kib_of(&text, name).map(|kib| kib * KIB);
-    let swapped = of("SwapTotal:").unwrap_or(0).saturating_sub(of("SwapFree:").unwrap_or(0));
+    let swapped = of("SwapTotal:")
+        .unwrap_or(0)
+        .saturating_sub(of("SwapFree:").unwrap_or(0));
     // An unknown amount must not count as little.
     of("Shmem:").map_or(u64::MAX, |shared| shared.saturating_add(swapped))
 }
@@ -96,9 +122,12 @@ fn kib_of(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns the size of a folder's files in memory, including unlinked ones; an unknown size is the highest.
+/// Returns the size of a folder's files in memory, including unlinked ones; an unknown size is the
+/// highest.
 fn held_by_folder(folder: &OsString) -> u64 {
-    let Ok(found) = rustix::fs::statvfs(folder) else { return u64::MAX };
+    let Ok(found) = rustix::fs::statvfs(folder) else {
+        return u64::MAX;
+    };
     let bytes = found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize;
     bytes + found.f_files.saturating_sub(found.f_ffree) * PER_FILE
 }
@@ -113,10 +142,16 @@ pub(super) fn segments() -> u64 {
         Err(_) => return u64::MAX,
     };
     let mut lines = text.lines();
-    let Some(at) = lines.next().and_then(|names| names.split_ascii_whitespace().position(|name| name == "rss")) else {
+    let Some(at) = lines.next().and_then(|names| {
+        names
+            .split_ascii_whitespace()
+            .position(|name| name == "rss")
+    }) else {
         return 0;
     };
-    lines.filter_map(|line| line.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()).sum()
+    lines
+        .filter_map(|line| line.split_ascii_whitespace().nth(at)?.parse::<u64>().ok())
+        .sum()
 }
 
 /// The memory found in the processes.
@@ -135,8 +170,14 @@ struct Held {
 
 impl Held {
     fn shared(&self) -> u64 {
-        let only_mapped = self.mapped.iter().filter(|(number, _)| !self.files.keys().any(|(_, file)| file == *number));
-        self.files.values().chain(only_mapped.map(|(_, size)| size)).sum()
+        let only_mapped = self
+            .mapped
+            .iter()
+            .filter(|(number, _)| !self.files.keys().any(|(_, file)| file == *number));
+        self.files
+            .values()
+            .chain(only_mapped.map(|(_, size)| size))
+            .sum()
     }
 
     fn add(&mut self, pid: i32, resident: u64) {
@@ -155,7 +196,9 @@ impl Held {
             Err(error) => self.missed(&error, 0),
         }
         match std::fs::read_dir(format!("/proc/{pid}/fd")) {
-            Ok(entries) => entries.flatten().for_each(|entry| self.add_descriptor(pid, &entry)),
+            Ok(entries) => entries
+                .flatten()
+                .for_each(|entry| self.add_descriptor(pid, &entry)),
             Err(error) => self.missed(&error, 0),
         }
     }
@@ -181,7 +224,8 @@ impl Held {
         }
         match std::fs::metadata(entry.path()) {
             Ok(found) => {
-                self.files.insert((found.dev(), found.ino()), found.blocks() * BLOCK);
+                self.files
+                    .insert((found.dev(), found.ino()), found.blocks() * BLOCK);
             }
             Err(error) => self.missed(&error, 0),
         }
@@ -192,9 +236,13 @@ impl Held {
     fn add_mapping(&mut self, line: &str) {
         let mut fields = line.split_ascii_whitespace();
         let range = fields.next().and_then(|range| range.split_once('-'));
-        let (Some((first, last)), Some(number)) = (range, fields.nth(3)) else { return };
+        let (Some((first, last)), Some(number)) = (range, fields.nth(3)) else {
+            return;
+        };
         let name = line.split_once(" /").map_or("", |(_, name)| name);
-        let is_nameless = NAMELESS.iter().any(|nameless| name.starts_with(nameless.trim_start_matches('/')));
+        let is_nameless = NAMELESS
+            .iter()
+            .any(|nameless| name.starts_with(nameless.trim_start_matches('/')));
         let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
         if let (true, Ok(number)) = (is_nameless, number.parse()) {
             *self.mapped.entry(number).or_default() += address(last).saturating_sub(address(first));
@@ -212,7 +260,10 @@ pub(super) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bo
     if !is_socket {
         return false;
     }
-    match std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display())) {
+    match std::fs::read_to_string(format!(
+        "/proc/{pid}/fdinfo/{}",
+        entry.file_name().display()
+    )) {
         Ok(text) => kib_of(&text, "scm_fds:").is_some_and(|waiting| waiting > 0),
         Err(error) => !has_ended(&error),
     }
@@ -228,7 +279,11 @@ mod tests {
             format!("7 (a) Z (b) {state} 1 7 7 0 -1 4 5 6 7 8 9 10 11 12 20 0 {threads} 0 99 0 0")
         };
         assert!(is_zombie_alone(&stat("Z", 1)));
-        assert!(!is_zombie_alone(&stat("Z", 2)) && !is_zombie_alone(&stat("S", 1)) && !is_zombie_alone(""));
+        assert!(
+            !is_zombie_alone(&stat("Z", 2))
+                && !is_zombie_alone(&stat("S", 1))
+                && !is_zombie_alone("")
+        );
     }
 
     #[test]

@@ -37,17 +37,27 @@ impl Awaited<'_> {
     /// Fails if the kernel cannot wait; an interrupting signal is no error.
     pub(super) fn wait(&mut self, tick: Duration) -> io::Result<Heard> {
         let program_end = self.program_end.as_ref().map(AsFd::as_fd);
-        let watched = [Some(self.orders), program_end, self.calls].into_iter().flatten();
-        let mut events: Vec<PollFd<'_>> = watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-        let timeout = Timespec { tv_sec: tick.as_secs().cast_signed(), tv_nsec: tick.subsec_nanos().into() };
+        let watched = [Some(self.orders), program_end, self.calls]
+            .into_iter()
+            .flatten();
+        let mut events: Vec<PollFd<'_>> = watched
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let timeout = Timespec {
+            tv_sec: tick.as_secs().cast_signed(),
+            tv_nsec: tick.subsec_nanos().into(),
+        };
         match poll(&mut events, Some(&timeout)) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(Heard::default()),
             Err(errno) => return Err(errno.into()),
         }
         let order = !said(&events, self.orders).is_empty();
-        let has_ended = program_end.is_some_and(|program_end| !said(&events, program_end).is_empty());
-        let calls = self.calls.map_or(PollFlags::empty(), |calls| said(&events, calls));
+        let has_ended =
+            program_end.is_some_and(|program_end| !said(&events, program_end).is_empty());
+        let calls = self
+            .calls
+            .map_or(PollFlags::empty(), |calls| said(&events, calls));
         let call = calls.contains(PollFlags::IN);
         if has_ended {
             self.program_end = None;
@@ -61,7 +71,9 @@ impl Awaited<'_> {
 
 /// Returns the events of one of the watched descriptors.
 fn said(events: &[PollFd<'_>], of: BorrowedFd<'_>) -> PollFlags {
-    let event = events.iter().find(|event| event.as_fd().as_raw_fd() == of.as_raw_fd());
+    let event = events
+        .iter()
+        .find(|event| event.as_fd().as_raw_fd() == of.as_raw_fd());
     event.map_or(PollFlags::empty(), PollFd::revents)
 }
 
@@ -72,9 +84,18 @@ mod tests {
 
     use super::*;
 
-    const NOTHING: Heard = Heard { order: false, call: false };
-    const ORDER: Heard = Heard { order: true, call: false };
-    const CALL: Heard = Heard { order: false, call: true };
+    const NOTHING: Heard = Heard {
+        order: false,
+        call: false,
+    };
+    const ORDER: Heard = Heard {
+        order: true,
+        call: false,
+    };
+    const CALL: Heard = Heard {
+        order: false,
+        call: true,
+    };
 
     /// Polls without sleeping, to tell events that wake the supervisor repeatedly from those that
     /// let it sleep.
@@ -88,17 +109,27 @@ mod tests {
 
     #[test]
     fn what_has_hung_up_wakes_nobody_again() {
-        let ((orders, _coordinator), calls) = (UnixStream::pair().unwrap(), rustix::pipe::pipe().unwrap().0);
+        let ((orders, _coordinator), calls) =
+            (UnixStream::pair().unwrap(), rustix::pipe::pipe().unwrap().0);
         let program_end = Some(hung_up().into());
-        let mut awaited = Awaited { orders: orders.as_fd(), program_end, calls: Some(calls.as_fd()) };
+        let mut awaited = Awaited {
+            orders: orders.as_fd(),
+            program_end,
+            calls: Some(calls.as_fd()),
+        };
         assert_eq!(looks(&mut awaited), [NOTHING, NOTHING]);
         assert!(awaited.program_end.is_none() && awaited.calls.is_none());
     }
 
     #[test]
     fn a_call_is_answered_before_its_caller_hangs_up() {
-        let ((orders, coordinator), (calls, mut caller)) = (UnixStream::pair().unwrap(), std::io::pipe().unwrap());
-        let mut awaited = Awaited { orders: orders.as_fd(), program_end: None, calls: Some(calls.as_fd()) };
+        let ((orders, coordinator), (calls, mut caller)) =
+            (UnixStream::pair().unwrap(), std::io::pipe().unwrap());
+        let mut awaited = Awaited {
+            orders: orders.as_fd(),
+            program_end: None,
+            calls: Some(calls.as_fd()),
+        };
         assert_eq!(looks(&mut awaited), [NOTHING]);
         caller.write_all(b"c").unwrap();
         drop(caller);

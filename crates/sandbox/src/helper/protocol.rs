@@ -47,7 +47,8 @@ pub(crate) struct Spec {
     pub(crate) disk_folders: Vec<OsString>,
     /// The job's own folders in memory.
     pub(crate) memory_folders: Vec<OsString>,
-    /// The number of the inherited descriptor of the control group that the program starts in, if it has one.
+    /// The number of the inherited descriptor of the control group that the program starts in, if
+    /// it has one.
     pub(crate) group: Option<RawFd>,
     /// A directory that the helper removes at the end. The coordinator removes it too, but may die
     /// before.
@@ -72,15 +73,17 @@ impl Order {
     }
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Terminate, Self::Kill].into_iter().find(|order| order.byte() == byte)
+        [Self::Terminate, Self::Kill]
+            .into_iter()
+            .find(|order| order.byte() == byte)
     }
 }
 
 /// The progress of a job, sent to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The program is about to run, confined. Without a later report, the supervisor was killed. The socket of
-    /// [`Network::Proxy`] is sent beside it.
+    /// The program is about to run, confined. Without a later report, the supervisor was killed.
+    /// The socket of [`Network::Proxy`] is sent beside it.
     Starting,
     /// The program was not found.
     NotFound,
@@ -118,7 +121,11 @@ pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()
 }
 
 /// Sends a report with a descriptor beside it.
-pub(super) fn report_with(mut control: &UnixStream, report: &Report, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn report_with(
+    mut control: &UnixStream,
+    report: &Report,
+    descriptor: BorrowedFd<'_>,
+) -> io::Result<()> {
     let line = line(report)?;
     let sent = descriptors::send(control, &line, descriptor)?;
     control.write_all(line.get(sent..).unwrap_or_default())

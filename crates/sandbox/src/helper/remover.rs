@@ -1,4 +1,5 @@
-//! Removes folders and ends: what the helper does in the background after a cleaning (`removal.rs`).
+//! Removes folders and ends: what the helper does in the background after a cleaning
+//! (`removal.rs`).
 
 use std::ffi::OsString;
 use std::io;

@@ -77,14 +77,25 @@ const REFUSED: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[c_long] =
-    &[libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_uselib];
+const REFUSED_HERE: &[c_long] = &[
+    libc::SYS_kexec_file_load,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
 /// Refused in the fallback tier if Landlock has no scopes, which no namespace makes up for there.
-const NETWORK_CALLS: &[c_long] =
-    &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
+const NETWORK_CALLS: &[c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+];
 
 /// Refused in the fallback tier, where namespaces do not make them harmless: shared memory,
 /// semaphores and message queues of the host.
@@ -105,8 +116,8 @@ const REFUSED_IN_FALLBACK: &[c_long] = &[
     libc::SYS_unshare,
 ];
 
-/// Newer than libc's table: quotactl_fd, setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on
-/// every architecture).
+/// Newer than libc's table: quotactl_fd, setxattrat, removexattrat, open_tree_attr, file_setattr
+/// (same numbers on every architecture).
 const QUOTACTL_FD: c_long = 443;
 const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
@@ -115,8 +126,12 @@ const FILE_SETATTR: c_long = 469;
 
 /// Reported as missing, so that libraries use calls that can be checked: clone3 hides its flags
 /// behind a pointer, and io_uring makes calls that no filter sees.
-const ABSENT: &[c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+const ABSENT: &[c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
 
 /// Reported as missing in the fallback tier; programs then copy the other attributes of a file.
 const ABSENT_IN_FALLBACK: &[c_long] = &[
@@ -132,8 +147,16 @@ const ABSENT_IN_FALLBACK: &[c_long] = &[
 ];
 
 /// `CLONE_NEW*`: mount, cgroup, uts, ipc, user, pid, net, time (sched.h).
-const NAMESPACES: [u64; 8] =
-    [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000, 0x80];
+const NAMESPACES: [u64; 8] = [
+    0x2_0000,
+    0x200_0000,
+    0x400_0000,
+    0x800_0000,
+    0x1000_0000,
+    0x2000_0000,
+    0x4000_0000,
+    0x80,
+];
 /// The time namespace's flag shares its bit with clone's exit signal, so only unshare accepts it.
 const TIME_NAMESPACE: u64 = 0x80;
 
@@ -170,18 +193,26 @@ const DIRECTING_SIGNALS: [u64; 2] = [8, 15];
 /// The bit of a mode that makes a program run as its owner, whichever user starts it.
 const SET_USER_ID: u64 = 0o4000;
 /// Calls that set a mode, with the index of that argument.
-const SETS_MODE: &[(c_long, u8)] =
-    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
+const SETS_MODE: &[(c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+];
 #[cfg(target_arch = "x86_64")]
-const SETS_MODE_HERE: &[(c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+const SETS_MODE_HERE: &[(c_long, u8)] = &[
+    (libc::SYS_chmod, 1),
+    (libc::SYS_creat, 1),
+    (libc::SYS_mknod, 1),
+];
 #[cfg(not(target_arch = "x86_64"))]
 const SETS_MODE_HERE: &[(c_long, u8)] = &[];
 /// Calls that may create a file, with the indices of their flags and of the mode.
 ///
-/// `openat2` is not among them: it has both behind a pointer, where no filter sees them. It is not reported as missing
-/// either, since this program resolves paths by it alone, and jobs run and test this program, too. What a job gains
-/// is a file below its writable roots, which are the run's own folders: no job gets new privileges by it, and the bit
-/// is not stored with an agent's work.
+/// `openat2` is not among them: it has both behind a pointer, where no filter sees them. It is not
+/// reported as missing either, since this program resolves paths by it alone, and jobs run and test
+/// this program, too. What a job gains is a file below its writable roots, which are the run's own
+/// folders: no job gets new privileges by it, and the bit is not stored with an agent's work.
 const MAKES_WITH_MODE: &[(c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 #[cfg(target_arch = "x86_64")]
 const MAKES_WITH_MODE_HERE: &[(c_long, u8, u8)] = &[(libc::SYS_open, 1, 2)];
@@ -196,11 +227,15 @@ const OPENS: &[(c_long, u8)] = &[(libc::SYS_openat, 2)];
 const OPENS_HERE: &[(c_long, u8)] = &[(libc::SYS_open, 1)];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENS_HERE: &[(c_long, u8)] = &[];
-/// The flags by which C libraries open shared memory, with those of them that are set: to create a file, and not to
-/// follow a link to one. Folders, which are opened so much more often, are left out.
+/// The flags by which C libraries open shared memory, with those of them that are set: to create a
+/// file, and not to follow a link to one. Folders, which are opened so much more often, are left
+/// out.
 const OPENS_SHARED_MEMORY: [(u64, u64); 2] = [
     (libc::O_CREAT as u64, libc::O_CREAT as u64),
-    ((libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_PATH) as u64, libc::O_NOFOLLOW as u64),
+    (
+        (libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_PATH) as u64,
+        libc::O_NOFOLLOW as u64,
+    ),
 ];
 #[cfg(target_arch = "x86_64")]
 const LINKS_HERE: &[c_long] = &[libc::SYS_link, libc::SYS_unlink];
@@ -211,8 +246,8 @@ const LINKS_HERE: &[c_long] = &[];
 const FAST_OPEN: u64 = 0x2000_0000;
 /// The protocol of a socket that may be named besides the default.
 const TCP: u64 = 6;
-/// The levels and options that lead packets over other machines: `IP_OPTIONS`, and of IPv6 `IPV6_2292RTHDR`,
-/// `IPV6_2292PKTOPTIONS` and `IPV6_RTHDR` (linux/in.h, linux/in6.h).
+/// The levels and options that lead packets over other machines: `IP_OPTIONS`, and of IPv6
+/// `IPV6_2292RTHDR`, `IPV6_2292PKTOPTIONS` and `IPV6_RTHDR` (linux/in.h, linux/in6.h).
 const ROUTES: [(u64, u64); 4] = [(0, 4), (41, 5), (41, 6), (41, 57)];
 
 /// The bit of a socket's type that distinguishes `SOCK_SEQPACKET` from `SOCK_STREAM` (linux/net.h).
@@ -222,7 +257,10 @@ const MESSAGES: u64 = 4;
 /// inside.
 pub(super) fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
     let rules = RulesOfTier::of(confinement, scoped)?;
-    Ok(Filter { program: filter_table::filter(rules.calls()?)?, asks: confinement == Confinement::Fallback })
+    Ok(Filter {
+        program: filter_table::filter(rules.calls()?)?,
+        asks: confinement == Confinement::Fallback,
+    })
 }
 
 /// The rules of a tier for system calls. If a call is in several, the strictest applies.
@@ -231,19 +269,31 @@ struct RulesOfTier {
     refused: Rules,
     /// Refused with ENOSYS.
     absent: BTreeSet<c_long>,
-    /// Handed to the supervisor if one of the call's rules matches, or if it has none; otherwise allowed.
+    /// Handed to the supervisor if one of the call's rules matches, or if it has none; otherwise
+    /// allowed.
     asked: Rules,
 }
 
 impl RulesOfTier {
     fn of(confinement: Confinement, scoped: bool) -> Result<Self, String> {
-        let mut refused: Rules =
-            [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
+        let mut refused: Rules = [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]]
+            .concat()
+            .into_iter()
+            .map(always)
+            .collect();
         refused.extend(by_pid::refused(confinement, scoped)?);
         refused.insert(libc::SYS_ioctl, any(equal(1, TYPING))?);
         refused.insert(libc::SYS_fcntl, any(equal(1, HOLDING_UP))?);
         refused.extend(lends_identity()?);
-        refused.insert(libc::SYS_clone, any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?);
+        refused.insert(
+            libc::SYS_clone,
+            any(bits(
+                0,
+                NAMESPACES
+                    .into_iter()
+                    .filter(|flag| *flag != TIME_NAMESPACE),
+            ))?,
+        );
         let mut absent: BTreeSet<c_long> = ABSENT.iter().copied().collect();
         let mut asked = Rules::new();
         match confinement {
@@ -257,21 +307,35 @@ impl RulesOfTier {
                 refused.insert(libc::SYS_socket, other_families()?);
             }
         }
-        Ok(Self { refused, absent, asked })
+        Ok(Self {
+            refused,
+            absent,
+            asked,
+        })
     }
 
     fn calls(&self) -> Result<Vec<Call>, String> {
-        let numbers: BTreeSet<c_long> =
-            self.refused.keys().chain(&self.absent).chain(self.asked.keys()).copied().collect();
+        let numbers: BTreeSet<c_long> = self
+            .refused
+            .keys()
+            .chain(&self.absent)
+            .chain(self.asked.keys())
+            .copied()
+            .collect();
         let call = |number: c_long| {
             let otherwise = self.unless_refused(number)?;
             let refusal = filter_table::refusal(libc::EPERM);
             let program = match self.refused.get(&number).map(Vec::as_slice) {
                 None => otherwise,
                 Some([]) => vec![filter_table::verdict(refusal)],
-                Some(rules) => filter_table::followed(conditional(number, rules, refusal)?, otherwise)?,
+                Some(rules) => {
+                    filter_table::followed(conditional(number, rules, refusal)?, otherwise)?
+                }
             };
-            Ok(Call { number: u32::try_from(number).map_err(text)?, program })
+            Ok(Call {
+                number: u32::try_from(number).map_err(text)?,
+                program,
+            })
         };
         numbers.into_iter().map(call).collect()
     }
@@ -279,7 +343,9 @@ impl RulesOfTier {
     /// Returns the program for a call that no rule refuses.
     fn unless_refused(&self, number: c_long) -> Result<BpfProgram, String> {
         if self.absent.contains(&number) {
-            return Ok(vec![filter_table::verdict(filter_table::refusal(libc::ENOSYS))]);
+            return Ok(vec![filter_table::verdict(filter_table::refusal(
+                libc::ENOSYS,
+            ))]);
         }
         match self.asked.get(&number).map(Vec::as_slice) {
             None => Ok(vec![filter_table::verdict(ALLOW)]),
@@ -289,11 +355,15 @@ impl RulesOfTier {
     }
 }
 
-/// Compiles a program that returns a verdict if one of the rules matches, and allows the call if not.
+/// Compiles a program that returns a verdict if one of the rules matches, and allows the call if
+/// not.
 fn conditional(number: c_long, rules: &[SeccompRule], verdict: u32) -> Result<BpfProgram, String> {
     let mut program = program([(number, rules.to_vec())].into(), libc::EPERM)?;
     // The compiler knows no action that asks a listener, so its refusing verdicts are replaced.
-    for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
+    for instruction in program
+        .iter_mut()
+        .filter(|instruction| instruction.code == RETURN)
+    {
         if instruction.k == filter_table::refusal(libc::EPERM) {
             instruction.k = verdict;
         }
@@ -303,10 +373,15 @@ fn conditional(number: c_long, rules: &[SeccompRule], verdict: u32) -> Result<Bp
 
 /// Returns the calls that the supervisor carries out: see [`super::handed_over`].
 fn asked_in_fallback(scoped: bool) -> Result<Rules, String> {
-    let mut asked: Rules = [SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat().into_iter().map(always).collect();
+    let mut asked: Rules = [SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE]
+        .concat()
+        .into_iter()
+        .map(always)
+        .collect();
     let here = u64::from(libc::AT_FDCWD.cast_unsigned());
     for (call, flags) in OPENS.iter().chain(OPENS_HERE) {
-        let [creates, by_name] = OPENS_SHARED_MEMORY.map(|(of, are)| compare(*flags, SeccompCmpOp::MaskedEq(of), are));
+        let [creates, by_name] =
+            OPENS_SHARED_MEMORY.map(|(of, are)| compare(*flags, SeccompCmpOp::MaskedEq(of), are));
         asked.insert(*call, any([creates, by_name])?);
     }
     // Whole folders are removed by descriptors, one file after the other.
@@ -322,15 +397,22 @@ fn asked_in_fallback(scoped: bool) -> Result<Rules, String> {
 fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
     refused.extend(REFUSED_IN_FALLBACK.iter().copied().map(always));
     refuse_network(refused, signals_scoped)?;
-    refused.entry(libc::SYS_ioctl).or_default().extend(unknown_requests()?);
+    refused
+        .entry(libc::SYS_ioctl)
+        .or_default()
+        .extend(unknown_requests()?);
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
     if !signals_scoped {
-        refused.entry(libc::SYS_fcntl).or_default().extend(any(equal(1, DIRECTING_SIGNALS))?);
+        refused
+            .entry(libc::SYS_fcntl)
+            .or_default()
+            .extend(any(equal(1, DIRECTING_SIGNALS))?);
     }
     Ok(())
 }
 
-/// Refuses the network in the fallback tier, except what the supervisor judges ([`super::sockets`]).
+/// Refuses the network in the fallback tier, except what the supervisor judges
+/// ([`super::sockets`]).
 fn refuse_network(refused: &mut Rules, scoped: bool) -> Result<(), String> {
     // A datagram may name its destination, and so may the first bytes of a connection.
     refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
@@ -342,7 +424,10 @@ fn refuse_network(refused: &mut Rules, scoped: bool) -> Result<(), String> {
     refused.insert(libc::SYS_sendmsg, any(bits(2, [FAST_OPEN]))?);
     refused.insert(libc::SYS_sendmmsg, any(bits(3, [FAST_OPEN]))?);
     let by_way = |(level, option)| all([when(1, level), when(2, option)]);
-    refused.insert(libc::SYS_setsockopt, ROUTES.into_iter().map(by_way).collect::<Result<_, _>>()?);
+    refused.insert(
+        libc::SYS_setsockopt,
+        ROUTES.into_iter().map(by_way).collect::<Result<_, _>>()?,
+    );
     Ok(())
 }
 
@@ -352,13 +437,16 @@ fn other_sockets() -> Result<Vec<SeccompRule>, String> {
     let mut refused = other_families()?;
     refused.extend(any(without_connection())?);
     // Only local sockets keep the limits of messages.
-    refused.push(all([when_not(0, local), compare(1, SeccompCmpOp::MaskedEq(MESSAGES), MESSAGES)])?);
+    refused.push(all([
+        when_not(0, local),
+        compare(1, SeccompCmpOp::MaskedEq(MESSAGES), MESSAGES),
+    ])?);
     refused.push(all([when_not(0, local), when_not(2, 0), when_not(2, TCP)])?);
     Ok(refused)
 }
 
-/// Returns conditions of which one holds for each type of a socket but `SOCK_STREAM` (1) and `SOCK_SEQPACKET` (5),
-/// which have connections.
+/// Returns conditions of which one holds for each type of a socket but `SOCK_STREAM` (1) and
+/// `SOCK_SEQPACKET` (5), which have connections.
 fn without_connection() -> [Condition; 3] {
     [(1, 0), (2, 2), (8, 8)].map(|(bit, is)| compare(1, SeccompCmpOp::MaskedEq(bit), is))
 }
@@ -375,7 +463,9 @@ fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
     let [first, last] = TERMINALS;
     let beside = [(SeccompCmpOp::Lt, first), (SeccompCmpOp::Gt, last)];
     let unknown = |(side, bound)| {
-        let known = KNOWN_REQUESTS.into_iter().map(|request| when_not(1, request));
+        let known = KNOWN_REQUESTS
+            .into_iter()
+            .map(|request| when_not(1, request));
         all([compare(1, side, bound)].into_iter().chain(known))
     };
     beside.into_iter().map(unknown).collect()
@@ -391,18 +481,31 @@ fn lends_identity() -> Result<Rules, String> {
         rules.insert(*call, any([lent(*mode)])?);
     }
     for (call, flags, mode) in MAKES_WITH_MODE.iter().chain(MAKES_WITH_MODE_HERE) {
-        let made = |bit| all([compare(*flags, SeccompCmpOp::MaskedEq(bit), bit), lent(*mode)]);
-        rules.insert(*call, MAKES_FILE.into_iter().map(made).collect::<Result<_, _>>()?);
+        let made = |bit| {
+            all([
+                compare(*flags, SeccompCmpOp::MaskedEq(bit), bit),
+                lent(*mode),
+            ])
+        };
+        rules.insert(
+            *call,
+            MAKES_FILE.into_iter().map(made).collect::<Result<_, _>>()?,
+        );
     }
     Ok(rules)
 }
 
 /// Returns rules that refuse all families of sockets but IPv4, IPv6 and local ones.
 fn other_families() -> Result<Vec<SeccompRule>, String> {
-    let known = [libc::AF_INET, libc::AF_INET6, libc::AF_UNIX].map(|family| u64::from(family.cast_unsigned()));
+    let known = [libc::AF_INET, libc::AF_INET6, libc::AF_UNIX]
+        .map(|family| u64::from(family.cast_unsigned()));
     let last = u64::from(libc::AF_INET6.cast_unsigned());
     let mut refused = vec![compare(0, SeccompCmpOp::Gt, last)];
-    refused.extend((0..last).filter(|family| !known.contains(family)).map(|family| when(0, family)));
+    refused.extend(
+        (0..last)
+            .filter(|family| !known.contains(family))
+            .map(|family| when(0, family)),
+    );
     any(refused)
 }
 
@@ -429,7 +532,11 @@ mod tests {
     /// the instructions that filters consist of.
     fn returned(program: &BpfProgram, number: u32, arguments: [u64; 6]) -> u32 {
         let mut words = vec![number, program[1].k, 0, 0];
-        words.extend(arguments.iter().flat_map(|argument| [*argument as u32, (*argument >> 32) as u32]));
+        words.extend(
+            arguments
+                .iter()
+                .flat_map(|argument| [*argument as u32, (*argument >> 32) as u32]),
+        );
         let (mut at, mut loaded) = (0, 0);
         loop {
             let step = &program[at];
@@ -452,7 +559,23 @@ mod tests {
     /// Returns arguments around all values that rules check.
     fn arguments() -> Vec<u64> {
         let near = |value: u64| [value.wrapping_sub(1), value, value + 1, value | 1 << 32];
-        let asked = [0, 2, 8, 15, 40, 0o4000, 0o4755, 0o100, 1024, 1036, 0x4_0000, 0x1000_0000, 0x80, 0x5401, 0x5412];
+        let asked = [
+            0,
+            2,
+            8,
+            15,
+            40,
+            0o4000,
+            0o4755,
+            0o100,
+            1024,
+            1036,
+            0x4_0000,
+            0x1000_0000,
+            0x80,
+            0x5401,
+            0x5412,
+        ];
         let more = [0x541c, 0x544f, 0x8008_6601, 0x4008_6602, 0o20_200_000];
         asked.into_iter().chain(more).flat_map(near).collect()
     }
@@ -460,17 +583,33 @@ mod tests {
     #[test]
     fn one_filter_says_what_one_for_each_list_would() {
         let (full, fallback) = (Confinement::Full, Confinement::Fallback);
-        for (confinement, scoped) in [(full, true), (full, false), (fallback, true), (fallback, false)] {
+        for (confinement, scoped) in [
+            (full, true),
+            (full, false),
+            (fallback, true),
+            (fallback, false),
+        ] {
             let rules = RulesOfTier::of(confinement, scoped).unwrap();
-            let listed = |calls: &BTreeSet<c_long>| program(calls.iter().copied().map(always).collect(), 1).unwrap();
-            let (refused, absent) = (program(rules.refused.clone(), libc::EPERM).unwrap(), listed(&rules.absent));
+            let listed = |calls: &BTreeSet<c_long>| {
+                program(calls.iter().copied().map(always).collect(), 1).unwrap()
+            };
+            let (refused, absent) = (
+                program(rules.refused.clone(), libc::EPERM).unwrap(),
+                listed(&rules.absent),
+            );
             let asked = program(rules.asked.clone(), libc::EPERM).unwrap();
             let filter = compile(confinement, scoped).unwrap().program;
             let mut verdicts = BTreeSet::new();
             for number in 0..600 {
-                let judged = rules.refused.get(&number.into()).is_some_and(|rules| !rules.is_empty());
+                let judged = rules
+                    .refused
+                    .get(&number.into())
+                    .is_some_and(|rules| !rules.is_empty());
                 let arguments = if judged { arguments() } else { vec![0] };
-                for (first, second) in arguments.into_iter().flat_map(|one| [(one, 0), (0, one), (one, one)]) {
+                for (first, second) in arguments
+                    .into_iter()
+                    .flat_map(|one| [(one, 0), (0, one), (one, one)])
+                {
                     let given = [first, second, second, first, first, second];
                     let says = |program| returned(program, number, given) != ALLOW;
                     let expected = match () {
@@ -479,15 +618,27 @@ mod tests {
                         () if says(&asked) => ASK_LISTENER,
                         () => ALLOW,
                     };
-                    assert_eq!(returned(&filter, number, given), expected, "{confinement:?} {number} {given:x?}");
+                    assert_eq!(
+                        returned(&filter, number, given),
+                        expected,
+                        "{confinement:?} {number} {given:x?}"
+                    );
                     verdicts.insert(expected);
                 }
             }
-            assert_eq!(verdicts.len(), if confinement == Confinement::Fallback { 4 } else { 3 });
+            assert_eq!(
+                verdicts.len(),
+                if confinement == Confinement::Fallback {
+                    4
+                } else {
+                    3
+                }
+            );
         }
     }
 
-    /// Whatever the table of calls by a process says, the supervisor is out of reach, and the caller is not.
+    /// Whatever the table of calls by a process says, the supervisor is out of reach, and the
+    /// caller is not.
     #[test]
     fn no_call_of_the_table_changes_or_stops_the_supervisor() {
         let (full, fallback) = (Confinement::Full, Confinement::Fallback);
@@ -498,11 +649,17 @@ mod tests {
                 "{} is listed twice, or without reason",
                 entry.call
             );
-            for (tier, scoped) in [(full, true), (full, false), (fallback, true), (fallback, false)] {
+            for (tier, scoped) in [
+                (full, true),
+                (full, false),
+                (fallback, true),
+                (fallback, false),
+            ] {
                 let filter = compile(tier, scoped).unwrap().program;
                 let number = u32::try_from(entry.call).unwrap();
-                let allows =
-                    |first: u64, second: u64| returned(&filter, number, [first, second, second, 0, 0, 0]) == ALLOW;
+                let allows = |first: u64, second: u64| {
+                    returned(&filter, number, [first, second, second, 0, 0, 0]) == ALLOW
+                };
                 let foreign = if tier == full { by_pid::FIRST } else { 4_321 };
                 let expected_of_others = match entry.may {
                     by_pid::Use::Never => false,
@@ -522,12 +679,22 @@ mod tests {
                         continue;
                     }
                     by_pid::Use::Signals { own_group } => {
-                        assert_eq!(allows(0, 9), own_group || scoped || tier == full, "{}", entry.call);
+                        assert_eq!(
+                            allows(0, 9),
+                            own_group || scoped || tier == full,
+                            "{}",
+                            entry.call
+                        );
                         scoped || tier == full
                     }
                     by_pid::Use::Harmless => true,
                 };
-                assert_eq!(allows(foreign, foreign), expected_of_others, "{} {tier:?} {scoped}", entry.call);
+                assert_eq!(
+                    allows(foreign, foreign),
+                    expected_of_others,
+                    "{} {tier:?} {scoped}",
+                    entry.call
+                );
             }
         }
     }
@@ -538,39 +705,83 @@ mod tests {
         assert!(filter.len() < 1_000, "{}", filter.len());
         if cfg!(target_arch = "x86_64") {
             let number = u32::try_from(libc::SYS_getpid).unwrap() | 0x4000_0000;
-            assert_eq!(returned(&filter, number, [0; 6]), filter_table::refusal(libc::ENOSYS));
+            assert_eq!(
+                returned(&filter, number, [0; 6]),
+                filter_table::refusal(libc::ENOSYS)
+            );
         }
     }
 
-    /// In the fallback tier, no namespace hides the sockets of the host, and Landlock those with a name only.
+    /// In the fallback tier, no namespace hides the sockets of the host, and Landlock those with a
+    /// name only.
     #[test]
     fn no_datagram_can_name_a_socket_of_the_host() {
         let number = |call: c_long| u32::try_from(call).unwrap();
         let of = |family: i32, kind: i32, protocol: u64| {
-            [u64::from(family.cast_unsigned()), u64::from(kind.cast_unsigned()), protocol, 0, 0, 0]
+            [
+                u64::from(family.cast_unsigned()),
+                u64::from(kind.cast_unsigned()),
+                protocol,
+                0,
+                0,
+                0,
+            ]
         };
         let refused = filter_table::refusal(libc::EPERM);
         for scoped in [true, false] {
             let filter = compile(Confinement::Fallback, scoped).unwrap().program;
             let says = |call, arguments| returned(&filter, number(call), arguments);
-            for datagram in [libc::SOCK_DGRAM, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::SOCK_RAW] {
+            for datagram in [
+                libc::SOCK_DGRAM,
+                libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
+                libc::SOCK_RAW,
+            ] {
                 for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
-                    assert_eq!(says(libc::SYS_socket, of(family, datagram, 0)), refused, "{family} {datagram}");
+                    assert_eq!(
+                        says(libc::SYS_socket, of(family, datagram, 0)),
+                        refused,
+                        "{family} {datagram}"
+                    );
                 }
-                assert_eq!(says(libc::SYS_socketpair, of(libc::AF_UNIX, datagram, 0)), refused, "{datagram}");
+                assert_eq!(
+                    says(libc::SYS_socketpair, of(libc::AF_UNIX, datagram, 0)),
+                    refused,
+                    "{datagram}"
+                );
             }
             // The control: connections are allowed, where the supervisor sees where they lead.
-            assert_eq!(says(libc::SYS_socketpair, of(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)), ALLOW);
+            assert_eq!(
+                says(
+                    libc::SYS_socketpair,
+                    of(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)
+                ),
+                ALLOW
+            );
             for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
-                let stream = says(libc::SYS_socket, of(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0));
+                let stream = says(
+                    libc::SYS_socket,
+                    of(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0),
+                );
                 assert_eq!(stream == ALLOW, scoped, "{family}");
             }
             for call in [libc::SYS_bind, libc::SYS_connect, libc::SYS_listen] {
-                assert_eq!(says(call, [3, 0, 0, 0, 0, 0]), if scoped { ASK_LISTENER } else { refused });
+                assert_eq!(
+                    says(call, [3, 0, 0, 0, 0, 0]),
+                    if scoped { ASK_LISTENER } else { refused }
+                );
             }
             let mptcp = 262;
-            assert_eq!(says(libc::SYS_socket, of(libc::AF_INET, libc::SOCK_STREAM, mptcp)), refused);
-            assert_eq!(says(libc::SYS_sendmsg, [3, 0, FAST_OPEN, 0, 0, 0]) == refused, scoped);
+            assert_eq!(
+                says(
+                    libc::SYS_socket,
+                    of(libc::AF_INET, libc::SOCK_STREAM, mptcp)
+                ),
+                refused
+            );
+            assert_eq!(
+                says(libc::SYS_sendmsg, [3, 0, FAST_OPEN, 0, 0, 0]) == refused,
+                scoped
+            );
         }
     }
 }

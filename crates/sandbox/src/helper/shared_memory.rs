@@ -1,10 +1,11 @@
 //! `/dev/shm` in the fallback tier: a folder of the job's own, which its calls find at that place.
 //!
-//! Semaphores and shared memory with a name are files there (sem_overview(7), shm_overview(7)), and pools of processes
-//! need them. The real folder is everybody's: what other programs of the user share, and other jobs, would be in reach.
-//! So the supervisor carries out the calls by which C libraries open, link and remove files there, below a folder of
-//! the job's own; all other calls stay refused by Landlock. The job can change that folder, too, which is held open
-//! here and in which no link is followed.
+//! Semaphores and shared memory with a name are files there (sem_overview(7), shm_overview(7)), and
+//! pools of processes need them. The real folder is everybody's: what other programs of the user
+//! share, and other jobs, would be in reach. So the supervisor carries out the calls by which C
+//! libraries open, link and remove files there, below a folder of the job's own; all other calls
+//! stay refused by Landlock. The job can change that folder, too, which is held open here and in
+//! which no link is followed.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -24,10 +25,15 @@ const PLACE: &str = "/dev/shm";
 const FOLDER: &str = ".shm";
 /// The flags that a caller may set; the rest are given by what a file here is.
 const PASSED: OFlags = OFlags::from_bits_retain(
-    OFlags::ACCMODE.bits() | OFlags::CREATE.bits() | OFlags::EXCL.bits() | OFlags::TRUNC.bits() | OFlags::APPEND.bits(),
+    OFlags::ACCMODE.bits()
+        | OFlags::CREATE.bits()
+        | OFlags::EXCL.bits()
+        | OFlags::TRUNC.bits()
+        | OFlags::APPEND.bits(),
 );
 
-/// The folder of a job, which is made when it is first used: the scratch directory is the job's home, too.
+/// The folder of a job, which is made when it is first used: the scratch directory is the job's
+/// home, too.
 pub(super) struct SharedMemory {
     path: PathBuf,
     folder: OnceCell<OwnedFd>,
@@ -36,7 +42,10 @@ pub(super) struct SharedMemory {
 impl SharedMemory {
     /// Prepares the folder in a job's scratch directory.
     pub(super) fn in_scratch(scratch: &Path) -> Self {
-        Self { path: scratch.join(FOLDER), folder: OnceCell::new() }
+        Self {
+            path: scratch.join(FOLDER),
+            folder: OnceCell::new(),
+        }
     }
 
     /// Returns the folder. A link that the job has put in its place is not followed.
@@ -52,8 +61,14 @@ impl SharedMemory {
 
     /// Carries out one of the calls of [`super::seccomp`]'s list, if it names a file of the folder.
     /// `is_pending` tells whether the caller still waits.
-    pub(super) fn carry_out(&self, call: &Call, is_pending: &dyn Fn() -> bool) -> Result<Answer, Errno> {
-        let Some(asked) = Asked::read(call)? else { return Ok(Answer::Continue) };
+    pub(super) fn carry_out(
+        &self,
+        call: &Call,
+        is_pending: &dyn Fn() -> bool,
+    ) -> Result<Answer, Errno> {
+        let Some(asked) = Asked::read(call)? else {
+            return Ok(Answer::Continue);
+        };
         // By now, the process id may belong to another process.
         if !is_pending() {
             return Err(Errno::SRCH);
@@ -65,7 +80,8 @@ impl SharedMemory {
             }
             Asked::Link { from, to } => {
                 let folder = self.folder()?;
-                rustix::fs::linkat(folder, &from, folder, &to, AtFlags::empty()).map(|()| Answer::Done)
+                rustix::fs::linkat(folder, &from, folder, &to, AtFlags::empty())
+                    .map(|()| Answer::Done)
             }
         }
     }
@@ -73,22 +89,35 @@ impl SharedMemory {
     fn open(&self, name: &Path, asked: OFlags, mode: Mode) -> Result<Answer, Errno> {
         // A pipe that the job has put there must not keep the supervisor waiting.
         let how = (asked & PASSED) | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let file = rustix::fs::openat2(self.folder()?, name, how, mode, resolve)?;
         if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
             return Err(Errno::ACCESS);
         }
         let kept = rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&file, kept | (asked & OFlags::NONBLOCK))?;
-        Ok(Answer::Descriptor { file, close_on_exec: asked.contains(OFlags::CLOEXEC) })
+        Ok(Answer::Descriptor {
+            file,
+            close_on_exec: asked.contains(OFlags::CLOEXEC),
+        })
     }
 }
 
 /// What a call asks for, of files in the folder.
 enum Asked {
-    Open { name: PathBuf, flags: OFlags, mode: Mode },
-    Unlink { name: PathBuf },
-    Link { from: PathBuf, to: PathBuf },
+    Open {
+        name: PathBuf,
+        flags: OFlags,
+        mode: Mode,
+    },
+    Unlink {
+        name: PathBuf,
+    },
+    Link {
+        from: PathBuf,
+        to: PathBuf,
+    },
 }
 
 impl Asked {
@@ -111,10 +140,16 @@ impl Asked {
     }
 
     fn open(caller: Caller, path: u64, flags: u64, mode: u64) -> Result<Option<Self>, Errno> {
-        let Some(name) = name_in_folder(&caller.path(path)?) else { return Ok(None) };
+        let Some(name) = name_in_folder(&caller.path(path)?) else {
+            return Ok(None);
+        };
         let flags = OFlags::from_bits_retain(low_half(flags));
         let is_new = flags.contains(OFlags::CREATE);
-        let mode = if is_new { Mode::from_raw_mode(low_half(mode) & 0o777) } else { Mode::empty() };
+        let mode = if is_new {
+            Mode::from_raw_mode(low_half(mode) & 0o777)
+        } else {
+            Mode::empty()
+        };
         Ok(Some(Self::Open { name, flags, mode }))
     }
 
@@ -124,7 +159,9 @@ impl Asked {
 
     /// Gives a file of the folder another name there. One from elsewhere would be a way out.
     fn link(caller: Caller, from: u64, to: u64) -> Result<Option<Self>, Errno> {
-        let Some(to) = name_in_folder(&caller.path(to)?) else { return Ok(None) };
+        let Some(to) = name_in_folder(&caller.path(to)?) else {
+            return Ok(None);
+        };
         let from = name_in_folder(&caller.path(from)?).ok_or(Errno::XDEV)?;
         Ok(Some(Self::Link { from, to }))
     }
@@ -145,9 +182,16 @@ mod tests {
     fn only_files_directly_in_the_folder_have_a_name_there() {
         let name = |path: &str| name_in_folder(path.as_bytes());
         assert_eq!(name("/dev/shm/sem.mp-1"), Some("sem.mp-1".into()));
-        for other in
-            ["/dev/shm", "/dev/shm/", "/dev/shm/..", "/dev/shm/.", "/dev/shm/a/b", "/dev/shma", "dev/shm/a", ""]
-        {
+        for other in [
+            "/dev/shm",
+            "/dev/shm/",
+            "/dev/shm/..",
+            "/dev/shm/.",
+            "/dev/shm/a/b",
+            "/dev/shma",
+            "dev/shm/a",
+            "",
+        ] {
             assert_eq!(name(other), None, "{other}");
         }
     }

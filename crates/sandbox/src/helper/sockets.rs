@@ -1,17 +1,20 @@
 //! Sockets in the fallback tier: a job's own servers, reached by itself alone.
 //!
-//! No namespace gives the job a loopback interface of its own there, and Landlock's rules for TCP know ports, not
-//! hosts: one that lets a job reach its own server's port lets it reach that port of every machine. So Landlock grants
-//! the job no connection at all, and seccomp hands every call that gives a socket an address to the supervisor, which
-//! carries it out itself, on a copy of the job's socket and for an address that it has read once:
+//! No namespace gives the job a loopback interface of its own there, and Landlock's rules for TCP
+//! know ports, not hosts: one that lets a job reach its own server's port lets it reach that port
+//! of every machine. So Landlock grants the job no connection at all, and seccomp hands every call
+//! that gives a socket an address to the supervisor, which carries it out itself, on a copy of the
+//! job's socket and for an address that it has read once:
 //!
-//! - A socket listens on the loopback interface alone; one that asks for all interfaces gets that one.
-//! - A connection leads to a socket that this job has bound, or to the proxy of the job. Others are refused as by a
-//!   machine without a network.
-//! - A socket with a name in the file system is reached if it is below a writable root; Landlock decides where one may
-//!   be made.
+//! - A socket listens on the loopback interface alone; one that asks for all interfaces gets that
+//!   one.
+//! - A connection leads to a socket that this job has bound, or to the proxy of the job. Others are
+//!   refused as by a machine without a network.
+//! - A socket with a name in the file system is reached if it is below a writable root; Landlock
+//!   decides where one may be made.
 //!
-//! Deliberately absent: UDP, whose every datagram may name another destination, and local datagrams.
+//! Deliberately absent: UDP, whose every datagram may name another destination, and local
+//! datagrams.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -46,7 +49,8 @@ const MOST_WAITING: usize = 64;
 /// The sockets of a job.
 pub(super) struct Sockets {
     roots: Vec<PathBuf>,
-    /// The inode numbers of the sockets that the job has bound, which are unique while a socket exists.
+    /// The inode numbers of the sockets that the job has bound, which are unique while a socket
+    /// exists.
     bound: RefCell<BTreeSet<u64>>,
     /// The address at which the job's proxy really listens.
     proxy: Option<SocketAddr>,
@@ -55,11 +59,21 @@ pub(super) struct Sockets {
 
 impl Sockets {
     pub(super) fn new(roots: Vec<PathBuf>, proxy: Option<SocketAddr>) -> Self {
-        Self { roots, bound: RefCell::default(), proxy, waiting: Arc::default() }
+        Self {
+            roots,
+            bound: RefCell::default(),
+            proxy,
+            waiting: Arc::default(),
+        }
     }
 
-    /// Carries out one of the calls of [`super::seccomp`]'s list. `is_pending` tells whether the caller still waits.
-    pub(super) fn carry_out(&self, call: &Call, is_pending: &dyn Fn() -> bool) -> Result<Answer, Errno> {
+    /// Carries out one of the calls of [`super::seccomp`]'s list. `is_pending` tells whether the
+    /// caller still waits.
+    pub(super) fn carry_out(
+        &self,
+        call: &Call,
+        is_pending: &dyn Fn() -> bool,
+    ) -> Result<Answer, Errno> {
         let caller = Caller { pid: call.pid };
         let [number, second, third, ..] = call.arguments;
         let socket = caller.copied(descriptor(number))?;
@@ -68,7 +82,9 @@ impl Sockets {
             return Err(Errno::SRCH);
         }
         match call.number {
-            libc::SYS_listen => self.listen(&socket, descriptor(second)).map(|()| Answer::Done),
+            libc::SYS_listen => self
+                .listen(&socket, descriptor(second))
+                .map(|()| Answer::Done),
             libc::SYS_bind => {
                 let address = address(caller, second, third)?;
                 self.bind(&socket, &address)
@@ -85,8 +101,9 @@ impl Sockets {
         let domain = sockopt::socket_domain(socket)?;
         let inode = rustix::fs::fstat(socket)?.st_ino;
         if domain == AddressFamily::UNIX {
-            // Landlock decides where the socket may be made, and keeps programs outside of the job from those without
-            // a place. Carried out here, it would get another name than the job has asked for.
+            // Landlock decides where the socket may be made, and keeps programs outside of the job
+            // from those without a place. Carried out here, it would get another name than the job
+            // has asked for.
             self.bound.borrow_mut().insert(inode);
             return Ok(Answer::Continue);
         }
@@ -96,8 +113,11 @@ impl Sockets {
         }
         let own = match asked.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() && sockopt::ipv6_v6only(socket)? => Ipv6Addr::LOCALHOST.into(),
-            // It would serve both protocols, of which this address has one, and the other leads here (`reached`).
+            IpAddr::V6(ip) if ip.is_unspecified() && sockopt::ipv6_v6only(socket)? => {
+                Ipv6Addr::LOCALHOST.into()
+            }
+            // It would serve both protocols, of which this address has one, and the other leads
+            // here (`reached`).
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_ipv6_mapped().into(),
             ip if is_loopback(ip) => ip,
             _ => return Err(Errno::ADDRNOTAVAIL),
@@ -110,13 +130,20 @@ impl Sockets {
     fn listen(&self, socket: &OwnedFd, backlog: i32) -> Result<(), Errno> {
         let domain = sockopt::socket_domain(socket)?;
         if domain != AddressFamily::UNIX {
-            let own = SocketAddr::try_from(rustix::net::getsockname(socket)?).map_err(|_| Errno::INVAL)?;
+            let own = SocketAddr::try_from(rustix::net::getsockname(socket)?)
+                .map_err(|_| Errno::INVAL)?;
             if own.port() == 0 {
                 // The kernel would give it a port of all interfaces.
                 let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-                let local = if domain == AddressFamily::INET { local } else { mapped(local) };
+                let local = if domain == AddressFamily::INET {
+                    local
+                } else {
+                    mapped(local)
+                };
                 rustix::net::bind(socket, &SocketAddr::new(local, 0))?;
-                self.bound.borrow_mut().insert(rustix::fs::fstat(socket)?.st_ino);
+                self.bound
+                    .borrow_mut()
+                    .insert(rustix::fs::fstat(socket)?.st_ino);
             } else if !is_loopback(own.ip()) {
                 return Err(Errno::PERM);
             }
@@ -153,17 +180,36 @@ impl Sockets {
             ip if ip.is_loopback() => ip,
             _ => return Err(Errno::NETUNREACH),
         };
-        let of_domain = |ip: IpAddr| if domain == AddressFamily::INET { ip } else { mapped(ip) };
-        if let Some(proxy) = self.proxy.filter(|_| asked.port() == egress::PORT && ip == Ipv4Addr::LOCALHOST) {
+        let of_domain = |ip: IpAddr| {
+            if domain == AddressFamily::INET {
+                ip
+            } else {
+                mapped(ip)
+            }
+        };
+        if let Some(proxy) = self
+            .proxy
+            .filter(|_| asked.port() == egress::PORT && ip == Ipv4Addr::LOCALHOST)
+        {
             return Ok(SocketAddr::new(of_domain(proxy.ip()), proxy.port()));
         }
         let listening = listening(asked.port()).map_err(|_| Errno::CONNREFUSED)?;
         // Those of other programs are hidden, as they would be in a namespace.
-        if listening.is_empty() || !listening.iter().all(|server| self.bound.borrow().contains(&server.inode)) {
+        if listening.is_empty()
+            || !listening
+                .iter()
+                .all(|server| self.bound.borrow().contains(&server.inode))
+        {
             return Err(Errno::CONNREFUSED);
         }
-        let serves_both = listening.iter().all(|server| server.ip == IpAddr::from(Ipv4Addr::LOCALHOST));
-        let ip = if ip.is_ipv6() && serves_both { Ipv4Addr::LOCALHOST.into() } else { ip };
+        let serves_both = listening
+            .iter()
+            .all(|server| server.ip == IpAddr::from(Ipv4Addr::LOCALHOST));
+        let ip = if ip.is_ipv6() && serves_both {
+            Ipv4Addr::LOCALHOST.into()
+        } else {
+            ip
+        };
         Ok(SocketAddr::new(of_domain(ip), asked.port()))
     }
 
@@ -177,13 +223,23 @@ impl Sockets {
             None => Err(Errno::INVAL),
             Some((0, name)) => {
                 let named = named_sockets(name).map_err(|_| Errno::CONNREFUSED)?;
-                if named.is_empty() || !named.iter().all(|inode| self.bound.borrow().contains(inode)) {
+                if named.is_empty()
+                    || !named
+                        .iter()
+                        .all(|inode| self.bound.borrow().contains(inode))
+                {
                     return Err(Errno::CONNREFUSED);
                 }
-                Ok(Target::Local { address: SocketAddrUnix::new_abstract_name(name)?, _file: None })
+                Ok(Target::Local {
+                    address: SocketAddrUnix::new_abstract_name(name)?,
+                    _file: None,
+                })
             }
             Some(_) => {
-                let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+                let end = name
+                    .iter()
+                    .position(|byte| *byte == 0)
+                    .unwrap_or(name.len());
                 let path = Path::new(OsStr::from_bytes(name.get(..end).ok_or(Errno::INVAL)?));
                 let file = caller.named_in(libc::AT_FDCWD, path, AtFlags::empty())?;
                 let found = rustix::fs::fstat(&file)?;
@@ -193,7 +249,10 @@ impl Sockets {
                 if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
                     return Err(Errno::CONNREFUSED);
                 }
-                Ok(Target::Local { address: SocketAddrUnix::new(own_link(&file))?, _file: Some(file) })
+                Ok(Target::Local {
+                    address: SocketAddrUnix::new(own_link(&file))?,
+                    _file: Some(file),
+                })
             }
         }
     }
@@ -234,11 +293,14 @@ impl Drop for Place {
     }
 }
 
-/// Lists the inode numbers of the local sockets with this abstract name. The kernel prints each NUL as `@`, so there
-/// may be others whose names only look like it.
+/// Lists the inode numbers of the local sockets with this abstract name. The kernel prints each NUL
+/// as `@`, so there may be others whose names only look like it.
 fn named_sockets(name: &[u8]) -> io::Result<Vec<u64>> {
     let text = fs::read("/proc/self/net/unix")?;
-    Ok(text.split(|byte| *byte == b'\n').filter_map(|line| socket_named(line, name)).collect())
+    Ok(text
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| socket_named(line, name))
+        .collect())
 }
 
 /// Parses a line of `num count protocol flags type state inode path`.
@@ -250,9 +312,14 @@ fn socket_named(line: &[u8], name: &[u8]) -> Option<u64> {
         let end = rest.iter().position(|byte| *byte == b' ')?;
         (field, rest) = rest.split_at(end);
     }
-    let printed: Vec<u8> = name.iter().map(|byte| if *byte == 0 { b'@' } else { *byte }).collect();
+    let printed: Vec<u8> = name
+        .iter()
+        .map(|byte| if *byte == 0 { b'@' } else { *byte })
+        .collect();
     let is_it = rest.strip_prefix(b" @".as_slice()) == Some(printed.as_slice());
-    is_it.then(|| std::str::from_utf8(field).ok()?.parse().ok()).flatten()
+    is_it
+        .then(|| std::str::from_utf8(field).ok()?.parse().ok())
+        .flatten()
 }
 
 fn is_loopback(ip: IpAddr) -> bool {
@@ -269,7 +336,9 @@ fn mapped(ip: IpAddr) -> IpAddr {
 
 /// Reads an address from the caller.
 fn address(caller: Caller, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
-    let length = usize::try_from(low_half(length)).ok().filter(|length| *length <= LONGEST_ADDRESS);
+    let length = usize::try_from(low_half(length))
+        .ok()
+        .filter(|length| *length <= LONGEST_ADDRESS);
     let mut bytes = vec![0; length.ok_or(Errno::INVAL)?];
     if caller.read(at, &mut bytes)? < bytes.len() {
         return Err(Errno::FAULT);
@@ -278,7 +347,9 @@ fn address(caller: Caller, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
 }
 
 fn family(address: &[u8]) -> Result<AddressFamily, Errno> {
-    Ok(AddressFamily::from_raw(u16::from_ne_bytes(part(address, 0)?)))
+    Ok(AddressFamily::from_raw(u16::from_ne_bytes(part(
+        address, 0,
+    )?)))
 }
 
 /// Parses an address of the socket's own family (ip(7), ipv6(7)).
@@ -296,7 +367,10 @@ fn inet(address: &[u8], domain: AddressFamily) -> Result<SocketAddr, Errno> {
 }
 
 fn part<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], Errno> {
-    bytes.get(at..at + N).and_then(|part| part.try_into().ok()).ok_or(Errno::INVAL)
+    bytes
+        .get(at..at + N)
+        .and_then(|part| part.try_into().ok())
+        .ok_or(Errno::INVAL)
 }
 
 #[cfg(test)]
@@ -317,7 +391,10 @@ mod tests {
     #[test]
     fn addresses_are_of_the_sockets_own_family() {
         let v4 = [2, 0, 0x1f, 0x90, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(inet(&v4, AddressFamily::INET), Ok("127.0.0.1:8080".parse().unwrap()));
+        assert_eq!(
+            inet(&v4, AddressFamily::INET),
+            Ok("127.0.0.1:8080".parse().unwrap())
+        );
         assert_eq!(inet(&v4, AddressFamily::INET6), Err(Errno::AFNOSUPPORT));
         assert_eq!(inet(&v4[..7], AddressFamily::INET), Err(Errno::INVAL));
     }

@@ -66,7 +66,9 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     let guardian = match spec.confinement {
         Confinement::Full => None,
         Confinement::Fallback | Confinement::Unconfined => match guardian::split()? {
-            Half::Guardian(supervisor) => return guardian::stand_by(&spec, &control, supervisor, GIVE_UP),
+            Half::Guardian(supervisor) => {
+                return guardian::stand_by(&spec, &control, supervisor, GIVE_UP);
+            }
             Half::Supervisor(guardian) => Some(guardian),
         },
     };
@@ -83,11 +85,15 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
         spec.file_bytes = Some(0);
     }
     let mut peak = Peak::default();
-    let end = match announced
-        .and_then(|proxy| start(&spec, &control, group.as_ref().map(AsFd::as_fd), proxy).map_err(End::NotStarted))
-    {
+    let end = match announced.and_then(|proxy| {
+        start(&spec, &control, group.as_ref().map(AsFd::as_fd), proxy).map_err(End::NotStarted)
+    }) {
         Ok((program, calls)) => {
-            let watched = Watched { program, calls, guardian };
+            let watched = Watched {
+                program,
+                calls,
+                guardian,
+            };
             supervise(&spec, &control, &watched, disk.as_mut(), &mut peak)
         }
         Err(end) => end,
@@ -95,12 +101,19 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     finish(&spec, &control, end, Measured { disk, peak })
 }
 
-/// Reports the start, and hands out the socket of the job's proxy if it has one; returns its address.
+/// Reports the start, and hands out the socket of the job's proxy if it has one; returns its
+/// address.
 fn announce(spec: &Spec, control: &UnixStream) -> Result<Option<SocketAddr>, End> {
     if spec.network != Network::Proxy {
-        return report(control, &Report::Starting).map(|()| None).map_err(|_| End::CoordinatorGone);
+        return report(control, &Report::Starting)
+            .map(|()| None)
+            .map_err(|_| End::CoordinatorGone);
     }
-    let failed = |cause| End::NotStarted(Some(Report::Failed(format!("make the socket of the proxy: {cause}"))));
+    let failed = |cause| {
+        End::NotStarted(Some(Report::Failed(format!(
+            "make the socket of the proxy: {cause}"
+        ))))
+    };
     let listener = egress::listen(spec.confinement).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     report_with(control, &Report::Starting, listener.as_fd()).map_err(|_| End::CoordinatorGone)?;
@@ -114,16 +127,23 @@ fn start(
     group: Option<BorrowedFd<'_>>,
     proxy: Option<SocketAddr>,
 ) -> Result<(Pid, Option<HandedOver>), Option<Report>> {
-    let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
+    let failed = |step: &str, cause: &dyn std::fmt::Display| {
+        Some(Report::Failed(format!("{step}: {cause}")))
+    };
     // Fails only if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
     sys::ignore_group_signals();
-    rustix::process::set_child_subreaper(Some(getpid())).map_err(|errno| failed("become a subreaper", &errno))?;
+    rustix::process::set_child_subreaper(Some(getpid()))
+        .map_err(|errno| failed("become a subreaper", &errno))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
-    let restrictions = Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
-    let from_child = control.try_clone().map_err(|cause| failed("share the control socket", &cause))?;
-    let (ours, childs) = UnixStream::pair().map_err(|cause| failed("make a socket for the child", &cause))?;
+    let restrictions =
+        Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
+    let from_child = control
+        .try_clone()
+        .map_err(|cause| failed("share the control socket", &cause))?;
+    let (ours, childs) =
+        UnixStream::pair().map_err(|cause| failed("make a socket for the child", &cause))?;
     let program = program(spec, move || restrictions.apply(&from_child, &childs))
         .map_err(|cause| Some(Report::NotExecutable(cause.to_string())))?;
     let started = match group.map(|group| sys::start_in_group(&program, group)) {
@@ -139,13 +159,18 @@ fn start(
     drop(program);
     match started {
         Ok(pid) => {
-            let calls = (spec.confinement == Confinement::Fallback).then(|| HandedOver::take(&ours, spec, proxy));
-            let calls = calls.transpose().map_err(|cause| failed("take the listener for calls", &cause))?;
+            let calls = (spec.confinement == Confinement::Fallback)
+                .then(|| HandedOver::take(&ours, spec, proxy));
+            let calls = calls
+                .transpose()
+                .map_err(|cause| failed("take the listener for calls", &cause))?;
             Ok((pid, calls))
         }
         Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
-        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied && !is_file_anywhere(spec) => {
+        Err(cause)
+            if cause.kind() == io::ErrorKind::PermissionDenied && !is_file_anywhere(spec) =>
+        {
             Err(Some(Report::NotFound))
         }
         Err(cause) => Err(Some(Report::NotExecutable(cause.to_string()))),
@@ -164,7 +189,9 @@ fn program<F>(spec: &Spec, step: F) -> io::Result<PreparedProgram<F>> {
     let arguments = [&spec.program].into_iter().chain(&spec.args);
     Ok(PreparedProgram {
         name: text(&spec.program)?,
-        arguments: arguments.map(|argument| text(argument)).collect::<Result<_, _>>()?,
+        arguments: arguments
+            .map(|argument| text(argument))
+            .collect::<Result<_, _>>()?,
         environment: spec.env.iter().map(variable).collect::<Result<_, _>>()?,
         directory: text(&spec.cwd)?,
         step,
@@ -180,7 +207,11 @@ fn is_file_anywhere(spec: &Spec) -> bool {
     if program.components().count() > 1 || program.is_absolute() {
         return true;
     }
-    let search = spec.env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(USUAL_PATH), |(_, path)| path);
+    let search = spec
+        .env
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map_or(OsStr::new(USUAL_PATH), |(_, path)| path);
     std::env::split_paths(search).any(|folder| cwd.join(folder).join(program).is_file())
 }
 
@@ -201,14 +232,21 @@ fn supervise(
     mut disk: Option<&mut Disk>,
     peak: &mut Peak,
 ) -> End {
-    let limited = spec.cpu.is_some() || spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk.is_some();
+    let limited = spec.cpu.is_some()
+        || spec.processes.is_some()
+        || spec.memory_bytes.is_some()
+        || spec.disk.is_some();
     let tick = if limited { WATCH } else { IDLE };
     let mut look_again = Instant::now() + WATCH;
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
         return End::Ordered;
     };
     let listener = watched.calls.as_ref().map(HandedOver::listener);
-    let mut awaited = Awaited { orders: control.as_fd(), program_end: Some(program_end), calls: listener };
+    let mut awaited = Awaited {
+        orders: control.as_fd(),
+        program_end: Some(program_end),
+        calls: listener,
+    };
     loop {
         let (ended, has_left_any) = tree::reap();
         if let Some((_, status)) = ended.into_iter().find(|(pid, _)| *pid == watched.program) {
@@ -223,11 +261,16 @@ fn supervise(
             look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
         }
         // The new parent would be a process that knows nothing of the job.
-        if watched.guardian.is_some_and(|guardian| getppid() != Some(guardian)) {
+        if watched
+            .guardian
+            .is_some_and(|guardian| getppid() != Some(guardian))
+        {
             return End::Ordered;
         }
         // Without events, the job could no longer be ended.
-        let Ok(heard) = awaited.wait(tick) else { return End::Ordered };
+        let Ok(heard) = awaited.wait(tick) else {
+            return End::Ordered;
+        };
         if heard.call {
             watched.calls.as_ref().inspect(|calls| calls.answer_one());
         }
@@ -251,8 +294,8 @@ fn supervise(
     }
 }
 
-/// Looks at what the job uses. What cannot be seen counts as over the limits, if there are any: a job could otherwise
-/// switch them off by hindering the look.
+/// Looks at what the job uses. What cannot be seen counts as over the limits, if there are any: a
+/// job could otherwise switch them off by hindering the look.
 fn look(spec: &Spec, disk: Option<&mut Disk>, peak: &mut Peak, limited: bool) -> Option<Report> {
     let over = tree::usage().and_then(|usage| {
         peak.note(&usage);
@@ -261,8 +304,17 @@ fn look(spec: &Spec, disk: Option<&mut Disk>, peak: &mut Peak, limited: bool) ->
     over.unwrap_or_else(|_| limited.then_some(Report::Unseen))
 }
 
-fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> io::Result<Option<Report>> {
-    let tree::Usage { tasks, resident_bytes, cpu, processes } = usage;
+fn over_limit(
+    spec: &Spec,
+    usage: tree::Usage,
+    disk: Option<&mut Disk>,
+) -> io::Result<Option<Report>> {
+    let tree::Usage {
+        tasks,
+        resident_bytes,
+        cpu,
+        processes,
+    } = usage;
     if spec.cpu.is_some_and(|most| cpu > most) {
         return Ok(Some(Report::TooMuchCpu));
     }
@@ -270,8 +322,20 @@ fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> io::R
         return Ok(Some(Report::TooManyProcesses));
     }
     // Elsewhere the segments are the machine's; in the fallback tier, a job cannot create any.
-    let segments = if spec.confinement == Confinement::Full { memory::segments() } else { 0 };
-    let is_over = |most| memory::is_over(most, resident_bytes, segments, &processes, &spec.memory_folders);
+    let segments = if spec.confinement == Confinement::Full {
+        memory::segments()
+    } else {
+        0
+    };
+    let is_over = |most| {
+        memory::is_over(
+            most,
+            resident_bytes,
+            segments,
+            &processes,
+            &spec.memory_folders,
+        )
+    };
     if spec.memory_bytes.is_some_and(is_over) {
         return Ok(Some(Report::TooMuchMemory));
     }
@@ -292,11 +356,16 @@ struct Measured {
     peak: Peak,
 }
 
-/// Ends the remaining processes, reports what the job used and how it ended, and removes its folder.
+/// Ends the remaining processes, reports what the job used and how it ended, and removes its
+/// folder.
 fn finish(spec: &Spec, control: &UnixStream, end: End, measured: Measured) -> io::Result<()> {
     // In the full tier, the pid namespace ends with this process, and with it the processes that
     // were not killed in time.
-    tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
+    tree::kill_all(if spec.confinement == Confinement::Full {
+        BEFORE_NAMESPACE_ENDS
+    } else {
+        GIVE_UP
+    });
     if !matches!(end, End::NotStarted(_)) {
         // The coordinator may have ended.
         let _ = report(control, &Report::Used(measured.peak.usage()));
@@ -317,7 +386,9 @@ fn finish(spec: &Spec, control: &UnixStream, end: End, measured: Measured) -> io
     };
     // Even if the report did not arrive: the coordinator, which waits for the end of this process
     // and removes the folder too, may be killed before it does.
-    let cleared = spec.scratch.as_ref().map_or(Ok(()), |scratch| orchestrate_files::remove_folder(Path::new(scratch)));
+    let cleared = spec.scratch.as_ref().map_or(Ok(()), |scratch| {
+        orchestrate_files::remove_folder(Path::new(scratch))
+    });
     told.and(cleared)
 }
 
@@ -343,7 +414,8 @@ fn settle(control: &UnixStream, end: End, mut disk: Disk) -> End {
 /// file.
 fn wrote_too_much(status: WaitStatus) -> bool {
     let signal = Signal::XFSZ.as_raw();
-    status.terminating_signal() == Some(signal) || status.exit_status() == Some(SHELL_SIGNALLED + signal)
+    status.terminating_signal() == Some(signal)
+        || status.exit_status() == Some(SHELL_SIGNALLED + signal)
 }
 
 fn ended(status: WaitStatus) -> Report {

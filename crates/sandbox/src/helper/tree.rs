@@ -64,7 +64,10 @@ fn signal(pids: &BTreeSet<i32>, signal: Signal) {
 /// Gives up only on processes that hang in the kernel, where no signal reaches them: if the same
 /// ones remain for `patience` and no new one appears. Processes that still fork are not given up,
 /// because no other process would end them.
-#[expect(clippy::disallowed_methods, reason = "other processes' ends wake nobody who is not their parent")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "other processes' ends wake nobody who is not their parent"
+)]
 pub(super) fn kill_all(patience: Duration) {
     let mut seen = BTreeSet::new();
     let mut until = Instant::now() + patience;
@@ -72,7 +75,8 @@ pub(super) fn kill_all(patience: Duration) {
     // Most programs leave no process, which needs no search.
     while reap().1 {
         // What cannot be looked for now is looked for in the next pass.
-        let left: BTreeSet<i32> = descendants().map_or_else(|_| BTreeSet::new(), |all| all.into_keys().collect());
+        let left: BTreeSet<i32> =
+            descendants().map_or_else(|_| BTreeSet::new(), |all| all.into_keys().collect());
         signal(&left, Signal::KILL);
         if !reap().1 {
             return;
@@ -99,7 +103,10 @@ pub(super) fn usage() -> io::Result<Usage> {
         Some(family) => family,
         None => descendants()?,
     };
-    let mut usage = Usage { cpu: sys::used_by_children().cpu, ..Usage::default() };
+    let mut usage = Usage {
+        cpu: sys::used_by_children().cpu,
+        ..Usage::default()
+    };
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     for (pid, stat) in family {
         let resident = stat.resident_pages * page;
@@ -115,7 +122,8 @@ pub(super) fn usage() -> io::Result<Usage> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     parent: i32,
-    /// The processor time of the process and of the children that it has waited for, its own and the kernel's.
+    /// The processor time of the process and of the children that it has waited for, its own and
+    /// the kernel's.
     cpu_ticks: u64,
     threads: u64,
     resident_pages: u64,
@@ -129,7 +137,10 @@ fn parse_stat(text: &str) -> Option<Stat> {
         parent: fields.next()?.parse().ok()?,
         cpu_ticks: {
             let own = fields.nth(9)?.parse::<u64>().ok()?;
-            let others = fields.by_ref().take(3).filter_map(|ticks| ticks.parse::<u64>().ok());
+            let others = fields
+                .by_ref()
+                .take(3)
+                .filter_map(|ticks| ticks.parse::<u64>().ok());
             others.fold(own, u64::saturating_add)
         },
         threads: fields.nth(2)?.parse().ok()?,
@@ -141,7 +152,9 @@ fn parse_stat(text: &str) -> Option<Stat> {
 /// if the kernel does not list children (`CONFIG_PROC_CHILDREN`).
 fn family_by_children() -> io::Result<Option<BTreeMap<i32, Stat>>> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let Some(mut open) = children_of_thread(own, own)? else { return Ok(None) };
+    let Some(mut open) = children_of_thread(own, own)? else {
+        return Ok(None);
+    };
     let mut family = BTreeMap::new();
     while let Some(pid) = open.pop() {
         let Some(stat) = stat_of(pid)? else { continue };
@@ -166,28 +179,50 @@ fn children(pid: i32, threads: u64) -> io::Result<Vec<i32>> {
 
 /// Lists the children of a thread; `None` if it has ended, or if the kernel does not list them.
 fn children_of_thread(pid: i32, thread: i32) -> io::Result<Option<Vec<i32>>> {
-    let listed = unless_ended(std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")))?;
-    Ok(listed.map(|listed| listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()))
+    let listed = unless_ended(std::fs::read_to_string(format!(
+        "/proc/{pid}/task/{thread}/children"
+    )))?;
+    Ok(listed.map(|listed| {
+        listed
+            .split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()
+    }))
 }
 
-/// Lists the entries of a folder whose names are numbers; `None` if it is that of a process that has ended.
+/// Lists the entries of a folder whose names are numbers; `None` if it is that of a process that
+/// has ended.
 fn numbers(folder: &str) -> io::Result<Option<Vec<i32>>> {
-    let Some(entries) = unless_ended(std::fs::read_dir(folder))? else { return Ok(None) };
+    let Some(entries) = unless_ended(std::fs::read_dir(folder))? else {
+        return Ok(None);
+    };
     let mut numbers = Vec::new();
     for entry in entries {
-        let Some(entry) = unless_ended(entry)? else { break };
-        numbers.extend(entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+        let Some(entry) = unless_ended(entry)? else {
+            break;
+        };
+        numbers.extend(
+            entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<i32>().ok()),
+        );
     }
     Ok(Some(numbers))
 }
 
 /// Reads what matters of a process; `None` if it has ended.
 fn stat_of(pid: i32) -> io::Result<Option<Stat>> {
-    let Some(text) = unless_ended(std::fs::read_to_string(format!("/proc/{pid}/stat")))? else { return Ok(None) };
-    parse_stat(&text).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let Some(text) = unless_ended(std::fs::read_to_string(format!("/proc/{pid}/stat")))? else {
+        return Ok(None);
+    };
+    parse_stat(&text)
+        .map(Some)
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Returns what was read of a process in `/proc`; `None` if it has ended. Any other failure is one of the look.
+/// Returns what was read of a process in `/proc`; `None` if it has ended. Any other failure is one
+/// of the look.
 pub(super) fn unless_ended<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -238,7 +273,10 @@ mod tests {
     #[test]
     fn only_the_end_of_a_process_excuses_a_look() {
         let failed = |errno| unless_ended::<()>(Err(io::Error::from_raw_os_error(errno)));
-        assert!(matches!((failed(libc::ENOENT), failed(libc::ESRCH)), (Ok(None), Ok(None))));
+        assert!(matches!(
+            (failed(libc::ENOENT), failed(libc::ESRCH)),
+            (Ok(None), Ok(None))
+        ));
         for errno in [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EACCES] {
             assert_eq!(failed(errno).unwrap_err().raw_os_error(), Some(errno));
         }
@@ -246,8 +284,14 @@ mod tests {
 
     #[test]
     fn parses_stat_with_a_hostile_name() {
-        let text = "42 (a) R 1 (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 999 12345 678 184 1 1";
-        let stat = Stat { parent: 7, cpu_ticks: 5 + 6 + 7 + 8, threads: 3, resident_pages: 678 };
+        let text =
+            "42 (a) R 1 (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 999 12345 678 184 1 1";
+        let stat = Stat {
+            parent: 7,
+            cpu_ticks: 5 + 6 + 7 + 8,
+            threads: 3,
+            resident_pages: 678,
+        };
         assert_eq!(parse_stat(text), Some(stat));
         assert_eq!(parse_stat(""), None);
     }

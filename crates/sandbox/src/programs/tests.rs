@@ -41,30 +41,64 @@ fn render(programs: &Programs, home: &Path) -> String {
     for PathFolder { outside, inside } in &programs.path {
         match inside {
             Some(inside) if inside == outside => lines.push(format!("path {}", inside.display())),
-            Some(inside) => lines.push(format!("path {} for {}", inside.display(), outside.display())),
+            Some(inside) => lines.push(format!(
+                "path {} for {}",
+                inside.display(),
+                outside.display()
+            )),
             None => {}
         }
     }
-    lines.extend(programs.read_only.iter().map(|path| format!("show {}", path.display())));
-    lines.extend(programs.links.iter().map(|link| format!("link {} → {}", link.path.display(), link.target.display())));
+    lines.extend(
+        programs
+            .read_only
+            .iter()
+            .map(|path| format!("show {}", path.display())),
+    );
+    lines.extend(
+        programs
+            .links
+            .iter()
+            .map(|link| format!("link {} → {}", link.path.display(), link.target.display())),
+    );
     for (when, variables) in [("", &programs.variables), ("offline ", &programs.offline)] {
-        lines.extend(variables.iter().map(|(name, value)| format!("{when}{}={}", name.display(), value.display())));
+        lines.extend(
+            variables
+                .iter()
+                .map(|(name, value)| format!("{when}{}={}", name.display(), value.display())),
+        );
     }
-    lines.extend(programs.hidden.iter().map(|hidden| format!("hide {}: {}", hidden.path.display(), hidden.reason)));
+    lines.extend(
+        programs
+            .hidden
+            .iter()
+            .map(|hidden| format!("hide {}: {}", hidden.path.display(), hidden.reason)),
+    );
     lines.join("\n").replace(&home.display().to_string(), "~")
 }
 
 fn check(cases: &[Case]) {
     let different = cases.iter().filter_map(|case| {
         let (found, expected) = (found(case), lines(case.expected));
-        (found != expected).then(|| format!("{}:\n{}\nexpected:\n{}", case.name, found.join("\n"), expected.join("\n")))
+        (found != expected).then(|| {
+            format!(
+                "{}:\n{}\nexpected:\n{}",
+                case.name,
+                found.join("\n"),
+                expected.join("\n")
+            )
+        })
     });
     let different: Vec<String> = different.collect();
     assert!(different.is_empty(), "{}", different.join("\n\n"));
 }
 
 fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn found(case: &Case) -> Vec<String> {
@@ -78,7 +112,11 @@ fn found(case: &Case) -> Vec<String> {
     };
     let programs = Programs::of(&Shell {
         home: home.clone(),
-        path: case.path.split(':').map(|folder| PathBuf::from(absolute(folder))).collect(),
+        path: case
+            .path
+            .split(':')
+            .map(|folder| PathBuf::from(absolute(folder)))
+            .collect(),
         variable: &variable,
         visible: vec!["/usr".into(), "/bin".into()],
     });
@@ -162,7 +200,11 @@ const TOOLCHAIN_CASES: &[Case] = &[
     },
     Case {
         name: "pnpm whose data is elsewhere",
-        entries: &["program tools/bin/pnpm", "file data/pnpm/.tools/pnpm/9.2.0/bin/pnpm", ".local/share/pnpm/.tools"],
+        entries: &[
+            "program tools/bin/pnpm",
+            "file data/pnpm/.tools/pnpm/9.2.0/bin/pnpm",
+            ".local/share/pnpm/.tools",
+        ],
         path: "~/tools/bin",
         variables: &[("XDG_DATA_HOME", "~/data")],
         expected: "path ~/tools/bin

@@ -39,13 +39,16 @@ pub(crate) struct Program {
     pub(crate) directory: Option<CString>,
     /// Its standard input, output and error.
     pub(crate) streams: [OwnedFd; 3],
-    /// Whether it gets a process group of its own, so that signals to ours, such as a Ctrl-C, do not reach it.
+    /// Whether it gets a process group of its own, so that signals to ours, such as a Ctrl-C, do
+    /// not reach it.
     pub(crate) own_group: bool,
     /// This process, if the child is to die with the calling thread; `None` if it is to outlive it.
     pub(crate) dies_with: Option<Pid>,
-    /// The maximum size of a file that it writes, at which it is ended; `None` for the limit of this process.
+    /// The maximum size of a file that it writes, at which it is ended; `None` for the limit of
+    /// this process.
     pub(crate) file_bytes: Option<u64>,
-    /// Whether what it creates is accessible to its user alone, whatever the umask of this process is.
+    /// Whether what it creates is accessible to its user alone, whatever the umask of this process
+    /// is.
     pub(crate) is_private: bool,
 }
 
@@ -69,7 +72,8 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
         errno: AtomicI32::new(0),
     };
     // SAFETY: `run` takes such an order, and only makes system calls.
-    let child = unsafe { child_in_our_memory(run, (&raw const order).cast_mut().cast(), STACK_BYTES) };
+    let child =
+        unsafe { child_in_our_memory(run, (&raw const order).cast_mut().cast(), STACK_BYTES) };
     executed(child?, &order.errno)
 }
 
@@ -87,9 +91,9 @@ unsafe fn child_in_our_memory(
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // A signal handler must not run in the child, which shares our memory.
     let mask = block_signals();
-    // SAFETY: the stack is aligned and grows downwards. Like `order`, it lives until the child has executed or ended,
-    // because CLONE_VFORK suspends this thread until then. Without CLONE_FILES and CLONE_SIGHAND, the child changes
-    // only its own descriptors and signals.
+    // SAFETY: the stack is aligned and grows downwards. Like `order`, it lives until the child has
+    // executed or ended, because CLONE_VFORK suspends this thread until then. Without CLONE_FILES
+    // and CLONE_SIGHAND, the child changes only its own descriptors and signals.
     let child = unsafe { libc::clone(main, stack.as_mut_ptr_range().end.cast(), flags, order) };
     let failed = io::Error::last_os_error();
     set_signal_mask(&mask);
@@ -110,7 +114,11 @@ fn executed(child: Pid, errno: &AtomicI32) -> io::Result<Pid> {
 
 /// Returns the addresses of strings as a null-terminated list.
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    strings.iter().map(|string| string.as_ptr()).chain([null()]).collect()
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([null()])
+        .collect()
 }
 
 /// The child's main function: executes the program, or stores why that failed.
@@ -122,15 +130,33 @@ extern "C" fn run(order: *mut c_void) -> c_int {
 
 /// Stores an error for the parent, and ends the child.
 fn fail(error: &io::Error, errno: &AtomicI32) -> ! {
-    errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Relaxed);
+    errno.store(
+        error.raw_os_error().unwrap_or(libc::EINVAL),
+        Ordering::Relaxed,
+    );
     // SAFETY: ends the child without running anything of ours.
     unsafe { libc::_exit(NOT_EXECUTED) }
 }
 
 /// Prepares the child and executes the program; only makes system calls, and allocates no memory.
 fn execute(order: &Order<'_>) -> io::Error {
-    let Program { path, directory, streams, own_group, dies_with, file_bytes, is_private, .. } = order.program;
-    let done = |result: c_int| if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    let Program {
+        path,
+        directory,
+        streams,
+        own_group,
+        dies_with,
+        file_bytes,
+        is_private,
+        ..
+    } = order.program;
+    let done = |result: c_int| {
+        if result == -1 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    };
     let prepare = || {
         if *own_group {
             rustix::process::setpgid(None, None)?;
@@ -148,11 +174,20 @@ fn execute(order: &Order<'_>) -> io::Error {
             }
         }
         if let Some(most) = *file_bytes {
-            let most = rustix::process::getrlimit(Resource::Fsize).maximum.map_or(most, |hard| hard.min(most));
-            rustix::process::setrlimit(Resource::Fsize, Rlimit { current: Some(most), maximum: Some(most) })?;
+            let most = rustix::process::getrlimit(Resource::Fsize)
+                .maximum
+                .map_or(most, |hard| hard.min(most));
+            rustix::process::setrlimit(
+                Resource::Fsize,
+                Rlimit {
+                    current: Some(most),
+                    maximum: Some(most),
+                },
+            )?;
         }
         for (number, stream) in (0..).zip(streams) {
-            // SAFETY: both are open; what the child's own table had under this number is its to replace.
+            // SAFETY: both are open; what the child's own table had under this number is its to
+            // replace.
             done(unsafe { libc::dup2(stream.as_raw_fd(), number) })?;
         }
         if let Some(directory) = directory {
@@ -164,7 +199,13 @@ fn execute(order: &Order<'_>) -> io::Error {
         return error;
     }
     // SAFETY: the path is a C string and both lists end with a null pointer; all of them are alive.
-    unsafe { libc::execve(path.as_ptr(), order.arguments.as_ptr(), order.environment.as_ptr()) };
+    unsafe {
+        libc::execve(
+            path.as_ptr(),
+            order.arguments.as_ptr(),
+            order.environment.as_ptr(),
+        )
+    };
     io::Error::last_os_error()
 }
 
@@ -206,26 +247,36 @@ impl<'a, F> PreparedOrder<'a, F> {
 ///
 /// # Errors
 /// Fails if the step fails, or if the program could not be executed.
-pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(program: &PreparedProgram<F>) -> io::Result<Pid> {
+pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(
+    program: &PreparedProgram<F>,
+) -> io::Result<Pid> {
     let order = PreparedOrder::of(program);
     // SAFETY: this process has one thread, so nothing else uses its environment.
     let own = unsafe { libc::environ };
-    // SAFETY: `run_prepared` takes such an order; this process has a single thread (the helper calls this), which is
-    // suspended, so the child may also allocate memory.
-    let child =
-        unsafe { child_in_our_memory(run_prepared::<F>, (&raw const order).cast_mut().cast(), STACK_BYTES_FOR_STEPS) };
+    // SAFETY: `run_prepared` takes such an order; this process has a single thread (the helper
+    // calls this), which is suspended, so the child may also allocate memory.
+    let child = unsafe {
+        child_in_our_memory(
+            run_prepared::<F>,
+            (&raw const order).cast_mut().cast(),
+            STACK_BYTES_FOR_STEPS,
+        )
+    };
     // SAFETY: as above; the child has replaced it in our memory.
     unsafe { libc::environ = own };
     executed(child?, &order.errno)
 }
 
-/// Starts a program like [`start_single_threaded`], as the first process of a control group or beside those in it.
+/// Starts a program like [`start_single_threaded`], as the first process of a control group or
+/// beside those in it.
 ///
-/// The kernel takes a group only from `clone3`, for which the C library has no function that gives a child its own
-/// stack. So this child is a copy of this process; moving one that exists would take the kernel far longer.
+/// The kernel takes a group only from `clone3`, for which the C library has no function that gives
+/// a child its own stack. So this child is a copy of this process; moving one that exists would
+/// take the kernel far longer.
 ///
 /// # Errors
-/// Fails if no process can be created in the group; the result has the errors of [`start_single_threaded`].
+/// Fails if no process can be created in the group; the result has the errors of
+/// [`start_single_threaded`].
 pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
     program: &PreparedProgram<F>,
     group: BorrowedFd<'_>,
@@ -233,7 +284,9 @@ pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
     let (mut failures, mut failed) = io::pipe()?;
     let order = PreparedOrder::of(program);
     let Some(child) = fork_into(group)? else {
-        let errno = execute_prepared(&order).raw_os_error().unwrap_or(libc::EINVAL);
+        let errno = execute_prepared(&order)
+            .raw_os_error()
+            .unwrap_or(libc::EINVAL);
         // The end of this process without a program is noticed in any case.
         let _ = failed.write_all(&errno.to_ne_bytes());
         // SAFETY: ends the child without running anything of ours.
@@ -249,8 +302,8 @@ pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
     })
 }
 
-/// Forks this process, which must have a single thread, into a control group; returns the child's id in the parent and
-/// `None` in the child.
+/// Forks this process, which must have a single thread, into a control group; returns the child's
+/// id in the parent and `None` in the child.
 fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     /// `CLONE_INTO_CGROUP` (linux/sched.h).
     const INTO_GROUP: u64 = 0x2_0000_0000;
@@ -259,9 +312,16 @@ fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     how.flags = INTO_GROUP;
     how.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
     how.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
-    // SAFETY: the kernel reads a structure that lives here. Without a stack, the child continues on its copy of ours,
-    // as after a fork; with one thread, no lock can be held in it by a thread that it does not have.
-    match unsafe { libc::syscall(libc::SYS_clone3, &raw const how, size_of::<libc::clone_args>()) } {
+    // SAFETY: the kernel reads a structure that lives here. Without a stack, the child continues on
+    // its copy of ours, as after a fork; with one thread, no lock can be held in it by a thread
+    // that it does not have.
+    match unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw const how,
+            size_of::<libc::clone_args>(),
+        )
+    } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(i32::try_from(pid).unwrap_or(0))),
     }
@@ -285,8 +345,8 @@ fn execute_prepared<F: Fn() -> io::Result<()>>(order: &PreparedOrder<'_, F>) -> 
     if let Err(error) = prepare(order.program) {
         return error;
     }
-    // SAFETY: the name is a C string and both lists end with a null pointer; all of them are alive. The search path is
-    // read from `environ`, which the parent restores.
+    // SAFETY: the name is a C string and both lists end with a null pointer; all of them are alive.
+    // The search path is read from `environ`, which the parent restores.
     unsafe {
         libc::environ = order.environment.as_ptr().cast_mut().cast();
         libc::execvp(order.program.name.as_ptr(), order.arguments.as_ptr());
@@ -301,7 +361,8 @@ fn execute_prepared<F: Fn() -> io::Result<()>>(order: &PreparedOrder<'_, F>) -> 
 fn reset_signals() {
     for signal in 1..=LAST_SIGNAL {
         for meaning in [libc::SIG_IGN, libc::SIG_DFL] {
-            // SAFETY: both are valid dispositions; signals that cannot have them are refused, which changes nothing.
+            // SAFETY: both are valid dispositions; signals that cannot have them are refused, which
+            // changes nothing.
             unsafe { libc::signal(signal, meaning) };
         }
     }
@@ -351,8 +412,14 @@ mod tests {
 
     #[test]
     fn a_child_whose_parent_died_while_it_was_started_does_not_run() {
-        assert_eq!(started("/bin/true", Some(rustix::process::getpid())), Ok(()));
-        assert_eq!(started("/bin/true", Some(Pid::INIT)), Err(Some(libc::ESRCH)));
+        assert_eq!(
+            started("/bin/true", Some(rustix::process::getpid())),
+            Ok(())
+        );
+        assert_eq!(
+            started("/bin/true", Some(Pid::INIT)),
+            Err(Some(libc::ESRCH))
+        );
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Control groups: what the kernel limits exactly, and that nothing is left of them.
 //!
-//! They need a group that this process is alone in, so only the long form has them, in a machine that `cgroups.sh`
-//! starts. There, `ORCHESTRATE_CGROUPS=all` is set, and a missing group is a failure.
+//! They need a group that this process is alone in, so only the long form has them, in a machine
+//! that `cgroups.sh` starts. There, `ORCHESTRATE_CGROUPS=all` is set, and a missing group is a
+//! failure.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, KernelLimits, Limits, kernel_limits, leave_control_groups};
+use orchestrate_sandbox::{
+    Cancel, Confinement, Exit, Job, KernelLimits, Limits, kernel_limits, leave_control_groups,
+};
 
 use crate::support::{PATIENCE, Room, alive, helpers_above, own_program, unique_seconds, within};
 use crate::{Body, Named};
@@ -27,31 +30,75 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         return Vec::new();
     }
     let mut all: Vec<Named> = vec![
-        ("a_job_begins_in_its_group_which_is_removed", a_job_begins_in_its_group_which_is_removed),
-        ("memory_cannot_be_exceeded_for_a_moment", memory_cannot_be_exceeded_for_a_moment),
-        ("memory_may_not_even_suffice_for_the_start", memory_may_not_even_suffice_for_the_start),
-        ("a_job_within_its_memory_ends_as_it_would", a_job_within_its_memory_ends_as_it_would),
-        ("processes_are_refused_not_ended", processes_are_refused_not_ended),
+        (
+            "a_job_begins_in_its_group_which_is_removed",
+            a_job_begins_in_its_group_which_is_removed,
+        ),
+        (
+            "memory_cannot_be_exceeded_for_a_moment",
+            memory_cannot_be_exceeded_for_a_moment,
+        ),
+        (
+            "memory_may_not_even_suffice_for_the_start",
+            memory_may_not_even_suffice_for_the_start,
+        ),
+        (
+            "a_job_within_its_memory_ends_as_it_would",
+            a_job_within_its_memory_ends_as_it_would,
+        ),
+        (
+            "processes_are_refused_not_ended",
+            processes_are_refused_not_ended,
+        ),
         ("a_job_cannot_change_groups", a_job_cannot_change_groups),
-        ("nothing_survives_all_that_watch_it", nothing_survives_all_that_watch_it),
-        ("a_coordinator_leaves_its_group_as_it_was", a_coordinator_leaves_its_group_as_it_was),
-        ("the_groups_of_a_killed_coordinator_are_removed", the_groups_of_a_killed_coordinator_are_removed),
-        ("a_group_with_other_processes_is_left_alone", a_group_with_other_processes_is_left_alone),
-        ("a_unit_that_is_not_delegated_is_left_alone", a_unit_that_is_not_delegated_is_left_alone),
+        (
+            "nothing_survives_all_that_watch_it",
+            nothing_survives_all_that_watch_it,
+        ),
+        (
+            "a_coordinator_leaves_its_group_as_it_was",
+            a_coordinator_leaves_its_group_as_it_was,
+        ),
+        (
+            "the_groups_of_a_killed_coordinator_are_removed",
+            the_groups_of_a_killed_coordinator_are_removed,
+        ),
+        (
+            "a_group_with_other_processes_is_left_alone",
+            a_group_with_other_processes_is_left_alone,
+        ),
+        (
+            "a_unit_that_is_not_delegated_is_left_alone",
+            a_unit_that_is_not_delegated_is_left_alone,
+        ),
         ("a_refused_group_stops_no_job", a_refused_group_stops_no_job),
     ];
     if confinement == Confinement::Full {
         // Elsewhere they are on a disk.
-        all.push(("temporary_files_in_memory_count", temporary_files_in_memory_count));
+        all.push((
+            "temporary_files_in_memory_count",
+            temporary_files_in_memory_count,
+        ));
     }
-    let bind =
-        |(name, test): Named| (format!("groups::{name}"), Box::new(move || in_groups(confinement, test)) as Body);
+    let bind = |(name, test): Named| {
+        (
+            format!("groups::{name}"),
+            Box::new(move || in_groups(confinement, test)) as Body,
+        )
+    };
     all.into_iter().map(bind).collect()
 }
 
 fn in_groups(confinement: Confinement, test: fn(&Room)) {
     let room = Room::new(confinement);
-    assert_eq!(kernel_limits(), Ok(KernelLimits { memory: true, processes: true }), "needs a delegated control group");
+    assert_eq!(
+        kernel_limits(),
+        Ok(KernelLimits {
+            memory: true,
+            processes: true
+        }),
+        "needs a delegated control group"
+    );
     test(&room);
 }
 
@@ -67,14 +114,23 @@ fn own() -> PathBuf {
 }
 
 fn groups_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap().flatten().filter(|entry| entry.path().is_dir());
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
 
 fn limited(job: Job, memory_bytes: Option<u64>) -> Job {
-    let limits = Limits { memory_bytes, timeout: PATIENCE, ..job.limits };
+    let limits = Limits {
+        memory_bytes,
+        timeout: PATIENCE,
+        ..job.limits
+    };
     Job { limits, ..job }
 }
 
@@ -84,7 +140,9 @@ fn a_job_begins_in_its_group_which_is_removed(room: &Room) {
     let group = std::thread::scope(|scope| {
         scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
         let runs = within(PATIENCE, || !alive(&seconds).is_empty());
-        let group = alive(&seconds).first().map(|pid| group_of(&pid.to_string()));
+        let group = alive(&seconds)
+            .first()
+            .map(|pid| group_of(&pid.to_string()));
         cancel.cancel();
         assert!(runs);
         group.unwrap()
@@ -96,30 +154,68 @@ fn a_job_begins_in_its_group_which_is_removed(room: &Room) {
 
 /// A probe that ends as soon as it holds everything: repeated checks would miss some of them.
 fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
-    for name in ["hoard-own", "hoard-memory-file", "hoard-let-go-mapping", "hoard-in-a-socket", "hoard-hidden"] {
+    for name in [
+        "hoard-own",
+        "hoard-memory-file",
+        "hoard-let-go-mapping",
+        "hoard-in-a-socket",
+        "hoard-hidden",
+    ] {
         let job = || room.job(own_program(), &[crate::probe::ARG, name, "end"]);
         let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
         let said = ended.stdout.text() + &ended.stderr.text();
-        assert_eq!((ended.exit, said.as_str()), (Exit::MemoryLimit, ""), "{name}");
-        assert!(ended.usage.is_some(), "the supervisor was killed with the job");
+        assert_eq!(
+            (ended.exit, said.as_str()),
+            (Exit::MemoryLimit, ""),
+            "{name}"
+        );
+        assert!(
+            ended.usage.is_some(),
+            "the supervisor was killed with the job"
+        );
         // The control: without the limit it gets through.
         let control = room.run(&limited(job(), None));
-        assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{name}");
+        assert_eq!(
+            (control.exit, control.stdout.text().as_str()),
+            (Exit::Code(0), "held\n"),
+            "{name}"
+        );
     }
 }
 
 fn temporary_files_in_memory_count(room: &Room) {
-    let job = || room.sh("dd if=/dev/zero of=/tmp/big bs=1000000 count=200 2>/dev/null && stat -c %s /tmp/big");
+    let job = || {
+        room.sh(
+            "dd if=/dev/zero of=/tmp/big bs=1000000 count=200 2>/dev/null && stat -c %s /tmp/big",
+        )
+    };
     let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
-    assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::MemoryLimit, ""), "{}", ended.stderr.text());
+    assert_eq!(
+        (ended.exit, ended.stdout.text().as_str()),
+        (Exit::MemoryLimit, ""),
+        "{}",
+        ended.stderr.text()
+    );
     // The control: without the limit, they fit.
-    assert_eq!(room.run(&limited(job(), None)).stdout.text().trim(), "200000000");
+    assert_eq!(
+        room.run(&limited(job(), None)).stdout.text().trim(),
+        "200000000"
+    );
 }
 
 /// The smallest limit that can be set.
 fn memory_may_not_even_suffice_for_the_start(room: &Room) {
-    let ended = room.run(&limited(room.sh("head -c 3000000 /dev/zero | tail -c 3000000 | wc -c"), Some(1 << 20)));
-    assert_eq!(ended.exit, Exit::MemoryLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    let ended = room.run(&limited(
+        room.sh("head -c 3000000 /dev/zero | tail -c 3000000 | wc -c"),
+        Some(1 << 20),
+    ));
+    assert_eq!(
+        ended.exit,
+        Exit::MemoryLimit,
+        "{}{}",
+        ended.stdout.text(),
+        ended.stderr.text()
+    );
     assert!(kernel_limits().is_ok());
 }
 
@@ -133,10 +229,17 @@ fn a_job_within_its_memory_ends_as_it_would(room: &Room) {
 fn processes_are_refused_not_ended(room: &Room) {
     let seconds = unique_seconds();
     let count = 3 * PROCESSES;
-    let mut job = room.sh(&format!("for i in $(seq {count}); do sleep {seconds} & done; touch all; wait"));
+    let mut job = room.sh(&format!(
+        "for i in $(seq {count}); do sleep {seconds} & done; touch all; wait"
+    ));
     job.limits.processes = Some(u32::try_from(PROCESSES).unwrap());
     let finished = room.run(&job);
-    assert!(matches!(finished.exit, Exit::Code(1..)), "{}: {}", finished.exit, finished.stderr.text());
+    assert!(
+        matches!(finished.exit, Exit::Code(1..)),
+        "{}: {}",
+        finished.exit,
+        finished.stderr.text()
+    );
     // The control: without the limit, all of them get through.
     job.limits.processes = None;
     let cancel = Cancel::new();
@@ -160,7 +263,11 @@ fn a_job_cannot_change_groups(room: &Room) {
         job.limits.processes = None;
         let gets_through = room.run(&job).exit == Exit::Code(0);
         // The control: without confinement it gets through.
-        assert_eq!(gets_through, room.sandbox.confinement() == Confinement::Unconfined, "{escape}");
+        assert_eq!(
+            gets_through,
+            room.sandbox.confinement() == Confinement::Unconfined,
+            "{escape}"
+        );
         let _ = fs::remove_dir(own().join("made"));
     }
 }
@@ -174,34 +281,58 @@ fn nothing_survives_all_that_watch_it(room: &Room) {
         assert!(within(PATIENCE, || alive(&seconds).len() == 2));
         let helpers = helpers_above(&alive(&seconds));
         for signal in [rustix::process::Signal::STOP, rustix::process::Signal::KILL] {
-            for helper in helpers.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
+            for helper in helpers
+                .iter()
+                .filter_map(|pid| rustix::process::Pid::from_raw(*pid))
+            {
                 // In the full tier, the end of one ends the others.
                 let _ = rustix::process::kill_process(helper, signal);
             }
         }
         running.join().unwrap()
     });
-    assert_eq!((finished.exit, alive(&seconds)), (Exit::Signal(9), Vec::new()));
+    assert_eq!(
+        (finished.exit, alive(&seconds)),
+        (Exit::Signal(9), Vec::new())
+    );
 }
 
-/// A group beside that of this process, as a service manager would delegate one; removed when dropped.
+/// A group beside that of this process, as a service manager would delegate one; removed when
+/// dropped.
 struct Delegated(PathBuf);
 
 impl Delegated {
     fn new(kind: &str) -> Self {
-        let folder = own().join(format!("delegated-{}{kind}", unique_seconds().replace('.', "-")));
+        let folder = own().join(format!(
+            "delegated-{}{kind}",
+            unique_seconds().replace('.', "-")
+        ));
         fs::create_dir(&folder).unwrap();
         Self(folder)
     }
 
-    /// Returns a coordinator that is alone in this group, unless `beside` is a command that stays beside it.
+    /// Returns a coordinator that is alone in this group, unless `beside` is a command that stays
+    /// beside it.
     fn coordinator(&self, room: &Room, script: &str, beside: &str) -> Command {
         let mut command = Command::new("sh");
         let enter = "echo $$ > \"$0\"/cgroup.procs";
-        let tail = if beside.is_empty() { "exec \"$@\"".to_owned() } else { format!("{beside} \"$@\"; kill $!") };
-        command.args(["-c", &format!("{enter}; {tail}")]).arg(&self.0).arg(own_program());
-        command.args([ARG, &format!("{:?}", room.sandbox.confinement())]).arg(room.root.path()).arg(script);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let tail = if beside.is_empty() {
+            "exec \"$@\"".to_owned()
+        } else {
+            format!("{beside} \"$@\"; kill $!")
+        };
+        command
+            .args(["-c", &format!("{enter}; {tail}")])
+            .arg(&self.0)
+            .arg(own_program());
+        command
+            .args([ARG, &format!("{:?}", room.sandbox.confinement())])
+            .arg(room.root.path())
+            .arg(script);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -210,14 +341,19 @@ impl Delegated {
     }
 
     fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap().trim().to_owned()
+        fs::read_to_string(self.0.join(name))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 }
 
 impl Drop for Delegated {
     fn drop(&mut self) {
         let _ = fs::write(self.0.join("cgroup.kill"), "1");
-        within(PATIENCE, || self.file("cgroup.events").contains("populated 0"));
+        within(PATIENCE, || {
+            self.file("cgroup.events").contains("populated 0")
+        });
         for owner in groups_in(&self.0) {
             for inner in groups_in(&self.0.join(&owner)) {
                 let _ = fs::remove_dir(self.0.join(&owner).join(inner));
@@ -232,12 +368,19 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// The main function of the child of some tests: runs one job, and prints its output and what the kernel limits.
+/// The main function of the child of some tests: runs one job, and prints its output and what the
+/// kernel limits.
 pub(crate) fn coordinator(args: &[String]) {
     let job = crate::lifetime::job_of(&args[2], &args[3]);
-    let sandbox = crate::lifetime::sandbox_of(&args[1]).warning(|warning| println!("warning: {warning}"));
+    let sandbox =
+        crate::lifetime::sandbox_of(&args[1]).warning(|warning| println!("warning: {warning}"));
     let finished = sandbox.run(&job, &Cancel::new()).unwrap();
-    println!("{}{} {:?}", finished.stdout.text(), finished.exit, kernel_limits());
+    println!(
+        "{}{} {:?}",
+        finished.stdout.text(),
+        finished.exit,
+        kernel_limits()
+    );
     leave_control_groups().unwrap();
 }
 
@@ -246,7 +389,13 @@ const WITH_GROUPS: &str = "done\nexit code 0 Ok(KernelLimits { memory: true, pro
 fn a_coordinator_leaves_its_group_as_it_was(room: &Room) {
     let delegated = Delegated::new("");
     assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
-    assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
+    assert_eq!(
+        (
+            groups_in(&delegated.0),
+            delegated.file("cgroup.subtree_control").as_str()
+        ),
+        (Vec::new(), "")
+    );
 }
 
 fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
@@ -258,10 +407,17 @@ fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
         coordinator.wait().unwrap();
         assert!(within(PATIENCE, || alive(&seconds).is_empty()));
     };
-    kill(delegated.coordinator(room, &format!("sleep {seconds}"), "").spawn().unwrap());
+    kill(
+        delegated
+            .coordinator(room, &format!("sleep {seconds}"), "")
+            .spawn()
+            .unwrap(),
+    );
     let left = groups_in(&delegated.0);
     assert_eq!(left.len(), 1, "{left:?}");
-    assert!(within(PATIENCE, || delegated.file("cgroup.events").contains("populated 0")));
+    assert!(within(PATIENCE, || delegated
+        .file("cgroup.events")
+        .contains("populated 0")));
     // As a service manager does before it starts a service again.
     for group in [delegated.0.join(&left[0]), delegated.0.clone()] {
         fs::write(group.join("cgroup.subtree_control"), "-memory -pids").unwrap();
@@ -274,19 +430,49 @@ fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
 
 fn a_group_with_other_processes_is_left_alone(room: &Room) {
     let delegated = Delegated::new("");
-    let output = said(&delegated.coordinator(room, "echo done", "sleep 1000 &").output().unwrap());
-    assert!(output.starts_with("done\nexit code 0 Err(\"the group of this process holds other processes"), "{output}");
-    assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
+    let output = said(
+        &delegated
+            .coordinator(room, "echo done", "sleep 1000 &")
+            .output()
+            .unwrap(),
+    );
+    assert!(
+        output
+            .starts_with("done\nexit code 0 Err(\"the group of this process holds other processes"),
+        "{output}"
+    );
+    assert_eq!(
+        (
+            groups_in(&delegated.0),
+            delegated.file("cgroup.subtree_control").as_str()
+        ),
+        (Vec::new(), "")
+    );
 }
 
 /// Systemd would stop the whole unit when a job's memory ends.
 fn a_unit_that_is_not_delegated_is_left_alone(room: &Room) {
     let delegated = Delegated::new(".scope");
     let output = delegated.run(room, "echo done");
-    assert!(output.starts_with("done\nexit code 0 Err(\"systemd has not delegated"), "{output}");
-    assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
+    assert!(
+        output.starts_with("done\nexit code 0 Err(\"systemd has not delegated"),
+        "{output}"
+    );
+    assert_eq!(
+        (
+            groups_in(&delegated.0),
+            delegated.file("cgroup.subtree_control").as_str()
+        ),
+        (Vec::new(), "")
+    );
     // The control: with systemd's mark, it is used.
-    rustix::fs::setxattr(&delegated.0, "user.delegate", b"1", rustix::fs::XattrFlags::empty()).unwrap();
+    rustix::fs::setxattr(
+        &delegated.0,
+        "user.delegate",
+        b"1",
+        rustix::fs::XattrFlags::empty(),
+    )
+    .unwrap();
     assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
 }
 
@@ -295,6 +481,9 @@ fn a_refused_group_stops_no_job(room: &Room) {
     // Room for that of the coordinator, and for the one that holds it.
     fs::write(delegated.0.join("cgroup.max.descendants"), "2").unwrap();
     let output = delegated.run(room, "echo done");
-    assert!(output.starts_with("done\nexit code 0 Err(\"failed to run a command in a control group"), "{output}");
+    assert!(
+        output.starts_with("done\nexit code 0 Err(\"failed to run a command in a control group"),
+        "{output}"
+    );
     assert_eq!(groups_in(&delegated.0), [""; 0]);
 }

@@ -1,7 +1,10 @@
 //! Attempts, inside the sandbox, to hold memory that counts for no process, and files that no
 //! process has open.
 
-#![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
+#![expect(
+    unsafe_code,
+    reason = "the attempts are raw system calls; nothing here outlives its own process"
+)]
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,7 +18,8 @@ const PIECE: usize = 32 << 20;
 pub(crate) const HELD: u64 = (PIECES * PIECE) as u64;
 /// The processor time of one computation.
 pub(crate) const COMPUTED: Duration = Duration::from_millis(150);
-/// The size of a segment that belongs to no job: small, because other tests look at all shared memory.
+/// The size of a segment that belongs to no job: small, because other tests look at all shared
+/// memory.
 pub(crate) const SEGMENT: u64 = 32 << 20;
 /// As long as any of the tests takes.
 const WAIT: Duration = Duration::from_secs(90);
@@ -32,7 +36,8 @@ pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
     }
     let held = match name {
         "hoard-memory-file" => memory_files(),
-        "hoard-hidden" => super::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }).and_then(|()| memory_files()),
+        "hoard-hidden" => super::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) })
+            .and_then(|()| memory_files()),
         "hoard-let-go-mapping" => let_go_mapping(),
         "hoard-in-a-socket" => in_a_socket(memory_file),
         "fill-in-a-socket" => in_a_socket(unlinked_file),
@@ -77,7 +82,12 @@ fn memory_files() -> io::Result<Vec<File>> {
 /// An attempt that is killed before it unlinks its file leaves an empty file of that name to the
 /// next one.
 fn unlinked_file() -> io::Result<File> {
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open("unlinked")?;
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open("unlinked")?;
     std::fs::remove_file("unlinked")?;
     file.write_all(&vec![1; PIECE])?;
     Ok(file)
@@ -88,7 +98,16 @@ fn mapped() -> io::Result<Vec<File>> {
     for _ in 0..PIECES {
         let file = unlinked_file()?;
         let fd = file.as_raw_fd();
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_READ,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            )
+        };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -99,7 +118,16 @@ fn mapped() -> io::Result<Vec<File>> {
 /// Shared memory remains even if no process has it in its page tables.
 fn let_go_mapping() -> io::Result<Vec<File>> {
     let (size, both) = (PIECES * PIECE, libc::PROT_READ | libc::PROT_WRITE);
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), size, both, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0) };
+    let start = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size,
+            both,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -120,7 +148,12 @@ fn in_a_socket(file: impl Fn() -> io::Result<File>) -> io::Result<Vec<File>> {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
         control.push(rustix::net::SendAncillaryMessage::ScmRights(&fds));
-        rustix::net::sendmsg(&here, &[io::IoSlice::new(b"m")], &mut control, rustix::net::SendFlags::empty())?;
+        rustix::net::sendmsg(
+            &here,
+            &[io::IoSlice::new(b"m")],
+            &mut control,
+            rustix::net::SendFlags::empty(),
+        )?;
     }
     let _open = (here.into_raw_fd(), there.into_raw_fd());
     Ok(Vec::new())
@@ -155,7 +188,11 @@ fn share_with_children() -> io::Result<()> {
     for _ in 0..PIECES {
         match unsafe { libc::fork() } {
             0 => {
-                let sum: u64 = shared.iter().step_by(4096).map(|byte| u64::from(*byte)).sum();
+                let sum: u64 = shared
+                    .iter()
+                    .step_by(4096)
+                    .map(|byte| u64::from(*byte))
+                    .sum();
                 std::thread::sleep(SOME_LOOKS);
                 unsafe { libc::_exit(i32::from(sum == 0)) };
             }

@@ -32,7 +32,13 @@ const ATTEMPTS: [&str; 19] = [
 ];
 /// Attempts whose control depends on the file system and the kernel; within a sandbox they must
 /// fail.
-const CORNERS: [&str; 5] = ["fs-set-xattr", "set-version", "enable-verity", "set-encryption-policy", "file-setattr"];
+const CORNERS: [&str; 5] = [
+    "fs-set-xattr",
+    "set-version",
+    "enable-verity",
+    "set-encryption-policy",
+    "file-setattr",
+];
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut tests: Vec<(String, Body)> = Vec::new();
@@ -44,8 +50,12 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     if confinement != Confinement::Unconfined {
         own.push(("changes_its_own", changes_its_own));
     }
-    let bind =
-        |(name, test): Named| (format!("inodes::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    let bind = |(name, test): Named| {
+        (
+            format!("inodes::{name}"),
+            Box::new(move || test(&Room::new(confinement))) as Body,
+        )
+    };
     tests.extend(own.into_iter().map(bind));
     tests
 }
@@ -60,16 +70,27 @@ fn changes_nothing(confinement: Confinement, name: &str) {
     let before = look(&target);
     let mut view = room.view();
     view.read_only.push(room.outside.path().to_owned());
-    let job = room.job(own_program(), &[crate::probe::ARG, name, target.to_str().unwrap()]);
-    let finished = room.run(&Job { view: View::Host(view), ..job });
+    let job = room.job(
+        own_program(),
+        &[crate::probe::ARG, name, target.to_str().unwrap()],
+    );
+    let finished = room.run(&Job {
+        view: View::Host(view),
+        ..job
+    });
     let said = finished.stdout.text() + &finished.stderr.text();
     match (confinement, finished.exit) {
         (Confinement::Unconfined, Exit::Code(0)) => {}
-        (Confinement::Unconfined, Exit::Code(crate::probe::REFUSED)) if CORNERS.contains(&name) => {}
+        (Confinement::Unconfined, Exit::Code(crate::probe::REFUSED)) if CORNERS.contains(&name) => {
+        }
         (Confinement::Unconfined, exit) => panic!("the control must get through: {exit}: {said}"),
         (_, exit) => {
             assert_eq!(exit, Exit::Code(crate::probe::REFUSED), "{name}: {said}");
-            assert_eq!(look(&target), before, "{name} was refused, yet changed the file");
+            assert_eq!(
+                look(&target),
+                before,
+                "{name} was refused, yet changed the file"
+            );
         }
     }
 }
@@ -83,17 +104,30 @@ fn look(path: &std::path::Path) -> (u32, i64, i64) {
 /// Attempts to create a program that would run as its owner, who may be root, if another user
 /// started it.
 fn lends_its_identity(room: &Room) {
-    const WAYS: [&str; 6] =
-        ["set-id", "set-id-fchmod", "set-id-fchmodat2", "set-id-open", "set-id-mknod", "set-id-unnamed"];
+    const WAYS: [&str; 6] = [
+        "set-id",
+        "set-id-fchmod",
+        "set-id-fchmodat2",
+        "set-id-open",
+        "set-id-mknod",
+        "set-id-unnamed",
+    ];
     for way in WAYS {
         let target = room.root.path().join(way);
         if !["set-id-open", "set-id-mknod", "set-id-unnamed"].contains(&way) {
             std::fs::write(&target, "").unwrap();
         }
         let (through, said) = room.probe(&[way, target.to_str().unwrap()]);
-        assert_eq!(through, room.sandbox.confinement() == Confinement::Unconfined, "{way}: {said}");
+        assert_eq!(
+            through,
+            room.sandbox.confinement() == Confinement::Unconfined,
+            "{way}: {said}"
+        );
         let lent = std::fs::metadata(&target).is_ok_and(|found| found.mode() & 0o4000 != 0);
-        assert!(!lent || through, "{way} was refused, yet lent the owner's identity");
+        assert!(
+            !lent || through,
+            "{way} was refused, yet lent the owner's identity"
+        );
     }
 }
 
@@ -109,11 +143,23 @@ fn changes_its_own(room: &Room) {
         let (through, said) = room.probe(&[name, target.to_str().unwrap()]);
         assert!(through, "the control gets through: {name}: {said}");
     }
-    let (through, said) = room.probe(&["unlinked-fchmod", room.root.path().join("gone").to_str().unwrap()]);
-    assert!(through, "a file that has no name any more is the job's own: {said}");
+    let (through, said) = room.probe(&[
+        "unlinked-fchmod",
+        room.root.path().join("gone").to_str().unwrap(),
+    ]);
+    assert!(
+        through,
+        "a file that has no name any more is the job's own: {said}"
+    );
     let script = "touch -d @1000000 f && touch -r f g && stat -c %Y g && ln -s f link && touch -h -d @2000000 link && \
                   stat -c %Y link && stat -c %Y f && touch -a -d @5 f && stat -c '%X %Y' f && cp -a f h && \
                   stat -c %Y h && (cd / && touch -d @7 \"$OLDPWD/f\") && stat -c %Y f && touch f && \
                   [ $(stat -c %Y f) -gt 2000000 ] && mkdir d && chmod 2755 d && stat -c %a d";
-    assert_eq!(room.says(script), (Exit::Code(0), "1000000\n2000000\n1000000\n5 1000000\n1000000\n7\n2755\n".into()));
+    assert_eq!(
+        room.says(script),
+        (
+            Exit::Code(0),
+            "1000000\n2000000\n1000000\n5 1000000\n1000000\n7\n2755\n".into()
+        )
+    );
 }

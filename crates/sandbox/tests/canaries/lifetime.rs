@@ -6,18 +6,27 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox, SandboxError, View,
+    Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox,
+    SandboxError, View,
 };
 
-use crate::support::{PATIENCE, Room, alive, coordinator_of, helpers_above, unique_seconds, within};
+use crate::support::{
+    PATIENCE, Room, alive, coordinator_of, helpers_above, unique_seconds, within,
+};
 use crate::{Body, Named};
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut all: Vec<Named> = vec![
         ("passes_codes_and_signals", passes_codes_and_signals),
         ("passes_standard_input", passes_standard_input),
-        ("names_a_program_that_is_not_there", names_a_program_that_is_not_there),
-        ("returns_when_the_command_exits_and_ends_daemons", returns_when_the_command_exits_and_ends_daemons),
+        (
+            "names_a_program_that_is_not_there",
+            names_a_program_that_is_not_there,
+        ),
+        (
+            "returns_when_the_command_exits_and_ends_daemons",
+            returns_when_the_command_exits_and_ends_daemons,
+        ),
         ("time_limit_ends_daemons", time_limit_ends_daemons),
         ("cancel_ends_the_job", cancel_ends_the_job),
         ("a_kill_asks_nobody", a_kill_asks_nobody),
@@ -26,24 +35,44 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("file_limit_ends_the_writer", file_limit_ends_the_writer),
         ("fork_bomb_is_bounded", fork_bomb_is_bounded),
         ("memory_is_bounded", memory_is_bounded),
-        ("nothing_survives_the_coordinator", nothing_survives_the_coordinator),
-        ("nothing_survives_the_supervisor", |room| nothing_survives(room, Victim::Supervisor)),
-        ("nothing_survives_who_started_the_supervisor", |room| nothing_survives(room, Victim::Outermost)),
+        (
+            "nothing_survives_the_coordinator",
+            nothing_survives_the_coordinator,
+        ),
+        ("nothing_survives_the_supervisor", |room| {
+            nothing_survives(room, Victim::Supervisor)
+        }),
+        ("nothing_survives_who_started_the_supervisor", |room| {
+            nothing_survives(room, Victim::Outermost)
+        }),
     ];
     if confinement == Confinement::Full {
-        all.push(("fork_bomb_that_doubles_is_bounded", fork_bomb_that_doubles_is_bounded));
+        all.push((
+            "fork_bomb_that_doubles_is_bounded",
+            fork_bomb_that_doubles_is_bounded,
+        ));
     }
     if confinement == Confinement::Fallback {
-        all.push(("what_ended_was_not_stopped_while_its_files_go", what_ended_was_not_stopped_while_its_files_go));
+        all.push((
+            "what_ended_was_not_stopped_while_its_files_go",
+            what_ended_was_not_stopped_while_its_files_go,
+        ));
     }
     if confinement == Confinement::Unconfined {
         all.push(("daemons_outlive_a_shell", daemons_outlive_a_shell));
     } else {
         // Without confinement `kill -9 -1` would end the machine.
-        all.push(("killing_everything_kills_only_the_job", killing_everything_kills_only_the_job));
+        all.push((
+            "killing_everything_kills_only_the_job",
+            killing_everything_kills_only_the_job,
+        ));
     }
-    let bind =
-        |(name, test): Named| (format!("lifetime::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    let bind = |(name, test): Named| {
+        (
+            format!("lifetime::{name}"),
+            Box::new(move || test(&Room::new(confinement))) as Body,
+        )
+    };
     all.into_iter().map(bind).collect()
 }
 
@@ -68,14 +97,20 @@ fn passes_codes_and_signals(room: &Room) {
 
 fn passes_standard_input(room: &Room) {
     let stdin = vec![b'a'; 3 << 20];
-    let finished = room.run(&Job { stdin: stdin.clone(), ..room.sh("wc -c") });
+    let finished = room.run(&Job {
+        stdin: stdin.clone(),
+        ..room.sh("wc -c")
+    });
     assert_eq!(finished.stdout.text().trim(), stdin.len().to_string());
     assert_eq!(room.says("wc -c").1.trim(), "0");
 }
 
 fn names_a_program_that_is_not_there(room: &Room) {
     let missing = room.try_run(&room.job("no-such-program", &[]));
-    assert!(matches!(missing, Err(SandboxError::ProgramNotFound { .. })), "{missing:?}");
+    assert!(
+        matches!(missing, Err(SandboxError::ProgramNotFound { .. })),
+        "{missing:?}"
+    );
     // A search fails with the refusal of a path that it could not execute, even if it found no
     // program.
     let closed = room.root.path().join("closed");
@@ -84,27 +119,49 @@ fn names_a_program_that_is_not_there(room: &Room) {
     std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
     for folder in ["closed", "others"].map(|name| room.root.path().join(name)) {
         let path = std::env::join_paths([folder, "/usr/bin".into()]).unwrap();
-        let job = Job { env: [("PATH".into(), path)].into(), ..room.job("no-such-program", &[]) };
+        let job = Job {
+            env: [("PATH".into(), path)].into(),
+            ..room.job("no-such-program", &[])
+        };
         let missing = room.try_run(&job);
-        assert!(matches!(missing, Err(SandboxError::ProgramNotFound { .. })), "{missing:?}");
-        assert_eq!(room.run(&Job { program: "true".into(), ..job }).exit, Exit::Code(0));
+        assert!(
+            matches!(missing, Err(SandboxError::ProgramNotFound { .. })),
+            "{missing:?}"
+        );
+        assert_eq!(
+            room.run(&Job {
+                program: "true".into(),
+                ..job
+            })
+            .exit,
+            Exit::Code(0)
+        );
     }
     std::fs::remove_dir(closed).unwrap();
     std::fs::write(room.root.path().join("text"), "x").unwrap();
     let text = room.try_run(&room.job(room.root.path().join("text"), &[]));
-    assert!(matches!(text, Err(SandboxError::NotExecutable { .. })), "{text:?}");
+    assert!(
+        matches!(text, Err(SandboxError::NotExecutable { .. })),
+        "{text:?}"
+    );
 }
 
 fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
     let seconds = unique_seconds();
-    let job = room.sh(&format!("{} until [ -e go ]; do sleep 0.01; done; echo done", daemons(&seconds)));
+    let job = room.sh(&format!(
+        "{} until [ -e go ]; do sleep 0.01; done; echo done",
+        daemons(&seconds)
+    ));
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.run(&job));
         assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
         std::fs::write(room.root.path().join("go"), "").unwrap();
         running.join().unwrap()
     });
-    assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::Code(0), "done\n"));
+    assert_eq!(
+        (finished.exit, finished.stdout.text().as_str()),
+        (Exit::Code(0), "done\n")
+    );
     assert_eq!(alive(&seconds), [0; 0]);
 }
 
@@ -112,13 +169,18 @@ fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
 fn daemons_outlive_a_shell(_: &Room) {
     let seconds = unique_seconds();
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{} wait", daemons(&seconds))]).stderr(Stdio::null());
+    shell
+        .args(["-c", &format!("{} wait", daemons(&seconds))])
+        .stderr(Stdio::null());
     let mut shell = shell.spawn().unwrap();
     let begun = within(PATIENCE, || alive(&seconds).len() == DAEMONS);
     shell.kill().unwrap();
     shell.wait().unwrap();
     let survivors = alive(&seconds);
-    for pid in survivors.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
+    for pid in survivors
+        .iter()
+        .filter_map(|pid| rustix::process::Pid::from_raw(*pid))
+    {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     }
     assert_eq!((begun, survivors.len()), (true, DAEMONS));
@@ -126,12 +188,17 @@ fn daemons_outlive_a_shell(_: &Room) {
 
 fn time_limit_ends_daemons(room: &Room) {
     let seconds = unique_seconds();
-    let finished = out_of_time(room, &format!("{} wait", daemons(&seconds)), || alive(&seconds).len() == DAEMONS);
+    let finished = out_of_time(room, &format!("{} wait", daemons(&seconds)), || {
+        alive(&seconds).len() == DAEMONS
+    });
     assert_eq!(finished.exit, Exit::TimedOut);
     assert_eq!(alive(&seconds), [0; 0]);
     let polite = format!("trap 'echo bye; exit 0' TERM; sleep {seconds} & wait");
     let finished = out_of_time(room, &polite, || alive(&seconds).len() == 1);
-    assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::TimedOut, "bye\n"));
+    assert_eq!(
+        (finished.exit, finished.stdout.text().as_str()),
+        (Exit::TimedOut, "bye\n")
+    );
 }
 
 /// Runs a script into its time limit, but not before `begun` holds: on a loaded machine that takes
@@ -146,7 +213,11 @@ fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished 
             (running.join().unwrap(), has_begun)
         });
         if has_begun {
-            assert!(finished.duration < timeout + PATIENCE, "{:?}", finished.duration);
+            assert!(
+                finished.duration < timeout + PATIENCE,
+                "{:?}",
+                finished.duration
+            );
             return finished;
         }
     }
@@ -155,8 +226,14 @@ fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished 
 
 fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
     const FILES: usize = 2_000;
-    let script = format!("for n in $(seq {FILES}); do : >\"$TMPDIR/$n\"; done; echo \"$TMPDIR\" >new; mv new folder");
-    let (cancel, job, named) = (Cancel::new(), room.sh(&script), room.root.path().join("folder"));
+    let script = format!(
+        "for n in $(seq {FILES}); do : >\"$TMPDIR/$n\"; done; echo \"$TMPDIR\" >new; mv new folder"
+    );
+    let (cancel, job, named) = (
+        Cancel::new(),
+        room.sh(&script),
+        room.root.path().join("folder"),
+    );
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || named.exists()));
@@ -187,7 +264,11 @@ fn cancel_ends_the_job(room: &Room) {
     let script = "touch started; sleep 60";
     let (finished, cancel) = stopped(room, script, Cancel::cancel);
     assert_eq!(finished.exit, Exit::Cancelled);
-    assert_eq!(room.sandbox.run(&room.sh(script), &cancel).unwrap().exit, Exit::Cancelled, "the level stays up");
+    assert_eq!(
+        room.sandbox.run(&room.sh(script), &cancel).unwrap().exit,
+        Exit::Cancelled,
+        "the level stays up"
+    );
 }
 
 fn a_kill_asks_nobody(room: &Room) {
@@ -196,16 +277,33 @@ fn a_kill_asks_nobody(room: &Room) {
         let (finished, _) = stopped(room, script, stop);
         (finished.exit, finished.stdout.text())
     };
-    assert_eq!(asked(Cancel::cancel), (Exit::Cancelled, "asked\n".to_owned()));
+    assert_eq!(
+        asked(Cancel::cancel),
+        (Exit::Cancelled, "asked\n".to_owned())
+    );
     assert_eq!(asked(Cancel::kill), (Exit::Cancelled, String::new()));
 }
 
 fn keeps_head_and_tail(room: &Room) {
-    let mut job = room.sh("printf start; head -c 1000000 /dev/zero | tr '\\0' x; printf end; printf err >&2");
+    let mut job =
+        room.sh("printf start; head -c 1000000 /dev/zero | tr '\\0' x; printf end; printf err >&2");
     job.limits.kept_output_bytes = 10;
-    let Finished { exit, stdout, stderr, .. } = room.run(&job);
-    let expected = Captured { head: b"start".to_vec(), tail: b"xxend".to_vec(), total_bytes: 1_000_008 };
-    let errors = Captured { head: b"err".to_vec(), tail: Vec::new(), total_bytes: 3 };
+    let Finished {
+        exit,
+        stdout,
+        stderr,
+        ..
+    } = room.run(&job);
+    let expected = Captured {
+        head: b"start".to_vec(),
+        tail: b"xxend".to_vec(),
+        total_bytes: 1_000_008,
+    };
+    let errors = Captured {
+        head: b"err".to_vec(),
+        tail: Vec::new(),
+        total_bytes: 3,
+    };
     assert_eq!((exit, stdout, stderr), (Exit::Code(0), expected, errors));
 }
 
@@ -214,7 +312,11 @@ fn output_limit_ends_the_job(room: &Room) {
     job.limits.max_output_bytes = 1 << 20;
     let finished = room.run(&job);
     assert_eq!(finished.exit, Exit::OutputLimit);
-    assert!(finished.stdout.total_bytes < 4 << 20, "{}", finished.stdout.total_bytes);
+    assert!(
+        finished.stdout.total_bytes < 4 << 20,
+        "{}",
+        finished.stdout.total_bytes
+    );
 }
 
 fn file_limit_ends_the_writer(room: &Room) {
@@ -226,13 +328,19 @@ fn file_limit_ends_the_writer(room: &Room) {
 fn fork_bomb_is_bounded(room: &Room) {
     const BOMB: usize = 600;
     let seconds = unique_seconds();
-    let mut job = room.sh(&format!("for i in $(seq {BOMB}); do sleep {seconds} & done 2>/dev/null; touch all; wait"));
+    let mut job = room.sh(&format!(
+        "for i in $(seq {BOMB}); do sleep {seconds} & done 2>/dev/null; touch all; wait"
+    ));
     job.limits.timeout = Duration::from_secs(60);
     job.limits.processes = Some(60);
     // The kernel refuses an ordinary user's forks; for root and in the fallback tier, the
     // supervisor ends the job. Neither takes until the time limit.
     let finished = room.run(&job);
-    assert!(matches!(finished.exit, Exit::ProcessLimit | Exit::Code(1..)), "{}", finished.exit);
+    assert!(
+        matches!(finished.exit, Exit::ProcessLimit | Exit::Code(1..)),
+        "{}",
+        finished.exit
+    );
     assert_eq!(alive(&seconds), [0; 0]);
     // The control: without the limit, all of them get through.
     job.limits.processes = None;
@@ -257,7 +365,11 @@ fn fork_bomb_that_doubles_is_bounded(room: &Room) {
     let bounded = leaves(&bomb);
     bomb.limits.processes = None;
     // The control: without the limit, every leaf runs.
-    assert_eq!((bounded < 60, leaves(&bomb)), (true, 256), "{bounded} leaves within the limit");
+    assert_eq!(
+        (bounded < 60, leaves(&bomb)),
+        (true, 256),
+        "{bounded} leaves within the limit"
+    );
 }
 
 fn memory_is_bounded(room: &Room) {
@@ -271,25 +383,48 @@ fn killing_everything_kills_only_the_job(room: &Room) {
     let seconds = unique_seconds();
     let mut outside = Command::new("sleep").arg(&seconds).spawn().unwrap();
     let finished = room.run(&room.sh("kill -9 -1; echo still here"));
-    assert!(outside.try_wait().unwrap().is_none(), "a process outside was killed");
+    assert!(
+        outside.try_wait().unwrap().is_none(),
+        "a process outside was killed"
+    );
     // The control: without confinement, a job's signal to that process alone arrives.
     let control = Room::new(Confinement::Unconfined);
-    assert_eq!(control.run(&control.sh(&format!("kill -9 {}", outside.id()))).exit, Exit::Code(0));
+    assert_eq!(
+        control
+            .run(&control.sh(&format!("kill -9 {}", outside.id())))
+            .exit,
+        Exit::Code(0)
+    );
     outside.wait().unwrap();
     // Whether the shell receives its own signal to all processes depends on the tier's process
     // namespace.
-    assert!(matches!(finished.exit, Exit::Code(0) | Exit::Signal(9)), "{}", finished.exit);
+    assert!(
+        matches!(finished.exit, Exit::Code(0) | Exit::Signal(9)),
+        "{}",
+        finished.exit
+    );
 }
 
 fn nothing_survives_the_coordinator(room: &Room) {
     let seconds = unique_seconds();
-    let mut coordinator = coordinator_of(room, &format!("{} touch started; wait", daemons(&seconds))).spawn().unwrap();
-    assert!(within(PATIENCE, || room.root.path().join("started").exists()));
+    let mut coordinator =
+        coordinator_of(room, &format!("{} touch started; wait", daemons(&seconds)))
+            .spawn()
+            .unwrap();
+    assert!(within(PATIENCE, || room
+        .root
+        .path()
+        .join("started")
+        .exists()));
     // The shell continues before its background processes have started.
     assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
-    assert!(within(PATIENCE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+    assert!(
+        within(PATIENCE, || alive(&seconds).is_empty()),
+        "{:?} survived",
+        alive(&seconds)
+    );
 }
 
 /// The process of the sandbox that is killed.
@@ -306,7 +441,11 @@ fn nothing_survives(room: &Room, victim: Victim) {
     let job = room.sh(&format!("{} touch started; wait", daemons(&seconds)));
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.run(&job));
-        assert!(within(PATIENCE, || room.root.path().join("started").exists()));
+        assert!(within(PATIENCE, || room
+            .root
+            .path()
+            .join("started")
+            .exists()));
         assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
         let helpers = helpers_above(&alive(&seconds));
         let killed = match victim {
@@ -315,7 +454,11 @@ fn nothing_survives(room: &Room, victim: Victim) {
         };
         let killed = rustix::process::Pid::from_raw(*killed.unwrap()).unwrap();
         rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
-        assert!(within(PATIENCE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+        assert!(
+            within(PATIENCE, || alive(&seconds).is_empty()),
+            "{:?} survived",
+            alive(&seconds)
+        );
         running.join().unwrap()
     });
     assert_eq!(finished.exit, Exit::Signal(9));
@@ -324,7 +467,14 @@ fn nothing_survives(room: &Room, victim: Victim) {
 /// The main function of the child of some tests: runs one job and prints its output, unless it is
 /// killed.
 pub(crate) fn coordinator(args: &[String]) {
-    print!("{}", sandbox_of(&args[1]).run(&job_of(&args[2], &args[3]), &Cancel::new()).unwrap().stdout.text());
+    print!(
+        "{}",
+        sandbox_of(&args[1])
+            .run(&job_of(&args[2], &args[3]), &Cancel::new())
+            .unwrap()
+            .stdout
+            .text()
+    );
 }
 
 /// Returns the sandbox of a tier that is given by its name.
@@ -341,7 +491,10 @@ pub(crate) fn sandbox_of(tier: &str) -> Sandbox {
 pub(crate) fn job_of(root: &str, script: &str) -> Job {
     let root = std::path::PathBuf::from(root);
     Job {
-        view: View::Host(HostView { writable: vec![root.clone()], ..HostView::default() }),
+        view: View::Host(HostView {
+            writable: vec![root.clone()],
+            ..HostView::default()
+        }),
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         cwd: root,

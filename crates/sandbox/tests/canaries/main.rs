@@ -34,8 +34,7 @@ use std::thread;
 use libtest_mimic::{Arguments, Completion, Trial};
 use orchestrate_sandbox::{Confinement, Helper};
 
-const FULL_TIER: &str =
-    "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
+const FULL_TIER: &str = "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
 const FALLBACK_TIER: &str = "the fallback sandbox tier (Linux 6.2 or newer with Landlock enabled)";
 
 fn main() {
@@ -49,11 +48,13 @@ fn main() {
     }
 }
 
-/// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for the processes that it
-/// has started.
+/// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for
+/// the processes that it has started.
 fn arguments() -> Arguments {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(2 * thread::available_parallelism().map_or(1, NonZeroUsize::get));
+    arguments
+        .test_threads
+        .get_or_insert(2 * thread::available_parallelism().map_or(1, NonZeroUsize::get));
     arguments
 }
 
@@ -92,7 +93,11 @@ type Named = (&'static str, fn(&support::Room));
 type Body = Box<dyn FnOnce() + Send>;
 
 fn trial(name: String, usable: &Result<(), String>, body: Body) -> Trial {
-    let tier = if name.starts_with("full") { FULL_TIER } else { FALLBACK_TIER };
+    let tier = if name.starts_with("full") {
+        FULL_TIER
+    } else {
+        FALLBACK_TIER
+    };
     let missing = match usable {
         Err(reason) => Some((tier, reason.clone())),
         Ok(()) => usable::missing_tool(&name).map(|tool| (tool, "it does not start".to_owned())),

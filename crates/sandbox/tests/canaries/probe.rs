@@ -1,6 +1,9 @@
 //! The attempts, made by this program inside the sandbox; it exits with 0 if one gets through.
 
-#![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
+#![expect(
+    unsafe_code,
+    reason = "the attempts are raw system calls; nothing here outlives its own process"
+)]
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -43,15 +46,26 @@ fn attempt(name: &str, target: &str) -> io::Result<()> {
         "remove" => fs::remove_file(target),
         "link-in" => fs::hard_link(target, "linked"),
         "chmod" => check(unsafe { libc::chmod(c(target).as_ptr(), 0o600) }),
-        "fchmodat" => check(unsafe { libc::fchmodat(libc::AT_FDCWD, c(target).as_ptr(), 0o600, 0) }),
-        "chown" => check(unsafe { libc::chown(c(target).as_ptr(), libc::getuid(), libc::getgid()) }),
+        "fchmodat" => {
+            check(unsafe { libc::fchmodat(libc::AT_FDCWD, c(target).as_ptr(), 0o600, 0) })
+        }
+        "chown" => {
+            check(unsafe { libc::chown(c(target).as_ptr(), libc::getuid(), libc::getgid()) })
+        }
         "setxattr" => {
             let (path, name) = (c(target), c("user.canary"));
-            check(unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), c"1".as_ptr().cast(), 1, 0) })
+            check(unsafe {
+                libc::setxattr(path.as_ptr(), name.as_ptr(), c"1".as_ptr().cast(), 1, 0)
+            })
         }
         "flock" => {
             let file = File::open(target)?;
-            check(unsafe { libc::flock(std::os::fd::AsRawFd::as_raw_fd(&file), libc::LOCK_EX | libc::LOCK_NB) })
+            check(unsafe {
+                libc::flock(
+                    std::os::fd::AsRawFd::as_raw_fd(&file),
+                    libc::LOCK_EX | libc::LOCK_NB,
+                )
+            })
         }
         "unix" => UnixStream::connect(target).map(drop),
         "unix-datagram" => UnixDatagram::unbound()?.send_to(b"x", target).map(drop),
@@ -88,38 +102,61 @@ fn attempt_inode(name: &str, target: &str) -> Option<io::Result<()>> {
     let fd = file.as_ref().map_or(-1, std::os::fd::AsRawFd::as_raw_fd);
     let (path, empty) = (c(target), c"");
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
-    let mut times = [libc::timespec { tv_sec: 1, tv_nsec: 2 }; 2];
-    let micros = [libc::timeval { tv_sec: 1, tv_usec: 2 }; 2];
-    let seconds = libc::utimbuf { actime: 1, modtime: 2 };
+    let mut times = [libc::timespec {
+        tv_sec: 1,
+        tv_nsec: 2,
+    }; 2];
+    let micros = [libc::timeval {
+        tv_sec: 1,
+        tv_usec: 2,
+    }; 2];
+    let seconds = libc::utimbuf {
+        actime: 1,
+        modtime: 2,
+    };
     let old = |number: libc::c_long, first: *const libc::c_char, second: *const libc::c_void| {
         call(unsafe { libc::syscall(number, first, second) }).map(drop)
     };
     Some(match name {
         "fchmod" => check(unsafe { libc::fchmod(fd, 0o700) }),
-        "fchmodat2-empty-path" => {
-            call(unsafe { libc::syscall(FCHMODAT2, fd, empty.as_ptr(), 0o700, libc::AT_EMPTY_PATH) }).map(drop)
+        "fchmodat2-empty-path" => call(unsafe {
+            libc::syscall(FCHMODAT2, fd, empty.as_ptr(), 0o700, libc::AT_EMPTY_PATH)
+        })
+        .map(drop),
+        "chmod-descriptor-link" => {
+            check(unsafe { libc::chmod(c(&format!("/proc/self/fd/{fd}")).as_ptr(), 0o700) })
         }
-        "chmod-descriptor-link" => check(unsafe { libc::chmod(c(&format!("/proc/self/fd/{fd}")).as_ptr(), 0o700) }),
         "lchown" => check(unsafe { libc::lchown(path.as_ptr(), user, group) }),
         "fchown" => check(unsafe { libc::fchown(fd, user, group) }),
-        "fchownat-empty-path" => {
-            check(unsafe { libc::fchownat(fd, empty.as_ptr(), user, u32::MAX, libc::AT_EMPTY_PATH) })
+        "fchownat-empty-path" => check(unsafe {
+            libc::fchownat(fd, empty.as_ptr(), user, u32::MAX, libc::AT_EMPTY_PATH)
+        }),
+        "utimensat" => {
+            check(unsafe { libc::utimensat(libc::AT_FDCWD, path.as_ptr(), times.as_mut_ptr(), 0) })
         }
-        "utimensat" => check(unsafe { libc::utimensat(libc::AT_FDCWD, path.as_ptr(), times.as_mut_ptr(), 0) }),
         "futimens" => check(unsafe { libc::futimens(fd, times.as_ptr()) }),
         "utime" => old(libc::SYS_utime, path.as_ptr(), (&raw const seconds).cast()),
         "utimes" => old(libc::SYS_utimes, path.as_ptr(), micros.as_ptr().cast()),
-        "futimesat" => {
-            call(unsafe { libc::syscall(libc::SYS_futimesat, libc::AT_FDCWD, path.as_ptr(), micros.as_ptr()) })
-                .map(drop)
-        }
-        "fsetxattr" => check(unsafe { libc::fsetxattr(fd, c"user.canary".as_ptr(), c"1".as_ptr().cast(), 1, 0) }),
+        "futimesat" => call(unsafe {
+            libc::syscall(
+                libc::SYS_futimesat,
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                micros.as_ptr(),
+            )
+        })
+        .map(drop),
+        "fsetxattr" => check(unsafe {
+            libc::fsetxattr(fd, c"user.canary".as_ptr(), c"1".as_ptr().cast(), 1, 0)
+        }),
         "lease" => check(unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) }),
         "write-hint" => {
             let short_lived = 2_u64;
             check(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &raw const short_lived) })
         }
-        "unlinked-fchmod" => fs::remove_file(target).and_then(|()| check(unsafe { libc::fchmod(fd, 0o700) })),
+        "unlinked-fchmod" => {
+            fs::remove_file(target).and_then(|()| check(unsafe { libc::fchmod(fd, 0o700) }))
+        }
         _ => return attempt_flags(name, fd),
     })
 }
@@ -135,11 +172,13 @@ fn attempt_flags(name: &str, fd: i32) -> Option<io::Result<()>> {
         }
         "fs-set-xattr" => {
             let mut attributes = [0_u32; 7];
-            check(unsafe { libc::ioctl(fd, FS_IOC_FSGETXATTR, attributes.as_mut_ptr()) }).and_then(|()| {
-                // `FS_XFLAG_NODUMP`
-                attributes[0] |= 0x80;
-                check(unsafe { libc::ioctl(fd, FS_IOC_FSSETXATTR, attributes.as_ptr()) })
-            })
+            check(unsafe { libc::ioctl(fd, FS_IOC_FSGETXATTR, attributes.as_mut_ptr()) }).and_then(
+                |()| {
+                    // `FS_XFLAG_NODUMP`
+                    attributes[0] |= 0x80;
+                    check(unsafe { libc::ioctl(fd, FS_IOC_FSSETXATTR, attributes.as_ptr()) })
+                },
+            )
         }
         "set-version" => check(unsafe { libc::ioctl(fd, FS_IOC_SETVERSION, [7_u64].as_ptr()) }),
         "enable-verity" => {
@@ -148,11 +187,22 @@ fn attempt_flags(name: &str, fd: i32) -> Option<io::Result<()>> {
             verity[..3].copy_from_slice(&[1, 1, 4096]);
             check(unsafe { libc::ioctl(fd, FS_IOC_ENABLE_VERITY, verity.as_ptr()) })
         }
-        "set-encryption-policy" => check(unsafe { libc::ioctl(fd, FS_IOC_SET_ENCRYPTION_POLICY, [0_u8; 12].as_ptr()) }),
+        "set-encryption-policy" => {
+            check(unsafe { libc::ioctl(fd, FS_IOC_SET_ENCRYPTION_POLICY, [0_u8; 12].as_ptr()) })
+        }
         "file-setattr" => {
             let attributes = [0x80_u64, 0, 0];
-            call(unsafe { libc::syscall(FILE_SETATTR, fd, c"".as_ptr(), attributes.as_ptr(), 24, libc::AT_EMPTY_PATH) })
-                .map(drop)
+            call(unsafe {
+                libc::syscall(
+                    FILE_SETATTR,
+                    fd,
+                    c"".as_ptr(),
+                    attributes.as_ptr(),
+                    24,
+                    libc::AT_EMPTY_PATH,
+                )
+            })
+            .map(drop)
         }
         _ => return None,
     })
@@ -166,11 +216,19 @@ fn attempt_identity(name: &str, target: &str) -> io::Result<()> {
     let fd = fd.as_ref().map_or(-1, std::os::fd::AsRawFd::as_raw_fd);
     let made = match name {
         "set-id-fchmod" => unsafe { libc::fchmod(fd, MODE) }.into(),
-        "set-id-fchmodat2" => unsafe { libc::syscall(FCHMODAT2, libc::AT_FDCWD, path.as_ptr(), MODE, 0) },
-        "set-id-open" => unsafe { libc::open(path.as_ptr(), libc::O_CREAT | libc::O_WRONLY, MODE) }.into(),
+        "set-id-fchmodat2" => unsafe {
+            libc::syscall(FCHMODAT2, libc::AT_FDCWD, path.as_ptr(), MODE, 0)
+        },
+        "set-id-open" => {
+            unsafe { libc::open(path.as_ptr(), libc::O_CREAT | libc::O_WRONLY, MODE) }.into()
+        }
         "set-id-mknod" => unsafe { libc::mknod(path.as_ptr(), libc::S_IFREG | MODE, 0) }.into(),
         "set-id-unnamed" => {
-            let folder = c(std::path::Path::new(target).parent().unwrap().to_str().unwrap());
+            let folder = c(std::path::Path::new(target)
+                .parent()
+                .unwrap()
+                .to_str()
+                .unwrap());
             unsafe { libc::open(folder.as_ptr(), libc::O_TMPFILE | libc::O_WRONLY, MODE) }.into()
         }
         _ => unsafe { libc::chmod(path.as_ptr(), MODE) }.into(),
@@ -185,7 +243,11 @@ fn through_proxy() -> io::Result<()> {
     stream.write_all(b"ping")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    if answer == "pong" { Ok(()) } else { Err(io::Error::other(answer)) }
+    if answer == "pong" {
+        Ok(())
+    } else {
+        Err(io::Error::other(answer))
+    }
 }
 
 fn attempt_network(name: &str, target: &str) -> Option<io::Result<()>> {
@@ -198,7 +260,9 @@ fn attempt_network(name: &str, target: &str) -> Option<io::Result<()>> {
         }
         "tcp" => TcpStream::connect(target).map(drop),
         "through-proxy" => through_proxy(),
-        "udp" => UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"canary", target)).map(drop),
+        "udp" => UdpSocket::bind("127.0.0.1:0")
+            .and_then(|socket| socket.send_to(b"canary", target))
+            .map(drop),
         "mptcp" => connect_raw(libc::SOCK_STREAM, 262, target, 0),
         "fast-open" => connect_raw(libc::SOCK_STREAM, 0, target, libc::MSG_FASTOPEN),
         "netlink" => socket(libc::AF_NETLINK, libc::SOCK_RAW, 0).map(drop),
@@ -214,21 +278,32 @@ fn attempt_process(name: &str, target: &str) -> io::Result<()> {
         "kill" => check(unsafe { libc::kill(pid, libc::SIGCONT) }),
         "pidfd-signal" => {
             let fd = call(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
-            call(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGCONT, 0, 0) }).map(drop)
+            call(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGCONT, 0, 0) })
+                .map(drop)
         }
         "ptrace" => call(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0) }).map(drop),
         "prlimit" => {
-            let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            let mut old = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
             check(unsafe { libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &raw mut old) })
         }
-        "setpriority" => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), 5) }),
-        "environ" => File::open(format!("/proc/{pid}/environ"))?.read(&mut [0]).map(drop),
-        "cmdline" => File::open(format!("/proc/{pid}/cmdline"))?.read(&mut [0]).map(drop),
+        "setpriority" => {
+            check(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), 5) })
+        }
+        "environ" => File::open(format!("/proc/{pid}/environ"))?
+            .read(&mut [0])
+            .map(drop),
+        "cmdline" => File::open(format!("/proc/{pid}/cmdline"))?
+            .read(&mut [0])
+            .map(drop),
         "process-memory" => File::open(format!("/proc/{pid}/mem")).map(drop),
         "unshare-user" => check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }),
         "io-uring" => {
             let mut parameters = [0u8; 120];
-            call(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) }).map(drop)
+            call(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) })
+                .map(drop)
         }
         "keyring" => call(unsafe { libc::syscall(libc::SYS_keyctl, 0, -3, 1) }).map(drop),
         "shared-memory" => {
@@ -236,10 +311,12 @@ fn attempt_process(name: &str, target: &str) -> io::Result<()> {
             println!("{id}");
             Ok(())
         }
-        "new-privileges" => match call(unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) }.into())? {
-            0 => Ok(()),
-            _ => Err(io::Error::other("no new privileges")),
-        },
+        "new-privileges" => {
+            match call(unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) }.into())? {
+                0 => Ok(()),
+                _ => Err(io::Error::other("no new privileges")),
+            }
+        }
         "capabilities" => capabilities(),
         "inherited-descriptors" => inherited_descriptors(),
         other => panic!("no probe {other}"),
@@ -248,8 +325,14 @@ fn attempt_process(name: &str, target: &str) -> io::Result<()> {
 
 fn capabilities() -> io::Result<()> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let sets = status.lines().filter(|line| line.starts_with("Cap")).filter_map(|line| line.split_whitespace().nth(1));
-    match sets.filter(|set| !set.trim_start_matches('0').is_empty()).count() {
+    let sets = status
+        .lines()
+        .filter(|line| line.starts_with("Cap"))
+        .filter_map(|line| line.split_whitespace().nth(1));
+    match sets
+        .filter(|set| !set.trim_start_matches('0').is_empty())
+        .count()
+    {
         0 => Err(io::Error::other("none")),
         _ => Ok(()),
     }
@@ -272,14 +355,17 @@ fn connect_raw(kind: i32, protocol: i32, target: &str, flags: i32) -> io::Result
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: port.to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
+        sin_addr: libc::in_addr {
+            s_addr: u32::from_ne_bytes([127, 0, 0, 1]),
+        },
         sin_zero: [0; 8],
     };
     let (pointer, size) = ((&raw const address).cast(), size_of_val(&address) as u32);
     if flags == 0 {
         return check(unsafe { libc::connect(fd, pointer, size) });
     }
-    call(unsafe { libc::sendto(fd, c"x".as_ptr().cast(), 1, flags, pointer, size) } as i64).map(drop)
+    call(unsafe { libc::sendto(fd, c"x".as_ptr().cast(), 1, flags, pointer, size) } as i64)
+        .map(drop)
 }
 
 fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<i32> {
@@ -295,5 +381,9 @@ fn check(result: i32) -> io::Result<()> {
 }
 
 fn call(result: i64) -> io::Result<i64> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }

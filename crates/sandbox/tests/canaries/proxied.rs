@@ -1,4 +1,5 @@
-//! A job with a proxy reaches the socket that its caller accepts, in the one tier that can see to it.
+//! A job with a proxy reaches the socket that its caller accepts, in the one tier that can see to
+//! it.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -13,15 +14,33 @@ use crate::{Body, Named};
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let full: &[Named] = &[
-        ("its_connections_are_accepted_outside", its_connections_are_accepted_outside),
-        ("its_own_variables_lead_nowhere_else", its_own_variables_lead_nowhere_else),
-        ("without_a_caller_that_accepts_nothing_is_reached", without_a_caller_that_accepts_nothing_is_reached),
+        (
+            "its_connections_are_accepted_outside",
+            its_connections_are_accepted_outside,
+        ),
+        (
+            "its_own_variables_lead_nowhere_else",
+            its_own_variables_lead_nowhere_else,
+        ),
+        (
+            "without_a_caller_that_accepts_nothing_is_reached",
+            without_a_caller_that_accepts_nothing_is_reached,
+        ),
     ];
     let fallback: &[Named] = &[
-        ("its_connections_are_accepted_outside", its_connections_are_accepted_outside),
-        ("without_a_caller_that_accepts_nothing_is_reached", without_a_caller_that_accepts_nothing_is_reached),
+        (
+            "its_connections_are_accepted_outside",
+            its_connections_are_accepted_outside,
+        ),
+        (
+            "without_a_caller_that_accepts_nothing_is_reached",
+            without_a_caller_that_accepts_nothing_is_reached,
+        ),
     ];
-    let others: &[Named] = &[("other_tiers_refuse_it_before_anything_starts", other_tiers_refuse_it)];
+    let others: &[Named] = &[(
+        "other_tiers_refuse_it_before_anything_starts",
+        other_tiers_refuse_it,
+    )];
     let tests = match confinement {
         Confinement::Full => full,
         Confinement::Fallback => fallback,
@@ -53,46 +72,89 @@ fn answer_one(listener: TcpListener) -> thread::JoinHandle<String> {
 fn its_connections_are_accepted_outside(room: &Room) {
     let (sender, accepted) = mpsc::sync_channel(1);
     let accept = move |listener| sender.send(answer_one(listener)).unwrap();
-    let finished = room.sandbox.run_proxied(&room.probe_job(&["through-proxy"]), &Cancel::new(), accept).unwrap();
+    let finished = room
+        .sandbox
+        .run_proxied(&room.probe_job(&["through-proxy"]), &Cancel::new(), accept)
+        .unwrap();
     assert_eq!(finished.exit, Exit::Code(0), "{}", finished.stdout.text());
     assert_eq!(accepted.recv().unwrap().join().unwrap(), "ping");
 }
 
 fn its_own_variables_lead_nowhere_else(room: &Room) {
-    let env =
-        [("https_proxy", "http://elsewhere.example:1"), ("NO_PROXY", "*"), ("PIP_INDEX_URL", "https://a.example")];
+    let env = [
+        ("https_proxy", "http://elsewhere.example:1"),
+        ("NO_PROXY", "*"),
+        ("PIP_INDEX_URL", "https://a.example"),
+    ];
     let env = env.map(|(name, value)| (name.into(), value.into()));
     let script = "echo $https_proxy $ALL_PROXY $CARGO_HTTP_PROXY $npm_config_https_proxy \"[$NO_PROXY]\" $PIP_INDEX_URL; \
         echo \"[$CARGO_NET_OFFLINE]\"; touch \"${CARGO_HOME:-/tmp}/registry\" && cat /etc/hosts; cat /etc/resolv.conf";
-    let job = Job { env: env.into(), ..room.sh(script) };
-    let said = room.sandbox.run_proxied(&job, &Cancel::new(), drop).unwrap().stdout.text();
+    let job = Job {
+        env: env.into(),
+        ..room.sh(script)
+    };
+    let said = room
+        .sandbox
+        .run_proxied(&job, &Cancel::new(), drop)
+        .unwrap()
+        .stdout
+        .text();
     let proxy = "http://127.0.0.1:3128";
     let own = "localhost,127.0.0.1,::1";
     let hosts = "127.0.0.1 localhost\n::1 localhost\n";
-    assert_eq!(said, format!("{proxy} {proxy} {proxy} {proxy} [{own}] https://a.example\n[]\n{hosts}"));
+    assert_eq!(
+        said,
+        format!("{proxy} {proxy} {proxy} {proxy} [{own}] https://a.example\n[]\n{hosts}")
+    );
     // Its own servers are reached directly, unless it has none.
-    let job = Job { env: [("NO_PROXY".into(), OsString::new())].into(), ..room.sh("echo \"[$NO_PROXY$no_proxy]\"") };
-    let said = room.sandbox.run_proxied(&job, &Cancel::new(), drop).unwrap().stdout.text();
+    let job = Job {
+        env: [("NO_PROXY".into(), OsString::new())].into(),
+        ..room.sh("echo \"[$NO_PROXY$no_proxy]\"")
+    };
+    let said = room
+        .sandbox
+        .run_proxied(&job, &Cancel::new(), drop)
+        .unwrap()
+        .stdout
+        .text();
     assert_eq!(said, "[]\n");
 }
 
 fn without_a_caller_that_accepts_nothing_is_reached(room: &Room) {
-    let job = Job { network: Network::Proxy, ..room.probe_job(&["through-proxy"]) };
+    let job = Job {
+        network: Network::Proxy,
+        ..room.probe_job(&["through-proxy"])
+    };
     let finished = room.run(&job);
     assert_ne!(finished.exit, Exit::Code(0));
-    // It depends on the moment whether the socket is closed before the program connects or while it waits.
+    // It depends on the moment whether the socket is closed before the program connects or while it
+    // waits.
     let said = finished.stdout.text();
-    assert!(["refused", "reset by peer"].iter().any(|closed| said.contains(closed)), "{said}");
+    assert!(
+        ["refused", "reset by peer"]
+            .iter()
+            .any(|closed| said.contains(closed)),
+        "{said}"
+    );
 }
 
 fn other_tiers_refuse_it(room: &Room) {
     let asked = [
-        room.sandbox.run_proxied(&room.sh("touch started"), &Cancel::new(), drop),
-        room.try_run(&Job { network: Network::Proxy, ..room.sh("touch started") }),
+        room.sandbox
+            .run_proxied(&room.sh("touch started"), &Cancel::new(), drop),
+        room.try_run(&Job {
+            network: Network::Proxy,
+            ..room.sh("touch started")
+        }),
     ];
     for refused in asked {
-        let Err(SandboxError::NoEgress { tier, reason }) = refused else { panic!("it ran: {refused:?}") };
-        assert_eq!((tier, reason.is_empty()), (room.sandbox.confinement(), false));
+        let Err(SandboxError::NoEgress { tier, reason }) = refused else {
+            panic!("it ran: {refused:?}")
+        };
+        assert_eq!(
+            (tier, reason.is_empty()),
+            (room.sandbox.confinement(), false)
+        );
     }
     assert!(!room.root.path().join("started").exists());
 }

@@ -18,10 +18,18 @@ const MOST_TICKS: u64 = 30;
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let all: Vec<Named> = vec![
-        ("a_supervisor_sleeps_beside_an_end_that_takes_long", a_supervisor_sleeps_beside_an_end_that_takes_long),
+        (
+            "a_supervisor_sleeps_beside_an_end_that_takes_long",
+            a_supervisor_sleeps_beside_an_end_that_takes_long,
+        ),
         ("nothing_runs_in_real_time", nothing_runs_in_real_time),
     ];
-    let bind = |(name, test): Named| (format!("rank::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    let bind = |(name, test): Named| {
+        (
+            format!("rank::{name}"),
+            Box::new(move || test(&Room::new(confinement))) as Body,
+        )
+    };
     all.into_iter().map(bind).collect()
 }
 
@@ -30,8 +38,15 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
 fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T) {
     let (seconds, cancel) = (unique_seconds(), Cancel::new());
     // Without limits, only its own tick wakes the supervisor.
-    let limits = Limits { processes: None, memory_bytes: None, ..Limits::default() };
-    let job = Job { limits, ..room.job("sleep", &[seconds.as_str()]) };
+    let limits = Limits {
+        processes: None,
+        memory_bytes: None,
+        ..Limits::default()
+    };
+    let job = Job {
+        limits,
+        ..room.job("sleep", &[seconds.as_str()])
+    };
     std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
         assert!(within(PATIENCE, || alive(&seconds).len() == 1));
@@ -55,22 +70,31 @@ fn a_supervisor_sleeps_beside_an_end_that_takes_long(room: &Room) {
         unsafe { libc::kill(program, libc::SIGKILL) };
         assert!(within(PATIENCE, || field(program, STATE) == "Z"));
         let spent = || (sleeps(supervisor) - before.0, ticks(supervisor) - before.1);
-        assert!(within(Duration::from_secs(60), || spent().0 >= SLEEPS || spent().1 >= MOST_TICKS));
+        assert!(within(Duration::from_secs(60), || spent().0 >= SLEEPS
+            || spent().1 >= MOST_TICKS));
         let spent = spent();
         // SAFETY: waits for the end, which leaves the process to its parent.
         unsafe { libc::waitpid(program, std::ptr::null_mut(), libc::__WALL) };
         spent
     });
-    assert!(ticks < MOST_TICKS, "the supervisor slept {sleeps} times in {ticks} ticks");
+    assert!(
+        ticks < MOST_TICKS,
+        "the supervisor slept {sleeps} times in {ticks} ticks"
+    );
     assert!(matches!(exit, Exit::Signal(9) | Exit::Cancelled), "{exit}");
 }
 
 fn nothing_runs_in_real_time(room: &Room) {
     let (_, (program, helpers)) = beside(room, |program, helpers| {
         let rank = |pid: i32| (field(pid, POLICY), field(pid, NICE).parse::<i32>().unwrap());
-        (rank(program), helpers.iter().map(|pid| rank(*pid)).collect::<Vec<_>>())
+        (
+            rank(program),
+            helpers.iter().map(|pid| rank(*pid)).collect::<Vec<_>>(),
+        )
     });
-    let own = field(i32::try_from(std::process::id()).unwrap(), NICE).parse::<i32>().unwrap();
+    let own = field(i32::try_from(std::process::id()).unwrap(), NICE)
+        .parse::<i32>()
+        .unwrap();
     assert_eq!(helpers, vec![("0".to_owned(), own); helpers.len()]);
     assert_eq!(program.0, "0");
     // The kernel counts the processes of all users but root, and refuses further ones.
@@ -86,16 +110,28 @@ const POLICY: usize = 38;
 
 fn field(pid: i32, index: usize) -> String {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(index).unwrap().to_owned()
+    stat.rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .nth(index)
+        .unwrap()
+        .to_owned()
 }
 
 fn ticks(pid: i32) -> u64 {
-    [USER_TIME, SYSTEM_TIME].map(|index| field(pid, index).parse::<u64>().unwrap()).iter().sum()
+    [USER_TIME, SYSTEM_TIME]
+        .map(|index| field(pid, index).parse::<u64>().unwrap())
+        .iter()
+        .sum()
 }
 
 /// Returns how often a process has voluntarily gone to sleep.
 fn sleeps(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    let count = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
+        .unwrap();
     count.trim().parse().unwrap()
 }

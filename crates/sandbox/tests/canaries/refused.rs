@@ -12,40 +12,77 @@ use crate::support::{Room, unique_seconds};
 
 /// Probes whose control must get through without a sandbox.
 const FILES: [&str; 12] = [
-    "read", "write", "truncate", "rename", "remove", "link-in", "chmod", "fchmodat", "chown", "setxattr", "flock",
-    "create",
+    "read", "write", "truncate", "rename", "remove", "link-in", "chmod", "fchmodat", "chown",
+    "setxattr", "flock", "create",
 ];
 const NETWORK: [&str; 6] = ["tcp", "tcp-swapped", "fast-open", "mptcp", "udp", "netlink"];
-const PROCESSES: [&str; 8] =
-    ["kill", "pidfd-signal", "prlimit", "setpriority", "environ", "cmdline", "process-memory", "ptrace"];
+const PROCESSES: [&str; 8] = [
+    "kill",
+    "pidfd-signal",
+    "prlimit",
+    "setpriority",
+    "environ",
+    "cmdline",
+    "process-memory",
+    "ptrace",
+];
 const SOCKETS: [&str; 3] = ["unix", "unix-datagram", "unix-pair-datagram"];
 /// Probes whose control may fail, depending on how the kernel was built; within a sandbox they must
 /// fail.
-const CORNERS: [&str; 7] = ["unshare-user", "io-uring", "keyring", "vsock", "packet", "new-privileges", "capabilities"];
+const CORNERS: [&str; 7] = [
+    "unshare-user",
+    "io-uring",
+    "keyring",
+    "vsock",
+    "packet",
+    "new-privileges",
+    "capabilities",
+];
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut tests: Vec<(String, Body)> = Vec::new();
-    let mut add = |group: &str, names: &[&'static str], run: fn(&Room, &'static str) -> (bool, String)| {
-        for name in names.iter().copied() {
-            let body = move || expect(confinement, name, run(&Room::new(confinement), name));
-            tests.push((format!("{group}::{name}"), Box::new(body)));
-        }
-    };
+    let mut add =
+        |group: &str, names: &[&'static str], run: fn(&Room, &'static str) -> (bool, String)| {
+            for name in names.iter().copied() {
+                let body = move || expect(confinement, name, run(&Room::new(confinement), name));
+                tests.push((format!("{group}::{name}"), Box::new(body)));
+            }
+        };
     add("files_outside", &FILES, file_outside);
-    add("network", &NETWORK, |room, name| network(room, Network::None, name));
-    add("behind_a_proxy", &NETWORK, |room, name| network(room, proxy_only(room), name));
-    add("behind_a_proxy", &["abstract"], |room, name| abstract_outside(room, proxy_only(room), name));
-    add("behind_a_proxy", &SOCKETS, |room, name| socket_outside(room, proxy_only(room), name));
-    add("sockets_outside", &["abstract"], |room, name| abstract_outside(room, Network::None, name));
-    add("shared_memory", &["shared-memory-of-others"], shared_memory_outside);
+    add("network", &NETWORK, |room, name| {
+        network(room, Network::None, name)
+    });
+    add("behind_a_proxy", &NETWORK, |room, name| {
+        network(room, proxy_only(room), name)
+    });
+    add("behind_a_proxy", &["abstract"], |room, name| {
+        abstract_outside(room, proxy_only(room), name)
+    });
+    add("behind_a_proxy", &SOCKETS, |room, name| {
+        socket_outside(room, proxy_only(room), name)
+    });
+    add("sockets_outside", &["abstract"], |room, name| {
+        abstract_outside(room, Network::None, name)
+    });
+    add(
+        "shared_memory",
+        &["shared-memory-of-others"],
+        shared_memory_outside,
+    );
     if confinement != Confinement::Full {
         // There, all interfaces are the job's own.
-        add("network", &["listens-for-others"], |room, name| room.probe(&[name]));
+        add("network", &["listens-for-others"], |room, name| {
+            room.probe(&[name])
+        });
     }
     add("processes_outside", &PROCESSES, process_outside);
-    add("sockets_outside", &SOCKETS, |room, name| socket_outside(room, Network::None, name));
+    add("sockets_outside", &SOCKETS, |room, name| {
+        socket_outside(room, Network::None, name)
+    });
     add("kernel", &CORNERS, |room, name| room.probe(&[name]));
-    add("kernel", &["inherited-descriptors"], |room, name| (room.probe(&[name]).0, "one".to_owned()));
+    add("kernel", &["inherited-descriptors"], |room, name| {
+        (room.probe(&[name]).0, "one".to_owned())
+    });
     tests
 }
 
@@ -61,9 +98,14 @@ fn expect(confinement: Confinement, name: &str, (through, said): (bool, String))
     }
 }
 
-/// Returns the network of a job that has nothing but a proxy; without a sandbox nothing keeps it to that.
+/// Returns the network of a job that has nothing but a proxy; without a sandbox nothing keeps it to
+/// that.
 fn proxy_only(room: &Room) -> Network {
-    if room.sandbox.confinement() == Confinement::Unconfined { Network::None } else { Network::Proxy }
+    if room.sandbox.confinement() == Confinement::Unconfined {
+        Network::None
+    } else {
+        Network::Proxy
+    }
 }
 
 fn file_outside(room: &Room, name: &'static str) -> (bool, String) {
@@ -74,7 +116,11 @@ fn file_outside(room: &Room, name: &'static str) -> (bool, String) {
     let before = std::fs::read(&target).ok();
     let result = room.probe(&[name, target.to_str().unwrap()]);
     if !result.0 {
-        assert_eq!(std::fs::read(&target).ok(), before, "{name} was refused, yet changed the file");
+        assert_eq!(
+            std::fs::read(&target).ok(),
+            before,
+            "{name} was refused, yet changed the file"
+        );
     }
     result
 }
@@ -83,15 +129,29 @@ fn network(room: &Room, network: Network, name: &'static str) -> (bool, String) 
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
-    let target = if name == "udp" { udp.local_addr() } else { tcp.local_addr() }.unwrap().to_string();
+    let target = if name == "udp" {
+        udp.local_addr()
+    } else {
+        tcp.local_addr()
+    }
+    .unwrap()
+    .to_string();
     let (sent, said) = room.probe_with(network, &[name, &target]);
     // A datagram can be sent into a network of the job's own; what matters is whether it arrives.
-    let through = if name == "udp" { udp.recv(&mut [0; 16]).is_ok() } else { sent };
+    let through = if name == "udp" {
+        udp.recv(&mut [0; 16]).is_ok()
+    } else {
+        sent
+    };
     (through, said)
 }
 
 fn process_outside(room: &Room, name: &'static str) -> (bool, String) {
-    let mut victim: Child = Command::new("sleep").arg(unique_seconds()).stdin(Stdio::null()).spawn().unwrap();
+    let mut victim: Child = Command::new("sleep")
+        .arg(unique_seconds())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
     let result = room.probe(&[name, &victim.id().to_string()]);
     victim.kill().unwrap();
     victim.wait().unwrap();
@@ -124,6 +184,7 @@ fn shared_memory_outside(room: &Room, name: &'static str) -> (bool, String) {
 
 fn abstract_outside(room: &Room, network: Network, name: &'static str) -> (bool, String) {
     let address = format!("orchestrate-canary-{}", unique_seconds());
-    let _listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&address).unwrap()).unwrap();
+    let _listener =
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&address).unwrap()).unwrap();
     room.probe_with(network, &[name, &address])
 }

@@ -1,6 +1,10 @@
-//! Attempts, inside the sandbox, to talk to itself, as servers, tests and pools of processes do, and past that.
+//! Attempts, inside the sandbox, to talk to itself, as servers, tests and pools of processes do,
+//! and past that.
 
-#![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
+#![expect(
+    unsafe_code,
+    reason = "the attempts are raw system calls; nothing here outlives its own process"
+)]
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -40,13 +44,20 @@ fn own_servers() -> io::Result<()> {
     for (at, addresses) in SERVERS {
         let server = match TcpListener::bind(at) {
             // The machine has no such protocol.
-            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable && at.starts_with("[::1]") => continue,
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrNotAvailable && at.starts_with("[::1]") =>
+            {
+                continue;
+            }
             bound => bound?,
         };
         let port = server.local_addr()?.port();
         for address in addresses {
             let client = TcpStream::connect((*address, port));
-            talk(client.map_err(|error| io::Error::other(format!("{at} by {address}: {error}")))?, server.accept()?.0)?;
+            talk(
+                client.map_err(|error| io::Error::other(format!("{at} by {address}: {error}")))?,
+                server.accept()?.0,
+            )?;
         }
     }
     // Nothing listens there any more.
@@ -59,7 +70,10 @@ fn own_servers() -> io::Result<()> {
 fn own_local_servers() -> io::Result<()> {
     let server = UnixListener::bind("server.sock")?;
     talk(UnixStream::connect("./server.sock")?, server.accept()?.0)?;
-    let name = std::os::unix::net::SocketAddr::from_abstract_name(format!("canary-{}", std::process::id()))?;
+    let name = std::os::unix::net::SocketAddr::from_abstract_name(format!(
+        "canary-{}",
+        std::process::id()
+    ))?;
     let server = UnixListener::bind_addr(&name)?;
     talk(UnixStream::connect_addr(&name)?, server.accept()?.0)?;
     fs::remove_file("server.sock")
@@ -71,7 +85,11 @@ fn talk(mut client: impl Read + Write, mut server: impl Read + Write) -> io::Res
     server.read_exact(&mut said)?;
     server.write_all(&said)?;
     client.read_exact(&mut said)?;
-    if &said == b"ping" { Ok(()) } else { Err(io::Error::other("other bytes")) }
+    if &said == b"ping" {
+        Ok(())
+    } else {
+        Err(io::Error::other("other bytes"))
+    }
 }
 
 fn open_shared(name: &str, flags: libc::c_int) -> io::Result<File> {
@@ -89,7 +107,8 @@ fn named_memory(name: &str) -> io::Result<()> {
     if other != "shared" || open_shared(name, libc::O_RDWR).is_ok() {
         return Err(io::Error::other(format!("not shared: {other}")));
     }
-    let semaphore = unsafe { libc::sem_open(c(name).as_ptr(), libc::O_CREAT | libc::O_EXCL, 0o600, 1) };
+    let semaphore =
+        unsafe { libc::sem_open(c(name).as_ptr(), libc::O_CREAT | libc::O_EXCL, 0o600, 1) };
     if semaphore == libc::SEM_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -107,11 +126,18 @@ fn listens_for_others() -> io::Result<()> {
     // One that does not say where it listens, either.
     let silent = socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     check(unsafe { libc::listen(silent, 1) })?;
-    let silent = unsafe { TcpListener::from_raw_fd(silent) }.local_addr()?.ip();
-    if all.is_unspecified() || silent.is_unspecified() { Ok(()) } else { Err(io::Error::other("on loopback alone")) }
+    let silent = unsafe { TcpListener::from_raw_fd(silent) }
+        .local_addr()?
+        .ip();
+    if all.is_unspecified() || silent.is_unspecified() {
+        Ok(())
+    } else {
+        Err(io::Error::other("on loopback alone"))
+    }
 }
 
-/// Lets a second thread exchange the address, between one of its own servers and the target, while the first connects.
+/// Lets a second thread exchange the address, between one of its own servers and the target, while
+/// the first connects.
 fn tcp_swapped(target: &str) -> io::Result<()> {
     let own = TcpListener::bind("127.0.0.1:0")?;
     own.set_nonblocking(true)?;
@@ -120,23 +146,33 @@ fn tcp_swapped(target: &str) -> io::Result<()> {
     let mut address = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: ports[0].to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
+        sin_addr: libc::in_addr {
+            s_addr: u32::from_ne_bytes([127, 0, 0, 1]),
+        },
         sin_zero: [0; 8],
     };
-    let (port, done) = (unsafe { AtomicU16::from_ptr(&raw mut address.sin_port) }, AtomicBool::new(false));
+    let (port, done) = (
+        unsafe { AtomicU16::from_ptr(&raw mut address.sin_port) },
+        AtomicBool::new(false),
+    );
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                ports.iter().for_each(|swapped| port.store(swapped.to_be(), Ordering::Relaxed));
+                ports
+                    .iter()
+                    .for_each(|swapped| port.store(swapped.to_be(), Ordering::Relaxed));
             }
         });
         let reached = (0..ROUNDS).any(|_| {
-            // On a busy machine the other thread may not run for many rounds, and there would be no race.
+            // On a busy machine the other thread may not run for many rounds, and there would be no
+            // race.
             let before = port.load(Ordering::Relaxed);
             while port.load(Ordering::Relaxed) == before {
                 thread::yield_now();
             }
-            let Ok(fd) = socket(libc::AF_INET, libc::SOCK_STREAM, 0) else { return false };
+            let Ok(fd) = socket(libc::AF_INET, libc::SOCK_STREAM, 0) else {
+                return false;
+            };
             let (at, size) = ((&raw const address).cast(), size_of_val(&address) as u32);
             let connected = unsafe { libc::connect(fd, at, size) } == 0;
             let peer = unsafe { TcpStream::from_raw_fd(fd) }.peer_addr();
@@ -144,6 +180,10 @@ fn tcp_swapped(target: &str) -> io::Result<()> {
             connected && peer.is_ok_and(|peer| peer.port() == target.port())
         });
         done.store(true, Ordering::Relaxed);
-        if reached { Ok(()) } else { Err(io::Error::other("it was never reached")) }
+        if reached {
+            Ok(())
+        } else {
+            Err(io::Error::other("it was never reached"))
+        }
     })
 }

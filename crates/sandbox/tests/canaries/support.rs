@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox, SandboxError, View,
+    Cancel, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox,
+    SandboxError, View,
 };
 use tempfile::TempDir;
 
@@ -48,7 +49,10 @@ impl Room {
             stdin: Vec::new(),
             env: Default::default(),
             network: Network::None,
-            limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() },
+            limits: Limits {
+                timeout: Duration::from_secs(60),
+                ..Limits::default()
+            },
         }
     }
 
@@ -67,7 +71,10 @@ impl Room {
     /// Runs a script; returns how it ended and all its output.
     pub(crate) fn says(&self, script: &str) -> (Exit, String) {
         let finished = self.run(&self.sh(script));
-        (finished.exit, finished.stdout.text() + &finished.stderr.text())
+        (
+            finished.exit,
+            finished.stdout.text() + &finished.stderr.text(),
+        )
     }
 
     /// Runs a probe of this very program; returns whether it got through, and its output.
@@ -84,8 +91,14 @@ impl Room {
     pub(crate) fn probe_with(&self, network: Network, args: &[&str]) -> (bool, String) {
         let finished = match network {
             // A proxy that accepts nothing.
-            Network::Proxy => self.sandbox.run_proxied(&self.probe_job(args), &Cancel::new(), drop).unwrap(),
-            _ => self.run(&Job { network, ..self.probe_job(args) }),
+            Network::Proxy => self
+                .sandbox
+                .run_proxied(&self.probe_job(args), &Cancel::new(), drop)
+                .unwrap(),
+            _ => self.run(&Job {
+                network,
+                ..self.probe_job(args)
+            }),
         };
         let said = finished.stdout.text() + &finished.stderr.text();
         match finished.exit {
@@ -104,7 +117,13 @@ pub(crate) fn own_program() -> PathBuf {
 /// root.
 pub(crate) fn coordinator_of(room: &Room, script: &str) -> Command {
     let mut command = Command::new(own_program());
-    command.args([COORDINATOR_ARG, &format!("{:?}", room.sandbox.confinement())]).arg(room.root.path()).arg(script);
+    command
+        .args([
+            COORDINATOR_ARG,
+            &format!("{:?}", room.sandbox.confinement()),
+        ])
+        .arg(room.root.path())
+        .arg(script);
     command.stdin(Stdio::null());
     command
 }
@@ -117,7 +136,8 @@ pub(crate) fn alive(mark: &str) -> Vec<i32> {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         // Only the marked program itself: a script that starts it contains the mark in a longer
         // argument.
-        line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
+        line.split(|byte| *byte == 0)
+            .any(|argument| argument == mark.as_bytes())
     };
     pids.filter(holds).collect()
 }
@@ -126,15 +146,22 @@ pub(crate) fn alive(mark: &str) -> Vec<i32> {
 pub(crate) fn helpers_above(pids: &[i32]) -> Vec<i32> {
     let parent = |pid: i32| -> Option<i32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        stat.rsplit_once(')')?
+            .1
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()
     };
     let is_helper = |pid: &i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|argument| argument == orchestrate_sandbox::HELPER_ARG.as_bytes())
+        line.split(|byte| *byte == 0)
+            .any(|argument| argument == orchestrate_sandbox::HELPER_ARG.as_bytes())
     };
     let lines = pids.iter().map(|pid| {
         let own = i32::try_from(std::process::id()).unwrap();
-        let above = std::iter::successors(Some(*pid), |pid| parent(*pid)).take_while(|pid| *pid != own && *pid > 1);
+        let above = std::iter::successors(Some(*pid), |pid| parent(*pid))
+            .take_while(|pid| *pid != own && *pid > 1);
         above.filter(is_helper).collect::<Vec<i32>>()
     });
     lines.max_by_key(Vec::len).unwrap_or_default()
@@ -144,7 +171,11 @@ pub(crate) fn helpers_above(pids: &[i32]) -> Vec<i32> {
 pub(crate) fn unique_seconds() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("{}.{}", 300_000 + std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
+    format!(
+        "{}.{}",
+        300_000 + std::process::id(),
+        NEXT.fetch_add(1, Ordering::SeqCst)
+    )
 }
 
 /// Waits until `done` holds; returns false if it does not within the time.

@@ -12,40 +12,79 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let all: Vec<Named> = vec![
         ("runs_pipes_and_substitutions", runs_pipes_and_substitutions),
         ("compiles_and_runs_c", compiles_and_runs_c),
-        ("checks_and_runs_a_crate_offline", checks_and_runs_a_crate_offline),
+        (
+            "checks_and_runs_a_crate_offline",
+            checks_and_runs_a_crate_offline,
+        ),
         ("runs_git", runs_git),
         ("serves_itself", serves_itself),
         ("shares_memory_by_name", shares_memory_by_name),
         ("runs_pools_of_processes", runs_pools_of_processes),
     ];
-    let bind =
-        |(name, test): Named| (format!("usable::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    let bind = |(name, test): Named| {
+        (
+            format!("usable::{name}"),
+            Box::new(move || test(&Room::new(confinement))) as Body,
+        )
+    };
     all.into_iter().map(bind).collect()
 }
 
 /// Returns the tool that a test needs and that is missing, with the way to install it.
 pub(crate) fn missing_tool(test: &str) -> Option<&'static str> {
     let tools = [
-        ("compiles_and_runs_c", "cc", "cc (apt install gcc libc6-dev)"),
-        ("checks_and_runs_a_crate_offline", "cargo", "cargo (https://rustup.rs)"),
+        (
+            "compiles_and_runs_c",
+            "cc",
+            "cc (apt install gcc libc6-dev)",
+        ),
+        (
+            "checks_and_runs_a_crate_offline",
+            "cargo",
+            "cargo (https://rustup.rs)",
+        ),
         ("runs_git", "git", "git (apt install git)"),
-        ("runs_pools_of_processes", "python3", "python3 (apt install python3)"),
+        (
+            "runs_pools_of_processes",
+            "python3",
+            "python3 (apt install python3)",
+        ),
     ];
     let (_, tool, need) = tools.into_iter().find(|(name, ..)| test.ends_with(name))?;
-    let works = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let works = Command::new(tool)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     (!works.is_ok_and(|status| status.success())).then_some(need)
 }
 
 fn runs_pipes_and_substitutions(room: &Room) {
-    let job = room.job("bash", &["-c", "cat <(echo a | tr a b) /dev/null; echo c > /dev/stderr; seq 3 | xargs echo"]);
+    let job = room.job(
+        "bash",
+        &[
+            "-c",
+            "cat <(echo a | tr a b) /dev/null; echo c > /dev/stderr; seq 3 | xargs echo",
+        ],
+    );
     let finished = room.run(&job);
-    assert_eq!((finished.stdout.text().as_str(), finished.stderr.text().as_str()), ("b\n1 2 3\n", "c\n"));
+    assert_eq!(
+        (
+            finished.stdout.text().as_str(),
+            finished.stderr.text().as_str()
+        ),
+        ("b\n1 2 3\n", "c\n")
+    );
 }
 
 fn compiles_and_runs_c(room: &Room) {
-    let source = "#include <pthread.h>\n#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\n";
+    let source =
+        "#include <pthread.h>\n#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\n";
     std::fs::write(room.root.path().join("main.c"), source).unwrap();
-    assert_eq!(room.says("cc -pthread -o program main.c && ./program"), (Exit::Code(0), "built\n".to_owned()));
+    assert_eq!(
+        room.says("cc -pthread -o program main.c && ./program"),
+        (Exit::Code(0), "built\n".to_owned())
+    );
 }
 
 /// The crate's dependency is in cargo's registry, because this crate itself depends on it.
@@ -54,7 +93,11 @@ fn checks_and_runs_a_crate_offline(room: &Room) {
     let manifest = "[package]\nname = \"sample\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nitoa = \"1\"\nlibc = \"0.2\"\n";
     std::fs::create_dir(root.join("src")).unwrap();
     std::fs::write(root.join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(root.join("build.rs"), "fn main() { println!(\"cargo::rerun-if-changed=build.rs\"); }\n").unwrap();
+    std::fs::write(
+        root.join("build.rs"),
+        "fn main() { println!(\"cargo::rerun-if-changed=build.rs\"); }\n",
+    )
+    .unwrap();
     let main = "fn main() { println!(\"{}\", itoa::Buffer::new().format(unsafe { libc::getppid() } * 0 + 7)); }\n";
     std::fs::write(root.join("src/main.rs"), main).unwrap();
     let mut job: Job = room.sh("cargo check --offline -q && cargo run --offline -q");
@@ -67,7 +110,9 @@ fn checks_and_runs_a_crate_offline(room: &Room) {
         finished.stderr.text()
     );
     // A job does not rebuild what an earlier one has built: both see the registry at the same path.
-    let again = room.says("touch src/main.rs && cargo check --offline 2>&1 | grep -c -E '(Checking|Compiling) '");
+    let again = room.says(
+        "touch src/main.rs && cargo check --offline 2>&1 | grep -c -E '(Checking|Compiling) '",
+    );
     assert_eq!(again, (Exit::Code(0), "1\n".to_owned()));
 }
 

@@ -10,14 +10,33 @@ use crate::{Body, Named};
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let all: [Named; 5] = [
-        ("the_time_of_all_processes_counts", the_time_of_all_processes_counts),
-        ("the_memory_of_a_process_that_ended_counts", the_memory_of_a_process_that_ended_counts),
-        ("processes_that_are_alive_together_count", processes_that_are_alive_together_count),
-        ("a_job_that_was_ended_is_measured", a_job_that_was_ended_is_measured),
-        ("what_was_written_counts_even_if_it_was_removed", what_was_written_counts_even_if_it_was_removed),
+        (
+            "the_time_of_all_processes_counts",
+            the_time_of_all_processes_counts,
+        ),
+        (
+            "the_memory_of_a_process_that_ended_counts",
+            the_memory_of_a_process_that_ended_counts,
+        ),
+        (
+            "processes_that_are_alive_together_count",
+            processes_that_are_alive_together_count,
+        ),
+        (
+            "a_job_that_was_ended_is_measured",
+            a_job_that_was_ended_is_measured,
+        ),
+        (
+            "what_was_written_counts_even_if_it_was_removed",
+            what_was_written_counts_even_if_it_was_removed,
+        ),
     ];
-    let bind =
-        |(name, test): Named| (format!("usage::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    let bind = |(name, test): Named| {
+        (
+            format!("usage::{name}"),
+            Box::new(move || test(&Room::new(confinement))) as Body,
+        )
+    };
     all.map(bind).into()
 }
 
@@ -47,14 +66,26 @@ fn the_memory_of_a_process_that_ended_counts(room: &Room) {
 
 /// The processes are still there when the program ends, so they are seen however short it runs.
 fn processes_that_are_alive_together_count(room: &Room) {
-    assert_eq!(used(room, "sleep 1000 & sleep 1000 & sleep 1000 & exit 0").peak_processes, 4);
+    assert_eq!(
+        used(room, "sleep 1000 & sleep 1000 & sleep 1000 & exit 0").peak_processes,
+        4
+    );
     assert_eq!(used(room, "exit 0").peak_processes, 1);
 }
 
 fn a_job_that_was_ended_is_measured(room: &Room) {
     let seconds = unique_seconds();
-    let job = room.sh(&format!("{}; sleep {seconds} & exec sleep {seconds}", probe("compute")));
-    let job = Job { limits: Limits { timeout: PATIENCE, ..job.limits.clone() }, ..job };
+    let job = room.sh(&format!(
+        "{}; sleep {seconds} & exec sleep {seconds}",
+        probe("compute")
+    ));
+    let job = Job {
+        limits: Limits {
+            timeout: PATIENCE,
+            ..job.limits.clone()
+        },
+        ..job
+    };
     let cancel = Cancel::new();
     let ended = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
@@ -64,13 +95,23 @@ fn a_job_that_was_ended_is_measured(room: &Room) {
     });
     let usage = ended.usage.unwrap();
     assert_eq!((ended.exit, usage.peak_processes), (Exit::Cancelled, 2));
-    assert!(usage.cpu >= COMPUTED && usage.cpu < Duration::from_secs(60), "{usage:?}");
+    assert!(
+        usage.cpu >= COMPUTED && usage.cpu < Duration::from_secs(60),
+        "{usage:?}"
+    );
 }
 
 fn what_was_written_counts_even_if_it_was_removed(room: &Room) {
     let written = used(room, "head -c 5000000 /dev/zero > f; rm f").written_bytes;
     // Files in memory are written to no disk.
     let is_in_memory = rustix::fs::statfs(room.root.path()).unwrap().f_type == libc::TMPFS_MAGIC;
-    assert!(if is_in_memory { written == 0 } else { written >= 5_000_000 }, "{written}");
+    assert!(
+        if is_in_memory {
+            written == 0
+        } else {
+            written >= 5_000_000
+        },
+        "{written}"
+    );
     assert_eq!(used(room, "true").written_bytes, 0);
 }

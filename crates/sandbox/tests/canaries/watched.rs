@@ -1,4 +1,5 @@
-//! The process that keeps the limits: no command reaches it, and what it cannot see counts as too much.
+//! The process that keeps the limits: no command reaches it, and what it cannot see counts as too
+//! much.
 
 use std::time::Duration;
 
@@ -29,20 +30,38 @@ const LONG: Duration = Duration::from_secs(60);
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut tests: Vec<(String, Body)> = Vec::new();
     for name in WAYS {
-        tests.push((format!("watched::{name}"), Box::new(move || is_out_of_reach(&Room::new(confinement), name))));
+        tests.push((
+            format!("watched::{name}"),
+            Box::new(move || is_out_of_reach(&Room::new(confinement), name)),
+        ));
     }
     let named: &[Named] = if confinement == Confinement::Unconfined {
-        &[("what_cannot_be_seen_counts_as_too_much", what_cannot_be_seen_counts_as_too_much)]
+        &[(
+            "what_cannot_be_seen_counts_as_too_much",
+            what_cannot_be_seen_counts_as_too_much,
+        )]
     } else {
         &[
-            ("memory_is_limited_whatever_a_command_tries", memory_is_limited_whatever_a_command_tries),
-            ("time_is_limited_whatever_a_command_tries", time_is_limited_whatever_a_command_tries),
-            ("a_program_sets_its_own_limits_and_processors", a_program_sets_its_own_limits_and_processors),
+            (
+                "memory_is_limited_whatever_a_command_tries",
+                memory_is_limited_whatever_a_command_tries,
+            ),
+            (
+                "time_is_limited_whatever_a_command_tries",
+                time_is_limited_whatever_a_command_tries,
+            ),
+            (
+                "a_program_sets_its_own_limits_and_processors",
+                a_program_sets_its_own_limits_and_processors,
+            ),
         ]
     };
     let bind = |(name, test): &Named| {
         let test = *test;
-        (format!("watched::{name}"), Box::new(move || test(&Room::new(confinement))) as Body)
+        (
+            format!("watched::{name}"),
+            Box::new(move || test(&Room::new(confinement))) as Body,
+        )
     };
     tests.extend(named.iter().map(bind));
     tests
@@ -52,19 +71,35 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
 fn is_out_of_reach(room: &Room, name: &str) {
     let job = room.probe_job(&[name]);
     // Without limits, a watcher that is hindered ends nothing.
-    let ended = room.run(&Job { limits: Limits { processes: None, ..job.limits }, ..job });
+    let ended = room.run(&Job {
+        limits: Limits {
+            processes: None,
+            ..job.limits
+        },
+        ..job
+    });
     let through = match ended.exit {
         Exit::Code(0) => true,
         Exit::Code(REFUSED) => false,
         other => panic!("{other}: {}", ended.stderr.text()),
     };
     // The control: nothing keeps an unconfined program from it.
-    assert_eq!(through, room.sandbox.confinement() == Confinement::Unconfined, "{}", ended.stdout.text());
+    assert_eq!(
+        through,
+        room.sandbox.confinement() == Confinement::Unconfined,
+        "{}",
+        ended.stdout.text()
+    );
 }
 
 fn hindering(room: &Room, then: &str, memory_bytes: Option<u64>, cpu: Option<Duration>) -> Exit {
     let job = room.job(own_program(), &[crate::probe::ARG, "watcher-all", then]);
-    let limits = Limits { timeout: LONG, memory_bytes, cpu, ..job.limits };
+    let limits = Limits {
+        timeout: LONG,
+        memory_bytes,
+        cpu,
+        ..job.limits
+    };
     let ended = room.run(&Job { limits, ..job });
     let said = ended.stdout.text() + &ended.stderr.text();
     assert!(said.starts_with("0 of 9 got through\n"), "{said}");
@@ -72,30 +107,55 @@ fn hindering(room: &Room, then: &str, memory_bytes: Option<u64>, cpu: Option<Dur
 }
 
 fn memory_is_limited_whatever_a_command_tries(room: &Room) {
-    assert_eq!(hindering(room, "hoard-own", Some(MEMORY_LIMIT), None), Exit::MemoryLimit);
+    assert_eq!(
+        hindering(room, "hoard-own", Some(MEMORY_LIMIT), None),
+        Exit::MemoryLimit
+    );
     // The control: without the limit it gets through.
     assert_eq!(hindering(room, "end", None, None), Exit::Code(0));
 }
 
 fn time_is_limited_whatever_a_command_tries(room: &Room) {
-    assert_eq!(hindering(room, "compute-on", None, Some(CPU_LIMIT)), Exit::CpuLimit);
+    assert_eq!(
+        hindering(room, "compute-on", None, Some(CPU_LIMIT)),
+        Exit::CpuLimit
+    );
 }
 
 /// The job takes from its watcher the files that a look needs, which only an unconfined one can.
 fn what_cannot_be_seen_counts_as_too_much(room: &Room) {
     let ends = |args: &[&str], memory_bytes: Option<u64>| {
         let job = room.probe_job(args);
-        room.run(&Job { limits: Limits { timeout: LONG, memory_bytes, ..job.limits.clone() }, ..job }).exit
+        room.run(&Job {
+            limits: Limits {
+                timeout: LONG,
+                memory_bytes,
+                ..job.limits.clone()
+            },
+            ..job
+        })
+        .exit
     };
-    assert_eq!(ends(&["watcher-files", "wait"], Some(u64::MAX)), Exit::Unseen);
+    assert_eq!(
+        ends(&["watcher-files", "wait"], Some(u64::MAX)),
+        Exit::Unseen
+    );
     // The control: what is seen and is little ends by itself.
-    assert_eq!(ends(&["watcher-priority", "end"], Some(u64::MAX)), Exit::Code(0));
+    assert_eq!(
+        ends(&["watcher-priority", "end"], Some(u64::MAX)),
+        Exit::Code(0)
+    );
 }
 
 fn a_program_sets_its_own_limits_and_processors(room: &Room) {
     let (through, said) = room.probe(&["own-limits"]);
     assert!(through, "{said}");
-    // Libraries of threads name threads by their numbers; the fallback tier cannot tell whose they are.
+    // Libraries of threads name threads by their numbers; the fallback tier cannot tell whose they
+    // are.
     let (through, said) = room.probe(&["own-threads"]);
-    assert_eq!(through, room.sandbox.confinement() == Confinement::Full, "{said}");
+    assert_eq!(
+        through,
+        room.sandbox.confinement() == Confinement::Full,
+        "{said}"
+    );
 }

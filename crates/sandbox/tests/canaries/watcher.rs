@@ -1,6 +1,10 @@
-//! Attempts, inside the sandbox, to hinder the process that watches the job: the parent of this program.
+//! Attempts, inside the sandbox, to hinder the process that watches the job: the parent of this
+//! program.
 
-#![expect(unsafe_code, reason = "the attempts are raw system calls on this program's own parent")]
+#![expect(
+    unsafe_code,
+    reason = "the attempts are raw system calls on this program's own parent"
+)]
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -28,10 +32,15 @@ const UNTIL_STOPPED: Duration = Duration::from_secs(5);
 pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
     let tried = match name {
         "own-limits" => own_limits(),
-        "own-threads" => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid().cast_unsigned(), 19) })
-            .and_then(|()| affinity(unsafe { libc::gettid() })),
+        "own-threads" => check(unsafe {
+            libc::setpriority(libc::PRIO_PROCESS, libc::gettid().cast_unsigned(), 19)
+        })
+        .and_then(|()| affinity(unsafe { libc::gettid() })),
         "watcher-all" => {
-            let through = ALL.iter().filter(|name| one(name).is_some_and(|tried| tried.is_ok())).count();
+            let through = ALL
+                .iter()
+                .filter(|name| one(name).is_some_and(|tried| tried.is_ok()))
+                .count();
             println!("{through} of {} got through", ALL.len());
             Ok(())
         }
@@ -73,7 +82,10 @@ fn one(name: &str) -> Option<io::Result<()>> {
 }
 
 fn limit(pid: libc::pid_t, resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
-    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
     check(unsafe { libc::prlimit(pid, resource, &raw const limit, std::ptr::null_mut()) })
 }
 
@@ -91,7 +103,9 @@ fn stopped(pid: libc::pid_t) -> io::Result<()> {
     let until = Instant::now() + UNTIL_STOPPED;
     let state = || -> io::Result<bool> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        Ok(stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('T')))
+        Ok(stat
+            .rsplit_once(')')
+            .is_some_and(|(_, fields)| fields.trim_start().starts_with('T')))
     };
     while !state()? {
         if Instant::now() > until {

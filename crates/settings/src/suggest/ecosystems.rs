@@ -1,8 +1,9 @@
 //! The table of ecosystems: how each is recognised, installed, brought along and checked.
 
 use crate::suggest::manifests::{
-    NamedIn, REQUIREMENTS, has_composer_script, has_node_script, is_cargo_workspace, is_modern_yarn, make_target,
-    names_python_package, needs_crates, needs_node_packages, pinned_manager,
+    NamedIn, REQUIREMENTS, has_composer_script, has_node_script, is_cargo_workspace,
+    is_modern_yarn, make_target, names_python_package, needs_crates, needs_node_packages,
+    pinned_manager,
 };
 use crate::suggest::project_files::ProjectFiles;
 
@@ -56,7 +57,8 @@ const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 /// The files that show that pytest runs a project's tests.
 const PYTEST_FILES: [&str; 3] = ["pytest.ini", "conftest.py", "tests/conftest.py"];
 
-/// All ecosystems. Of one kind, the first whose lock file exists applies, else the first whose manifest does.
+/// All ecosystems. Of one kind, the first whose lock file exists applies, else the first whose
+/// manifest does.
 #[rustfmt::skip]
 pub(super) const ECOSYSTEMS: &[Ecosystem] = &[
     Ecosystem {
@@ -161,7 +163,8 @@ pub(super) const ECOSYSTEMS: &[Ecosystem] = &[
 ];
 
 /// Configures, builds and tests in a folder of its own, as CMake's own tutorial does.
-const CMAKE_CHECK: &str = "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
+const CMAKE_CHECK: &str =
+    "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
 /// Where gems are installed, so that they are part of the worktree.
 const BUNDLE_PATH: &str = "BUNDLE_PATH=vendor/bundle";
 
@@ -170,7 +173,8 @@ pub(super) fn managers() -> Vec<&'static str> {
     ECOSYSTEMS.iter().map(|row| row.manager).collect()
 }
 
-/// Returns the ecosystems of a folder: of each kind the one that its files show, each with the file that does.
+/// Returns the ecosystems of a folder: of each kind the one that its files show, each with the file
+/// that does.
 pub(super) fn ecosystems_of(files: &ProjectFiles) -> Vec<(&'static Ecosystem, String)> {
     let pinned = pinned_manager(files).map(|(name, _)| name);
     let mut chosen: Vec<(&Ecosystem, String)> = Vec::new();
@@ -184,16 +188,22 @@ pub(super) fn ecosystems_of(files: &ProjectFiles) -> Vec<(&'static Ecosystem, St
     chosen
 }
 
-/// Returns the ecosystem of a kind. The manager that `package.json` pins comes first, then one with a lock file.
-fn ecosystem_of_kind(files: &ProjectFiles, kind: Kind, pinned: Option<&str>) -> Option<(&'static Ecosystem, String)> {
+/// Returns the ecosystem of a kind. The manager that `package.json` pins comes first, then one with
+/// a lock file.
+fn ecosystem_of_kind(
+    files: &ProjectFiles,
+    kind: Kind,
+    pinned: Option<&str>,
+) -> Option<(&'static Ecosystem, String)> {
     let rows = || ECOSYSTEMS.iter().filter(|row| row.kind == kind);
     let shown = |row: &'static Ecosystem, marks: &[&str]| {
         let by = marks.iter().find_map(|mark| files.shows(mark))?;
         Some((row, by.to_owned()))
     };
     let is_pinned = |row: &&Ecosystem| kind == Kind::JavaScript && pinned == Some(row.name);
-    let of_pin =
-        rows().filter(is_pinned).find_map(|row| shown(row, row.locks).or_else(|| shown(row, &["package.json"])));
+    let of_pin = rows()
+        .filter(is_pinned)
+        .find_map(|row| shown(row, row.locks).or_else(|| shown(row, &["package.json"])));
     let of_lock = || rows().find_map(|row| shown(row, row.locks));
     let of_manifest = || rows().find_map(|row| shown(row, row.manifests));
     of_pin.or_else(of_lock).or_else(of_manifest)
@@ -201,7 +211,9 @@ fn ecosystem_of_kind(files: &ProjectFiles, kind: Kind, pinned: Option<&str>) -> 
 
 /// Returns the folder of the environment of Python in a checkout.
 pub(super) fn environment(files: &ProjectFiles) -> Option<&'static str> {
-    ENVIRONMENTS.into_iter().find(|folder| files.has(&format!("{folder}/pyvenv.cfg")))
+    ENVIRONMENTS
+        .into_iter()
+        .find(|folder| files.has(&format!("{folder}/pyvenv.cfg")))
 }
 
 fn node_setup(files: &ProjectFiles, command: &str) -> Option<String> {
@@ -213,7 +225,11 @@ fn node_check(files: &ProjectFiles, command: &str) -> Option<String> {
 }
 
 fn yarn_setup(files: &ProjectFiles) -> Option<String> {
-    let option = if is_modern_yarn(files) { "--immutable" } else { "--frozen-lockfile" };
+    let option = if is_modern_yarn(files) {
+        "--immutable"
+    } else {
+        "--frozen-lockfile"
+    };
     node_setup(files, &format!("yarn install {option}"))
 }
 
@@ -225,13 +241,20 @@ fn uv_setup(files: &ProjectFiles) -> Option<String> {
     Some(format!("uv sync --locked{extras}"))
 }
 
-/// Requirements pin less than a lock file, so an environment that lies in the checkout comes before them.
+/// Requirements pin less than a lock file, so an environment that lies in the checkout comes before
+/// them.
 fn pip_setup(files: &ProjectFiles) -> Option<String> {
     if environment(files).is_some() {
         return None;
     }
-    let lists = REQUIREMENTS.iter().filter(|name| files.has(name)).map(|name| format!(" -r {name}"));
-    Some(format!("python3 -m venv .venv && .venv/bin/python -m pip install{}", lists.collect::<String>()))
+    let lists = REQUIREMENTS
+        .iter()
+        .filter(|name| files.has(name))
+        .map(|name| format!(" -r {name}"));
+    Some(format!(
+        "python3 -m venv .venv && .venv/bin/python -m pip install{}",
+        lists.collect::<String>()
+    ))
 }
 
 fn python_check(files: &ProjectFiles, installed: Installed) -> Option<String> {
@@ -239,7 +262,10 @@ fn python_check(files: &ProjectFiles, installed: Installed) -> Option<String> {
         Installed::BySetup => Some(".venv"),
         Installed::Already => environment(files),
     };
-    let python = folder.map_or_else(|| "python3".to_owned(), |folder| format!("{folder}/bin/python"));
+    let python = folder.map_or_else(
+        || "python3".to_owned(),
+        |folder| format!("{folder}/bin/python"),
+    );
     let has_pytest = folder.is_some_and(|folder| files.has(&format!("{folder}/bin/pytest")));
     let is_of_pytest = PYTEST_FILES.iter().any(|name| files.has(name));
     let pytest = Some(format!("{python} -m pytest"));
@@ -249,17 +275,31 @@ fn python_check(files: &ProjectFiles, installed: Installed) -> Option<String> {
     let wanted = pytest.filter(|_| is_of_pytest || names_python_package(files, "pytest").is_some());
     let unittest = unittest_check(files, &python);
     // What lies in the checkout shows what the user runs there.
-    if installed == Installed::Already && folder.is_some() { unittest.or(wanted) } else { wanted.or(unittest) }
+    if installed == Installed::Already && folder.is_some() {
+        unittest.or(wanted)
+    } else {
+        wanted.or(unittest)
+    }
 }
 
 fn unittest_check(files: &ProjectFiles, python: &str) -> Option<String> {
-    let tests = ["tests", "test"].into_iter().find(|folder| files.has_below(folder, "test", ".py"))?;
-    let top = if files.has(&format!("{tests}/__init__.py")) { " -t ." } else { "" };
+    let tests = ["tests", "test"]
+        .into_iter()
+        .find(|folder| files.has_below(folder, "test", ".py"))?;
+    let top = if files.has(&format!("{tests}/__init__.py")) {
+        " -t ."
+    } else {
+        ""
+    };
     Some(format!("{python} -m unittest discover -s {tests}{top}"))
 }
 
 fn cargo_check(files: &ProjectFiles, _: Installed) -> Option<String> {
-    let whole = if is_cargo_workspace(files) { " --workspace" } else { "" };
+    let whole = if is_cargo_workspace(files) {
+        " --workspace"
+    } else {
+        ""
+    };
     Some(format!("cargo test{whole}"))
 }
 
@@ -273,7 +313,11 @@ fn php_check(files: &ProjectFiles, _: Installed) -> Option<String> {
 
 fn ruby_check(files: &ProjectFiles, installed: Installed) -> Option<String> {
     let own = installed == Installed::BySetup || files.has("vendor/bundle");
-    let with = if own { format!("{BUNDLE_PATH} ") } else { String::new() };
+    let with = if own {
+        format!("{BUNDLE_PATH} ")
+    } else {
+        String::new()
+    };
     let tests = match () {
         () if files.has_below("spec", "", ".rb") => "rspec",
         () if files.has("Rakefile") => "rake test",
@@ -282,8 +326,12 @@ fn ruby_check(files: &ProjectFiles, installed: Installed) -> Option<String> {
     Some(format!("{with}bundle exec {tests}"))
 }
 
-/// Returns the program of the machine; its wrapper in the project only where there is none, since it would download
-/// one.
+/// Returns the program of the machine; its wrapper in the project only where there is none, since
+/// it would download one.
 fn wrapped(files: &ProjectFiles, program: &'static str, wrapper: &str) -> String {
-    if files.finds(program) || !files.has(wrapper) { program.to_owned() } else { format!("./{wrapper}") }
+    if files.finds(program) || !files.has(wrapper) {
+        program.to_owned()
+    } else {
+        format!("./{wrapper}")
+    }
 }

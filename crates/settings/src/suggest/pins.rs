@@ -18,8 +18,8 @@ pub struct Pin {
     pub version: Option<String>,
 }
 
-/// The files that launchers read (pyenv, rbenv, nodenv, nvm, asdf, mise, rustup), each with the programs that they
-/// choose. The manager of `package.json` is added to them.
+/// The files that launchers read (pyenv, rbenv, nodenv, nvm, asdf, mise, rustup), each with the
+/// programs that they choose. The manager of `package.json` is added to them.
 const FILES: [(&str, &[&str]); 9] = [
     (".python-version", &["python3"]),
     (".ruby-version", &["ruby"]),
@@ -32,9 +32,12 @@ const FILES: [(&str, &[&str]); 9] = [
     ("rust-toolchain.toml", &["cargo"]),
 ];
 
-/// The interpreters of a project's environments, each with the file that names its version (PEP 405).
-const ENVIRONMENTS: [(&str, &str); 2] =
-    [(".venv/bin/python3", ".venv/pyvenv.cfg"), ("venv/bin/python3", "venv/pyvenv.cfg")];
+/// The interpreters of a project's environments, each with the file that names its version (PEP
+/// 405).
+const ENVIRONMENTS: [(&str, &str); 2] = [
+    (".venv/bin/python3", ".venv/pyvenv.cfg"),
+    ("venv/bin/python3", "venv/pyvenv.cfg"),
+];
 /// The keys of that file for the version: of venv, and of virtualenv and uv.
 const VERSION_KEYS: [&str; 2] = ["version", "version_info"];
 /// How many numbers a version of Python has.
@@ -50,18 +53,30 @@ impl Pin {
     pub fn of(files: &ProjectFiles) -> Vec<Pin> {
         let mut pins: Vec<Pin> = Vec::new();
         if let Some((program, version)) = pinned_manager(files) {
-            pins.push(Pin { program, by: "package.json", version });
+            pins.push(Pin {
+                program,
+                by: "package.json",
+                version,
+            });
         }
         for (by, programs) in FILES.into_iter().filter(|(by, _)| files.has(by)) {
             for program in programs {
                 if !pins.iter().any(|pin| pin.program == *program) {
-                    pins.push(Pin { program: (*program).to_owned(), by, version: None });
+                    pins.push(Pin {
+                        program: (*program).to_owned(),
+                        by,
+                        version: None,
+                    });
                 }
             }
         }
         for (program, by) in ENVIRONMENTS.into_iter().filter(|(_, by)| files.has(by)) {
             let version = environment_version(files.text(by));
-            pins.push(Pin { program: (*program).to_owned(), by, version });
+            pins.push(Pin {
+                program: (*program).to_owned(),
+                by,
+                version,
+            });
         }
         pins
     }
@@ -73,7 +88,13 @@ fn environment_version(text: &str) -> Option<String> {
         let (key, value) = line.split_once('=')?;
         VERSION_KEYS.contains(&key.trim()).then(|| value.trim())
     })?;
-    Some(version.split('.').take(PYTHON_NUMBERS).collect::<Vec<_>>().join("."))
+    Some(
+        version
+            .split('.')
+            .take(PYTHON_NUMBERS)
+            .collect::<Vec<_>>()
+            .join("."),
+    )
 }
 
 #[cfg(test)]
@@ -101,17 +122,35 @@ mod tests {
         let python = |version| vec![pin(".venv/bin/python3", ".venv/pyvenv.cfg", version)];
         let pnpm = package("pnpm@9.1.0+sha512.0a1b");
         let table = [
-            (environment("home = /usr/bin\nversion = 3.11.2\n"), python(Some("3.11.2"))),
-            (environment("home = /usr/bin\nversion_info = 3.12.1.final.0\n"), python(Some("3.12.1"))),
+            (
+                environment("home = /usr/bin\nversion = 3.11.2\n"),
+                python(Some("3.11.2")),
+            ),
+            (
+                environment("home = /usr/bin\nversion_info = 3.12.1.final.0\n"),
+                python(Some("3.12.1")),
+            ),
             (environment("home = /usr/bin\n"), python(None)),
-            (files(&[], &pnpm), vec![pin("pnpm", "package.json", Some("9.1.0"))]),
-            (files(&[], &package("yarn")), vec![pin("yarn", "package.json", None)]),
+            (
+                files(&[], &pnpm),
+                vec![pin("pnpm", "package.json", Some("9.1.0"))],
+            ),
+            (
+                files(&[], &package("yarn")),
+                vec![pin("yarn", "package.json", None)],
+            ),
             (files(&[], "{"), vec![]),
             (
                 files(&[".python-version", "rust-toolchain.toml"], ""),
-                vec![pin("python3", ".python-version", None), pin("cargo", "rust-toolchain.toml", None)],
+                vec![
+                    pin("python3", ".python-version", None),
+                    pin("cargo", "rust-toolchain.toml", None),
+                ],
             ),
-            (files(&[".nvmrc", ".node-version"], ""), vec![pin("node", ".node-version", None)]),
+            (
+                files(&[".nvmrc", ".node-version"], ""),
+                vec![pin("node", ".node-version", None)],
+            ),
         ];
         for (files, expected) in table {
             assert_eq!(Pin::of(&files), expected, "{files:?}");

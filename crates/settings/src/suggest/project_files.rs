@@ -1,5 +1,5 @@
-//! What is known of a project's folder without running anything: names, the texts of manifests, and which managers
-//! there are.
+//! What is known of a project's folder without running anything: names, the texts of manifests, and
+//! which managers there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +7,17 @@ use std::path::Path;
 use orchestrate_files::{Links, read_plain};
 
 /// The folders of a project whose entries are listed too, besides its own.
-const LISTED: [&str; 9] = [".venv", ".venv/bin", "venv", "venv/bin", "vendor", "vendor/bin", "tests", "test", "spec"];
+const LISTED: [&str; 9] = [
+    ".venv",
+    ".venv/bin",
+    "venv",
+    "venv/bin",
+    "vendor",
+    "vendor/bin",
+    "tests",
+    "test",
+    "spec",
+];
 /// The files whose texts are read, if they exist.
 const READ: [&str; 14] = [
     ".venv/pyvenv.cfg",
@@ -57,7 +67,10 @@ impl ProjectFiles {
             let read = read_plain(&folder.join(name), Links::Below(folder), MAX_BYTES);
             // A manifest that cannot be read suggests nothing, like one that is empty.
             if let Ok(bytes) = read {
-                files.texts.insert((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned());
+                files.texts.insert(
+                    (*name).to_owned(),
+                    String::from_utf8_lossy(&bytes).into_owned(),
+                );
             }
         }
         files.programs.clone_from(programs);
@@ -65,9 +78,19 @@ impl ProjectFiles {
     }
 
     /// Reads what is known of each visible folder of a project that is a folder itself.
-    pub(crate) fn read_below(folder: &Path, programs: &BTreeSet<String>) -> Vec<(String, ProjectFiles)> {
-        let is_folder = |name: &String| folder.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
-        let names = entries(folder).into_iter().filter(|name| !name.starts_with('.') && is_folder(name));
+    pub(crate) fn read_below(
+        folder: &Path,
+        programs: &BTreeSet<String>,
+    ) -> Vec<(String, ProjectFiles)> {
+        let is_folder = |name: &String| {
+            folder
+                .join(name)
+                .symlink_metadata()
+                .is_ok_and(|found| found.is_dir())
+        };
+        let names = entries(folder)
+            .into_iter()
+            .filter(|name| !name.starts_with('.') && is_folder(name));
         let read = |name: String| {
             let files = ProjectFiles::read(&folder.join(&name), programs);
             (name, files)
@@ -77,7 +100,11 @@ impl ProjectFiles {
 
     fn list(&mut self, folder: &Path, below: &str) {
         for name in entries(&folder.join(below)) {
-            self.paths.insert(if below.is_empty() { name } else { format!("{below}/{name}") });
+            self.paths.insert(if below.is_empty() {
+                name
+            } else {
+                format!("{below}/{name}")
+            });
         }
     }
 
@@ -97,8 +124,13 @@ impl ProjectFiles {
 
     /// Reports whether a folder has a file whose name begins and ends so.
     pub(crate) fn has_below(&self, folder: &str, start: &str, end: &str) -> bool {
-        let names = self.paths.iter().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
-        names.into_iter().any(|name| name.starts_with(start) && name.ends_with(end))
+        let names = self
+            .paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
+        names
+            .into_iter()
+            .any(|name| name.starts_with(start) && name.ends_with(end))
     }
 
     /// Returns the text of a manifest; empty if there is none.
@@ -114,8 +146,12 @@ impl ProjectFiles {
 
 /// Lists the names in a folder, in order; none if it cannot be read.
 fn entries(folder: &Path) -> Vec<String> {
-    let Ok(listed) = std::fs::read_dir(folder) else { return Vec::new() };
-    let names = listed.take(MAX_ENTRIES).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let Ok(listed) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let names = listed
+        .take(MAX_ENTRIES)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut names: Vec<String> = names.collect();
     names.sort();
     names

@@ -1,4 +1,5 @@
-//! The tools about other agents of the run: messages to them, what they are doing, and waiting for them.
+//! The tools about other agents of the run: messages to them, what they are doing, and waiting for
+//! them.
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
@@ -42,8 +43,22 @@ struct Arguments {
 impl Arguments {
     /// Returns the message.
     fn message(self) -> Outgoing {
-        let Arguments { agent_id: to, message, kind, reply_to, wait: waits, deadline } = self;
-        Outgoing { to, kind, body: Body::from(message), reply_to, deadline_seconds: deadline, waits }
+        let Arguments {
+            agent_id: to,
+            message,
+            kind,
+            reply_to,
+            wait: waits,
+            deadline,
+        } = self;
+        Outgoing {
+            to,
+            kind,
+            body: Body::from(message),
+            reply_to,
+            deadline_seconds: deadline,
+            waits,
+        }
     }
 }
 
@@ -52,7 +67,10 @@ impl Tool for SendMessageToAgent {
     facts!("send_message_to_agent", AGENTS, AgentMessage);
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let to = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        let to = arguments
+            .get("agent_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![Effect::on(Target::Name(to.to_owned()))]
     }
 
@@ -71,9 +89,18 @@ impl Tool for SendMessageToAgent {
         Some(self)
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        scope.services.agents.rehearse(&AgentOperation::Send(arguments.message())).await?;
+        scope
+            .services
+            .agents
+            .rehearse(&AgentOperation::Send(arguments.message()))
+            .await?;
         Ok(())
     }
 
@@ -82,8 +109,8 @@ impl Tool for SendMessageToAgent {
     }
 }
 
-/// The fact that a message is sent is its effect, and is recorded before the call's end: a call that is made again is
-/// answered from it.
+/// The fact that a message is sent is its effect, and is recorded before the call's end: a call
+/// that is made again is answered from it.
 #[async_trait]
 impl Waits for SendMessageToAgent {
     async fn answer(
@@ -94,7 +121,14 @@ impl Waits for SendMessageToAgent {
     ) -> Result<Option<Answer>, ToolError> {
         let arguments: Arguments = read(arguments)?;
         let message = arguments.message();
-        let receipt = context.services().agents.send_message(OutgoingMessage { call: call.clone(), message }).await?;
+        let receipt = context
+            .services()
+            .agents
+            .send_message(OutgoingMessage {
+                call: call.clone(),
+                message,
+            })
+            .await?;
         Ok(receipt.map(|receipt| Answer::new(receipt.to_string(), json!(receipt))))
     }
 }
@@ -122,11 +156,19 @@ impl Tool for GetAgentStatus {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let of = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        let of = arguments
+            .get("agent_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![Effect::on(Target::Name(of.to_owned()))]
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let OneAgent { agent_id } = read(arguments.clone())?;
         scope.services.agents.status(&agent_id).await?;
         Ok(())
@@ -136,7 +178,10 @@ impl Tool for GetAgentStatus {
         let OneAgent { agent_id } = read(arguments)?;
         let status = context.services().agents.status(&agent_id).await?;
         let goes_on = status.info.liveness != Liveness::IdleDone;
-        Ok(Answer { goes_on, ..Answer::new(describe(&status), json!(status)) })
+        Ok(Answer {
+            goes_on,
+            ..Answer::new(describe(&status), json!(status))
+        })
     }
 }
 
@@ -155,9 +200,18 @@ impl Tool for ListActiveAgents {
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         let agents = context.services().agents.active().await?;
         let lines: Vec<String> = agents.iter().map(at_work).collect();
-        let text = if lines.is_empty() { "no agent is active".to_owned() } else { lines.join("\n") };
-        let goes_on = agents.iter().any(|agent| agent.agent_id != *context.agent());
-        Ok(Answer { goes_on, ..Answer::new(text, json!(agents)) })
+        let text = if lines.is_empty() {
+            "no agent is active".to_owned()
+        } else {
+            lines.join("\n")
+        };
+        let goes_on = agents
+            .iter()
+            .any(|agent| agent.agent_id != *context.agent());
+        Ok(Answer {
+            goes_on,
+            ..Answer::new(text, json!(agents))
+        })
     }
 }
 
@@ -191,9 +245,24 @@ impl Tool for WaitForAgents {
         Some(self)
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let WaitArguments { agent_ids: agents, timeout: timeout_seconds } = read(arguments.clone())?;
-        scope.services.agents.rehearse(&AgentOperation::Wait { agents, timeout_seconds }).await?;
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
+        let WaitArguments {
+            agent_ids: agents,
+            timeout: timeout_seconds,
+        } = read(arguments.clone())?;
+        scope
+            .services
+            .agents
+            .rehearse(&AgentOperation::Wait {
+                agents,
+                timeout_seconds,
+            })
+            .await?;
         Ok(())
     }
 
@@ -211,26 +280,43 @@ impl Waits for WaitForAgents {
         arguments: Value,
     ) -> Result<Option<Answer>, ToolError> {
         let WaitArguments { agent_ids, timeout } = read(arguments)?;
-        let wait = AgentsWait { call: call.clone(), agents: agent_ids, timeout_seconds: timeout };
+        let wait = AgentsWait {
+            call: call.clone(),
+            agents: agent_ids,
+            timeout_seconds: timeout,
+        };
         let ended = context.services().agents.wait(wait).await?;
-        Ok(ended.map(|ended| Answer::new(format!("{}\n\n{}", why(&ended), ended.outcomes()), json!(ended))))
+        Ok(ended.map(|ended| {
+            Answer::new(
+                format!("{}\n\n{}", why(&ended), ended.outcomes()),
+                json!(ended),
+            )
+        }))
     }
 }
 
 /// Returns the effects of a call that names several agents.
 pub(super) fn agents_named(arguments: &Value) -> Vec<Effect> {
-    let ids = arguments.get("agent_ids").and_then(Value::as_array).into_iter().flatten();
-    ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
+    let ids = arguments
+        .get("agent_ids")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    ids.filter_map(Value::as_str)
+        .map(|id| Effect::on(Target::Name(id.to_owned())))
+        .collect()
 }
 
 /// Describes why a wait has ended.
 fn why(ended: &EndedAgentsWait) -> &'static str {
     match ended {
         EndedAgentsWait { all_done: true, .. } => "all of them are done",
-        EndedAgentsWait { timed_out: true, .. } => "the time is over; not all of them are done",
-        EndedAgentsWait { has_message: true, .. } => {
-            "a message for you has come, which follows; not all of them are done"
-        }
+        EndedAgentsWait {
+            timed_out: true, ..
+        } => "the time is over; not all of them are done",
+        EndedAgentsWait {
+            has_message: true, ..
+        } => "a message for you has come, which follows; not all of them are done",
         EndedAgentsWait { .. } => "not all of them are done",
     }
 }
@@ -239,22 +325,48 @@ impl EndedAgentsWait {
     /// Describes each agent, with what of its work was merged.
     pub fn outcomes(&self) -> String {
         let describe = |status: &AgentStatus| {
-            let of = self.merged.iter().find(|merged| merged.agent == status.info.agent_id);
-            let merged = of.map(|merged| format!("merged as {}: {}", merged.commit, merged.files.join(", ")));
-            std::iter::once(describe(status)).chain(merged).collect::<Vec<_>>().join("\n")
+            let of = self
+                .merged
+                .iter()
+                .find(|merged| merged.agent == status.info.agent_id);
+            let merged = of
+                .map(|merged| format!("merged as {}: {}", merged.commit, merged.files.join(", ")));
+            std::iter::once(describe(status))
+                .chain(merged)
+                .collect::<Vec<_>>()
+                .join("\n")
         };
-        self.agents.iter().map(describe).collect::<Vec<_>>().join("\n\n")
+        self.agents
+            .iter()
+            .map(describe)
+            .collect::<Vec<_>>()
+            .join("\n\n")
     }
 }
 
 /// Describes an agent with its report.
 fn describe(status: &AgentStatus) -> String {
-    let AgentStatus { info, attempt, tokens, summary, error, hand_back, messages } = status;
-    let work = format!("attempt {attempt}, {} turns, {tokens} tokens{}", info.turns, last_tool(info));
+    let AgentStatus {
+        info,
+        attempt,
+        tokens,
+        summary,
+        error,
+        hand_back,
+        messages,
+    } = status;
+    let work = format!(
+        "attempt {attempt}, {} turns, {tokens} tokens{}",
+        info.turns,
+        last_tool(info)
+    );
     let texts = [("report", summary), ("error", error)];
-    let texts = texts.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
-    let messages =
-        messages.map(|Channel { sent, acknowledged }| format!("of your {sent} messages, read up to {acknowledged}"));
+    let texts = texts
+        .into_iter()
+        .filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
+    let messages = messages.map(|Channel { sent, acknowledged }| {
+        format!("of your {sent} messages, read up to {acknowledged}")
+    });
     let held = hand_back.iter().flat_map(held_against);
     std::iter::once(in_one_line(info))
         .chain([work])
@@ -265,38 +377,71 @@ fn describe(status: &AgentStatus) -> String {
         .join("\n")
 }
 
-/// Describes how an agent's work has ended if a limit ended it, which files it changes, and which of its claims the
-/// facts do not bear out.
+/// Describes how an agent's work has ended if a limit ended it, which files it changes, and which
+/// of its claims the facts do not bear out.
 pub(super) fn held_against(hand_back: &HandBack) -> Vec<String> {
     let mut lines = Vec::new();
-    let HandBack { outcome, files, omitted_files, unverified, .. } = hand_back;
+    let HandBack {
+        outcome,
+        files,
+        omitted_files,
+        unverified,
+        ..
+    } = hand_back;
     if outcome.is_at_limit() {
         lines.push(format!("outcome: {}", outcome.words()));
     }
     if !files.is_empty() {
-        let named = files.iter().take(SHOWN_FILES).map(|file| format!("{} {}", file.status, shown(&file.path)));
+        let named = files
+            .iter()
+            .take(SHOWN_FILES)
+            .map(|file| format!("{} {}", file.status, shown(&file.path)));
         let more = files.len().saturating_sub(SHOWN_FILES) + omitted_files;
         let more = (more > 0).then(|| format!("and {more} more"));
-        lines.push(format!("files: {}", named.chain(more).collect::<Vec<_>>().join(", ")));
+        lines.push(format!(
+            "files: {}",
+            named.chain(more).collect::<Vec<_>>().join(", ")
+        ));
     }
-    lines.extend(unverified.iter().map(|claim| format!("unverified claim: {claim}")));
+    lines.extend(
+        unverified
+            .iter()
+            .map(|claim| format!("unverified claim: {claim}")),
+    );
     lines
 }
 
 /// Describes an agent in one line.
 fn in_one_line(info: &AgentInfo) -> String {
-    let AgentInfo { agent_id, title, state, liveness, .. } = info;
-    format!("{agent_id} ({title}): {}, {}", state.as_str(), words(liveness))
+    let AgentInfo {
+        agent_id,
+        title,
+        state,
+        liveness,
+        ..
+    } = info;
+    format!(
+        "{agent_id} ({title}): {}, {}",
+        state.as_str(),
+        words(liveness)
+    )
 }
 
 /// Describes in one line what an agent is doing that has not ended.
 fn at_work(info: &AgentInfo) -> String {
     let line = in_one_line(info);
-    if info.turns == 0 { line } else { format!("{line}; turn {}{}", info.turns, last_tool(info)) }
+    if info.turns == 0 {
+        line
+    } else {
+        format!("{line}; turn {}{}", info.turns, last_tool(info))
+    }
 }
 
 fn last_tool(info: &AgentInfo) -> String {
-    info.last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default()
+    info.last_tool
+        .as_deref()
+        .map(|tool| format!(", last tool {tool}"))
+        .unwrap_or_default()
 }
 
 fn words(liveness: &Liveness) -> String {

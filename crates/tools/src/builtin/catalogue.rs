@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use orchestrate_core::tool_names::ToolNames;
 
 use super::{
-    agents, aggregate, analysis, children, exec, files, git, names, plan, programs, react, skill, todo, verdict, web,
+    agents, aggregate, analysis, children, exec, files, git, names, plan, programs, react, skill,
+    todo, verdict, web,
 };
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
@@ -21,9 +22,16 @@ type BuiltIn = (&'static str, &'static str, fn(Prompt) -> Arc<dyn Tool>);
 
 macro_rules! built_in {
     ($name:literal, $tool:path) => {
-        ($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../prompts/tools/", $name, ".xml")), |prompt| {
-            Arc::new($tool(prompt))
-        })
+        (
+            $name,
+            include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../prompts/tools/",
+                $name,
+                ".xml"
+            )),
+            |prompt| Arc::new($tool(prompt)),
+        )
     };
 }
 
@@ -48,7 +56,10 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("run_type_checker", programs::RunTypeChecker),
     built_in!("run_formatter", programs::RunFormatter),
     built_in!("install_package", programs::InstallPackage),
-    built_in!("create_virtual_environment", programs::CreateVirtualEnvironment),
+    built_in!(
+        "create_virtual_environment",
+        programs::CreateVirtualEnvironment
+    ),
     built_in!("git_status", git::GitStatus),
     built_in!("git_diff", git::GitDiff),
     built_in!("git_log", git::GitLog),
@@ -99,8 +110,8 @@ pub fn plain_tools() -> Result<ToolRegistry, ToolsError> {
     Ok(PLAIN.get_or_init(|| plain).clone())
 }
 
-/// Creates the registry of the built-in tools, with the project's own descriptions where it has any, and of the
-/// shipped `.tool` files.
+/// Creates the registry of the built-in tools, with the project's own descriptions where it has
+/// any, and of the shipped `.tool` files.
 ///
 /// # Errors
 /// [`ToolsError::Description`] if a description or a shipped file is malformed.
@@ -128,7 +139,9 @@ pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsErro
 /// # Errors
 /// [`ToolsError::Description`] if the file is malformed.
 pub fn unknown_parameters(tool: &str, project: &PromptFile) -> Result<Vec<String>, ToolsError> {
-    let Some((name, xml, _)) = BUILT_INS.iter().find(|(name, ..)| *name == tool) else { return Ok(Vec::new()) };
+    let Some((name, xml, _)) = BUILT_INS.iter().find(|(name, ..)| *name == tool) else {
+        return Ok(Vec::new());
+    };
     Prompt::parse(name, xml)?.unknown_parameters(project)
 }
 
@@ -140,7 +153,11 @@ mod tests {
     #[test]
     fn every_tool_has_the_name_of_its_description_file() {
         let registry = builtin_tools(&|_| None).unwrap();
-        let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
+        let names: Vec<&str> = registry
+            .tools(None)
+            .iter()
+            .map(|tool| tool.name())
+            .collect();
         let mut expected: Vec<&str> = BUILT_INS.iter().map(|(name, ..)| *name).collect();
         expected.sort_unstable();
         assert_eq!(names, expected);
@@ -149,13 +166,26 @@ mod tests {
     #[test]
     fn a_project_rewords_one_tool_and_no_other() {
         let text = "<tool><description>Find it</description></tool>".to_owned();
-        let file = PromptFile { path: "grep.xml".to_owned(), text };
+        let file = PromptFile {
+            path: "grep.xml".to_owned(),
+            text,
+        };
         let project = |name: &str| (name == "grep").then(|| file.clone());
-        let (own, reworded) = (builtin_tools(&|_| None).unwrap(), builtin_tools(&project).unwrap());
+        let (own, reworded) = (
+            builtin_tools(&|_| None).unwrap(),
+            builtin_tools(&project).unwrap(),
+        );
         for tool in own.tools(None) {
             let other = reworded.tool(tool.name()).unwrap();
-            let expected = if tool.name() == "grep" { "Find it" } else { tool.description() };
-            assert_eq!((other.description(), other.schema()), (expected, tool.schema()));
+            let expected = if tool.name() == "grep" {
+                "Find it"
+            } else {
+                tool.description()
+            };
+            assert_eq!(
+                (other.description(), other.schema()),
+                (expected, tool.schema())
+            );
         }
     }
 
@@ -207,11 +237,22 @@ mod tests {
     #[test]
     fn tools_are_found_by_category_and_by_words() {
         let registry = builtin_tools(&|_| None).unwrap();
-        let names = |tools: Vec<&Arc<dyn Tool>>| tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+        let names = |tools: Vec<&Arc<dyn Tool>>| {
+            tools
+                .iter()
+                .map(|tool| tool.name().to_owned())
+                .collect::<Vec<_>>()
+        };
         let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_pull git_push git_stash git_status";
         assert_eq!(names(registry.tools(Some(&Category::GIT))).join(" "), git);
-        assert_eq!(names(registry.search("SANDBOX")), ["run_python", "run_shell_command"]);
-        assert_eq!(registry.nearest("read_fil"), ["read_file", "read_skill", "read_plan"]);
+        assert_eq!(
+            names(registry.search("SANDBOX")),
+            ["run_python", "run_shell_command"]
+        );
+        assert_eq!(
+            registry.nearest("read_fil"),
+            ["read_file", "read_skill", "read_plan"]
+        );
     }
 
     /// Keeps the fixed part of a request small; a token of such text has about four bytes.
@@ -223,7 +264,9 @@ mod tests {
             .tools(None)
             .iter()
             .filter(|tool| tool.is_default())
-            .map(|tool| tool.name().len() + tool.description().len() + tool.schema().to_string().len())
+            .map(|tool| {
+                tool.name().len() + tool.description().len() + tool.schema().to_string().len()
+            })
             .sum();
         assert!(bytes < MAX_BYTES, "{bytes} bytes");
     }

@@ -36,8 +36,21 @@ struct SpawnArguments {
 impl SpawnArguments {
     /// Returns the child that is asked for.
     fn child(self) -> ChildRequest {
-        let SpawnArguments { task, role, context, tools, budget } = self;
-        ChildRequest { call: None, task, role, context: context.as_ref().map(text_of), tools, budget }
+        let SpawnArguments {
+            task,
+            role,
+            context,
+            tools,
+            budget,
+        } = self;
+        ChildRequest {
+            call: None,
+            task,
+            role,
+            context: context.as_ref().map(text_of),
+            tools,
+            budget,
+        }
     }
 }
 
@@ -56,20 +69,30 @@ impl Tool for SpawnChildAgent {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let role = arguments.get("role").and_then(Value::as_str).unwrap_or_default();
+        let role = arguments
+            .get("role")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![Effect::on(Target::Name(role.to_owned()))]
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let task = arguments.get("task").and_then(Value::as_str).unwrap_or_default();
+        let task = arguments
+            .get("task")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if task.trim().is_empty() {
             return Err(invalid("`task` is empty"));
         }
         let context = arguments.get("context").map(text_of).unwrap_or_default();
-        for (name, bytes, most) in [("task", task.len(), MAX_BODY_BYTES), ("context", context.len(), MAX_CONTEXT_BYTES)]
-        {
+        for (name, bytes, most) in [
+            ("task", task.len(), MAX_BODY_BYTES),
+            ("context", context.len(), MAX_CONTEXT_BYTES),
+        ] {
             if bytes > most {
-                let reason = format!("`{name}`: expected at most {most} bytes, got {bytes}; refer to a file instead");
+                let reason = format!(
+                    "`{name}`: expected at most {most} bytes, got {bytes}; refer to a file instead"
+                );
                 return Err(invalid(&reason));
             }
         }
@@ -80,14 +103,25 @@ impl Tool for SpawnChildAgent {
         Some(self)
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: SpawnArguments = read(arguments.clone())?;
-        scope.services.agents.rehearse(&AgentOperation::Spawn(arguments.child())).await?;
+        scope
+            .services
+            .agents
+            .rehearse(&AgentOperation::Spawn(arguments.child()))
+            .await?;
         Ok(())
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
-        Err(ToolError::Execution("a call that must not be repeated is answered, not run".to_owned()))
+        Err(ToolError::Execution(
+            "a call that must not be repeated is answered, not run".to_owned(),
+        ))
     }
 }
 
@@ -100,7 +134,10 @@ impl Waits for SpawnChildAgent {
         arguments: Value,
     ) -> Result<Option<Answer>, ToolError> {
         let arguments: SpawnArguments = read(arguments)?;
-        let child = ChildRequest { call: Some(call.clone()), ..arguments.child() };
+        let child = ChildRequest {
+            call: Some(call.clone()),
+            ..arguments.child()
+        };
         let handle = context.services().agents.spawn(child).await?;
         Ok(Some(Answer::new(describe(&handle), json!(handle))))
     }
@@ -108,12 +145,23 @@ impl Waits for SpawnChildAgent {
 
 /// Returns text as it is, and anything else as JSON.
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn describe(handle: &AgentHandle) -> String {
-    let AgentHandle { agent_id, branch, role, tools, budget } = handle;
-    let budget = budget.map_or_else(|| "within your own".to_owned(), |tokens| format!("{tokens} tokens"));
+    let AgentHandle {
+        agent_id,
+        branch,
+        role,
+        tools,
+        budget,
+    } = handle;
+    let budget = budget.map_or_else(
+        || "within your own".to_owned(),
+        |tokens| format!("{tokens} tokens"),
+    );
     format!(
         "agent {agent_id} ({role}) begins with your work so far, on the branch {branch}\ntools: {}\nbudget: {budget}",
         tools.join(", ")
@@ -142,7 +190,10 @@ impl Tool for TerminateAgent {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let of = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        let of = arguments
+            .get("agent_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![Effect::on(Target::Name(of.to_owned()))]
     }
 
@@ -150,14 +201,25 @@ impl Tool for TerminateAgent {
         Some(self)
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let OneAgent { agent_id } = read(arguments.clone())?;
-        scope.services.agents.rehearse(&AgentOperation::Terminate(agent_id)).await?;
+        scope
+            .services
+            .agents
+            .rehearse(&AgentOperation::Terminate(agent_id))
+            .await?;
         Ok(())
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
-        Err(ToolError::Execution("a call that may wait is answered, not run".to_owned()))
+        Err(ToolError::Execution(
+            "a call that may wait is answered, not run".to_owned(),
+        ))
     }
 }
 
@@ -174,16 +236,27 @@ impl Waits for TerminateAgent {
         Ok(ended.map(|agents| {
             let lines: Vec<String> = agents.iter().map(left).collect();
             let terminated = agents.iter().all(|agent| agent.state.is_settled());
-            Answer::new(lines.join("\n"), json!({ "terminated": terminated, "agents": agents }))
+            Answer::new(
+                lines.join("\n"),
+                json!({ "terminated": terminated, "agents": agents }),
+            )
         }))
     }
 }
 
 /// Describes what is left of an agent in one line.
 fn left(work: &KeptWork) -> String {
-    let KeptWork { agent_id, title, state, branch, commit } = work;
+    let KeptWork {
+        agent_id,
+        title,
+        state,
+        branch,
+        commit,
+    } = work;
     let kept = match (branch, commit) {
-        (Some(branch), Some(commit)) => format!("its work is kept: branch {branch}, newest files in commit {commit}"),
+        (Some(branch), Some(commit)) => {
+            format!("its work is kept: branch {branch}, newest files in commit {commit}")
+        }
         _ => "it had not begun".to_owned(),
     };
     format!("{agent_id} ({title}): {}; {kept}", state.as_str())

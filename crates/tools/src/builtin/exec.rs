@@ -58,8 +58,8 @@ pub(super) struct RunShellCommand(pub(super) Prompt);
 #[derive(Deserialize)]
 struct Arguments {
     command: String,
-    /// The program and its arguments, which run without a shell; only wrappers give them. `command` is then what a
-    /// shell would be given for the same.
+    /// The program and its arguments, which run without a shell; only wrappers give them. `command`
+    /// is then what a shell would be given for the same.
     #[serde(default)]
     argv: Vec<String>,
     timeout: Option<u64>,
@@ -82,21 +82,40 @@ impl Tool for RunShellCommand {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         if let Some(words) = arguments.get("argv").and_then(Value::as_array) {
-            let words = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            let words = words
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
             return vec![Effect::on(Target::Argv(words))];
         }
-        let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+        let command = arguments
+            .get("command")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let mut effects = vec![Effect::on(Target::Shell(command.to_owned()))];
         if is_networked(arguments) {
-            let named: Vec<Target> = domains(arguments).map(|domain| Target::Host(domain.to_owned())).collect();
-            let targets = if named.is_empty() { vec![Target::Network] } else { named };
-            effects.extend(targets.into_iter().map(|target| Effect { access: Access::Network, target }));
+            let named: Vec<Target> = domains(arguments)
+                .map(|domain| Target::Host(domain.to_owned()))
+                .collect();
+            let targets = if named.is_empty() {
+                vec![Target::Network]
+            } else {
+                named
+            };
+            effects.extend(targets.into_iter().map(|target| Effect {
+                access: Access::Network,
+                target,
+            }));
         }
         effects
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+        let command = arguments
+            .get("command")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         match command {
             "" => Err(invalid("`command` is empty")),
             _ if command.contains('\0') => Err(invalid("`command` contains a NUL byte")),
@@ -112,16 +131,32 @@ impl Tool for RunShellCommand {
     }
 
     /// Foresees nothing, but nobody is asked for a network that this machine's sandbox cannot give.
-    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
         if is_networked(arguments) {
-            scope.sandbox.require_egress().map_err(|error| ToolError::not_started(&error))?;
+            scope
+                .sandbox
+                .require_egress()
+                .map_err(|error| ToolError::not_started(&error))?;
         }
         Ok(None)
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { cwd, .. } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| files.working_directory(&cwd).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.working_directory(&cwd).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -131,7 +166,10 @@ impl Tool for RunShellCommand {
         let command = command(arguments);
         let timeout = command.time_limit(context.limits());
         let Some(named) = named else {
-            let finished = context.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
+            let finished = context
+                .start(command)
+                .await?
+                .map_err(|error| ToolError::not_started(&error))?;
             return answer(&finished, timeout, advice);
         };
         let (finished, decided) = context.start_proxied(command, NAME, named).await?;
@@ -141,20 +179,36 @@ impl Tool for RunShellCommand {
 }
 
 impl Wrap for RunShellCommand {
-    fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError> {
-        let Some(template) = template else { return Ok(arguments.clone()) };
-        let argv = template.fill(arguments).map_err(|reason| invalid(&reason))?;
+    fn deserialize_wrapped(
+        &self,
+        arguments: &Value,
+        template: Option<&CommandTemplate>,
+    ) -> Result<Value, ToolError> {
+        let Some(template) = template else {
+            return Ok(arguments.clone());
+        };
+        let argv = template
+            .fill(arguments)
+            .map_err(|reason| invalid(&reason))?;
         let line = argv.iter().map(shell_word).collect::<Vec<_>>().join(" ");
         Ok(json!({"command": line, "argv": argv, "cwd": "", "network": false}))
     }
 }
 
 fn domains(arguments: &Value) -> impl Iterator<Item = &str> {
-    arguments.get("domains").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    arguments
+        .get("domains")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 fn is_networked(arguments: &Value) -> bool {
-    arguments.get("network").and_then(Value::as_bool).unwrap_or_default()
+    arguments
+        .get("network")
+        .and_then(Value::as_bool)
+        .unwrap_or_default()
 }
 
 fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
@@ -165,22 +219,37 @@ fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
             let is_none = |domain: &&str| HostPattern::parse(domain).is_none();
             let explain = |domain: &str| {
                 let domain = shown(domain);
-                invalid(&format!("`{domain}` in `domains` is no host; write it as `example.org`, or `*.example.org`"))
+                invalid(&format!(
+                    "`{domain}` in `domains` is no host; write it as `example.org`, or `*.example.org`"
+                ))
             };
-            domains(arguments).find(is_none).map_or(Ok(()), |domain| Err(explain(domain)))
+            domains(arguments)
+                .find(is_none)
+                .map_or(Ok(()), |domain| Err(explain(domain)))
         }
-        _ => Err(invalid(&format!("`domains` has more than {MAX_DOMAINS} hosts"))),
+        _ => Err(invalid(&format!(
+            "`domains` has more than {MAX_DOMAINS} hosts"
+        ))),
     }
 }
 
 fn patterns(domains: &[String]) -> Vec<HostPattern> {
-    domains.iter().filter_map(|domain| HostPattern::parse(domain)).collect()
+    domains
+        .iter()
+        .filter_map(|domain| HostPattern::parse(domain))
+        .collect()
 }
 
 /// Adds to a result which hosts were refused, and to its data all that was decided.
-fn with_egress(result: Result<Answer, ToolError>, hosts: &DecidedHosts) -> Result<Answer, ToolError> {
+fn with_egress(
+    result: Result<Answer, ToolError>,
+    hosts: &DecidedHosts,
+) -> Result<Answer, ToolError> {
     let decided = hosts.all();
-    let notes: String = refusals(&decided, &hosts.unreached()).iter().flat_map(|note| ["\n", note.as_str()]).collect();
+    let notes: String = refusals(&decided, &hosts.unreached())
+        .iter()
+        .flat_map(|note| ["\n", note.as_str()])
+        .collect();
     match result {
         Ok(mut answer) => {
             answer.text.push_str(&notes);
@@ -189,9 +258,15 @@ fn with_egress(result: Result<Answer, ToolError>, hosts: &DecidedHosts) -> Resul
             }
             Ok(answer)
         }
-        Err(ToolError::Timeout { seconds, partial, notes: of_call }) => {
-            Err(ToolError::Timeout { seconds, partial: format!("{partial}{notes}"), notes: of_call })
-        }
+        Err(ToolError::Timeout {
+            seconds,
+            partial,
+            notes: of_call,
+        }) => Err(ToolError::Timeout {
+            seconds,
+            partial: format!("{partial}{notes}"),
+            notes: of_call,
+        }),
         other => other,
     }
 }
@@ -199,13 +274,26 @@ fn with_egress(result: Result<Answer, ToolError>, hosts: &DecidedHosts) -> Resul
 /// Words what was refused, and what could not be reached, one line each.
 pub(super) fn refusals(decided: &[EgressDecision], unreached: &BTreeSet<String>) -> Vec<String> {
     let refused = decided.iter().filter(|decision| !decision.allowed);
-    let note = |EgressDecision { asked, rule, reason, .. }: &EgressDecision| {
-        format!("[the network refused {asked} (rule {rule}): {}]", reason.as_deref().unwrap_or_default())
+    let note = |EgressDecision {
+                    asked,
+                    rule,
+                    reason,
+                    ..
+                }: &EgressDecision| {
+        format!(
+            "[the network refused {asked} (rule {rule}): {}]",
+            reason.as_deref().unwrap_or_default()
+        )
     };
     let mut notes: Vec<String> = refused.clone().take(MAX_REFUSALS).map(note).collect();
     let more = refused.count().saturating_sub(MAX_REFUSALS);
     notes.extend((more > 0).then(|| format!("[and {more} more hosts]")));
-    notes.extend(unreached.iter().take(MAX_REFUSALS).map(|what| format!("[could not be reached: {what}]")));
+    notes.extend(
+        unreached
+            .iter()
+            .take(MAX_REFUSALS)
+            .map(|what| format!("[could not be reached: {what}]")),
+    );
     notes
 }
 
@@ -215,17 +303,26 @@ fn command(arguments: Arguments) -> Command {
         true => vec!["/bin/sh".to_owned(), "-c".to_owned(), arguments.command],
         false => arguments.argv,
     };
-    Command { cwd: arguments.cwd, timeout: arguments.timeout.map(Duration::from_secs), ..Command::new(argv) }
+    Command {
+        cwd: arguments.cwd,
+        timeout: arguments.timeout.map(Duration::from_secs),
+        ..Command::new(argv)
+    }
 }
 
-/// Returns which of an agent's tools do what a command line asks of git: in the worktree, commands can only read.
+/// Returns which of an agent's tools do what a command line asks of git: in the worktree, commands
+/// can only read.
 fn git_advice(command: &str, granted: &BTreeSet<String>) -> Option<String> {
     let subcommands = git_subcommands(command);
-    let asked = GIT_TOOLS.iter().filter(|(subcommand, _)| subcommands.contains(*subcommand));
-    let (has_tool, lacks_tool): (Vec<_>, Vec<_>) = asked.partition(|(_, tool)| granted.contains(*tool));
+    let asked = GIT_TOOLS
+        .iter()
+        .filter(|(subcommand, _)| subcommands.contains(*subcommand));
+    let (has_tool, lacks_tool): (Vec<_>, Vec<_>) =
+        asked.partition(|(_, tool)| granted.contains(*tool));
     let tools = has_tool.iter();
-    let mut advice: Vec<String> =
-        tools.map(|(subcommand, tool)| format!("use the tool `{tool}` instead of `git {subcommand}`")).collect();
+    let mut advice: Vec<String> = tools
+        .map(|(subcommand, tool)| format!("use the tool `{tool}` instead of `git {subcommand}`"))
+        .collect();
     let commits = has_tool.iter().any(|(_, tool)| *tool == COMMIT);
     if !lacks_tool.is_empty() && !commits {
         advice.push(match granted.contains(COMMIT) {
@@ -237,12 +334,21 @@ fn git_advice(command: &str, granted: &BTreeSet<String>) -> Option<String> {
         let own = "your branch is merged for you when you finish; only the tool `git_push`, if you have it, pushes it";
         advice.push(own.to_owned());
     }
-    (!advice.is_empty())
-        .then(|| format!("[in your worktree, commands cannot change what git stores: {}]", advice.join("; ")))
+    (!advice.is_empty()).then(|| {
+        format!(
+            "[in your worktree, commands cannot change what git stores: {}]",
+            advice.join("; ")
+        )
+    })
 }
 
-/// Returns the answer of a tool whose program ran as the call said; advice is for a program that failed.
-pub(super) fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Result<Answer, ToolError> {
+/// Returns the answer of a tool whose program ran as the call said; advice is for a program that
+/// failed.
+pub(super) fn answer(
+    finished: &Finished,
+    timeout: Duration,
+    advice: Option<String>,
+) -> Result<Answer, ToolError> {
     let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
     let text = both(&stdout, &stderr);
     let has_failed = finished.exit != Exit::Code(0) || text.contains("fatal: ");
@@ -260,7 +366,10 @@ pub(super) fn answer(finished: &Finished, timeout: Duration, advice: Option<Stri
     };
     let how = match finished.exit {
         Exit::MemoryLimit => {
-            format!("{}; `command_memory_mib` or `tools.code_execution.memory_limit_mb` sets the limit", finished.exit)
+            format!(
+                "{}; `command_memory_mib` or `tools.code_execution.memory_limit_mb` sets the limit",
+                finished.exit
+            )
         }
         Exit::CpuLimit => format!(
             "{}; `tools.code_execution.cpu_seconds` sets it for a command, `tools.code_execution.agent_cpu_seconds` for \
@@ -314,32 +423,55 @@ mod tests {
             ("git status; echo git commit", None),
             (
                 "git add -A && git -c user.name=x commit -m 'git push'",
-                Some("`git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`"),
+                Some(
+                    "`git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`",
+                ),
             ),
             ("cd a && GIT_EDITOR=true git merge x", Some("`git_merge`")),
             ("git push origin HEAD", Some("merged for you")),
             ("git checkout -- a", Some("`git_checkout`")),
             ("git stash", Some("`git_stash`")),
         ];
-        let all: BTreeSet<String> = GIT_TOOLS.iter().map(|(_, tool)| (*tool).to_owned()).collect();
+        let all: BTreeSet<String> = GIT_TOOLS
+            .iter()
+            .map(|(_, tool)| (*tool).to_owned())
+            .collect();
         for (command, expected) in table {
             let advice = git_advice(command, &all);
             assert_eq!(advice.is_some(), expected.is_some(), "{command}");
-            assert!(advice.unwrap_or_default().contains(expected.unwrap_or_default()), "{command}");
+            assert!(
+                advice
+                    .unwrap_or_default()
+                    .contains(expected.unwrap_or_default()),
+                "{command}"
+            );
         }
-        let advice = git_advice("git add -A && git commit -m x", &BTreeSet::from(["git_add".to_owned()])).unwrap();
-        assert!(advice.contains("`git_add`") && !advice.contains("`git_commit`"), "{advice}");
+        let advice = git_advice(
+            "git add -A && git commit -m x",
+            &BTreeSet::from(["git_add".to_owned()]),
+        )
+        .unwrap();
+        assert!(
+            advice.contains("`git_add`") && !advice.contains("`git_commit`"),
+            "{advice}"
+        );
         assert!(advice.contains("committed for you"), "{advice}");
     }
 
     #[test]
     fn a_wrappers_arguments_make_the_call_that_the_reference_shows() {
-        let tool = RunShellCommand(Prompt { description: String::new(), parameters: json!({}) });
+        let tool = RunShellCommand(Prompt {
+            description: String::new(),
+            parameters: json!({}),
+        });
         let template = CommandTemplate::parse("find {arguments}", &["arguments"]).unwrap();
         let arguments = json!({"arguments": [".", "-type", "f", "-name", "*.vala"]});
         let argv = ["find", ".", "-type", "f", "-name", "*.vala"];
         let expected = json!({"command": "find . -type f -name '*.vala'", "argv": argv, "cwd": "", "network": false});
-        assert_eq!(tool.deserialize_wrapped(&arguments, Some(&template)), Ok(expected.clone()));
+        assert_eq!(
+            tool.deserialize_wrapped(&arguments, Some(&template)),
+            Ok(expected.clone())
+        );
         let words = argv.map(str::to_owned).to_vec();
         assert_eq!(tool.effects(&expected), [Effect::on(Target::Argv(words))]);
         assert_eq!(tool.deserialize_wrapped(&arguments, None), Ok(arguments));

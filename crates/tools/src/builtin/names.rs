@@ -1,4 +1,5 @@
-//! The names that stand for several of the built-in tools; the other names of one tool are shipped `.tool` files.
+//! The names that stand for several of the built-in tools; the other names of one tool are shipped
+//! `.tool` files.
 
 use orchestrate_core::policy::Permission;
 use orchestrate_core::tool_names::ToolNames;
@@ -18,8 +19,15 @@ const READING: &[&str] = &[
     "measure_code_complexity",
 ];
 /// Tools that edit files.
-const EDITING: &[&str] =
-    &["update_file", "write_file", "append_file", "apply_patch", "delete_file", "copy_file", "move_file"];
+const EDITING: &[&str] = &[
+    "update_file",
+    "write_file",
+    "append_file",
+    "apply_patch",
+    "delete_file",
+    "copy_file",
+    "move_file",
+];
 
 /// Tools that read any page that they are told to.
 const FETCHING: &[&str] = &["fetch_url", "parse_documentation"];

@@ -27,7 +27,8 @@ struct Arguments {
 impl Tool for ReadPlan {
     facts!("read_plan", AGENTS, None);
 
-    /// Looks only whether there is a plan: which sections it has is a part of what the person is asked about.
+    /// Looks only whether there is a plan: which sections it has is a part of what the person is
+    /// asked about.
     async fn rehearse(&self, scope: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
         scope.services.plan.read(None).await?;
         Ok(())

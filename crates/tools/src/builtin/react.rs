@@ -1,5 +1,5 @@
-//! `react`: the agent's scratchpad of thoughts and observations. Each result contains all notes, and the newest one is
-//! never left out of the agent's context.
+//! `react`: the agent's scratchpad of thoughts and observations. Each result contains all notes,
+//! and the newest one is never left out of the agent's context.
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -51,9 +51,9 @@ impl Tool for React {
         let is_blank = note.as_deref().is_none_or(|note| note.trim().is_empty());
         match action {
             Action::Think | Action::Observe if is_blank => Err(invalid("`note` is empty")),
-            Action::Get | Action::Clear if !is_blank => {
-                Err(invalid("`note` is only for the actions `think` and `observe`"))
-            }
+            Action::Get | Action::Clear if !is_blank => Err(invalid(
+                "`note` is only for the actions `think` and `observe`",
+            )),
             _ => Ok(()),
         }
     }
@@ -69,7 +69,12 @@ impl Tool for React {
                 );
                 ToolError::Retry(reason)
             };
-            notes.add(Note { kind, text: text.clone() }).map_err(full)
+            notes
+                .add(Note {
+                    kind,
+                    text: text.clone(),
+                })
+                .map_err(full)
         };
         let all = match action {
             Action::Think => add(NoteKind::Thought)?,
@@ -82,7 +87,10 @@ impl Tool for React {
         };
         let answer = Answer::new(render(&all), json!({ "notes": all }));
         // What changes nothing is recorded as such.
-        Ok(Answer { notes: (action != Action::Get).then_some(all), ..answer })
+        Ok(Answer {
+            notes: (action != Action::Get).then_some(all),
+            ..answer
+        })
     }
 }
 

@@ -28,7 +28,12 @@ struct Arguments {
 impl Tool for ReadSkill {
     facts!("read_skill", AGENTS, None);
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { name, file } = read(arguments.clone())?;
         scope.services.skills.read(&name, file.as_deref()).await?;
         Ok(())
@@ -36,7 +41,11 @@ impl Tool for ReadSkill {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { name, file } = read(arguments)?;
-        let text = context.services().skills.read(&name, file.as_deref()).await?;
+        let text = context
+            .services()
+            .skills
+            .read(&name, file.as_deref())
+            .await?;
         let data = json!({"name": name, "file": file, "bytes": text.len()});
         Ok(Answer::new(text, data))
     }

@@ -50,9 +50,14 @@ impl Tool for TodoWrite {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let items = arguments.get("items").and_then(Value::as_array).map_or(0, Vec::len);
+        let items = arguments
+            .get("items")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
         if items > MAX_ITEMS {
-            return Err(invalid(&format!("`items`: expected at most {MAX_ITEMS} items, got {items}")));
+            return Err(invalid(&format!(
+                "`items`: expected at most {MAX_ITEMS} items, got {items}"
+            )));
         }
         Ok(())
     }
@@ -60,7 +65,11 @@ impl Tool for TodoWrite {
     async fn execute(&self, _: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { items } = read(arguments)?;
         let lines: Vec<String> = items.iter().map(Item::render).collect();
-        let text = if lines.is_empty() { "(no steps)".to_owned() } else { lines.join("\n") };
+        let text = if lines.is_empty() {
+            "(no steps)".to_owned()
+        } else {
+            lines.join("\n")
+        };
         Ok(Answer::new(text, json!({ "items": items })))
     }
 }

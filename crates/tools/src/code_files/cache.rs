@@ -1,10 +1,11 @@
-//! The results of analyses of files, by what they follow from: the analysis, the bytes of the file, and what its name
-//! says of its language.
+//! The results of analyses of files, by what they follow from: the analysis, the bytes of the file,
+//! and what its name says of its language.
 //!
-//! All agents of a run share one (`context.shared().value::<AnalysisCache>()`), so what one of them has analysed no
-//! other one analyses again, in whichever worktree the same bytes are; an agent that asks for what another one is
-//! computing waits for it. A result is kept in memory only, so neither the code of an analysis, which its type names,
-//! nor a grammar changes while it is kept. What was stopped before its end is not kept.
+//! All agents of a run share one (`context.shared().value::<AnalysisCache>()`), so what one of them
+//! has analysed no other one analyses again, in whichever worktree the same bytes are; an agent
+//! that asks for what another one is computing waits for it. A result is kept in memory only, so
+//! neither the code of an analysis, which its type names, nor a grammar changes while it is kept.
+//! What was stopped before its end is not kept.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -17,7 +18,8 @@ use orchestrate_core::Oid;
 use super::unchanged::Unchanged;
 use crate::contents::FileStamp;
 
-/// The memory that the results of one run may have together, in bytes: an analysis of 20,000 files of ordinary size.
+/// The memory that the results of one run may have together, in bytes: an analysis of 20,000 files
+/// of ordinary size.
 const MAX_BYTES: usize = 96 << 20;
 /// To what share of that the results are cut back, so that this happens rarely.
 const KEPT: (usize, usize) = (3, 4);
@@ -84,7 +86,12 @@ impl Default for AnalysisCache {
 impl AnalysisCache {
     /// Creates a cache whose results have at most so many bytes.
     pub(crate) fn with_limit(max_bytes: usize) -> AnalysisCache {
-        AnalysisCache { results: Mutex::default(), ended: Condvar::new(), unchanged: Unchanged::default(), max_bytes }
+        AnalysisCache {
+            results: Mutex::default(),
+            ended: Condvar::new(),
+            unchanged: Unchanged::default(),
+            max_bytes,
+        }
     }
 
     /// Returns the result for a version of a file, if it is known.
@@ -95,12 +102,16 @@ impl AnalysisCache {
     }
 
     /// Returns the result for a file that has the same metadata as when its result was found last.
-    pub(crate) fn find_unchanged<T: FileAnalysis>(&self, stamp: &FileStamp, hint: LanguageHint) -> Option<Arc<T>> {
+    pub(crate) fn find_unchanged<T: FileAnalysis>(
+        &self,
+        stamp: &FileStamp,
+        hint: LanguageHint,
+    ) -> Option<Arc<T>> {
         self.unchanged.find(stamp, hint)
     }
 
-    /// Returns the result for a version of a file, if it is known; the file, which has this metadata, is found by that
-    /// from now on.
+    /// Returns the result for a version of a file, if it is known; the file, which has this
+    /// metadata, is found by that from now on.
     pub(crate) fn find_for<T: FileAnalysis>(
         &self,
         file: &FileVersion,
@@ -115,8 +126,8 @@ impl AnalysisCache {
         found
     }
 
-    /// Returns the result for a version of a file, which is computed if it is not known. An error that follows from the
-    /// file is a result, too.
+    /// Returns the result for a version of a file, which is computed if it is not known. An error
+    /// that follows from the file is a result, too.
     ///
     /// # Errors
     /// The error of the analysis; [`CodeError::Stopped`] is kept for nobody.
@@ -131,18 +142,34 @@ impl AnalysisCache {
             // It was found by the type, so it is a result of this one.
             return typed(known).unwrap_or_else(|| compute().map(Arc::new));
         }
-        let claim = Claim { cache: self, analysis, file };
+        let claim = Claim {
+            cache: self,
+            analysis,
+            file,
+        };
         let result = compute().map(Arc::new);
         if !matches!(result, Err(CodeError::Stopped)) {
             let bytes = result.as_ref().map_or(0, |value| value.memory());
-            let known = result.clone().map(|value| value as Arc<dyn Any + Send + Sync>);
-            self.keep(&claim, known, bytes + ENTRY_BYTES + file.content.as_str().len());
+            let known = result
+                .clone()
+                .map(|value| value as Arc<dyn Any + Send + Sync>);
+            self.keep(
+                &claim,
+                known,
+                bytes + ENTRY_BYTES + file.content.as_str().len(),
+            );
         }
         result
     }
 
-    /// Returns a known result; if there is none, and nobody computes it, `None` lets the caller compute it.
-    fn find_or_claim(&self, analysis: TypeId, file: &FileVersion, stop: Stop<'_>) -> Result<Option<Known>, CodeError> {
+    /// Returns a known result; if there is none, and nobody computes it, `None` lets the caller
+    /// compute it.
+    fn find_or_claim(
+        &self,
+        analysis: TypeId,
+        file: &FileVersion,
+        stop: Stop<'_>,
+    ) -> Result<Option<Known>, CodeError> {
         let mut results = self.results();
         loop {
             if let Some(known) = results.find(analysis, file) {
@@ -175,7 +202,14 @@ impl AnalysisCache {
             Vec::new()
         };
         let by_file = results.by_analysis.entry(claim.analysis).or_default();
-        by_file.insert(claim.file.clone(), Slot::Known { result, bytes, is_used: false });
+        by_file.insert(
+            claim.file.clone(),
+            Slot::Known {
+                result,
+                bytes,
+                is_used: false,
+            },
+        );
         drop(results);
         // Nobody waits while they are freed.
         drop(removed);
@@ -190,14 +224,17 @@ impl Results {
     fn find(&mut self, analysis: TypeId, file: &FileVersion) -> Option<Known> {
         match self.by_analysis.get_mut(&analysis)?.get_mut(file)? {
             Slot::Pending => None,
-            Slot::Known { result, is_used, .. } => {
+            Slot::Known {
+                result, is_used, ..
+            } => {
                 *is_used = true;
                 Some(result.clone())
             }
         }
     }
 
-    /// Removes results until they have at most so many bytes, first those that were not used since the last time.
+    /// Removes results until they have at most so many bytes, first those that were not used since
+    /// the last time.
     fn remove_to(&mut self, bytes: usize) -> Vec<Slot> {
         let mut removed = Vec::new();
         for spares_used in [true, false] {
@@ -214,7 +251,11 @@ impl Results {
                 _ => false,
             };
             for by_file in self.by_analysis.values_mut() {
-                removed.extend(by_file.extract_if(|_, slot| goes(slot)).map(|(_, slot)| slot));
+                removed.extend(
+                    by_file
+                        .extract_if(|_, slot| goes(slot))
+                        .map(|(_, slot)| slot),
+                );
             }
         }
         removed
@@ -271,11 +312,20 @@ mod tests {
     }
 
     fn version(content: &str) -> FileVersion {
-        FileVersion { content: Oid::new(content), hint: LanguageHint::Named(Language::Rust) }
+        FileVersion {
+            content: Oid::new(content),
+            hint: LanguageHint::Named(Language::Rust),
+        }
     }
 
     fn stamp(seconds: i64) -> FileStamp {
-        FileStamp { device: 1, inode: 2, size: 3, modified: (seconds, 0), changed: (seconds, 0) }
+        FileStamp {
+            device: 1,
+            inode: 2,
+            size: 3,
+            modified: (seconds, 0),
+            changed: (seconds, 0),
+        }
     }
 
     fn never() -> bool {
@@ -285,17 +335,34 @@ mod tests {
     /// What is found by metadata is forgotten with what is removed, and keeps nothing in memory.
     #[test]
     fn an_unchanged_file_is_found_until_results_are_removed() {
-        let (cache, hint) = (AnalysisCache::with_limit(100_000), LanguageHint::Named(Language::Rust));
-        let add = |content: &str| cache.get_or_compute(&version(content), &never, || Ok(Sample(5_000))).unwrap();
+        let (cache, hint) = (
+            AnalysisCache::with_limit(100_000),
+            LanguageHint::Named(Language::Rust),
+        );
+        let add = |content: &str| {
+            cache
+                .get_or_compute(&version(content), &never, || Ok(Sample(5_000)))
+                .unwrap()
+        };
         let first = add("first");
         assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
-        cache.find_for::<Sample>(&version("first"), &stamp(100)).unwrap().unwrap();
-        assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint).as_ref(), Some(&first));
+        cache
+            .find_for::<Sample>(&version("first"), &stamp(100))
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            cache.find_unchanged::<Sample>(&stamp(100), hint).as_ref(),
+            Some(&first)
+        );
         (0..100).for_each(|number| drop(add(&number.to_string())));
         assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
         // Which of the unused results remain is open.
         let remains = usize::from(cache.find::<Sample>(&version("first")).is_some());
-        assert_eq!(Arc::strong_count(&first), 1 + remains, "nothing else has it");
+        assert_eq!(
+            Arc::strong_count(&first),
+            1 + remains,
+            "nothing else has it"
+        );
     }
 
     #[test]
@@ -309,15 +376,23 @@ mod tests {
         assert_eq!(cache.find::<Sample>(&version("a")), None);
         assert_eq!([get(&version("a")).0, get(&version("a")).0], [0, 0]);
         assert_eq!(get(&version("b")).0, 1, "other bytes");
-        let header = FileVersion { hint: LanguageHint::Header, ..version("a") };
+        let header = FileVersion {
+            hint: LanguageHint::Header,
+            ..version("a")
+        };
         assert_eq!(get(&header).0, 2, "another language");
-        assert_eq!(*cache.find::<Sample>(&version("a")).unwrap().unwrap(), Sample(0));
+        assert_eq!(
+            *cache.find::<Sample>(&version("a")).unwrap().unwrap(),
+            Sample(0)
+        );
     }
 
     #[test]
     fn what_follows_from_the_file_is_kept_and_a_stop_is_not() {
         let cache = AnalysisCache::default();
-        let get = |result: Result<Sample, CodeError>| cache.get_or_compute(&version("a"), &never, || result);
+        let get = |result: Result<Sample, CodeError>| {
+            cache.get_or_compute(&version("a"), &never, || result)
+        };
         assert_eq!(get(Err(CodeError::Stopped)), Err(CodeError::Stopped));
         assert_eq!(get(Err(CodeError::Binary)), Err(CodeError::Binary));
         assert_eq!(get(Ok(Sample(1))), Err(CodeError::Binary));
@@ -327,10 +402,16 @@ mod tests {
     fn those_that_were_not_used_go_first() {
         let cache = AnalysisCache::with_limit(100_000);
         let add = |number: usize| {
-            cache.get_or_compute(&version(&number.to_string()), &never, || Ok(Sample(5_000))).unwrap();
+            cache
+                .get_or_compute(&version(&number.to_string()), &never, || Ok(Sample(5_000)))
+                .unwrap();
         };
         (0..18).for_each(add);
-        let is_kept = |number: usize| cache.find::<Sample>(&version(&number.to_string())).is_some();
+        let is_kept = |number: usize| {
+            cache
+                .find::<Sample>(&version(&number.to_string()))
+                .is_some()
+        };
         assert!((0..9).all(is_kept), "these are used");
         (18..20).for_each(add);
         assert!((0..9).all(is_kept));
@@ -339,21 +420,45 @@ mod tests {
         assert!(cache.results().bytes <= 100_000);
         // All of them were used now, and room is made all the same.
         (20..60).for_each(add);
-        assert!(cache.results().bytes <= 100_000, "{}", cache.results().bytes);
-        let bytes_of = |slot: &Slot| if let Slot::Known { bytes, .. } = slot { *bytes } else { 0 };
-        let sum: usize = cache.results().by_analysis.values().flat_map(HashMap::values).map(bytes_of).sum();
+        assert!(
+            cache.results().bytes <= 100_000,
+            "{}",
+            cache.results().bytes
+        );
+        let bytes_of = |slot: &Slot| {
+            if let Slot::Known { bytes, .. } = slot {
+                *bytes
+            } else {
+                0
+            }
+        };
+        let sum: usize = cache
+            .results()
+            .by_analysis
+            .values()
+            .flat_map(HashMap::values)
+            .map(bytes_of)
+            .sum();
         assert_eq!(sum, cache.results().bytes);
-        let large = cache.get_or_compute(&version("large"), &never, || Ok(Sample(50_000))).unwrap();
-        assert_eq!((large.0, is_kept(0), cache.find::<Sample>(&version("large"))), (50_000, is_kept(0), None));
+        let large = cache
+            .get_or_compute(&version("large"), &never, || Ok(Sample(50_000)))
+            .unwrap();
+        assert_eq!(
+            (large.0, is_kept(0), cache.find::<Sample>(&version("large"))),
+            (50_000, is_kept(0), None)
+        );
     }
 
-    /// Two agents ask for the same: the second one waits for the first one's result, and computes it itself if the
-    /// first one was stopped, or has panicked.
+    /// Two agents ask for the same: the second one waits for the first one's result, and computes
+    /// it itself if the first one was stopped, or has panicked.
     #[test]
     fn two_agents_compute_it_once() {
         type First = fn() -> Result<Sample, CodeError>;
-        let table: [(First, usize); 3] =
-            [(|| Ok(Sample(1)), 1), (|| Err(CodeError::Stopped), 2), (|| panic!("a defect"), 2)];
+        let table: [(First, usize); 3] = [
+            (|| Ok(Sample(1)), 1),
+            (|| Err(CodeError::Stopped), 2),
+            (|| panic!("a defect"), 2),
+        ];
         for (first, expected) in table {
             let cache = AnalysisCache::default();
             let (begun, may_end) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
@@ -376,7 +481,9 @@ mod tests {
                     }
                     false
                 };
-                let second = cache.get_or_compute(&version("a"), &releases, || Ok(Sample(2))).unwrap();
+                let second = cache
+                    .get_or_compute(&version("a"), &releases, || Ok(Sample(2)))
+                    .unwrap();
                 assert_eq!(second.0, expected);
             });
         }
@@ -390,6 +497,11 @@ mod tests {
             assert_eq!(second, Err(CodeError::Stopped));
             Ok(Sample(1))
         };
-        assert_eq!(*cache.get_or_compute(&version("a"), &never, compute).unwrap(), Sample(1));
+        assert_eq!(
+            *cache
+                .get_or_compute(&version("a"), &never, compute)
+                .unwrap(),
+            Sample(1)
+        );
     }
 }

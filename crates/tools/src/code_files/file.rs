@@ -3,7 +3,9 @@
 use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
-use orchestrate_code::{CodeError, Language, LanguageHint, MAX_SOURCE_BYTES, Source, Stop, within_memory};
+use orchestrate_code::{
+    CodeError, Language, LanguageHint, MAX_SOURCE_BYTES, Source, Stop, within_memory,
+};
 use rustix::fs::fstat;
 
 use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
@@ -32,8 +34,12 @@ impl Place<'_> {
     /// # Errors
     /// [`CodeError::TooLarge`] of one whose name says that it is code.
     pub(crate) fn file<'p>(&'p self, entry: &'p Entry) -> Result<Option<CodeFile<'p>>, CodeError> {
-        let Some(hint) = LanguageHint::of_path(&entry.path) else { return Ok(None) };
-        let Some(stamp) = entry.stamp() else { return Ok(None) };
+        let Some(hint) = LanguageHint::of_path(&entry.path) else {
+            return Ok(None);
+        };
+        let Some(stamp) = entry.stamp() else {
+            return Ok(None);
+        };
         match hint {
             LanguageHint::FirstLine if stamp.size > MAX_SCRIPT_BYTES => Ok(None),
             LanguageHint::Named(_) | LanguageHint::Header if stamp.size > max_bytes(self.files) => {
@@ -65,16 +71,38 @@ struct Content {
 
 impl<'p> CodeFile<'p> {
     /// Creates a file that a walk has found with this metadata.
-    fn found(place: &'p Place<'p>, path: &'p str, hint: LanguageHint, stamp: &FileStamp) -> CodeFile<'p> {
+    fn found(
+        place: &'p Place<'p>,
+        path: &'p str,
+        hint: LanguageHint,
+        stamp: &FileStamp,
+    ) -> CodeFile<'p> {
         let stamp = place.contents.is_some().then_some(*stamp);
-        CodeFile { place, path, hint, is_asked_for: false, stamp, read: OnceLock::new() }
+        CodeFile {
+            place,
+            path,
+            hint,
+            is_asked_for: false,
+            stamp,
+            read: OnceLock::new(),
+        }
     }
 
     /// Creates a file that was read already.
     pub(super) fn of_text(place: &'p Place<'p>, path: &'p str, text: String) -> CodeFile<'p> {
         let hint = LanguageHint::of_path(path).unwrap_or(LanguageHint::FirstLine);
-        let read = OnceLock::from(Some(Content { text: Ok(text), version: None }));
-        CodeFile { place, path, hint, is_asked_for: true, stamp: None, read }
+        let read = OnceLock::from(Some(Content {
+            text: Ok(text),
+            version: None,
+        }));
+        CodeFile {
+            place,
+            path,
+            hint,
+            is_asked_for: true,
+            stamp: None,
+            read,
+        }
     }
 
     /// Returns how its language is found out.
@@ -82,7 +110,8 @@ impl<'p> CodeFile<'p> {
         self.hint
     }
 
-    /// Reports whether it is worth a note if it is not understood: its name, or the call itself, says that it is code.
+    /// Reports whether it is worth a note if it is not understood: its name, or the call itself,
+    /// says that it is code.
     pub(super) fn is_expected(&self) -> bool {
         self.is_asked_for || self.hint != LanguageHint::FirstLine
     }
@@ -92,7 +121,8 @@ impl<'p> CodeFile<'p> {
         self.place.limits.check().is_err()
     }
 
-    /// Returns what an analysis finds in it; `None` if the file is gone, or what is in its place may not be opened.
+    /// Returns what an analysis finds in it; `None` if the file is gone, or what is in its place
+    /// may not be opened.
     ///
     /// # Errors
     /// As [`CodeFile::code`], and those of the analysis.
@@ -101,14 +131,21 @@ impl<'p> CodeFile<'p> {
             return found.map(Some);
         }
         self.within_memory(|stop| {
-            let Some(content) = self.content() else { return Ok(None) };
+            let Some(content) = self.content() else {
+                return Ok(None);
+            };
             let compute = || {
                 let (language, text) = content.code(self.hint)?;
                 T::of(&Source::parse(language, text, stop)?, stop)
             };
             match &content.version {
-                // While it waits for another agent's result, it does not ask for memory, for which that one may wait.
-                Some(version) => self.place.cache.get_or_compute(version, &|| self.is_stopped(), compute).map(Some),
+                // While it waits for another agent's result, it does not ask for memory, for which
+                // that one may wait.
+                Some(version) => self
+                    .place
+                    .cache
+                    .get_or_compute(version, &|| self.is_stopped(), compute)
+                    .map(Some),
                 None => Ok(Some(Arc::new(compute()?))),
             }
         })
@@ -118,26 +155,43 @@ impl<'p> CodeFile<'p> {
     ///
     /// # Errors
     /// As [`within_memory`].
-    pub(crate) fn within_memory<T>(&self, work: impl FnOnce(Stop<'_>) -> Result<T, CodeError>) -> Result<T, CodeError> {
+    pub(crate) fn within_memory<T>(
+        &self,
+        work: impl FnOnce(Stop<'_>) -> Result<T, CodeError>,
+    ) -> Result<T, CodeError> {
         within_memory(&|| self.is_stopped(), work)
     }
 
     /// Returns the result of an analysis, if it follows from the file's metadata.
     fn by_metadata<T: FileAnalysis>(&self) -> Option<Result<Arc<T>, CodeError>> {
-        let (Place { cache, contents, .. }, stamp) = (self.place, self.stamp.as_ref()?);
+        let (
+            Place {
+                cache, contents, ..
+            },
+            stamp,
+        ) = (self.place, self.stamp.as_ref()?);
         if let Some(result) = cache.find_unchanged(stamp, self.hint) {
             return Some(Ok(result));
         }
         let content = contents.as_ref()?.known(self.path, stamp)?;
-        cache.find_for(&FileVersion { content, hint: self.hint }, stamp)
+        cache.find_for(
+            &FileVersion {
+                content,
+                hint: self.hint,
+            },
+            stamp,
+        )
     }
 
-    /// Returns its language and its text; `None` if the file is gone, or what is in its place may not be opened.
+    /// Returns its language and its text; `None` if the file is gone, or what is in its place may
+    /// not be opened.
     ///
     /// # Errors
     /// [`CodeError::Unreadable`], [`CodeError::Binary`] and [`CodeError::UnknownLanguage`].
     pub(crate) fn code(&self) -> Result<Option<(Language, &str)>, CodeError> {
-        self.content().map(|content| content.code(self.hint)).transpose()
+        self.content()
+            .map(|content| content.code(self.hint))
+            .transpose()
     }
 
     fn content(&self) -> Option<&Content> {
@@ -145,23 +199,46 @@ impl<'p> CodeFile<'p> {
     }
 
     fn read(&self) -> Option<Content> {
-        let Place { files, contents, .. } = self.place;
-        let unreadable = Content { text: Err(CodeError::Unreadable), version: None };
+        let Place {
+            files, contents, ..
+        } = self.place;
+        let unreadable = Content {
+            text: Err(CodeError::Unreadable),
+            version: None,
+        };
         let (mut file, stamp) = match files.open_found(self.path) {
             Ok(found) => found,
             Err(ToolError::File { .. }) => return Some(unreadable),
             Err(_) => return None,
         };
-        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0).min(MAX_SOURCE_BYTES));
-        if file.by_ref().take(max_bytes(files)).read_to_end(&mut bytes).is_err() {
+        let mut bytes = Vec::with_capacity(
+            usize::try_from(stamp.size)
+                .unwrap_or(0)
+                .min(MAX_SOURCE_BYTES),
+        );
+        if file
+            .by_ref()
+            .take(max_bytes(files))
+            .read_to_end(&mut bytes)
+            .is_err()
+        {
             return Some(unreadable);
         }
-        let is_same = bytes.len() as u64 == stamp.size && FileStamp::of(&fstat(&file).ok()?) == stamp;
+        let is_same =
+            bytes.len() as u64 == stamp.size && FileStamp::of(&fstat(&file).ok()?) == stamp;
         let contents = contents.as_ref().filter(|_| is_same);
-        let id =
-            contents.and_then(|contents| contents.known(self.path, &stamp).or_else(|| contents.read(&stamp, &bytes)));
-        let version = id.map(|content| FileVersion { content, hint: self.hint });
-        let text = Decoded::detect(self.path, &bytes).map(|decoded| decoded.text).map_err(|_| CodeError::Binary);
+        let id = contents.and_then(|contents| {
+            contents
+                .known(self.path, &stamp)
+                .or_else(|| contents.read(&stamp, &bytes))
+        });
+        let version = id.map(|content| FileVersion {
+            content,
+            hint: self.hint,
+        });
+        let text = Decoded::detect(self.path, &bytes)
+            .map(|decoded| decoded.text)
+            .map_err(|_| CodeError::Binary);
         Some(Content { text, version })
     }
 }
@@ -169,7 +246,9 @@ impl<'p> CodeFile<'p> {
 impl Content {
     fn code(&self, hint: LanguageHint) -> Result<(Language, &str), CodeError> {
         let text = self.text.as_ref().map_err(CodeError::clone)?;
-        hint.language(text).map(|language| (language, text.as_str())).ok_or(CodeError::UnknownLanguage)
+        hint.language(text)
+            .map(|language| (language, text.as_str()))
+            .ok_or(CodeError::UnknownLanguage)
     }
 }
 
@@ -205,7 +284,8 @@ mod tests {
         }
     }
 
-    /// Knows the content of every file that was modified in this second, and counts how often it is asked.
+    /// Knows the content of every file that was modified in this second, and counts how often it is
+    /// asked.
     #[derive(Default)]
     struct KnownFrom(i64, AtomicUsize);
 
@@ -221,49 +301,111 @@ mod tests {
     }
 
     fn files_of(worktree: &Path) -> Files {
-        let (policy, grant) = (Policy::new(&[], &ToolNames::default()).unwrap(), Grant::of_tools(["t"]));
-        let decision = Decision::Allow { rule: String::new() };
-        let guard = PathGuard::of("t", Permission::FileRead, &decision, &Arc::new(policy), &Arc::new(grant));
+        let (policy, grant) = (
+            Policy::new(&[], &ToolNames::default()).unwrap(),
+            Grant::of_tools(["t"]),
+        );
+        let decision = Decision::Allow {
+            rule: String::new(),
+        };
+        let guard = PathGuard::of(
+            "t",
+            Permission::FileRead,
+            &decision,
+            &Arc::new(policy),
+            &Arc::new(grant),
+        );
         Files::of_checkout(worktree, guard).unwrap()
     }
 
     fn limits() -> WalkLimits {
         let deadline = Instant::now() + Duration::from_secs(60);
-        WalkLimits { recursive: true, deadline, cancel: Cancel::default() }
+        WalkLimits {
+            recursive: true,
+            deadline,
+            cancel: Cancel::default(),
+        }
     }
 
     /// A directory is such a file, whoever runs the test.
     #[test]
     fn a_file_that_cannot_be_read_is_no_file_that_is_gone() {
         let worktree = tempfile::tempdir().unwrap();
-        let (files, limits, cache) = (files_of(worktree.path()), limits(), AnalysisCache::default());
-        let place = Place { files: &files, limits: &limits, cache: &cache, contents: None, held: Arc::default() };
+        let (files, limits, cache) = (
+            files_of(worktree.path()),
+            limits(),
+            AnalysisCache::default(),
+        );
+        let place = Place {
+            files: &files,
+            limits: &limits,
+            cache: &cache,
+            contents: None,
+            held: Arc::default(),
+        };
         let hint = LanguageHint::Named(Language::Rust);
-        let stamp = FileStamp { device: 1, inode: 2, size: 3, modified: (100, 0), changed: (100, 0) };
+        let stamp = FileStamp {
+            device: 1,
+            inode: 2,
+            size: 3,
+            modified: (100, 0),
+            changed: (100, 0),
+        };
         let find = |path: &str| CodeFile::found(&place, path, hint, &stamp).analysis::<Length>();
         assert_eq!(find("gone.rs"), Ok(None));
         assert_eq!(find(""), Err(CodeError::Unreadable));
     }
 
-    /// What is known of a file's content is asked until the file's metadata alone leads to the result.
+    /// What is known of a file's content is asked until the file's metadata alone leads to the
+    /// result.
     #[test]
     fn a_file_that_has_not_changed_costs_one_question() {
         let worktree = tempfile::tempdir().unwrap();
         let (files, limits) = (files_of(worktree.path()), limits());
-        let (cache, hint) = (AnalysisCache::default(), LanguageHint::Named(Language::Rust));
+        let (cache, hint) = (
+            AnalysisCache::default(),
+            LanguageHint::Named(Language::Rust),
+        );
         let contents = Arc::new(KnownFrom(100, AtomicUsize::new(0)));
         let known: Arc<dyn FileContents> = Arc::clone(&contents) as Arc<dyn FileContents>;
-        let place =
-            Place { files: &files, limits: &limits, cache: &cache, contents: Some(known), held: Arc::default() };
-        let version = FileVersion { content: Oid::new("content"), hint };
-        cache.get_or_compute(&version, &|| false, || Ok(Length(7))).unwrap();
-        let find = |stamp: FileStamp| {
-            let found = CodeFile::found(&place, "gone.rs", hint, &stamp).analysis::<Length>().unwrap();
-            (found.map(|length| length.0), contents.1.load(Ordering::SeqCst))
+        let place = Place {
+            files: &files,
+            limits: &limits,
+            cache: &cache,
+            contents: Some(known),
+            held: Arc::default(),
         };
-        let stamp = FileStamp { device: 1, inode: 2, size: 3, modified: (100, 0), changed: (100, 0) };
+        let version = FileVersion {
+            content: Oid::new("content"),
+            hint,
+        };
+        cache
+            .get_or_compute(&version, &|| false, || Ok(Length(7)))
+            .unwrap();
+        let find = |stamp: FileStamp| {
+            let found = CodeFile::found(&place, "gone.rs", hint, &stamp)
+                .analysis::<Length>()
+                .unwrap();
+            (
+                found.map(|length| length.0),
+                contents.1.load(Ordering::SeqCst),
+            )
+        };
+        let stamp = FileStamp {
+            device: 1,
+            inode: 2,
+            size: 3,
+            modified: (100, 0),
+            changed: (100, 0),
+        };
         assert_eq!([find(stamp), find(stamp)], [(Some(7), 1), (Some(7), 1)]);
         // The file was changed, and is no longer there when it has to be read.
-        assert_eq!(find(FileStamp { modified: (101, 0), ..stamp }), (None, 2));
+        assert_eq!(
+            find(FileStamp {
+                modified: (101, 0),
+                ..stamp
+            }),
+            (None, 2)
+        );
     }
 }

@@ -23,12 +23,19 @@ impl Held {
     ///
     /// # Errors
     /// Those of the part; `TooBroad` if all analyses hold too much.
-    pub(crate) fn keep<T>(&self, part: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
+    pub(crate) fn keep<T>(
+        &self,
+        part: impl FnOnce() -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
         let before = held();
         let result = part();
         let bytes = usize::try_from(held().wrapping_sub(before)).unwrap_or(0);
         self.0.fetch_add(bytes, Ordering::Relaxed);
-        if ALL.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES { Err(too_much()) } else { result }
+        if ALL.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
+            Err(too_much())
+        } else {
+            result
+        }
     }
 
     /// Does a part of the analysis that asks whether to stop, and stops it once all analyses hold
@@ -49,13 +56,19 @@ impl Held {
             is_too_much || stop()
         };
         let result = self.keep(|| part(&stops));
-        if was_too_much.load(Ordering::Relaxed) { Err(too_much()) } else { result }
+        if was_too_much.load(Ordering::Relaxed) {
+            Err(too_much())
+        } else {
+            result
+        }
     }
 }
 
 fn too_much() -> ToolError {
     let megabytes = MAX_BYTES >> 20;
-    ToolError::TooBroad(format!("the results of all analyses have more than {megabytes} MB; name a folder or a file"))
+    ToolError::TooBroad(format!(
+        "the results of all analyses have more than {megabytes} MB; name a folder or a file"
+    ))
 }
 
 impl Drop for Held {

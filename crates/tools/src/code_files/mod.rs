@@ -1,7 +1,8 @@
-//! The code of a worktree: one file, or every file below a folder whose language is known, and what analyses of each
-//! file find.
+//! The code of a worktree: one file, or every file below a folder whose language is known, and what
+//! analyses of each file find.
 //!
-//! A [`Survey`] opens, reads and parses a file only if what is asked of it is not in the [`cache`] already.
+//! A [`Survey`] opens, reads and parses a file only if what is asked of it is not in the [`cache`]
+//! already.
 
 mod cache;
 mod file;

@@ -13,7 +13,9 @@ use super::held::Held;
 use crate::context::ToolContext;
 use crate::counted::counted;
 use crate::error::ToolError;
-use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order};
+use crate::files::{
+    Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order,
+};
 use crate::scope::CallScope;
 use crate::services::ReplayService;
 
@@ -57,26 +59,41 @@ impl Surveyor {
     /// Creates one for a call, with the run's cache.
     pub(crate) fn of(context: &ToolContext) -> Surveyor {
         let limits = Surveyor::limits(context.scope());
-        Surveyor { limits, cache: context.shared().value(), replay: Arc::clone(&context.services().replay) }
+        Surveyor {
+            limits,
+            cache: context.shared().value(),
+            replay: Arc::clone(&context.services().replay),
+        }
     }
 
     /// Returns the limits of a call.
     pub(crate) fn limits(scope: &CallScope) -> WalkLimits {
         let deadline = Instant::now() + scope.limits.search_timeout;
-        WalkLimits { recursive: true, deadline, cancel: scope.cancel.clone() }
+        WalkLimits {
+            recursive: true,
+            deadline,
+            cancel: scope.cancel.clone(),
+        }
     }
 
     /// Returns where files are, and what is known of them.
     pub(crate) fn place<'p>(&'p self, files: &'p Files) -> Place<'p> {
         let (limits, cache, contents) = (&self.limits, &*self.cache, self.replay.contents());
-        Place { files, limits, cache, contents, held: Arc::default() }
+        Place {
+            files,
+            limits,
+            cache,
+            contents,
+            held: Arc::default(),
+        }
     }
 
-    /// Analyses files, and files below folders. It blocks. Of several paths, those that cannot be read are noted.
+    /// Analyses files, and files below folders. It blocks. Of several paths, those that cannot be
+    /// read are noted.
     ///
     /// # Errors
-    /// As [`Files::open`] and [`Files::walk`]; `Retry` if no path can be read or is understood, `Absent` if the program
-    /// was built without grammars.
+    /// As [`Files::open`] and [`Files::walk`]; `Retry` if no path can be read or is understood,
+    /// `Absent` if the program was built without grammars.
     pub(crate) fn survey<T: Send>(
         &self,
         files: &Files,
@@ -84,25 +101,39 @@ impl Surveyor {
         analyze: Analyze<'_, T>,
     ) -> Result<Survey<T>, ToolError> {
         let place = self.place(files);
-        let (found, left_out, unread, walks) = (Vec::new(), Vec::new(), Unread::default(), Vec::new());
-        let mut survey = Survey { found, left_out, unread, walks, _held: Arc::clone(&place.held) };
+        let (found, left_out, unread, walks) =
+            (Vec::new(), Vec::new(), Unread::default(), Vec::new());
+        let mut survey = Survey {
+            found,
+            left_out,
+            unread,
+            walks,
+            _held: Arc::clone(&place.held),
+        };
         for path in paths {
             let added = survey.add(&place, path, analyze);
             survey.unread.note(added, paths.len())?;
         }
         survey.unread.require_any_read()?;
         if paths.len() > 1 {
-            survey.found.sort_by(|(left, _), (right, _)| walk_order(left, right));
+            survey
+                .found
+                .sort_by(|(left, _), (right, _)| walk_order(left, right));
             survey.found.dedup_by(|(left, _), (right, _)| left == right);
         }
-        survey.left_out.sort_by(|(left, _), (right, _)| walk_order(left, right));
+        survey
+            .left_out
+            .sort_by(|(left, _), (right, _)| walk_order(left, right));
         match survey.left_out.first() {
-            Some((_, error @ CodeError::NotBuilt(_))) if survey.found.is_empty() => Err(failure("", error)),
+            Some((_, error @ CodeError::NotBuilt(_))) if survey.found.is_empty() => {
+                Err(failure("", error))
+            }
             _ => Ok(survey),
         }
     }
 
-    /// Requires that one of these files and folders is there, and that no rule denies any, without reading them.
+    /// Requires that one of these files and folders is there, and that no rule denies any, without
+    /// reading them.
     ///
     /// # Errors
     /// As [`Surveyor::survey`], as far as that is known before.
@@ -145,9 +176,16 @@ impl Unread {
 }
 
 impl<T: Send> Survey<T> {
-    fn add(&mut self, place: &Place<'_>, path: &str, analyze: Analyze<'_, T>) -> Result<(), ToolError> {
+    fn add(
+        &mut self,
+        place: &Place<'_>,
+        path: &str,
+        analyze: Analyze<'_, T>,
+    ) -> Result<(), ToolError> {
         // A file that is named is read whole, and its text is a copy.
-        let Some(work) = Work::begin(&|| place.limits.check().is_err()) else { return place.limits.check() };
+        let Some(work) = Work::begin(&|| place.limits.check().is_err()) else {
+            return place.limits.check();
+        };
         match place.files.read(path) {
             Ok((opened, bytes)) => self.add_file(place, &opened.path, &bytes, analyze),
             // It may be a directory.
@@ -172,12 +210,20 @@ impl<T: Send> Survey<T> {
         if let Some((path, error)) = seeker.left_out.first() {
             return Err(failure(path, error));
         }
-        self.found.extend(value.map(|value| (path.to_owned(), value)));
+        self.found
+            .extend(value.map(|value| (path.to_owned(), value)));
         Ok(())
     }
 
-    fn add_directory(&mut self, place: &Place<'_>, path: &str, analyze: Analyze<'_, T>) -> Result<(), ToolError> {
-        let (seekers, walk) = place.files.walk_parallel(path, place.limits, || Seeker::new(place, analyze))?;
+    fn add_directory(
+        &mut self,
+        place: &Place<'_>,
+        path: &str,
+        analyze: Analyze<'_, T>,
+    ) -> Result<(), ToolError> {
+        let (seekers, walk) = place
+            .files
+            .walk_parallel(path, place.limits, || Seeker::new(place, analyze))?;
         self.walks.push(walk);
         let mut batches: Vec<Vec<(String, T)>> = Vec::new();
         for seeker in seekers {
@@ -187,7 +233,9 @@ impl<T: Send> Survey<T> {
         // Each is in order, and no other file stands between its files.
         batches.sort_by_cached_key(|batch| batch.first().map(|(path, _)| walk_key(path)));
         self.found.reserve(batches.iter().map(Vec::len).sum());
-        batches.into_iter().for_each(|batch| self.found.extend(batch));
+        batches
+            .into_iter()
+            .for_each(|batch| self.found.extend(batch));
         Ok(())
     }
 
@@ -196,14 +244,27 @@ impl<T: Send> Survey<T> {
         let mut notes = Vec::new();
         let unread = self.unread.errors.as_slice();
         if !unread.is_empty() {
-            notes.push(format!("[{} of the named paths not analysed: {}]", unread.len(), worded(unread)));
+            notes.push(format!(
+                "[{} of the named paths not analysed: {}]",
+                unread.len(),
+                worded(unread)
+            ));
         }
         if !self.left_out.is_empty() {
             let named = self.left_out.iter().take(MAX_NAMED);
-            let named: Vec<String> = named.map(|(path, error)| format!("{}: {error}", shown(path))).collect();
-            let more = if self.left_out.len() > MAX_NAMED { "; …" } else { "" };
+            let named: Vec<String> = named
+                .map(|(path, error)| format!("{}: {error}", shown(path)))
+                .collect();
+            let more = if self.left_out.len() > MAX_NAMED {
+                "; …"
+            } else {
+                ""
+            };
             let files = counted(self.left_out.len(), "file");
-            notes.push(format!("[{files} not analysed: {}{more}]", named.join("; ")));
+            notes.push(format!(
+                "[{files} not analysed: {}{more}]",
+                named.join("; ")
+            ));
         }
         notes.extend(self.walks.iter().filter_map(WalkSummary::note));
         notes
@@ -212,8 +273,16 @@ impl<T: Send> Survey<T> {
 
 /// Words why paths could not be read; each error names its own.
 fn worded(errors: &[ToolError]) -> String {
-    let named: Vec<String> = errors.iter().take(MAX_ASKED_FOR).map(ToolError::to_string).collect();
-    let more = if errors.len() > MAX_ASKED_FOR { "; …" } else { "" };
+    let named: Vec<String> = errors
+        .iter()
+        .take(MAX_ASKED_FOR)
+        .map(ToolError::to_string)
+        .collect();
+    let more = if errors.len() > MAX_ASKED_FOR {
+        "; …"
+    } else {
+        ""
+    };
     format!("{}{more}", named.join("; "))
 }
 
@@ -236,7 +305,10 @@ struct Seeker<'s, T> {
 impl<T: Send> Visitor for Seeker<'_, T> {
     fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
         let mut found = Vec::with_capacity(entries.len());
-        for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
+        for entry in entries
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::File)
+        {
             let place = self.place;
             let value = match place.file(&entry) {
                 Ok(Some(file)) => place.held.keep(|| {
@@ -261,7 +333,12 @@ impl<T: Send> Visitor for Seeker<'_, T> {
 
 impl<'s, T> Seeker<'s, T> {
     fn new(place: &'s Place<'s>, analyze: Analyze<'s, T>) -> Seeker<'s, T> {
-        Seeker { place, analyze, batches: Vec::new(), left_out: Vec::new() }
+        Seeker {
+            place,
+            analyze,
+            batches: Vec::new(),
+            left_out: Vec::new(),
+        }
     }
 
     fn analyze(&mut self, file: &CodeFile<'_>, path: &str) -> Result<Option<T>, ToolError> {
@@ -269,7 +346,8 @@ impl<'s, T> Seeker<'s, T> {
             Ok(value) => return Ok(value),
             // The limit that stopped it says why.
             Err(CodeError::Stopped) => self.place.limits.check()?,
-            Err(CodeError::UnknownLanguage | CodeError::Binary | CodeError::Unreadable) if !file.is_expected() => {}
+            Err(CodeError::UnknownLanguage | CodeError::Binary | CodeError::Unreadable)
+                if !file.is_expected() => {}
             Err(error) => self.left_out.push((path.to_owned(), error)),
         }
         Ok(None)

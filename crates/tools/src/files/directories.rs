@@ -1,7 +1,8 @@
-//! The names in directories, kept for the next walk: a directory whose metadata has not changed has the same ones.
+//! The names in directories, kept for the next walk: a directory whose metadata has not changed has
+//! the same ones.
 //!
-//! Every change of a directory's names changes its times, whichever program makes it. What an entry is behind its name,
-//! above all its content, is none of this.
+//! Every change of a directory's names changes its times, whichever program makes it. What an entry
+//! is behind its name, above all its content, is none of this.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -16,7 +17,8 @@ use rustix::io::Errno;
 use super::entry::{EntryKind, kind};
 use crate::contents::FileStamp;
 
-/// How many names the agents of a run keep: those of a few worktrees of a large repository, in tens of megabytes.
+/// How many names the agents of a run keep: those of a few worktrees of a large repository, in tens
+/// of megabytes.
 const MAX_KEPT: usize = 500_000;
 /// The bytes of names that are read from a directory at a time.
 const NAMES_BYTES: usize = 32 << 10;
@@ -47,8 +49,8 @@ pub(super) struct Name {
 }
 
 impl Directories {
-    /// Returns the names in a directory in order, but at most so many; without those that belong to git, and those that
-    /// are not UTF-8, since tool calls are JSON and cannot name them.
+    /// Returns the names in a directory in order, but at most so many; without those that belong to
+    /// git, and those that are not UTF-8, since tool calls are JSON and cannot name them.
     pub(super) fn names(&self, directory: &OwnedFd, most: usize) -> Result<Arc<[Name]>, Errno> {
         // Before its names are read: what changes meanwhile changes it.
         let stamp = FileStamp::now(directory);
@@ -56,7 +58,9 @@ impl Directories {
             return Ok(names);
         }
         let names = read(directory, most)?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         if let Some(stamp) = stamp.filter(|stamp| stamp.is_settled(now) && names.len() < most) {
             self.keep(stamp, &names);
         }
@@ -65,7 +69,10 @@ impl Directories {
 
     fn find(&self, stamp: &FileStamp) -> Option<Arc<[Name]>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed = kept.by_inode.get(&(stamp.device, stamp.inode)).filter(|listed| listed.stamp == *stamp);
+        let listed = kept
+            .by_inode
+            .get(&(stamp.device, stamp.inode))
+            .filter(|listed| listed.stamp == *stamp);
         listed.map(|listed| Arc::clone(&listed.names))
     }
 
@@ -79,7 +86,10 @@ impl Directories {
             return;
         }
         kept.names += count;
-        let listed = Listed { stamp, names: Arc::clone(names) };
+        let listed = Listed {
+            stamp,
+            names: Arc::clone(names),
+        };
         if let Some(former) = kept.by_inode.insert((stamp.device, stamp.inode), listed) {
             kept.names -= former.names.len() + 1;
         }
@@ -92,12 +102,19 @@ fn read(directory: &OwnedFd, most: usize) -> Result<Arc<[Name]>, Errno> {
     let mut names = Vec::new();
     while let Some(entry) = found.next() {
         let entry = entry?;
-        let Ok(name) = entry.file_name().to_str() else { continue };
+        let Ok(name) = entry.file_name().to_str() else {
+            continue;
+        };
         if name == "." || name == ".." || is_git_name(name) {
             continue;
         }
-        let Some(file_type) = type_of(directory, name, entry.file_type()) else { continue };
-        names.push(Name { name: name.into(), kind: kind(file_type) });
+        let Some(file_type) = type_of(directory, name, entry.file_type()) else {
+            continue;
+        };
+        names.push(Name {
+            name: name.into(),
+            kind: kind(file_type),
+        });
         if names.len() >= most {
             break;
         }
@@ -116,7 +133,10 @@ fn type_of(directory: impl AsFd, name: &str, listed: FileType) -> Option<FileTyp
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "changes directories as other programs do")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "changes directories as other programs do"
+)]
 mod tests {
     use std::fs::{self, File};
     use std::time::Duration;
@@ -125,22 +145,41 @@ mod tests {
 
     fn names(directories: &Directories, path: &std::path::Path, most: usize) -> Vec<String> {
         let opened = OwnedFd::from(File::open(path).unwrap());
-        directories.names(&opened, most).unwrap().iter().map(|name| name.name.to_string()).collect()
+        directories
+            .names(&opened, most)
+            .unwrap()
+            .iter()
+            .map(|name| name.name.to_string())
+            .collect()
     }
 
     fn stamp(seconds: i64) -> FileStamp {
-        FileStamp { device: 1, inode: 2, size: 3, modified: (seconds - 100, 0), changed: (seconds, 5) }
+        FileStamp {
+            device: 1,
+            inode: 2,
+            size: 3,
+            modified: (seconds - 100, 0),
+            changed: (seconds, 5),
+        }
     }
 
     #[test]
     fn only_a_directory_that_is_at_rest_is_kept() {
         let now = Duration::from_millis(100_500);
-        for (changed, expected) in [(97, true), (98, false), (99, false), (100, false), (200, false), (-1, false)] {
+        for (changed, expected) in [
+            (97, true),
+            (98, false),
+            (99, false),
+            (100, false),
+            (200, false),
+            (-1, false),
+        ] {
             assert_eq!(stamp(changed).is_settled(now), expected, "{changed}");
         }
     }
 
-    /// A new directory is read each time; one that is said to be at rest is read again once its times are others.
+    /// A new directory is read each time; one that is said to be at rest is read again once its
+    /// times are others.
     #[test]
     fn a_change_of_a_directory_is_seen() {
         let (folder, directories) = (tempfile::tempdir().unwrap(), Directories::default());
@@ -152,7 +191,11 @@ mod tests {
         let before = FileStamp::now(&opened).unwrap();
         assert_eq!(directories.find(&before), None, "it was changed just now");
 
-        let other: Arc<[Name]> = [Name { name: "kept".into(), kind: EntryKind::File }].into();
+        let other: Arc<[Name]> = [Name {
+            name: "kept".into(),
+            kind: EntryKind::File,
+        }]
+        .into();
         directories.keep(before, &other);
         assert_eq!(names(&directories, folder.path(), 10), ["kept"]);
         // Until the clock of the file system has gone on.
@@ -171,8 +214,12 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let directories = Directories::default();
-        let many: Arc<[Name]> =
-            (0..MAX_KEPT / 3).map(|number| Name { name: number.to_string().into(), kind: EntryKind::File }).collect();
+        let many: Arc<[Name]> = (0..MAX_KEPT / 3)
+            .map(|number| Name {
+                name: number.to_string().into(),
+                kind: EntryKind::File,
+            })
+            .collect();
         for inode in 0..10 {
             directories.keep(FileStamp { inode, ..stamp(1) }, &many);
             // The same directory, changed: it replaces the former one.

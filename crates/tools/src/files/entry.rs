@@ -33,7 +33,11 @@ pub enum EntryKind {
 
 impl Entry {
     pub(super) fn new(path: String, kind: EntryKind, directory: &Arc<OwnedFd>) -> Entry {
-        Entry { path, kind, directory: Arc::clone(directory) }
+        Entry {
+            path,
+            kind,
+            directory: Arc::clone(directory),
+        }
     }
 
     /// Returns the entry's metadata now, without following a link; `None` if it is gone.

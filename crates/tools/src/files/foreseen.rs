@@ -44,7 +44,8 @@ impl Files {
         self.foresee_new(path, is_folder)
     }
 
-    /// Refuses a file or a folder that cannot be new there: the nearest folder that exists decides where it would be.
+    /// Refuses a file or a folder that cannot be new there: the nearest folder that exists decides
+    /// where it would be.
     pub(super) fn foresee_new(&self, path: &str, is_folder: bool) -> Result<(), ToolError> {
         let (mut parent, name) = split(path);
         let mut below = name.to_owned();

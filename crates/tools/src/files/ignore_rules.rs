@@ -36,27 +36,45 @@ impl Files {
     }
 
     /// Adds the rules of a directory, which has ignore files of these names.
-    pub(super) fn rules_of(&self, directory: &str, above: Option<Arc<Rules>>, names: &[&str]) -> Option<Arc<Rules>> {
+    pub(super) fn rules_of(
+        &self,
+        directory: &str,
+        above: Option<Arc<Rules>>,
+        names: &[&str],
+    ) -> Option<Arc<Rules>> {
         if names.is_empty() {
             return above;
         }
         let mut builder = GitignoreBuilder::new("");
         let mut any = false;
         for name in names {
-            let Ok(opened) = self.open_unseen(&join(directory, name)) else { continue };
+            let Ok(opened) = self.open_unseen(&join(directory, name)) else {
+                continue;
+            };
             let mut bytes = Vec::new();
-            if opened.file.take(MAX_IGNORE_BYTES).read_to_end(&mut bytes).is_err() {
+            if opened
+                .file
+                .take(MAX_IGNORE_BYTES)
+                .read_to_end(&mut bytes)
+                .is_err()
+            {
                 continue;
             }
-            // Like git: a line in another encoding costs no other line, and a mark before the first is none of it.
-            let text = String::from_utf8_lossy(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes));
+            // Like git: a line in another encoding costs no other line, and a mark before the first
+            // is none of it.
+            let text =
+                String::from_utf8_lossy(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes));
             for line in text.lines() {
                 // An invalid pattern is skipped, as in git.
                 any |= builder.add_line(None, line).is_ok();
             }
         }
         match builder.build() {
-            Ok(own) if any => Some(Arc::new(Rules { directory: directory.to_owned(), own, above })),
+            Ok(own) if any => Some(Arc::new(Rules {
+                directory: directory.to_owned(),
+                own,
+                above,
+            })),
             _ => above,
         }
     }
@@ -65,11 +83,17 @@ impl Files {
 impl Rules {
     /// Reports whether they exclude a path below their directory.
     pub(super) fn ignores(&self, path: &str, is_directory: bool) -> bool {
-        let below = path.strip_prefix(&self.directory).unwrap_or(path).trim_start_matches('/');
+        let below = path
+            .strip_prefix(&self.directory)
+            .unwrap_or(path)
+            .trim_start_matches('/');
         match self.own.matched(below, is_directory) {
             Match::Ignore(_) => true,
             Match::Whitelist(_) => false,
-            Match::None => self.above.as_ref().is_some_and(|above| above.ignores(path, is_directory)),
+            Match::None => self
+                .above
+                .as_ref()
+                .is_some_and(|above| above.ignores(path, is_directory)),
         }
     }
 }

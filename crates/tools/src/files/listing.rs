@@ -1,4 +1,5 @@
-//! Lists the directories of a walk: what is in them, without what ignore files exclude and what rules hide.
+//! Lists the directories of a walk: what is in them, without what ignore files exclude and what
+//! rules hide.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,8 @@ use crate::path::join;
 
 /// Maximum depth of directories to enter, counted from the worktree.
 const MAX_DEPTH: usize = 128;
-/// Maximum number of entries of a walk, and of one directory; it bounds memory whatever the worktree contains.
+/// Maximum number of entries of a walk, and of one directory; it bounds memory whatever the
+/// worktree contains.
 const MAX_ENTRIES: usize = 1_000_000;
 /// Number of ignored paths that a summary names.
 const TOLD_IGNORED: usize = 8;
@@ -72,35 +74,66 @@ pub(super) struct Listed {
 }
 
 impl<'w> Listing<'w> {
-    pub(super) fn new(files: &'w Files, honours_rules: bool, limits: &'w WalkLimits) -> Listing<'w> {
-        Listing { files, honours_rules, limits, guard: files.guard().for_walk(), seen: AtomicUsize::new(0) }
+    pub(super) fn new(
+        files: &'w Files,
+        honours_rules: bool,
+        limits: &'w WalkLimits,
+    ) -> Listing<'w> {
+        Listing {
+            files,
+            honours_rules,
+            limits,
+            guard: files.guard().for_walk(),
+            seen: AtomicUsize::new(0),
+        }
     }
 
     /// Returns the directory that a walk starts with.
     pub(super) fn start(&self, path: &str) -> Result<Pending, ToolError> {
         let path = self.files.directory(path)?;
-        let above = if self.honours_rules { self.files.rules_above(&path) } else { None };
+        let above = if self.honours_rules {
+            self.files.rules_above(&path)
+        } else {
+            None
+        };
         Ok(Pending { path, above })
     }
 
-    /// Lists a directory. One that was deleted or replaced since it was found, or that is not readable, has no entries
-    /// to show.
+    /// Lists a directory. One that was deleted or replaced since it was found, or that is not
+    /// readable, has no entries to show.
     pub(super) fn list(&self, directory: &Pending) -> Result<Listed, ToolError> {
-        let mut listed = Listed { entries: Vec::new(), below: Vec::new(), left_out: WalkSummary::default() };
+        let mut listed = Listed {
+            entries: Vec::new(),
+            below: Vec::new(),
+            left_out: WalkSummary::default(),
+        };
         let path = &directory.path;
         let opened = match self.files.open_found_directory(path) {
             Ok(opened) => Arc::new(opened),
-            Err(ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. }) => return Ok(listed),
+            Err(ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. }) => {
+                return Ok(listed);
+            }
             Err(error) => return Err(error),
         };
-        let names = self.files.directories().names(&opened, MAX_ENTRIES).map_err(|errno| failure(path, errno))?;
-        let rules = if self.honours_rules { self.rules(directory, &names) } else { None };
+        let names = self
+            .files
+            .directories()
+            .names(&opened, MAX_ENTRIES)
+            .map_err(|errno| failure(path, errno))?;
+        let rules = if self.honours_rules {
+            self.rules(directory, &names)
+        } else {
+            None
+        };
         listed.entries.reserve_exact(names.len());
         self.count(names.len())?;
         for Name { name, kind } in names.iter() {
             let entry = Entry::new(join(path, name), *kind, &opened);
             let is_directory = entry.kind == EntryKind::Directory;
-            if rules.as_ref().is_some_and(|rules| rules.ignores(&entry.path, is_directory)) {
+            if rules
+                .as_ref()
+                .is_some_and(|rules| rules.ignores(&entry.path, is_directory))
+            {
                 listed.left_out.leave_out(&entry.path);
                 continue;
             }
@@ -109,7 +142,10 @@ impl<'w> Listing<'w> {
                 continue;
             }
             if is_directory && self.limits.recursive && entry.path.split('/').count() < MAX_DEPTH {
-                listed.below.push(Pending { path: entry.path.clone(), above: rules.clone() });
+                listed.below.push(Pending {
+                    path: entry.path.clone(),
+                    above: rules.clone(),
+                });
             }
             listed.entries.push(entry);
         }
@@ -117,16 +153,23 @@ impl<'w> Listing<'w> {
     }
 
     fn rules(&self, directory: &Pending, found: &[Name]) -> Option<Arc<Rules>> {
-        let is_there = |name: &&&str| found.binary_search_by(|entry| (*entry.name).cmp(name)).is_ok();
+        let is_there = |name: &&&str| {
+            found
+                .binary_search_by(|entry| (*entry.name).cmp(name))
+                .is_ok()
+        };
         let names: Vec<&str> = IGNORE_FILES.iter().filter(is_there).copied().collect();
-        self.files.rules_of(&directory.path, directory.above.clone(), &names)
+        self.files
+            .rules_of(&directory.path, directory.above.clone(), &names)
     }
 
     /// Reports whether the rules let a search show an entry.
     fn shows(&self, entry: &Entry) -> bool {
         self.guard.shows(|| match entry.kind {
             EntryKind::Directory => Target::Folder(entry.path.clone()),
-            EntryKind::File | EntryKind::Link | EntryKind::Other => Target::Path(entry.path.clone()),
+            EntryKind::File | EntryKind::Link | EntryKind::Other => {
+                Target::Path(entry.path.clone())
+            }
         })
     }
 
@@ -134,7 +177,11 @@ impl<'w> Listing<'w> {
     fn count(&self, entries: usize) -> Result<(), ToolError> {
         self.limits.check()?;
         let seen = self.seen.fetch_add(entries, Ordering::Relaxed);
-        if seen.saturating_add(entries) > MAX_ENTRIES { Err(too_broad()) } else { Ok(()) }
+        if seen.saturating_add(entries) > MAX_ENTRIES {
+            Err(too_broad())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -148,9 +195,15 @@ impl WalkLimits {
     /// Fails once the walk is cancelled or out of time.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() {
-            return Err(ToolError::Interrupted("the search was cancelled".to_owned()));
+            return Err(ToolError::Interrupted(
+                "the search was cancelled".to_owned(),
+            ));
         }
-        if self.is_over() { Err(too_broad()) } else { Ok(()) }
+        if self.is_over() {
+            Err(too_broad())
+        } else {
+            Ok(())
+        }
     }
 
     /// Reports whether the time of the walk is over.
@@ -160,7 +213,8 @@ impl WalkLimits {
 }
 
 fn too_broad() -> ToolError {
-    let reason = "the search ran into its limit; name a directory further down, or a narrower pattern";
+    let reason =
+        "the search ran into its limit; name a directory further down, or a narrower pattern";
     ToolError::TooBroad(reason.to_owned())
 }
 
@@ -184,12 +238,24 @@ impl WalkSummary {
     pub fn note(&self) -> Option<String> {
         let mut notes = Vec::new();
         if self.ignored > 0 {
-            let more = if self.ignored > self.first_ignored.len() { ", …" } else { "" };
-            notes.push(format!("{} ignored ({}{more})", self.ignored, self.first_ignored.join(", ")));
+            let more = if self.ignored > self.first_ignored.len() {
+                ", …"
+            } else {
+                ""
+            };
+            notes.push(format!(
+                "{} ignored ({}{more})",
+                self.ignored,
+                self.first_ignored.join(", ")
+            ));
         }
         if self.hidden > 0 {
             notes.push(format!("{} denied by rules", self.hidden));
         }
-        if notes.is_empty() { None } else { Some(format!("[left out: {}]", notes.join("; "))) }
+        if notes.is_empty() {
+            None
+        } else {
+            Some(format!("[left out: {}]", notes.join("; ")))
+        }
     }
 }

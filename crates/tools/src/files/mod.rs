@@ -3,8 +3,8 @@
 //! Every open uses `openat2` below the worktree's descriptor, so neither `..` nor a link leads
 //! outside, even if it is swapped in during the call. The policy then judges the real path of the
 //! opened file, so a link cannot bypass a rule. What a walk finds is judged by its path and opened
-//! without following any link, so that path is the real one. Only regular files are read or written,
-//! so no call hangs on a pipe or a device. All operations block; tools call them through
+//! without following any link, so that path is the real one. Only regular files are read or
+//! written, so no call hangs on a pipe or a device. All operations block; tools call them through
 //! [`crate::ToolContext::blocking`].
 
 mod directories;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use orchestrate_core::git_path::is_storable;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Access;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink,
+};
 use rustix::io::Errno;
 
 use super::directories::Directories;
@@ -21,7 +23,8 @@ use crate::path;
 use crate::scope::{CallScope, WorktreeScope};
 use crate::shape::size;
 
-/// Maximum number of attempts to open a path while concurrent renames disturb its resolution (`EAGAIN`).
+/// Maximum number of attempts to open a path while concurrent renames disturb its resolution
+/// (`EAGAIN`).
 const OPEN_ATTEMPTS: usize = 16;
 
 /// The files of one worktree, as one permitted call may use them. Clones share the directory.
@@ -82,10 +85,23 @@ impl AsFd for FileReader {
 impl Files {
     /// Returns the files of a scope's worktree for one call.
     pub(crate) fn of_call(scope: &CallScope, guard: PathGuard, meter: Meter) -> Files {
-        let WorktreeScope { root, path, checked_out, .. } = &*scope.worktree;
+        let WorktreeScope {
+            root,
+            path,
+            checked_out,
+            ..
+        } = &*scope.worktree;
         let (root, worktree, directories) = (Arc::clone(root), path.clone(), scope.shared.value());
         let (max_bytes, checked_out) = (scope.limits.file_bytes, *checked_out);
-        Files { root, worktree, guard, max_bytes, checked_out, meter, directories }
+        Files {
+            root,
+            worktree,
+            guard,
+            max_bytes,
+            checked_out,
+            meter,
+            directories,
+        }
     }
 
     /// Opens the files of a checkout, for looking at what a call would open.
@@ -98,19 +114,36 @@ impl Files {
         let root = Arc::new(root.map_err(|errno| failure(&path.to_string_lossy(), errno))?);
         let worktree = path.to_owned();
         let (meter, directories) = (Meter::default(), Arc::default());
-        Ok(Files { root, worktree, guard, max_bytes: 0, checked_out: 0, meter, directories })
+        Ok(Files {
+            root,
+            worktree,
+            guard,
+            max_bytes: 0,
+            checked_out: 0,
+            meter,
+            directories,
+        })
     }
 
     /// Returns the same files, judged by the rules about another kind of access.
     #[must_use]
     pub fn accessed(&self, access: Access) -> Files {
-        Files { guard: PathGuard { access, ..self.guard.clone() }, ..self.clone() }
+        Files {
+            guard: PathGuard {
+                access,
+                ..self.guard.clone()
+            },
+            ..self.clone()
+        }
     }
 
-    /// Reports whether the agent may not read a file itself, or only once somebody is asked: then it must not be told
-    /// in other ways what is in there.
+    /// Reports whether the agent may not read a file itself, or only once somebody is asked: then
+    /// it must not be told in other ways what is in there.
     pub(crate) fn is_secret(&self, path: &str) -> bool {
-        let files = Files { guard: self.guard.of_reading(), ..self.clone() };
+        let files = Files {
+            guard: self.guard.of_reading(),
+            ..self.clone()
+        };
         matches!(files.open(path), Err(ToolError::Denied { .. }))
     }
 
@@ -128,7 +161,8 @@ impl Files {
         self.open_if(path, |real| self.guard.check(real))
     }
 
-    /// Opens a regular file that a walk has found, and judged by this path; no link leads to another one meanwhile.
+    /// Opens a regular file that a walk has found, and judged by this path; no link leads to
+    /// another one meanwhile.
     ///
     /// # Errors
     /// As [`Files::open`], but no rule is asked.
@@ -138,7 +172,10 @@ impl Files {
         let opened = self.beneath(path, flags, ResolveFlags::NO_SYMLINKS)?;
         let stat = fstat(&opened).map_err(|errno| failure(path, errno))?;
         require_regular(path, &stat)?;
-        let reader = FileReader { file: File::from(opened), meter: self.meter.clone() };
+        let reader = FileReader {
+            file: File::from(opened),
+            meter: self.meter.clone(),
+        };
         Ok((reader, FileStamp::of(&stat)))
     }
 
@@ -147,7 +184,11 @@ impl Files {
         self.open_if(path, |_| Ok(()))
     }
 
-    fn open_if(&self, path: &str, judge: impl FnOnce(&str) -> Result<(), ToolError>) -> Result<OpenFile, ToolError> {
+    fn open_if(
+        &self,
+        path: &str,
+        judge: impl FnOnce(&str) -> Result<(), ToolError>,
+    ) -> Result<OpenFile, ToolError> {
         let handle = self.handle(path, OFlags::empty())?;
         let stat = fstat(&handle).map_err(|errno| failure(path, errno))?;
         require_regular(path, &stat)?;
@@ -155,7 +196,10 @@ impl Files {
         judge(&real)?;
         let file = reopen(handle.as_fd()).map_err(|errno| failure(path, errno))?;
         Ok(OpenFile {
-            file: FileReader { file: File::from(file), meter: self.meter.clone() },
+            file: FileReader {
+                file: File::from(file),
+                meter: self.meter.clone(),
+            },
             path: real,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             links: stat.st_nlink,
@@ -190,12 +234,23 @@ impl Files {
         Ok(real)
     }
 
-    /// Returns the real path of a directory that was taken for a file; `error` is what came of that.
+    /// Returns the real path of a directory that was taken for a file; `error` is what came of
+    /// that.
     ///
     /// # Errors
     /// As [`Files::directory`], but `error` if the path is not a directory.
-    pub(crate) fn directory_instead(&self, path: &str, error: ToolError) -> Result<String, ToolError> {
-        self.directory(path).map_err(|other| if matches!(other, ToolError::Retry(_)) { error } else { other })
+    pub(crate) fn directory_instead(
+        &self,
+        path: &str,
+        error: ToolError,
+    ) -> Result<String, ToolError> {
+        self.directory(path).map_err(|other| {
+            if matches!(other, ToolError::Retry(_)) {
+                error
+            } else {
+                other
+            }
+        })
     }
 
     /// Opens a regular file of any size for reading, or finds a directory.
@@ -206,7 +261,9 @@ impl Files {
         match self.open(path) {
             Ok(opened) => Ok(FileOrFolder::File(opened)),
             // It may be a directory.
-            Err(error @ ToolError::File { .. }) => self.directory_instead(path, error).map(FileOrFolder::Folder),
+            Err(error @ ToolError::File { .. }) => self
+                .directory_instead(path, error)
+                .map(FileOrFolder::Folder),
             Err(error) => Err(error),
         }
     }
@@ -217,7 +274,11 @@ impl Files {
     /// As [`Files::directory`].
     pub fn working_directory(&self, path: &str) -> Result<PathBuf, ToolError> {
         let real = self.directory(path)?;
-        Ok(if real.is_empty() { self.worktree.clone() } else { self.worktree.join(real) })
+        Ok(if real.is_empty() {
+            self.worktree.clone()
+        } else {
+            self.worktree.join(real)
+        })
     }
 
     /// Returns the type of a path without following a link at its end; `None` if it does not exist.
@@ -237,7 +298,11 @@ impl Files {
 
     /// Opens a directory to list or change its entries, and returns it with its real path.
     pub(super) fn open_directory(&self, path: &str) -> Result<(OwnedFd, String), ToolError> {
-        let handle = self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::empty())?;
+        let handle = self.beneath(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            ResolveFlags::empty(),
+        )?;
         let real = self.real_path(path, handle.as_fd())?;
         if !real.is_empty() {
             self.guard.check_folder(&real)?;
@@ -247,10 +312,15 @@ impl Files {
 
     /// Opens a directory found by a walk, without following links.
     pub(super) fn open_found_directory(&self, path: &str) -> Result<OwnedFd, ToolError> {
-        self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS)
+        self.beneath(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            ResolveFlags::NO_SYMLINKS,
+        )
     }
 
-    /// Returns when a file was modified in nanoseconds since 1970, or when it was checked out if that was later.
+    /// Returns when a file was modified in nanoseconds since 1970, or when it was checked out if
+    /// that was later.
     pub fn modified(&self, stamp: &FileStamp) -> i128 {
         let (seconds, nanoseconds) = stamp.modified;
         (i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)).max(self.checked_out)
@@ -273,12 +343,23 @@ impl Files {
         self.beneath(path, OFlags::PATH | flags, ResolveFlags::empty())
     }
 
-    fn beneath(&self, path: &str, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, ToolError> {
+    fn beneath(
+        &self,
+        path: &str,
+        flags: OFlags,
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd, ToolError> {
         let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let name = if path.is_empty() { "." } else { path };
         let mut last = Errno::AGAIN;
         for _ in 0..OPEN_ATTEMPTS {
-            match openat2(self.root.as_fd(), name, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            match openat2(
+                self.root.as_fd(),
+                name,
+                flags | OFlags::CLOEXEC,
+                Mode::empty(),
+                resolve,
+            ) {
                 Ok(opened) => return Ok(opened),
                 Err(errno @ (Errno::AGAIN | Errno::INTR)) => last = errno,
                 Err(errno) => return Err(failure(path, errno)),
@@ -289,13 +370,22 @@ impl Files {
 
     /// Returns the real path of an open file, relative to the worktree; refuses files that belong
     /// to git, under any name.
-    pub(super) fn real_path(&self, shown: &str, opened: BorrowedFd<'_>) -> Result<String, ToolError> {
+    pub(super) fn real_path(
+        &self,
+        shown: &str,
+        opened: BorrowedFd<'_>,
+    ) -> Result<String, ToolError> {
         let name = |fd: BorrowedFd<'_>| {
-            let link = readlink(proc_name(fd), Vec::new()).map_err(|errno| failure(shown, errno))?;
-            link.into_string().map_err(|_| ToolError::file(shown, "the name is not valid UTF-8"))
+            let link =
+                readlink(proc_name(fd), Vec::new()).map_err(|errno| failure(shown, errno))?;
+            link.into_string()
+                .map_err(|_| ToolError::file(shown, "the name is not valid UTF-8"))
         };
         let (root, real) = (name(self.root.as_fd())?, name(opened)?);
-        let below = Path::new(&real).strip_prefix(&root).ok().and_then(Path::to_str);
+        let below = Path::new(&real)
+            .strip_prefix(&root)
+            .ok()
+            .and_then(Path::to_str);
         let below = below.ok_or_else(|| path::outside(shown))?;
         if !below.is_empty() && !is_storable(below.as_bytes(), false) {
             return Err(path::git_owned(shown));
@@ -310,7 +400,12 @@ fn proc_name(fd: BorrowedFd<'_>) -> String {
 
 /// Opens the inode of a handle for reading, even if it has been renamed since.
 fn reopen(handle: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-    openat(CWD, proc_name(handle), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
+    openat(
+        CWD,
+        proc_name(handle),
+        OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY,
+        Mode::empty(),
+    )
 }
 
 pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> {
@@ -323,7 +418,10 @@ pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> 
         _ => "not a regular file",
     };
     let path = shown(path);
-    Err(ToolError::denied("built-in:regular-files", format!("`{path}` is {kind}; only regular files are opened")))
+    Err(ToolError::denied(
+        "built-in:regular-files",
+        format!("`{path}` is {kind}; only regular files are opened"),
+    ))
 }
 
 fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
@@ -337,16 +435,23 @@ fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
 pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
     let shown = shown(path);
     match errno {
-        Errno::NOENT => ToolError::Retry(format!("file not found: {shown}; list_directory shows which files exist")),
+        Errno::NOENT => ToolError::Retry(format!(
+            "file not found: {shown}; list_directory shows which files exist"
+        )),
         Errno::NOTDIR => ToolError::Retry(format!("not a directory: {shown}")),
-        Errno::NAMETOOLONG | Errno::INVAL => ToolError::Retry(format!("not a valid file name: {shown}")),
+        Errno::NAMETOOLONG | Errno::INVAL => {
+            ToolError::Retry(format!("not a valid file name: {shown}"))
+        }
         Errno::XDEV => ToolError::denied(
             "built-in:worktree",
             format!(
                 "`{shown}` leads through a link out of the worktree, or through an absolute link; name the file itself"
             ),
         ),
-        Errno::LOOP => ToolError::denied("built-in:worktree", format!("`{shown}` leads through a cycle of links")),
+        Errno::LOOP => ToolError::denied(
+            "built-in:worktree",
+            format!("`{shown}` leads through a cycle of links"),
+        ),
         Errno::ACCESS | Errno::PERM => ToolError::file(path, PERMISSION_DENIED),
         Errno::NOSPC | Errno::DQUOT => ToolError::file(path, "the disk is full"),
         Errno::ROFS => ToolError::file(path, "the file system is read-only"),
@@ -375,11 +480,16 @@ const KNOWN: &[Errno] = &[
     Errno::LOOP,
 ];
 
-/// Returns the errors of the system that are told apart, in words, each with the class of a call that meets it.
+/// Returns the errors of the system that are told apart, in words, each with the class of a call
+/// that meets it.
 pub(crate) fn error_classes() -> impl Iterator<Item = (String, ErrorKind)> {
     KNOWN.iter().map(|errno| {
         let said = std::io::Error::from(*errno).to_string();
-        let words = said.split(" (os error").next().unwrap_or(&said).to_lowercase();
+        let words = said
+            .split(" (os error")
+            .next()
+            .unwrap_or(&said)
+            .to_lowercase();
         (words, failure("", *errno).kind())
     })
 }
@@ -391,30 +501,54 @@ mod tests {
 
     use super::*;
 
-    /// A file that the system does not let anybody read is no directory either, which would explain nothing.
+    /// A file that the system does not let anybody read is no directory either, which would explain
+    /// nothing.
     #[test]
     fn why_a_file_is_not_read_is_said_although_a_directory_was_looked_for() {
         let worktree = tempfile::tempdir().unwrap();
-        let (policy, grant) = (Policy::new(&[], &ToolNames::default()).unwrap(), Grant::of_tools(["t"]));
-        let decision = Decision::Allow { rule: String::new() };
-        let guard = PathGuard::of("t", Permission::FileRead, &decision, &Arc::new(policy), &Arc::new(grant));
+        let (policy, grant) = (
+            Policy::new(&[], &ToolNames::default()).unwrap(),
+            Grant::of_tools(["t"]),
+        );
+        let decision = Decision::Allow {
+            rule: String::new(),
+        };
+        let guard = PathGuard::of(
+            "t",
+            Permission::FileRead,
+            &decision,
+            &Arc::new(policy),
+            &Arc::new(grant),
+        );
         let files = Files::of_checkout(worktree.path(), guard).unwrap();
         rustix::fs::mkdirat(files.root.as_fd(), "src", Mode::RWXU).unwrap();
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
         openat(files.root.as_fd(), "a.rs", flags, Mode::RUSR).unwrap();
         let error = |path: &str| ToolError::file(path, PERMISSION_DENIED);
-        assert_eq!(files.directory_instead("a.rs", error("a.rs")), Err(error("a.rs")));
-        assert_eq!(files.directory_instead("src", error("src")), Ok("src".to_owned()));
+        assert_eq!(
+            files.directory_instead("a.rs", error("a.rs")),
+            Err(error("a.rs"))
+        );
+        assert_eq!(
+            files.directory_instead("src", error("src")),
+            Ok("src".to_owned())
+        );
         let outside = files.directory_instead("..", error("..")).unwrap_err();
         assert_eq!(outside.kind(), ErrorKind::Denied, "{outside}");
     }
 
-    /// What the model can correct is a `Retry`, what the policy of the worktree refuses `Denied`, and every other error
-    /// of the system a `File` error.
+    /// What the model can correct is a `Retry`, what the policy of the worktree refuses `Denied`,
+    /// and every other error of the system a `File` error.
     #[test]
     fn every_error_of_the_system_has_its_class() {
-        let correctable =
-            [Errno::NOENT, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::INVAL, Errno::NOTEMPTY, Errno::EXIST];
+        let correctable = [
+            Errno::NOENT,
+            Errno::NOTDIR,
+            Errno::NAMETOOLONG,
+            Errno::INVAL,
+            Errno::NOTEMPTY,
+            Errno::EXIST,
+        ];
         let refused = [Errno::XDEV, Errno::LOOP];
         for number in 1..=133 {
             let errno = Errno::from_raw_os_error(number);
@@ -427,7 +561,13 @@ mod tests {
             assert_eq!(error.kind(), expected, "{errno:?}: {error}");
             assert!(error.to_string().contains("a.txt"), "{error}");
         }
-        assert_eq!(failure("a", Errno::ACCESS).to_string(), "permission denied: a");
-        assert_eq!(failure("a", Errno::NOSPC).to_string(), "the disk is full: a");
+        assert_eq!(
+            failure("a", Errno::ACCESS).to_string(),
+            "permission denied: a"
+        );
+        assert_eq!(
+            failure("a", Errno::NOSPC).to_string(),
+            "the disk is full: a"
+        );
     }
 }

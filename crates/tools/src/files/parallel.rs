@@ -1,7 +1,8 @@
 //! Visits what a walk finds on several threads.
 //!
-//! The entries, and how they are divided into batches, are the same each time; only the order of the batches and their
-//! threads differ. Who needs an order sorts by [`walk_order`](super::walk::walk_order).
+//! The entries, and how they are divided into batches, are the same each time; only the order of
+//! the batches and their threads differ. Who needs an order sorts by
+//! [`walk_order`](super::walk::walk_order).
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -17,10 +18,11 @@ use crate::error::ToolError;
 
 /// Maximum number of threads that help one search besides its own.
 const MAX_HELPERS: usize = 3;
-/// The threads that help searches now. All searches of the program share one processor less than there are: twenty
-/// agents that search at once gain nothing from more threads than their own.
+/// The threads that help searches now. All searches of the program share one processor less than
+/// there are: twenty agents that search at once gain nothing from more threads than their own.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
-/// The number of entries that are visited together: few enough to share a directory of large files between threads.
+/// The number of entries that are visited together: few enough to share a directory of large files
+/// between threads.
 const BATCH: usize = 32;
 
 /// Visits entries on one thread.
@@ -45,8 +47,16 @@ impl Files {
     ) -> Result<(Vec<V>, WalkSummary), ToolError> {
         let listing = Listing::new(self, true, limits);
         let first = Task::List(listing.start(start)?);
-        let pool = Pool { listing, limits, tasks: Mutex::new(Tasks::of(first)), changed: Condvar::new() };
-        let worker = || Worker { visitor: visitor(), left_out: Vec::new() };
+        let pool = Pool {
+            listing,
+            limits,
+            tasks: Mutex::new(Tasks::of(first)),
+            changed: Condvar::new(),
+        };
+        let worker = || Worker {
+            visitor: visitor(),
+            left_out: Vec::new(),
+        };
         let help = |seat: Seat| {
             let mut helper = worker();
             self.meter().timed(|| pool.run(&mut helper));
@@ -59,15 +69,20 @@ impl Files {
             pool.run_one(&mut own);
             // With fewer threads than wanted, it only takes longer.
             let seats = std::iter::from_fn(Seat::take).take(pool.wanted());
-            let helpers: Vec<_> =
-                seats.filter_map(|seat| Builder::new().spawn_scoped(scope, move || help(seat)).ok()).collect();
+            let helpers: Vec<_> = seats
+                .filter_map(|seat| Builder::new().spawn_scoped(scope, move || help(seat)).ok())
+                .collect();
             pool.run(&mut own);
-            let helped = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let helped = helpers
+                .into_iter()
+                .map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
             std::iter::once(own).chain(helped).collect::<Vec<_>>()
         });
         pool.ended()?;
-        let (visitors, left_out): (Vec<V>, Vec<_>) =
-            workers.into_iter().map(|worker| (worker.visitor, worker.left_out)).unzip();
+        let (visitors, left_out): (Vec<V>, Vec<_>) = workers
+            .into_iter()
+            .map(|worker| (worker.visitor, worker.left_out))
+            .unzip();
         Ok((visitors, in_order(left_out)))
     }
 }
@@ -77,7 +92,9 @@ fn in_order(left_out: Vec<Vec<(String, WalkSummary)>>) -> WalkSummary {
     let mut left_out: Vec<_> = left_out.into_iter().flatten().collect();
     left_out.sort_unstable_by(|(left, _), (right, _)| left.split('/').cmp(right.split('/')));
     let mut summary = WalkSummary::default();
-    left_out.into_iter().for_each(|(_, of_directory)| summary.add(of_directory));
+    left_out
+        .into_iter()
+        .for_each(|(_, of_directory)| summary.add(of_directory));
     summary
 }
 
@@ -102,7 +119,8 @@ struct Pool<'w> {
 }
 
 struct Tasks {
-    /// The next one is last. A directory's entries come before other directories, so that few directories are open.
+    /// The next one is last. A directory's entries come before other directories, so that few
+    /// directories are open.
     next: Vec<Task>,
     running: usize,
     waiting: usize,
@@ -112,7 +130,13 @@ struct Tasks {
 
 impl Tasks {
     fn of(first: Task) -> Tasks {
-        Tasks { next: vec![first], running: 0, waiting: 0, is_over: false, error: None }
+        Tasks {
+            next: vec![first],
+            running: 0,
+            waiting: 0,
+            is_over: false,
+            error: None,
+        }
     }
 }
 
@@ -124,7 +148,9 @@ impl Pool<'_> {
 
     /// Runs the next task; returns whether there was one.
     fn run_one<V: Visitor>(&self, worker: &mut Worker<V>) -> bool {
-        let Some(task) = self.next() else { return false };
+        let Some(task) = self.next() else {
+            return false;
+        };
         let running = Running(self);
         let outcome = match task {
             Task::List(directory) => self.list(&directory, worker),
@@ -143,10 +169,16 @@ impl Pool<'_> {
         true
     }
 
-    fn list<V: Visitor>(&self, directory: &Pending, worker: &mut Worker<V>) -> Result<Flow, ToolError> {
+    fn list<V: Visitor>(
+        &self,
+        directory: &Pending,
+        worker: &mut Worker<V>,
+    ) -> Result<Flow, ToolError> {
         let listed = self.listing.list(directory)?;
         if listed.left_out != WalkSummary::default() {
-            worker.left_out.push((directory.path().to_owned(), listed.left_out));
+            worker
+                .left_out
+                .push((directory.path().to_owned(), listed.left_out));
         }
         let mut entries = listed.entries.into_iter();
         let mut batches = std::iter::from_fn(|| {
@@ -160,7 +192,11 @@ impl Pool<'_> {
         self.visit(own, worker)
     }
 
-    fn visit<V: Visitor>(&self, entries: Vec<Entry>, worker: &mut Worker<V>) -> Result<Flow, ToolError> {
+    fn visit<V: Visitor>(
+        &self,
+        entries: Vec<Entry>,
+        worker: &mut Worker<V>,
+    ) -> Result<Flow, ToolError> {
         self.limits.check()?;
         worker.visitor.visit(entries)
     }
@@ -190,7 +226,10 @@ impl Pool<'_> {
                 return None;
             }
             tasks.waiting += 1;
-            tasks = self.changed.wait(tasks).unwrap_or_else(PoisonError::into_inner);
+            tasks = self
+                .changed
+                .wait(tasks)
+                .unwrap_or_else(PoisonError::into_inner);
             tasks.waiting -= 1;
         }
     }
@@ -204,7 +243,11 @@ impl Pool<'_> {
 
     /// Returns how many other threads are useful.
     fn wanted(&self) -> usize {
-        if self.tasks().next.is_empty() { 0 } else { MAX_HELPERS }
+        if self.tasks().next.is_empty() {
+            0
+        } else {
+            MAX_HELPERS
+        }
     }
 
     /// Fails if a task has failed.

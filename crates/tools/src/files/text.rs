@@ -26,11 +26,17 @@ impl Encoding {
     /// Finds an encoding by a label of the WHATWG Encoding Standard, or by its name in Python.
     pub fn named(label: &str) -> Option<Encoding> {
         let dashed = label.replace('_', "-").to_ascii_lowercase();
-        let python = dashed.replace("latin-", "latin").replace("utf-16-", "utf-16").replace("utf8", "utf-8");
-        let found =
-            [label, &dashed, &python].into_iter().find_map(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
+        let python = dashed
+            .replace("latin-", "latin")
+            .replace("utf-16-", "utf-16")
+            .replace("utf8", "utf-8");
+        let found = [label, &dashed, &python]
+            .into_iter()
+            .find_map(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
         // The standard maps encodings that are no longer supported to one that decodes nothing.
-        found.filter(|found| *found != encoding_rs::REPLACEMENT).map(Encoding)
+        found
+            .filter(|found| *found != encoding_rs::REPLACEMENT)
+            .map(Encoding)
     }
 
     /// Returns the name, in lower case.
@@ -38,7 +44,8 @@ impl Encoding {
         self.0.name().to_ascii_lowercase()
     }
 
-    /// Reports whether a byte below 128 is the character of ASCII wherever it stands, as a line's end is.
+    /// Reports whether a byte below 128 is the character of ASCII wherever it stands, as a line's
+    /// end is.
     pub fn is_ascii_compatible(self) -> bool {
         self.0.is_ascii_compatible()
     }
@@ -68,25 +75,36 @@ impl Encoding {
             (bytes, _, false) => Ok(bytes.into_owned()),
             (_, _, true) => {
                 let is_missing = |c: &char| self.0.encode(c.encode_utf8(&mut [0; 4])).2;
-                let missing = text.chars().find(is_missing).unwrap_or(char::REPLACEMENT_CHARACTER);
-                Err(ToolError::Retry(format!("`{missing}` is not in {}", self.name())))
+                let missing = text
+                    .chars()
+                    .find(is_missing)
+                    .unwrap_or(char::REPLACEMENT_CHARACTER);
+                Err(ToolError::Retry(format!(
+                    "`{missing}` is not in {}",
+                    self.name()
+                )))
             }
         }
     }
 
     fn decode(self, bytes: &[u8]) -> Option<String> {
-        self.0.decode_without_bom_handling_and_without_replacement(bytes).map(Cow::into_owned)
+        self.0
+            .decode_without_bom_handling_and_without_replacement(bytes)
+            .map(Cow::into_owned)
     }
 }
 
 impl Decoded {
-    /// Decodes bytes in the encoding that their byte-order mark names, or else in the requested one.
+    /// Decodes bytes in the encoding that their byte-order mark names, or else in the requested
+    /// one.
     ///
     /// # Errors
     /// `File`, naming what the bytes look like, if they are not text in that encoding.
     pub fn of(path: &str, bytes: &[u8], asked: Encoding) -> Result<Decoded, ToolError> {
         if let Some(marked) = Decoded::marked(bytes) {
-            return marked.ok_or_else(|| ToolError::file(path, "does not have the encoding that its first bytes name"));
+            return marked.ok_or_else(|| {
+                ToolError::file(path, "does not have the encoding that its first bytes name")
+            });
         }
         if asked == Encoding::UTF_8
             && let Some(kind) = binary_kind(bytes)
@@ -95,9 +113,16 @@ impl Decoded {
         }
         let text = asked.decode(bytes).ok_or_else(|| {
             let (asked, guess) = (asked.name(), guessed(bytes).name());
-            ToolError::file(path, format!("is not valid {asked} but looks like {guess}; pass `encoding`"))
+            ToolError::file(
+                path,
+                format!("is not valid {asked} but looks like {guess}; pass `encoding`"),
+            )
         })?;
-        Ok(Decoded { text, encoding: asked, has_mark: false })
+        Ok(Decoded {
+            text,
+            encoding: asked,
+            has_mark: false,
+        })
     }
 
     /// Decodes bytes in the encoding that they seem to have.
@@ -111,11 +136,16 @@ impl Decoded {
         })
     }
 
-    /// Decodes bytes that begin with a byte-order mark; `None` inside if they do not have that encoding.
+    /// Decodes bytes that begin with a byte-order mark; `None` inside if they do not have that
+    /// encoding.
     fn marked(bytes: &[u8]) -> Option<Option<Decoded>> {
         let (encoding, mark) = encoding_rs::Encoding::for_bom(bytes)?;
         let text = Encoding(encoding).decode(bytes.get(mark..).unwrap_or_default());
-        Some(text.map(|text| Decoded { text, encoding: Encoding(encoding), has_mark: true }))
+        Some(text.map(|text| Decoded {
+            text,
+            encoding: Encoding(encoding),
+            has_mark: true,
+        }))
     }
 
     /// Encodes another text in the same way, including the byte-order mark.
@@ -124,11 +154,15 @@ impl Decoded {
     /// As [`Encoding::encode`].
     pub fn encode(&self, text: &str) -> Result<Vec<u8>, ToolError> {
         let body = self.encoding.encode(text)?;
-        Ok(if self.has_mark { [self.encoding.mark(), &body].concat() } else { body })
+        Ok(if self.has_mark {
+            [self.encoding.mark(), &body].concat()
+        } else {
+            body
+        })
     }
 
-    /// Refuses bytes that would not stay the same where the text does: some encodings can write one text in several
-    /// ways.
+    /// Refuses bytes that would not stay the same where the text does: some encodings can write one
+    /// text in several ways.
     ///
     /// # Errors
     /// `File`, if encoding the text does not return these bytes.
@@ -136,7 +170,13 @@ impl Decoded {
         if self.encode(&self.text).is_ok_and(|again| again == bytes) {
             return Ok(());
         }
-        Err(ToolError::file(path, format!("cannot be edited as {} without changing other bytes", self.encoding.name())))
+        Err(ToolError::file(
+            path,
+            format!(
+                "cannot be edited as {} without changing other bytes",
+                self.encoding.name()
+            ),
+        ))
     }
 
     /// Reports whether at least half of the line ends are CRLF.
@@ -153,7 +193,8 @@ fn guessed(bytes: &[u8]) -> Encoding {
     Encoding(detector.guess(None, chardetng::Utf8Detection::Deny))
 }
 
-/// Returns a description of a binary file, recognised by its first bytes or by a zero byte; `None` for text.
+/// Returns a description of a binary file, recognised by its first bytes or by a zero byte; `None`
+/// for text.
 pub(crate) fn binary_kind(bytes: &[u8]) -> Option<String> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x89PNG", "a PNG image"),
@@ -172,7 +213,11 @@ pub(crate) fn binary_kind(bytes: &[u8]) -> Option<String> {
     if let Some((_, kind)) = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         return Some(format!("{kind} of {}", shown()));
     }
-    bytes.iter().take(LOOKED_AT).any(|&byte| byte == 0).then(|| format!("binary data of {}", shown()))
+    bytes
+        .iter()
+        .take(LOOKED_AT)
+        .any(|&byte| byte == 0)
+        .then(|| format!("binary data of {}", shown()))
 }
 
 #[cfg(test)]
@@ -181,24 +226,45 @@ mod tests {
 
     #[test]
     fn text_comes_back_as_it_was_written() {
-        let files: [&[u8]; 5] =
-            [b"plain\n", b"\xef\xbb\xbfmarked\r\n", b"\xff\xfea\0b\0", b"\xfe\xff\0a\0b", "ü".as_bytes()];
+        let files: [&[u8]; 5] = [
+            b"plain\n",
+            b"\xef\xbb\xbfmarked\r\n",
+            b"\xff\xfea\0b\0",
+            b"\xfe\xff\0a\0b",
+            "ü".as_bytes(),
+        ];
         for bytes in files {
             let decoded = Decoded::of("f", bytes, Encoding::UTF_8).unwrap();
             assert_eq!(decoded.encode(&decoded.text).unwrap(), bytes);
         }
-        assert_eq!(Decoded::of("f", b"\xfc", Encoding::named("latin-1").unwrap()).unwrap().text, "ü");
+        assert_eq!(
+            Decoded::of("f", b"\xfc", Encoding::named("latin-1").unwrap())
+                .unwrap()
+                .text,
+            "ü"
+        );
     }
 
     #[test]
     fn what_is_no_text_is_named() {
         let table: [(&[u8], &str); 3] = [
-            (b"\x89PNG\r\n\x1a\n", "is not text but a PNG image of 8 B: f"),
+            (
+                b"\x89PNG\r\n\x1a\n",
+                "is not text but a PNG image of 8 B: f",
+            ),
             (b"a\0b", "is not text but binary data of 3 B: f"),
-            (b"caf\xe9", "is not valid utf-8 but looks like windows-1252; pass `encoding`: f"),
+            (
+                b"caf\xe9",
+                "is not valid utf-8 but looks like windows-1252; pass `encoding`: f",
+            ),
         ];
         for (bytes, expected) in table {
-            assert_eq!(Decoded::of("f", bytes, Encoding::UTF_8).unwrap_err().to_string(), expected);
+            assert_eq!(
+                Decoded::of("f", bytes, Encoding::UTF_8)
+                    .unwrap_err()
+                    .to_string(),
+                expected
+            );
         }
     }
 
@@ -218,23 +284,45 @@ mod tests {
             ("koi8-r", "koi8-r"),
         ];
         for (label, name) in table {
-            assert_eq!(Encoding::named(label).map(Encoding::name).as_deref(), Some(name), "{label}");
+            assert_eq!(
+                Encoding::named(label).map(Encoding::name).as_deref(),
+                Some(name),
+                "{label}"
+            );
         }
-        assert_eq!((Encoding::named("utf-7"), Encoding::named("iso-2022-kr")), (None, None));
+        assert_eq!(
+            (Encoding::named("utf-7"), Encoding::named("iso-2022-kr")),
+            (None, None)
+        );
     }
 
     #[test]
     fn a_character_that_an_encoding_lacks_is_named() {
         let cyrillic = Encoding::named("koi8-r").unwrap();
-        assert_eq!(cyrillic.encode("Привет").unwrap(), b"\xf0\xd2\xc9\xd7\xc5\xd4");
-        assert_eq!(cyrillic.encode("день €").unwrap_err().to_string(), "`€` is not in koi8-r");
+        assert_eq!(
+            cyrillic.encode("Привет").unwrap(),
+            b"\xf0\xd2\xc9\xd7\xc5\xd4"
+        );
+        assert_eq!(
+            cyrillic.encode("день €").unwrap_err().to_string(),
+            "`€` is not in koi8-r"
+        );
     }
 
     #[test]
     fn an_encoding_is_detected() {
-        let japanese = Encoding::named("shift_jis").unwrap().encode("これは日本語の文章です。漢字とかな。").unwrap();
-        assert_eq!(Decoded::detect("f", &japanese).unwrap().encoding.name(), "shift_jis");
-        assert_eq!(Decoded::detect("f", b"plain").unwrap().encoding, Encoding::UTF_8);
+        let japanese = Encoding::named("shift_jis")
+            .unwrap()
+            .encode("これは日本語の文章です。漢字とかな。")
+            .unwrap();
+        assert_eq!(
+            Decoded::detect("f", &japanese).unwrap().encoding.name(),
+            "shift_jis"
+        );
+        assert_eq!(
+            Decoded::detect("f", b"plain").unwrap().encoding,
+            Encoding::UTF_8
+        );
         assert!(Decoded::detect("f", b"a\0b").is_err());
     }
 }

@@ -1,7 +1,8 @@
-//! Decides from the trigrams of a file that a pattern matches nowhere in it, so that the file is not read again.
+//! Decides from the trigrams of a file that a pattern matches nowhere in it, so that the file is
+//! not read again.
 //!
-//! Every run of three bytes is a trigram, with the letters of ASCII in lower case, so that a pattern that ignores case
-//! has trigrams, too.
+//! Every run of three bytes is a trigram, with the letters of ASCII in lower case, so that a
+//! pattern that ignores case has trigrams, too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +16,14 @@ const BITS_PER_BYTE: usize = 2;
 /// The marks with which a text of UTF-16 begins; a search decodes it, so its bytes say nothing.
 const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// The memory that the trigrams of a run's files may take, in bytes: those of a quarter of a gigabyte of sources.
+/// The memory that the trigrams of a run's files may take, in bytes: those of a quarter of a
+/// gigabyte of sources.
 const MAX_BYTES: usize = 64 << 20;
 /// The memory that an entry takes besides its trigrams, in bytes.
 const ENTRY_BYTES: usize = 128;
 
-/// The trigrams of the files that the agents of a run have searched, by the ids of their bytes, which are the same in
-/// every worktree.
+/// The trigrams of the files that the agents of a run have searched, by the ids of their bytes,
+/// which are the same in every worktree.
 #[derive(Default)]
 pub(crate) struct SeenTrigrams {
     seen: Mutex<Seen>,
@@ -48,7 +50,8 @@ impl SeenTrigrams {
     pub(crate) fn keep(&self, id: Oid, trigrams: Trigrams) {
         let mut seen = self.seen();
         if seen.bytes > MAX_BYTES {
-            // Which of them are asked for again is not known; all of them are made again by the next search.
+            // Which of them are asked for again is not known; all of them are made again by the
+            // next search.
             *seen = Seen::default();
         }
         let bytes = trigrams.bytes() + id.as_str().len() + ENTRY_BYTES;
@@ -62,26 +65,36 @@ impl SeenTrigrams {
     }
 }
 
-/// Which trigrams a file has: a Bloom filter with one hash. An absent trigram may seem to be there, never the reverse.
+/// Which trigrams a file has: a Bloom filter with one hash. An absent trigram may seem to be there,
+/// never the reverse.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Trigrams {
     bits: Box<[u64]>,
 }
 
 impl Trigrams {
-    /// Returns the trigrams of a file's whole content, in two parts; `None` if a search does not see these bytes.
+    /// Returns the trigrams of a file's whole content, in two parts; `None` if a search does not
+    /// see these bytes.
     pub(crate) fn of([begin, rest]: [&[u8]; 2]) -> Option<Trigrams> {
         if UTF_16_MARKS.iter().any(|mark| begin.starts_with(mark)) {
             return None;
         }
-        let count = ((begin.len() + rest.len()) * BITS_PER_BYTE).next_power_of_two().max(64);
-        let mut trigrams = Trigrams { bits: vec![0; count / 64].into_boxed_slice() };
+        let count = ((begin.len() + rest.len()) * BITS_PER_BYTE)
+            .next_power_of_two()
+            .max(64);
+        let mut trigrams = Trigrams {
+            bits: vec![0; count / 64].into_boxed_slice(),
+        };
         let mut trigram = 0;
         for (position, byte) in begin.iter().chain(rest).enumerate() {
             trigram = following(trigram, *byte);
             if position >= 2 {
                 let (word, bit) = trigrams.place(trigram);
-                trigrams.bits.get_mut(word).into_iter().for_each(|word| *word |= bit);
+                trigrams
+                    .bits
+                    .get_mut(word)
+                    .into_iter()
+                    .for_each(|word| *word |= bit);
             }
         }
         Some(trigrams)
@@ -132,9 +145,18 @@ pub(crate) enum Required {
 impl Required {
     /// Returns what a pattern requires; `None` if that is nothing.
     pub(crate) fn by(pattern: &str) -> Option<Required> {
-        let parsed = ParserBuilder::new().multi_line(true).utf8(false).build().parse(pattern).ok()?;
+        let parsed = ParserBuilder::new()
+            .multi_line(true)
+            .utf8(false)
+            .build()
+            .parse(pattern)
+            .ok()?;
         let required = Required::of(&parsed);
-        if required.is_something() { Some(required) } else { None }
+        if required.is_something() {
+            Some(required)
+        } else {
+            None
+        }
     }
 
     fn of(pattern: &Hir) -> Required {
@@ -182,27 +204,41 @@ impl Parts {
             }
             HirKind::Alternation(choices) => {
                 self.end_run();
-                self.found.push(Required::AnyOf(choices.iter().map(Required::of).collect()));
+                self.found
+                    .push(Required::AnyOf(choices.iter().map(Required::of).collect()));
             }
         }
     }
 
     fn end_run(&mut self) {
         let run = std::mem::take(&mut self.run);
-        let trigram = |bytes: &[u8]| Required::Trigram(bytes.iter().fold(0, |before, byte| following(before, *byte)));
+        let trigram = |bytes: &[u8]| {
+            Required::Trigram(
+                bytes
+                    .iter()
+                    .fold(0, |before, byte| following(before, *byte)),
+            )
+        };
         self.found.extend(run.windows(3).map(trigram));
     }
 }
 
 /// Returns the letter of a class whose only members are a letter in both cases.
 fn one_letter(class: &Class) -> Option<u8> {
-    let letters = |class: &ClassUnicode| class.iter().map(|range| (range.start(), range.end())).collect::<Vec<_>>();
+    let letters = |class: &ClassUnicode| {
+        class
+            .iter()
+            .map(|range| (range.start(), range.end()))
+            .collect::<Vec<_>>()
+    };
     let found = match class {
         Class::Unicode(class) => letters(class),
         Class::Bytes(class) => letters(&class.to_unicode_class()?),
     };
     match found.as_slice() {
-        [(upper, to), (lower, until)] if upper == to && lower == until && upper.to_ascii_lowercase() == *lower => {
+        [(upper, to), (lower, until)]
+            if upper == to && lower == until && upper.to_ascii_lowercase() == *lower =>
+        {
             u8::try_from(*lower).ok()
         }
         _ => None,
@@ -217,7 +253,11 @@ mod tests {
     use super::*;
 
     fn matcher(pattern: &str) -> RegexMatcher {
-        RegexMatcherBuilder::new().multi_line(true).line_terminator(Some(b'\n')).build(pattern).unwrap()
+        RegexMatcherBuilder::new()
+            .multi_line(true)
+            .line_terminator(Some(b'\n'))
+            .build(pattern)
+            .unwrap()
     }
 
     /// Reports whether a search finds a pattern.
@@ -227,16 +267,29 @@ mod tests {
             found = true;
             Ok(false)
         });
-        Searcher::new().search_slice(matcher, text.as_bytes(), sink).unwrap();
+        Searcher::new()
+            .search_slice(matcher, text.as_bytes(), sink)
+            .unwrap();
         found
     }
 
     /// Texts of up to four words.
     fn texts() -> Vec<String> {
-        let words = ["fn main", "Unwrap()", "x", "STRASSE", "\u{212a}elvin", "größe", "aaaa", ""];
+        let words = [
+            "fn main",
+            "Unwrap()",
+            "x",
+            "STRASSE",
+            "\u{212a}elvin",
+            "größe",
+            "aaaa",
+            "",
+        ];
         let mut texts = vec![String::new()];
         for _ in 0..3 {
-            let longer = texts.iter().flat_map(|text| words.map(|word| format!("{text}{word}\n {text}")));
+            let longer = texts
+                .iter()
+                .flat_map(|text| words.map(|word| format!("{text}{word}\n {text}")));
             texts = longer.collect();
         }
         texts
@@ -272,9 +325,13 @@ mod tests {
             let (matcher, required) = (matcher(pattern), Required::by(pattern));
             for text in &texts {
                 let may = required.as_ref().is_none_or(|required| {
-                    Trigrams::of([text.as_bytes(), b""]).is_none_or(|trigrams| trigrams.may_match(required))
+                    Trigrams::of([text.as_bytes(), b""])
+                        .is_none_or(|trigrams| trigrams.may_match(required))
                 });
-                assert!(may || !is_found(&matcher, text), "{pattern:?} is in {text:?}");
+                assert!(
+                    may || !is_found(&matcher, text),
+                    "{pattern:?} is in {text:?}"
+                );
                 passed_over += usize::from(!may);
             }
         }
@@ -283,7 +340,9 @@ mod tests {
 
     #[test]
     fn a_pattern_requires_its_trigrams() {
-        for pattern in ["ab", "a.b.c", "(abc)?", "abc|", "(abc|x)", "[a-z]{9}", r"\w+", "a(b|c)d"] {
+        for pattern in [
+            "ab", "a.b.c", "(abc)?", "abc|", "(abc|x)", "[a-z]{9}", r"\w+", "a(b|c)d",
+        ] {
             assert_eq!(Required::by(pattern), None, "{pattern}");
         }
         for pattern in ["abc", "(?i)aBc", "x*abc", "(abc|bcd)+", "a(?:b)c", r"ab\bc"] {

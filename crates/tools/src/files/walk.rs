@@ -22,7 +22,8 @@ impl Files {
     /// each directory are ordered by name.
     ///
     /// # Errors
-    /// As [`Files::open`]; `TooBroad` after the deadline or too many entries, `Interrupted` if cancelled.
+    /// As [`Files::open`]; `TooBroad` after the deadline or too many entries, `Interrupted` if
+    /// cancelled.
     pub fn walk(
         &self,
         start: &str,
@@ -56,7 +57,11 @@ impl Files {
         let mut summary = WalkSummary::default();
         let mut pending = vec![listing.start(start)?];
         while let Some(directory) = pending.pop() {
-            let Listed { entries, below, left_out } = listing.list(&directory)?;
+            let Listed {
+                entries,
+                below,
+                left_out,
+            } = listing.list(&directory)?;
             summary.add(left_out);
             for entry in &entries {
                 limits.check()?;
@@ -70,14 +75,18 @@ impl Files {
     }
 }
 
-/// Compares two entries' paths by the order of [`Files::walk`]: all entries of a directory come before those of its
-/// subdirectories.
+/// Compares two entries' paths by the order of [`Files::walk`]: all entries of a directory come
+/// before those of its subdirectories.
 pub(crate) fn walk_order(left: &str, right: &str) -> Ordering {
     let ((above_left, left), (above_right, right)) = (split(left), split(right));
-    above_left.split('/').cmp(above_right.split('/')).then_with(|| left.cmp(right))
+    above_left
+        .split('/')
+        .cmp(above_right.split('/'))
+        .then_with(|| left.cmp(right))
 }
 
-/// Returns what compares as [`walk_order`] compares the paths, for a sort that makes it once for each of many.
+/// Returns what compares as [`walk_order`] compares the paths, for a sort that makes it once for
+/// each of many.
 pub(crate) fn walk_key(path: &str) -> (String, String) {
     let (above, name) = split(path);
     // No name has this character, which comes before every other one.
@@ -90,11 +99,17 @@ mod tests {
 
     #[test]
     fn a_key_has_the_order_of_a_walk() {
-        let sorted = ["b", "z", "a/b", "a/b/c", "a/b/d/e", "a/c/d", "a b/c", "a-b/c", "a.b/c", "ab/c", "b/a"];
+        let sorted = [
+            "b", "z", "a/b", "a/b/c", "a/b/d/e", "a/c/d", "a b/c", "a-b/c", "a.b/c", "ab/c", "b/a",
+        ];
         for (place, left) in sorted.iter().enumerate() {
             for (other, right) in sorted.iter().enumerate() {
                 assert_eq!(walk_order(left, right), place.cmp(&other), "{left} {right}");
-                assert_eq!(walk_key(left).cmp(&walk_key(right)), place.cmp(&other), "{left} {right}");
+                assert_eq!(
+                    walk_key(left).cmp(&walk_key(right)),
+                    place.cmp(&other),
+                    "{left} {right}"
+                );
             }
         }
     }

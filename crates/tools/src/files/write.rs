@@ -9,8 +9,8 @@ use orchestrate_core::git_path::is_git_name;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Access;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fdatasync, fsync, mkdirat, openat, renameat, renameat_with,
-    statat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fdatasync, fsync, mkdirat, openat,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -45,7 +45,8 @@ impl Files {
     /// Replaces a whole file, keeping its mode, or creates it together with missing directories.
     ///
     /// # Errors
-    /// As [`Files::open`]; also `Denied` if the file has other hard links, which would keep the old content.
+    /// As [`Files::open`]; also `Denied` if the file has other hard links, which would keep the old
+    /// content.
     pub fn write(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<Written, ToolError> {
         self.require_size(path, bytes)?;
         let target = self.write_target(path)?;
@@ -54,14 +55,22 @@ impl Files {
             return Err(exists(path));
         }
         replace(path, &target, bytes)?;
-        Ok(Written { path: target.path, created })
+        Ok(Written {
+            path: target.path,
+            created,
+        })
     }
 
     /// Refuses what [`Files::write`] would refuse, without changing anything.
     ///
     /// # Errors
     /// As [`Files::write`].
-    pub(crate) fn require_writable(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<(), ToolError> {
+    pub(crate) fn require_writable(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        expect: Expect,
+    ) -> Result<(), ToolError> {
         self.require_size(path, bytes)?;
         match self.replaced(path)? {
             Some(_) if expect == Expect::Nothing => Err(exists(path)),
@@ -88,18 +97,25 @@ impl Files {
     /// Renames a regular file, creating missing directories, and returns both real paths.
     ///
     /// # Errors
-    /// As [`Files::delete`] for the source and [`Files::write`] for the target; `Retry` if the target exists, or if the
-    /// source is a link.
+    /// As [`Files::delete`] for the source and [`Files::write`] for the target; `Retry` if the
+    /// target exists, or if the source is a link.
     pub fn rename(&self, source: &str, target: &str) -> Result<(String, String), ToolError> {
         let (from, real) = self.renamed(source)?;
         let (_, name) = split(source);
         let place = self.write_target(target)?;
-        match renameat_with(&from, name, &place.directory, &place.name, RenameFlags::NOREPLACE) {
+        match renameat_with(
+            &from,
+            name,
+            &place.directory,
+            &place.name,
+            RenameFlags::NOREPLACE,
+        ) {
             Ok(()) => Ok((real, place.path)),
             Err(Errno::EXIST) => Err(exists(target)),
             // Some file systems cannot refuse to replace; the target was just looked at.
             Err(Errno::INVAL) if place.mode.is_none() => {
-                renameat(&from, name, &place.directory, &place.name).map_err(|errno| failure(source, errno))?;
+                renameat(&from, name, &place.directory, &place.name)
+                    .map_err(|errno| failure(source, errno))?;
                 Ok((real, place.path))
             }
             Err(Errno::INVAL) => Err(exists(target)),
@@ -116,12 +132,16 @@ impl Files {
         self.require_writable(target, &[], Expect::Nothing)
     }
 
-    /// Opens the directory of a regular file that is to be renamed, and returns it with the file's real path.
+    /// Opens the directory of a regular file that is to be renamed, and returns it with the file's
+    /// real path.
     fn renamed(&self, source: &str) -> Result<(OwnedFd, String), ToolError> {
         let removed = self.accessed(Access::Delete);
         removed.open(source)?;
         if self.is_link(source)? {
-            return Err(ToolError::Retry(format!("{} is a link; name the file itself", shown(source))));
+            return Err(ToolError::Retry(format!(
+                "{} is a link; name the file itself",
+                shown(source)
+            )));
         }
         let (parent, name) = split(source);
         let (from, real) = removed.open_directory(parent)?;
@@ -140,7 +160,8 @@ impl Files {
         let (directory, real) = self.open_directory(parent)?;
         let real = join(&real, name);
         self.guard().check(&real)?;
-        let stat = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| failure(path, errno))?;
+        let stat = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| failure(path, errno))?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             return Err(ToolError::file(path, "is a directory"));
         }
@@ -156,10 +177,12 @@ impl Files {
         Ok(self.look(path)? == Some(FileType::Symlink))
     }
 
-    /// Creates a directory and, if `parents`, missing directories above it; reports whether it is new.
+    /// Creates a directory and, if `parents`, missing directories above it; reports whether it is
+    /// new.
     ///
     /// # Errors
-    /// `Retry` if a directory above it is missing and `parents` is false, or if a file has its name.
+    /// `Retry` if a directory above it is missing and `parents` is false, or if a file has its
+    /// name.
     pub fn create_directory(&self, path: &str, parents: bool) -> Result<bool, ToolError> {
         let is_new = self.is_new_directory(path, parents)?;
         if is_new {
@@ -176,7 +199,12 @@ impl Files {
         match self.look(path)? {
             Some(FileType::Directory) => return Ok(false),
             Some(FileType::Symlink) => return self.directory(path).map(|_| false),
-            Some(_) => return Err(ToolError::Retry(format!("a file with that name exists: {}", shown(path)))),
+            Some(_) => {
+                return Err(ToolError::Retry(format!(
+                    "a file with that name exists: {}",
+                    shown(path)
+                )));
+            }
             None => {}
         }
         if !parents {
@@ -187,7 +215,8 @@ impl Files {
         Ok(true)
     }
 
-    /// Opens a directory, creating it and missing directories above it, and returns its real path too.
+    /// Opens a directory, creating it and missing directories above it, and returns its real path
+    /// too.
     fn ensure_directory(&self, path: &str) -> Result<(OwnedFd, String), ToolError> {
         let mut here = self.open_directory("")?;
         let mut walked = String::new();
@@ -209,7 +238,10 @@ impl Files {
             return Ok(());
         }
         let (has, limit) = (size(bytes.len() as u64), size(self.max_bytes()));
-        Err(ToolError::Retry(format!("{} would have {has}, more than the limit of {limit}", shown(path))))
+        Err(ToolError::Retry(format!(
+            "{} would have {has}, more than the limit of {limit}",
+            shown(path)
+        )))
     }
 
     /// Returns the real path of the file that a write would replace; `None` if there is none yet.
@@ -223,9 +255,10 @@ impl Files {
                 refuse_other_names(path, opened.links)?;
                 Ok(Some(opened.path))
             }
-            Err(ToolError::Retry(_)) => {
-                Err(ToolError::Retry(format!("{} is a dangling link; write to its target instead", shown(path))))
-            }
+            Err(ToolError::Retry(_)) => Err(ToolError::Retry(format!(
+                "{} is a dangling link; write to its target instead",
+                shown(path)
+            ))),
             Err(error) => Err(error),
         }
     }
@@ -237,7 +270,12 @@ impl Files {
         let path = join(&parent, name);
         self.guard().check(&path)?;
         let mode = current_mode(&path, &directory, name)?;
-        Ok(Target { directory, name: name.to_owned(), path, mode })
+        Ok(Target {
+            directory,
+            name: name.to_owned(),
+            path,
+            mode,
+        })
     }
 }
 
@@ -254,7 +292,11 @@ fn require_name(path: &str, name: &str) -> Result<(), ToolError> {
     if name.is_empty() {
         return Err(ToolError::file(".", "is a directory"));
     }
-    if is_git_name(name) { Err(crate::path::git_owned(path)) } else { Ok(()) }
+    if is_git_name(name) {
+        Err(crate::path::git_owned(path))
+    } else {
+        Ok(())
+    }
 }
 
 fn exists(path: &str) -> ToolError {
@@ -266,7 +308,9 @@ fn refuse_other_names(path: &str, links: u64) -> Result<(), ToolError> {
         return Ok(());
     }
     let path = shown(path);
-    let reason = format!("`{path}` has {links} hard links, some of which may be outside; delete it and write it again");
+    let reason = format!(
+        "`{path}` has {links} hard links, some of which may be outside; delete it and write it again"
+    );
     Err(ToolError::denied("built-in:hard-links", reason))
 }
 
@@ -301,11 +345,17 @@ fn replace(path: &str, target: &Target, bytes: &[u8]) -> Result<(), ToolError> {
             fchmod(&temporary.file, Mode::from_raw_mode(mode))?;
         }
         fdatasync(&temporary.file)?;
-        renameat(&target.directory, &temporary.name, &target.directory, &target.name)
+        renameat(
+            &target.directory,
+            &temporary.name,
+            &target.directory,
+            &target.name,
+        )
     };
     finish().map_err(|errno| failure(path, errno))?;
     temporary.renamed = true;
-    // Syncing the directory makes the rename durable. Some file systems do not support it, so an error is ignored.
+    // Syncing the directory makes the rename durable. Some file systems do not support it, so an
+    // error is ignored.
     let _ = fsync(&target.directory);
     Ok(())
 }
@@ -323,7 +373,8 @@ impl<'a> Temporary<'a> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{TEMPORARY_PREFIX}{}-{number}", std::process::id());
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || openat(directory, &*name, flags, Mode::from_raw_mode(0o666));
         let file = match create() {
             Err(Errno::EXIST) => {
@@ -334,7 +385,12 @@ impl<'a> Temporary<'a> {
             other => other,
         };
         let file = File::from(file.map_err(|errno| failure(path, errno))?);
-        Ok(Temporary { file, name, directory, renamed: false })
+        Ok(Temporary {
+            file,
+            name,
+            directory,
+            renamed: false,
+        })
     }
 }
 

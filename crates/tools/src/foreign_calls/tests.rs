@@ -1,7 +1,9 @@
 use super::*;
 
 fn converted(called: &str, tool: &str, arguments: &Value) -> Result<Value, String> {
-    own_form(called, tool, arguments).map(Cow::into_owned).map_err(|error| error.to_string())
+    own_form(called, tool, arguments)
+        .map(Cow::into_owned)
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -43,7 +45,12 @@ fn calls_of_other_products_are_converted() {
             json!({"path": "a", "view_range": [3, 7]}),
             json!({"path": "a", "offset": 3, "limit": 5}),
         ),
-        ("view", "read_file", json!({"path": "a", "view_range": [3, -1]}), json!({"path": "a", "offset": 3})),
+        (
+            "view",
+            "read_file",
+            json!({"path": "a", "view_range": [3, -1]}),
+            json!({"path": "a", "offset": 3}),
+        ),
         (
             "Read",
             "read_file",
@@ -132,14 +139,23 @@ fn calls_of_other_products_are_converted() {
         ),
     ];
     for (called, tool, given, expected) in table {
-        assert_eq!(converted(called, tool, &given), Ok(expected), "{called} {given}");
+        assert_eq!(
+            converted(called, tool, &given),
+            Ok(expected),
+            "{called} {given}"
+        );
     }
 }
 
 #[test]
 fn what_cannot_be_had_is_refused_with_the_reason() {
     let table = [
-        ("Bash", "run_shell_command", json!({"command": "a", "run_in_background": true}), "in the background"),
+        (
+            "Bash",
+            "run_shell_command",
+            json!({"command": "a", "run_in_background": true}),
+            "in the background",
+        ),
         (
             "shell",
             "run_shell_command",
@@ -152,15 +168,48 @@ fn what_cannot_be_had_is_refused_with_the_reason() {
             json!({"cmd": "a", "sandbox_permissions": "require_escalated"}),
             "outside",
         ),
-        ("shell", "run_shell_command", json!({"command": [1]}), "an array of texts"),
-        ("view", "read_file", json!({"path": "a", "view_range": [3]}), "expected two line numbers"),
-        ("Read", "read_file", json!({"path": "a", "start_line": 3, "end_line": 2}), "before the first"),
-        ("todo", "todo_write", json!({"merge": true, "todos": []}), "replaced as a whole"),
-        ("web_fetch", "fetch_url", json!({"prompt": "https://a.b and https://c.d"}), "names 2 addresses"),
-        ("glob", "search_files", json!({"pattern": "a", "respect_git_ignore": false}), "what git ignores"),
+        (
+            "shell",
+            "run_shell_command",
+            json!({"command": [1]}),
+            "an array of texts",
+        ),
+        (
+            "view",
+            "read_file",
+            json!({"path": "a", "view_range": [3]}),
+            "expected two line numbers",
+        ),
+        (
+            "Read",
+            "read_file",
+            json!({"path": "a", "start_line": 3, "end_line": 2}),
+            "before the first",
+        ),
+        (
+            "todo",
+            "todo_write",
+            json!({"merge": true, "todos": []}),
+            "replaced as a whole",
+        ),
+        (
+            "web_fetch",
+            "fetch_url",
+            json!({"prompt": "https://a.b and https://c.d"}),
+            "names 2 addresses",
+        ),
+        (
+            "glob",
+            "search_files",
+            json!({"pattern": "a", "respect_git_ignore": false}),
+            "what git ignores",
+        ),
     ];
     for (called, tool, given, expected) in table {
         let error = converted(called, tool, &given).unwrap_err();
-        assert!(error.starts_with("Invalid parameters: ") && error.contains(expected), "{error}");
+        assert!(
+            error.starts_with("Invalid parameters: ") && error.contains(expected),
+            "{error}"
+        );
     }
 }

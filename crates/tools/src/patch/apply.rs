@@ -7,27 +7,49 @@ const SHOWN_CHARACTERS: usize = 80;
 
 /// Returns the text with the hunks applied, in the line ends of the text.
 ///
-/// Old lines are found where the hunk says, or else nearest to it: exactly, or else ignoring white space at the end of
-/// lines, or else around them. Lines that stay keep their bytes.
+/// Old lines are found where the hunk says, or else nearest to it: exactly, or else ignoring white
+/// space at the end of lines, or else around them. Lines that stay keep their bytes.
 ///
 /// # Errors
 /// [`PatchError::NotFound`] with the number of the first hunk that does not fit.
 pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
-    let line_end = if text.matches("\r\n").count() * 2 > text.matches('\n').count() { "\r\n" } else { "\n" };
+    let line_end = if text.matches("\r\n").count() * 2 > text.matches('\n').count() {
+        "\r\n"
+    } else {
+        "\n"
+    };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut patched, mut done, mut drift) = (String::with_capacity(text.len()), 0, 0);
     for (number, hunk) in hunks.iter().enumerate() {
         let old = hunk.old();
-        let at = place(&lines, hunk, &old, (done, drift)).ok_or_else(|| not_found(number + 1, hunk, &old))?;
-        drift = hunk.line.map_or(drift, |line| at.checked_signed_diff(start_of(line, &old)).unwrap_or(0));
-        lines.get(done..at).unwrap_or_default().iter().for_each(|line| push(&mut patched, line, line_end));
-        done = at + write(&mut patched, hunk, lines.get(at..).unwrap_or_default(), line_end);
+        let at = place(&lines, hunk, &old, (done, drift))
+            .ok_or_else(|| not_found(number + 1, hunk, &old))?;
+        drift = hunk.line.map_or(drift, |line| {
+            at.checked_signed_diff(start_of(line, &old)).unwrap_or(0)
+        });
+        lines
+            .get(done..at)
+            .unwrap_or_default()
+            .iter()
+            .for_each(|line| push(&mut patched, line, line_end));
+        done = at
+            + write(
+                &mut patched,
+                hunk,
+                lines.get(at..).unwrap_or_default(),
+                line_end,
+            );
     }
-    lines.get(done..).unwrap_or_default().iter().for_each(|line| push(&mut patched, line, line_end));
+    lines
+        .get(done..)
+        .unwrap_or_default()
+        .iter()
+        .for_each(|line| push(&mut patched, line, line_end));
     Ok(patched)
 }
 
-/// Appends a line of the old text; the last one may have had no line end, and may no longer be the last.
+/// Appends a line of the old text; the last one may have had no line end, and may no longer be the
+/// last.
 fn push(patched: &mut String, line: &str, line_end: &str) {
     if !patched.is_empty() && !patched.ends_with('\n') {
         patched.push_str(line_end);
@@ -35,7 +57,8 @@ fn push(patched: &mut String, line: &str, line_end: &str) {
     patched.push_str(line);
 }
 
-/// Appends a hunk's new lines, and returns the number of old ones; lines that stay are copied from the text.
+/// Appends a hunk's new lines, and returns the number of old ones; lines that stay are copied from
+/// the text.
 fn write(patched: &mut String, hunk: &Hunk, mut old: &[&str], line_end: &str) -> usize {
     let before = old.len();
     // Lines that end in a carriage return show how the author wants all of them to end.
@@ -65,8 +88,13 @@ fn write(patched: &mut String, hunk: &Hunk, mut old: &[&str], line_end: &str) ->
 
 /// Reports whether the new text ends with a line that has no line end.
 fn ends_without_line_end(hunk: &Hunk) -> bool {
-    let mut lines = hunk.lines.iter().rev().skip_while(|line| matches!(line, Line::Removed(_)));
-    lines.next() == Some(&Line::NoLineEnd) && matches!(lines.next(), Some(Line::Added(_) | Line::Context(_)))
+    let mut lines = hunk
+        .lines
+        .iter()
+        .rev()
+        .skip_while(|line| matches!(line, Line::Removed(_)));
+    lines.next() == Some(&Line::NoLineEnd)
+        && matches!(lines.next(), Some(Line::Added(_) | Line::Context(_)))
 }
 
 impl Line {
@@ -89,14 +117,26 @@ impl Hunk {
     }
 }
 
-/// Returns the index of the first old line by its number; a hunk that only adds lines adds them after that line.
+/// Returns the index of the first old line by its number; a hunk that only adds lines adds them
+/// after that line.
 fn start_of(line: usize, old: &[&str]) -> usize {
-    if old.is_empty() { line } else { line.saturating_sub(1) }
+    if old.is_empty() {
+        line
+    } else {
+        line.saturating_sub(1)
+    }
 }
 
 /// Finds where a hunk applies, not before the end of the one before it.
-fn place(lines: &[&str], hunk: &Hunk, old: &[&str], (done, drift): (usize, isize)) -> Option<usize> {
-    let wanted = hunk.line.map(|line| start_of(line, old).saturating_add_signed(drift));
+fn place(
+    lines: &[&str],
+    hunk: &Hunk,
+    old: &[&str],
+    (done, drift): (usize, isize),
+) -> Option<usize> {
+    let wanted = hunk
+        .line
+        .map(|line| start_of(line, old).saturating_add_signed(drift));
     let from = match &hunk.below {
         None => done,
         Some(below) => {
@@ -105,14 +145,21 @@ fn place(lines: &[&str], hunk: &Hunk, old: &[&str], (done, drift): (usize, isize
         }
     };
     if old.is_empty() {
-        let at = wanted.unwrap_or(if hunk.below.is_some() { from } else { lines.len() });
+        let at = wanted.unwrap_or(if hunk.below.is_some() {
+            from
+        } else {
+            lines.len()
+        });
         return Some(at.clamp(from, lines.len()));
     }
     let last = lines.len().checked_sub(old.len())?;
     STRICTNESS.iter().find_map(|essence| {
         let fits = |at: &usize| {
             let found = lines.get(*at..*at + old.len()).unwrap_or_default();
-            found.iter().zip(old).all(|(line, old)| essence(line) == essence(old))
+            found
+                .iter()
+                .zip(old)
+                .all(|(line, old)| essence(line) == essence(old))
         };
         if hunk.at_end && last >= from && fits(&last) {
             return Some(last);
@@ -126,13 +173,30 @@ fn place(lines: &[&str], hunk: &Hunk, old: &[&str], (done, drift): (usize, isize
 }
 
 /// The parts of lines that are compared, the strictest first; line ends never are.
-const STRICTNESS: [fn(&str) -> &str; 3] = [|line| line.trim_end_matches(['\r', '\n']), str::trim_end, str::trim];
+const STRICTNESS: [fn(&str) -> &str; 3] = [
+    |line| line.trim_end_matches(['\r', '\n']),
+    str::trim_end,
+    str::trim,
+];
 
 fn not_found(number: usize, hunk: &Hunk, old: &[&str]) -> PatchError {
-    let cut = |text: &str| text.trim().chars().take(SHOWN_CHARACTERS).collect::<String>();
+    let cut = |text: &str| {
+        text.trim()
+            .chars()
+            .take(SHOWN_CHARACTERS)
+            .collect::<String>()
+    };
     PatchError::NotFound {
         hunk: number,
-        first: cut(old.iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default()),
-        below: hunk.below.as_deref().map(|below| format!(" below `{}`", cut(below))).unwrap_or_default(),
+        first: cut(old
+            .iter()
+            .find(|line| !line.trim().is_empty())
+            .copied()
+            .unwrap_or_default()),
+        below: hunk
+            .below
+            .as_deref()
+            .map(|below| format!(" below `{}`", cut(below)))
+            .unwrap_or_default(),
     }
 }

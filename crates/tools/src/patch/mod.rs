@@ -1,7 +1,8 @@
-//! Patches of text files: the grammar between `*** Begin Patch` and `*** End Patch`, and unified diffs.
+//! Patches of text files: the grammar between `*** Begin Patch` and `*** End Patch`, and unified
+//! diffs.
 //!
-//! Both are parsed into the same [`Patch`], which is rendered in the first grammar, so that what is judged, recorded
-//! and applied is one form. Nothing here touches a file.
+//! Both are parsed into the same [`Patch`], which is rendered in the first grammar, so that what is
+//! judged, recorded and applied is one form. Nothing here touches a file.
 
 mod apply;
 mod model;

@@ -25,7 +25,11 @@ pub(crate) enum Change {
     /// A file that is deleted.
     Delete { path: String },
     /// A file whose text changes, that is moved, or both.
-    Update { path: String, moved_to: Option<String>, hunks: Vec<Hunk> },
+    Update {
+        path: String,
+        moved_to: Option<String>,
+        hunks: Vec<Hunk>,
+    },
 }
 
 /// Lines that replace others.
@@ -69,7 +73,10 @@ impl Patch {
     ///
     /// # Errors
     /// Returns the first error of `rename`.
-    pub(crate) fn rename<E>(&mut self, mut rename: impl FnMut(&str) -> Result<String, E>) -> Result<(), E> {
+    pub(crate) fn rename<E>(
+        &mut self,
+        mut rename: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<(), E> {
         for change in &mut self.changes {
             match change {
                 Change::Add { path, .. } | Change::Delete { path } => *path = rename(path)?,
@@ -92,7 +99,10 @@ impl fmt::Display for Patch {
             match change {
                 Change::Add { path, content } => {
                     writeln!(f, "{}{path}", ADD)?;
-                    for line in content.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line)) {
+                    for line in content
+                        .split_inclusive('\n')
+                        .map(|line| line.strip_suffix('\n').unwrap_or(line))
+                    {
                         writeln!(f, "+{line}")?;
                     }
                     if !content.is_empty() && !content.ends_with('\n') {
@@ -100,7 +110,11 @@ impl fmt::Display for Patch {
                     }
                 }
                 Change::Delete { path } => writeln!(f, "{}{path}", DELETE)?,
-                Change::Update { path, moved_to, hunks } => {
+                Change::Update {
+                    path,
+                    moved_to,
+                    hunks,
+                } => {
                     writeln!(f, "{}{path}", UPDATE)?;
                     if let Some(target) = moved_to {
                         writeln!(f, "{}{target}", MOVE)?;
@@ -115,7 +129,8 @@ impl fmt::Display for Patch {
 
 impl fmt::Display for Hunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |counts: fn(&Line) -> bool| self.lines.iter().filter(|line| counts(line)).count();
+        let count =
+            |counts: fn(&Line) -> bool| self.lines.iter().filter(|line| counts(line)).count();
         match (&self.line, &self.below) {
             (Some(line), _) => {
                 let old = count(|line| matches!(line, Line::Context(_) | Line::Removed(_)));
@@ -133,7 +148,11 @@ impl fmt::Display for Hunk {
                 Line::NoLineEnd => writeln!(f, "{}", NO_LINE_END)?,
             }
         }
-        if self.at_end { writeln!(f, "{}", END_OF_FILE) } else { Ok(()) }
+        if self.at_end {
+            writeln!(f, "{}", END_OF_FILE)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -142,7 +161,11 @@ impl fmt::Display for Hunk {
 pub(crate) enum PatchError {
     /// A line has no meaning where it stands.
     #[error("line {line} of the patch: expected {expected}, got `{got}`")]
-    Line { line: usize, expected: &'static str, got: String },
+    Line {
+        line: usize,
+        expected: &'static str,
+        got: String,
+    },
     /// The patch changes nothing.
     #[error("the patch changes no file; it begins with `*** Begin Patch`, `diff --git` or `--- `")]
     Empty,
@@ -153,6 +176,12 @@ pub(crate) enum PatchError {
     #[error("the patch changes {path} twice; join its hunks in one section")]
     Twice { path: String },
     /// A hunk's old lines are not in the file.
-    #[error("hunk {hunk} does not fit: the file has no lines that begin with `{first}`{below}; read the file again")]
-    NotFound { hunk: usize, first: String, below: String },
+    #[error(
+        "hunk {hunk} does not fit: the file has no lines that begin with `{first}`{below}; read the file again"
+    )]
+    NotFound {
+        hunk: usize,
+        first: String,
+        below: String,
+    },
 }

@@ -1,7 +1,8 @@
 //! Parses both grammars.
 
 use super::model::{
-    ADD, BEGIN, Change, DELETE, END, END_OF_FILE, Hunk, Line, MOVE, NO_LINE_END, Patch, PatchError, UPDATE,
+    ADD, BEGIN, Change, DELETE, END, END_OF_FILE, Hunk, Line, MOVE, NO_LINE_END, Patch, PatchError,
+    UPDATE,
 };
 
 /// How many characters of a wrong line an error shows.
@@ -13,9 +14,19 @@ const SHOWN_CHARACTERS: usize = 60;
 /// Returns what is wrong, with the line's number.
 pub(crate) fn parse(text: &str) -> Result<Patch, PatchError> {
     let text = text.trim_start_matches(['\n', '\r']);
-    // A text whose first line ends in CRLF was sent that way; otherwise a carriage return belongs to its line.
-    let is_crlf = text.split('\n').next().is_some_and(|line| line.ends_with('\r'));
-    let bare = |line| if is_crlf { str::strip_suffix(line, '\r').unwrap_or(line) } else { line };
+    // A text whose first line ends in CRLF was sent that way; otherwise a carriage return belongs
+    // to its line.
+    let is_crlf = text
+        .split('\n')
+        .next()
+        .is_some_and(|line| line.ends_with('\r'));
+    let bare = |line| {
+        if is_crlf {
+            str::strip_suffix(line, '\r').unwrap_or(line)
+        } else {
+            line
+        }
+    };
     let mut lines: Vec<&str> = text.split('\n').map(bare).collect();
     while lines.last().is_some_and(|line| line.trim().is_empty()) {
         lines.pop();
@@ -32,7 +43,10 @@ pub(crate) fn parse(text: &str) -> Result<Patch, PatchError> {
     let patch = Patch { changes };
     let mut paths: Vec<&str> = patch.paths().collect();
     paths.sort_unstable();
-    let twice = paths.windows(2).find(|pair| pair.first() == pair.last()).and_then(<[&str]>::first);
+    let twice = paths
+        .windows(2)
+        .find(|pair| pair.first() == pair.last())
+        .and_then(<[&str]>::first);
     match twice.map(|path| (*path).to_owned()) {
         Some(path) => Err(PatchError::Twice { path }),
         None => Ok(patch),
@@ -56,8 +70,17 @@ impl<'a> Parser<'a> {
     }
 
     fn wrong(&self, expected: &'static str) -> PatchError {
-        let got = self.peek().unwrap_or("the end").chars().take(SHOWN_CHARACTERS).collect();
-        PatchError::Line { line: self.at + 1, expected, got }
+        let got = self
+            .peek()
+            .unwrap_or("the end")
+            .chars()
+            .take(SHOWN_CHARACTERS)
+            .collect();
+        PatchError::Line {
+            line: self.at + 1,
+            expected,
+            got,
+        }
     }
 
     /// Skips a Markdown fence around the patch.
@@ -74,7 +97,9 @@ impl<'a> Parser<'a> {
         let mut changes = Vec::new();
         self.next();
         loop {
-            let Some(line) = self.peek() else { return Err(self.wrong(END)) };
+            let Some(line) = self.peek() else {
+                return Err(self.wrong(END));
+            };
             self.next();
             if line.trim() == END {
                 return if self.peek().is_none() {
@@ -84,14 +109,21 @@ impl<'a> Parser<'a> {
                 };
             }
             changes.push(if let Some(path) = line.strip_prefix(ADD) {
-                Change::Add { path: path.trim_end().to_owned(), content: self.added() }
+                Change::Add {
+                    path: path.trim_end().to_owned(),
+                    content: self.added(),
+                }
             } else if let Some(path) = line.strip_prefix(DELETE) {
-                Change::Delete { path: path.trim_end().to_owned() }
+                Change::Delete {
+                    path: path.trim_end().to_owned(),
+                }
             } else if let Some(path) = line.strip_prefix(UPDATE) {
                 self.updated(path.trim_end())?
             } else {
                 self.at -= 1;
-                return Err(self.wrong("`*** Add File: `, `*** Delete File: ` or `*** Update File: `"));
+                return Err(
+                    self.wrong("`*** Add File: `, `*** Delete File: ` or `*** Update File: `")
+                );
             });
         }
     }
@@ -115,7 +147,10 @@ impl<'a> Parser<'a> {
 
     /// Parses the hunks of a file in the first grammar.
     fn updated(&mut self, path: &str) -> Result<Change, PatchError> {
-        let moved_to = self.peek().and_then(|line| line.strip_prefix(MOVE)).map(|target| target.trim_end().to_owned());
+        let moved_to = self
+            .peek()
+            .and_then(|line| line.strip_prefix(MOVE))
+            .map(|target| target.trim_end().to_owned());
         self.at += usize::from(moved_to.is_some());
         let mut hunks: Vec<Hunk> = Vec::new();
         while let Some(line) = self.peek() {
@@ -124,15 +159,23 @@ impl<'a> Parser<'a> {
             } else if line.starts_with("*** ") {
                 break;
             } else if let Some(head) = line.strip_prefix("@@") {
-                hunks.push(Hunk { line: old_line(head), below: heading(head), ..Hunk::default() });
+                hunks.push(Hunk {
+                    line: old_line(head),
+                    below: heading(head),
+                    ..Hunk::default()
+                });
             } else {
-                // The first hunk may have no head, and an empty line of context may have lost its space.
+                // The first hunk may have no head, and an empty line of context may have lost its
+                // space.
                 if hunks.is_empty() {
                     hunks.push(Hunk::default());
                 }
-                let line =
-                    body_line(line).ok_or_else(|| self.wrong("a line that begins with ` `, `-`, `+` or `@@`"))?;
-                hunks.last_mut().into_iter().for_each(|hunk| hunk.lines.push(line.clone()));
+                let line = body_line(line)
+                    .ok_or_else(|| self.wrong("a line that begins with ` `, `-`, `+` or `@@`"))?;
+                hunks
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|hunk| hunk.lines.push(line.clone()));
             }
             self.next();
         }
@@ -140,7 +183,11 @@ impl<'a> Parser<'a> {
         if hunks.is_empty() && moved_to.is_none() {
             return Err(self.wrong("a hunk that begins with `@@`"));
         }
-        Ok(Change::Update { path: path.to_owned(), moved_to, hunks })
+        Ok(Change::Update {
+            path: path.to_owned(),
+            moved_to,
+            hunks,
+        })
     }
 
     /// Parses a unified diff of any number of files.
@@ -159,9 +206,14 @@ impl<'a> Parser<'a> {
                 // What follows is the signature of a mail.
                 break;
             } else if line.starts_with("@@") || (is_after_hunks && !line.trim().is_empty()) {
-                return Err(self.wrong("`diff --git`, `--- ` or the end: the head of a hunk counts its lines"));
+                return Err(self.wrong(
+                    "`diff --git`, `--- ` or the end: the head of a hunk counts its lines",
+                ));
             } else if let Some(refused) = refused(line) {
-                return Err(PatchError::Refused { line: self.at + 1, what: refused });
+                return Err(PatchError::Refused {
+                    line: self.at + 1,
+                    what: refused,
+                });
             } else {
                 git.read(line);
             }
@@ -185,27 +237,44 @@ impl<'a> Parser<'a> {
             hunks.push(self.unified_hunk()?);
         }
         match (old, new) {
-            (None, Some(path)) => Ok(Change::Add { path, content: new_text(&hunks) }),
+            (None, Some(path)) => Ok(Change::Add {
+                path,
+                content: new_text(&hunks),
+            }),
             (Some(path), None) => Ok(Change::Delete { path }),
-            (Some(path), Some(target)) if git.is_renamed() => {
-                Ok(Change::Update { path, moved_to: Some(target), hunks })
+            (Some(path), Some(target)) if git.is_renamed() => Ok(Change::Update {
+                path,
+                moved_to: Some(target),
+                hunks,
+            }),
+            (Some(path), Some(target)) if path == target => Ok(Change::Update {
+                path,
+                moved_to: None,
+                hunks,
+            }),
+            (Some(_), Some(_)) => {
+                Err(self.wrong("`rename from` and `rename to` above two different paths"))
             }
-            (Some(path), Some(target)) if path == target => Ok(Change::Update { path, moved_to: None, hunks }),
-            (Some(_), Some(_)) => Err(self.wrong("`rename from` and `rename to` above two different paths")),
             (None, None) => Err(self.wrong("a path in `--- ` or `+++ `")),
         }
     }
 
-    /// Parses a hunk by the numbers of lines in its head, since a removed line may look like a head.
+    /// Parses a hunk by the numbers of lines in its head, since a removed line may look like a
+    /// head.
     fn unified_hunk(&mut self) -> Result<Hunk, PatchError> {
         let head = self.peek().unwrap_or_default();
-        let (line, old, new) = ranges(head).ok_or_else(|| self.wrong("`@@ -line,count +line,count @@`"))?;
+        let (line, old, new) =
+            ranges(head).ok_or_else(|| self.wrong("`@@ -line,count +line,count @@`"))?;
         self.next();
         let (mut old, mut new) = (old, new);
-        let mut hunk = Hunk { line: Some(line), ..Hunk::default() };
+        let mut hunk = Hunk {
+            line: Some(line),
+            ..Hunk::default()
+        };
         while old > 0 || new > 0 || self.peek() == Some(NO_LINE_END) {
             let parsed = self.peek().and_then(body_line);
-            let parsed = parsed.ok_or_else(|| self.wrong("as many lines as the head of the hunk counts"))?;
+            let parsed =
+                parsed.ok_or_else(|| self.wrong("as many lines as the head of the hunk counts"))?;
             match parsed {
                 Line::Context(_) => (old, new) = (old.saturating_sub(1), new.saturating_sub(1)),
                 Line::Removed(_) => old = old.saturating_sub(1),
@@ -233,8 +302,14 @@ impl GitHead {
     fn of(paths: &str) -> GitHead {
         let half = paths.len() / 2;
         let same = paths.get(..half).zip(paths.get(half + 1..));
-        let same = same.and_then(|(old, new)| Some((old.strip_prefix("a/")?, new.strip_prefix("b/")?)));
-        GitHead { path: same.filter(|(old, new)| old == new).map(|(_, new)| new.to_owned()), ..GitHead::default() }
+        let same =
+            same.and_then(|(old, new)| Some((old.strip_prefix("a/")?, new.strip_prefix("b/")?)));
+        GitHead {
+            path: same
+                .filter(|(old, new)| old == new)
+                .map(|(_, new)| new.to_owned()),
+            ..GitHead::default()
+        }
     }
 
     fn read(&mut self, line: &str) {
@@ -251,11 +326,19 @@ impl GitHead {
         self.renamed.1.is_some()
     }
 
-    /// Returns the change of a file without hunks: one that is renamed, empty and new, or empty and deleted.
+    /// Returns the change of a file without hunks: one that is renamed, empty and new, or empty and
+    /// deleted.
     fn change(self) -> Option<Change> {
         match (self.renamed, self.path) {
-            ((Some(path), Some(target)), _) => Some(Change::Update { path, moved_to: Some(target), hunks: Vec::new() }),
-            (_, Some(path)) if self.is_new => Some(Change::Add { path, content: String::new() }),
+            ((Some(path), Some(target)), _) => Some(Change::Update {
+                path,
+                moved_to: Some(target),
+                hunks: Vec::new(),
+            }),
+            (_, Some(path)) if self.is_new => Some(Change::Add {
+                path,
+                content: String::new(),
+            }),
             (_, Some(path)) if self.is_deleted => Some(Change::Delete { path }),
             _ => None,
         }
@@ -264,7 +347,9 @@ impl GitHead {
 
 /// Returns what a line of a diff asks for that a patch cannot do.
 fn refused(line: &str) -> Option<&'static str> {
-    let makes_plain_file = ["new file mode 100644", "deleted file mode "].iter().any(|head| line.starts_with(head));
+    let makes_plain_file = ["new file mode 100644", "deleted file mode "]
+        .iter()
+        .any(|head| line.starts_with(head));
     if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
         Some("binary files cannot be patched")
     } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
@@ -272,7 +357,9 @@ fn refused(line: &str) -> Option<&'static str> {
     } else if line.starts_with("old mode ") || line.starts_with("new mode ") {
         Some("a patch changes no modes; use chmod in a command")
     } else if line.starts_with("new file mode ") && !makes_plain_file {
-        Some("a patch creates only plain files; leave the mode out, and use chmod or ln in a command")
+        Some(
+            "a patch creates only plain files; leave the mode out, and use chmod or ln in a command",
+        )
     } else {
         None
     }
@@ -298,7 +385,12 @@ fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>
 
 /// Returns a path that git has quoted as it is; octal numbers stand for bytes.
 fn unquoted(path: &str) -> String {
-    let Some(quoted) = path.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return path.to_owned() };
+    let Some(quoted) = path
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    else {
+        return path.to_owned();
+    };
     let (mut bytes, mut rest) = (Vec::new(), quoted.bytes());
     while let Some(byte) = rest.next() {
         let escaped = if byte == b'\\' { rest.next() } else { None };
@@ -357,7 +449,8 @@ fn old_line(head: &str) -> Option<usize> {
 /// Returns the text in the head of a hunk that names a line above it.
 fn heading(head: &str) -> Option<String> {
     let text = head.trim();
-    (!text.is_empty() && old_line(head).is_none()).then(|| text.trim_end_matches("@@").trim_end().to_owned())
+    (!text.is_empty() && old_line(head).is_none())
+        .then(|| text.trim_end_matches("@@").trim_end().to_owned())
 }
 
 /// Reads `@@ -line,count +line,count @@` as the old line and both counts.

@@ -5,7 +5,9 @@ use super::*;
 /// Applies the hunks of a patch of one file.
 fn patched(text: &str, patch: &str) -> Result<String, String> {
     let patch = parse(patch).map_err(|error| error.to_string())?;
-    let [Change::Update { hunks, .. }] = &patch.changes[..] else { panic!("{patch:?}") };
+    let [Change::Update { hunks, .. }] = &patch.changes[..] else {
+        panic!("{patch:?}")
+    };
     apply(text, hunks).map_err(|error| error.to_string())
 }
 
@@ -24,7 +26,10 @@ fn every_kind_of_change_is_read_and_rendered_again() {
     let text = "*** Begin Patch\n*** Add File: a b.txt\n+one\n+\n*** Delete File: old\n*** Update File: m\n*** Move to: n\n@@ fn f\n x\n-y\n+z\n*** End of File\n*** Update File: only-moved\n*** Move to: there\n*** End Patch";
     let patch = parse(text).unwrap();
     assert_eq!(patch.to_string(), text);
-    assert_eq!(patch.paths().collect::<Vec<_>>(), ["a b.txt", "old", "m", "n", "only-moved", "there"]);
+    assert_eq!(
+        patch.paths().collect::<Vec<_>>(),
+        ["a b.txt", "old", "m", "n", "only-moved", "there"]
+    );
 }
 
 #[test]
@@ -48,18 +53,50 @@ fn lines_are_replaced() {
         ("a", update("@@\n a\n+b\n"), "a\nb\n"),
         ("a\r\nb\r\n", update("@@\n a\n-b\n+c\n"), "a\r\nc\r\n"),
         ("a  \nb\n", update("@@\n a\n-b\n+c\n"), "a  \nc\n"),
-        ("    a\n    b\n", update("@@\n a\n-b\n+    c\n"), "    a\n    c\n"),
-        ("1\n2\n3\nx\n5\n6\nx\n", unified("@@ -6,2 +6,2 @@\n 6\n-x\n+y\n"), "1\n2\n3\nx\n5\n6\ny\n"),
-        ("x\n1\n2\nx\n", unified("@@ -4 +4 @@\n-x\n+y\n"), "x\n1\n2\ny\n"),
+        (
+            "    a\n    b\n",
+            update("@@\n a\n-b\n+    c\n"),
+            "    a\n    c\n",
+        ),
+        (
+            "1\n2\n3\nx\n5\n6\nx\n",
+            unified("@@ -6,2 +6,2 @@\n 6\n-x\n+y\n"),
+            "1\n2\n3\nx\n5\n6\ny\n",
+        ),
+        (
+            "x\n1\n2\nx\n",
+            unified("@@ -4 +4 @@\n-x\n+y\n"),
+            "x\n1\n2\ny\n",
+        ),
         ("a\nb\n", unified("@@ -1,0 +2 @@\n+n\n"), "a\nn\nb\n"),
-        ("a\nb", unified("@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+c\n"), "a\nc\n"),
-        ("a\nb\n", unified("@@ -2 +2 @@\n-b\n+c\n\\ No newline at end of file\n"), "a\nc"),
-        ("a\r\nb\r\n", unified("@@ -1,2 +1,2 @@\n-a\r\n-b\r\n+a\n+b\n"), "a\nb\n"),
+        (
+            "a\nb",
+            unified("@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+c\n"),
+            "a\nc\n",
+        ),
+        (
+            "a\nb\n",
+            unified("@@ -2 +2 @@\n-b\n+c\n\\ No newline at end of file\n"),
+            "a\nc",
+        ),
+        (
+            "a\r\nb\r\n",
+            unified("@@ -1,2 +1,2 @@\n-a\r\n-b\r\n+a\n+b\n"),
+            "a\nb\n",
+        ),
         ("a\nb\n", unified("@@ -1 +1 @@\n-a\n+a\r\n"), "a\r\nb\n"),
-        ("new\na\nb\nc\nd\n", unified("@@ -1 +1 @@\n-a\n+A\n@@ -4 +4 @@\n-d\n+D\n"), "new\nA\nb\nc\nD\n"),
+        (
+            "new\na\nb\nc\nd\n",
+            unified("@@ -1 +1 @@\n-a\n+A\n@@ -4 +4 @@\n-d\n+D\n"),
+            "new\nA\nb\nc\nD\n",
+        ),
     ];
     for (text, patch, expected) in table {
-        assert_eq!(patched(text, &patch).as_deref(), Ok(expected), "{text:?} {patch}");
+        assert_eq!(
+            patched(text, &patch).as_deref(),
+            Ok(expected),
+            "{text:?} {patch}"
+        );
     }
 }
 
@@ -90,13 +127,22 @@ fn what_does_not_fit_is_named() {
 #[test]
 fn what_is_no_patch_is_explained() {
     let table = [
-        ("", "the patch changes no file; it begins with `*** Begin Patch`, `diff --git` or `--- `"),
-        ("please", "the patch changes no file; it begins with `*** Begin Patch`, `diff --git` or `--- `"),
+        (
+            "",
+            "the patch changes no file; it begins with `*** Begin Patch`, `diff --git` or `--- `",
+        ),
+        (
+            "please",
+            "the patch changes no file; it begins with `*** Begin Patch`, `diff --git` or `--- `",
+        ),
         (
             "*** Begin Patch\n*** End Patch",
             "the patch changes no file; it begins with `*** Begin Patch`, `diff --git` or `--- `",
         ),
-        ("*** Begin Patch\n*** Add File: a\n+x\n", "line 4 of the patch: expected *** End Patch, got `the end`"),
+        (
+            "*** Begin Patch\n*** Add File: a\n+x\n",
+            "line 4 of the patch: expected *** End Patch, got `the end`",
+        ),
         (
             "*** Begin Patch\nx\n",
             "line 2 of the patch: expected `*** Add File: `, `*** Delete File: ` or `*** Update File: `, got `x`",
@@ -105,12 +151,18 @@ fn what_is_no_patch_is_explained() {
             "*** Begin Patch\n*** Update File: a\n*** End Patch",
             "line 3 of the patch: expected a hunk that begins with `@@`, got `*** End Patch`",
         ),
-        ("--- a/f\n@@ -1 +1 @@\n", "line 2 of the patch: expected `+++ ` after `--- `, got `@@ -1 +1 @@`"),
+        (
+            "--- a/f\n@@ -1 +1 @@\n",
+            "line 2 of the patch: expected `+++ ` after `--- `, got `@@ -1 +1 @@`",
+        ),
         (
             "--- a/f\n+++ b/f\n@@ -1,3 +1 @@\n-x\n",
             "line 5 of the patch: expected as many lines as the head of the hunk counts, got `the end`",
         ),
-        ("diff --git a/x b/x\nGIT binary patch\n", "line 2 of the patch: binary files cannot be patched"),
+        (
+            "diff --git a/x b/x\nGIT binary patch\n",
+            "line 2 of the patch: binary files cannot be patched",
+        ),
         (
             "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n",
             "line 2 of the patch: a patch changes no modes; use chmod in a command",
@@ -147,12 +199,29 @@ fn what_is_no_patch_is_explained() {
 
 #[test]
 fn paths_are_taken_as_they_are_written() {
-    let paths = |text: &str| parse(text).unwrap().paths().map(str::to_owned).collect::<Vec<_>>();
+    let paths = |text: &str| {
+        parse(text)
+            .unwrap()
+            .paths()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let hunk = "@@ -1 +1 @@\n-x\n+y\n";
-    assert_eq!(paths(&format!("--- \"a/f\\303\\274r.txt\"\n+++ \"b/f\\303\\274r.txt\"\n{hunk}")), ["für.txt"]);
-    assert_eq!(paths(&format!("--- a/x\t2026-01-01\n+++ a/x\t2026-01-02\n{hunk}")), ["a/x"]);
+    assert_eq!(
+        paths(&format!(
+            "--- \"a/f\\303\\274r.txt\"\n+++ \"b/f\\303\\274r.txt\"\n{hunk}"
+        )),
+        ["für.txt"]
+    );
+    assert_eq!(
+        paths(&format!("--- a/x\t2026-01-01\n+++ a/x\t2026-01-02\n{hunk}")),
+        ["a/x"]
+    );
     assert_eq!(paths(&format!("--- x\n+++ x\n{hunk}-- \n2.39.5\n")), ["x"]);
-    assert_eq!(paths("*** Begin Patch\r\n*** Delete File: a b\r\n*** End Patch\r\n"), ["a b"]);
+    assert_eq!(
+        paths("*** Begin Patch\r\n*** Delete File: a b\r\n*** End Patch\r\n"),
+        ["a b"]
+    );
     let indented = parse("*** Begin Patch\n*** Delete File:  /etc/x\n*** End Patch").unwrap();
     assert_eq!(parse(&indented.to_string()).unwrap(), indented);
 }

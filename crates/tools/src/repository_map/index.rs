@@ -1,13 +1,16 @@
-//! The index of the files of a commit, from which the maps are made that agents get with their first message.
+//! The index of the files of a commit, from which the maps are made that agents get with their
+//! first message.
 //!
-//! The caller decides which files there are: what is not listed is not in a map, and neither is what it says about
-//! others. Only files whose paths name a language are read, no more than the limits of a map allow, and none whose
-//! content was read for an index before, by whichever run ([`super::parts`]).
+//! The caller decides which files there are: what is not listed is not in a map, and neither is
+//! what it says about others. Only files whose paths name a language are read, no more than the
+//! limits of a map allow, and none whose content was read for an index before, by whichever run
+//! ([`super::parts`]).
 
 use std::collections::HashMap;
 
 use orchestrate_code::{
-    CodeError, IndexBuilder, LanguageHint, MAX_TAGGED_BYTES, MapIndex, MapTask, Stop, Tags, chosen, within_memory,
+    CodeError, IndexBuilder, LanguageHint, MAX_TAGGED_BYTES, MapIndex, MapTask, Stop, Tags, chosen,
+    within_memory,
 };
 use orchestrate_core::Oid;
 
@@ -39,10 +42,14 @@ impl StoredFile {
         matches!(hint, LanguageHint::Named(_) | LanguageHint::Header).then_some(hint)
     }
 
-    /// Returns what its tags follow from; `None` if it is no code, or too large to be code that people wrote.
+    /// Returns what its tags follow from; `None` if it is no code, or too large to be code that
+    /// people wrote.
     fn version(&self) -> Option<FileVersion> {
         let hint = self.hint().filter(|_| self.bytes <= MAX_TAGGED_BYTES)?;
-        Some(FileVersion { content: self.content.clone(), hint })
+        Some(FileVersion {
+            content: self.content.clone(),
+            hint,
+        })
     }
 }
 
@@ -51,9 +58,10 @@ pub fn makes_maps() -> bool {
     cfg!(feature = "grammars")
 }
 
-/// Makes the index of stored files, whose contents `read` returns if what they declare is not kept. Of a repository
-/// that is too large, those are in it that are nearest to the files that the task declares. `None` if no file is in
-/// a language that is understood, if it was stopped, or if the program was built without grammars.
+/// Makes the index of stored files, whose contents `read` returns if what they declare is not kept.
+/// Of a repository that is too large, those are in it that are nearest to the files that the task
+/// declares. `None` if no file is in a language that is understood, if it was stopped, or if the
+/// program was built without grammars.
 ///
 /// # Errors
 /// The first error of `read`.
@@ -64,8 +72,14 @@ pub fn map_index<E>(
     stop: Stop<'_>,
     read: &dyn Fn(&StoredFile) -> Result<Vec<u8>, E>,
 ) -> Result<Option<MapIndex>, E> {
-    let listed: Vec<(&str, u64)> = files.iter().map(|file| (file.path.as_str(), file.bytes)).collect();
-    let chosen: Vec<&StoredFile> = chosen(&listed, task).into_iter().filter_map(|at| files.get(at)).collect();
+    let listed: Vec<(&str, u64)> = files
+        .iter()
+        .map(|file| (file.path.as_str(), file.bytes))
+        .collect();
+    let chosen: Vec<&StoredFile> = chosen(&listed, task)
+        .into_iter()
+        .filter_map(|at| files.get(at))
+        .collect();
     let paths: Vec<&str> = chosen.iter().map(|file| file.path.as_str()).collect();
     let mut builder = IndexBuilder::of(&paths);
     let mut wanted: HashMap<FileVersion, Vec<&StoredFile>> = HashMap::new();
@@ -113,8 +127,12 @@ fn tags<E>(
         return Ok(None);
     }
     let bytes = read(file)?;
-    let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(Some(Tags::default())) };
-    let Some(language) = version.hint.language(text) else { return Ok(Some(Tags::default())) };
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return Ok(Some(Tags::default()));
+    };
+    let Some(language) = version.hint.language(text) else {
+        return Ok(Some(Tags::default()));
+    };
     match within_memory(stop, |stop| Tags::of(language, text, stop)) {
         Ok(tags) => Ok(Some(tags)),
         Err(CodeError::Stopped) => Ok(None),

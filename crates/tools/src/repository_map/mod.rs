@@ -1,4 +1,5 @@
-//! What maps of the repository are made of: an index of the files of a commit, and what of it is kept between runs.
+//! What maps of the repository are made of: an index of the files of a commit, and what of it is
+//! kept between runs.
 
 mod index;
 mod parts;

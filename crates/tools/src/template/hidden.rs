@@ -1,17 +1,18 @@
 //! Refuses templates that leave it to the arguments which program runs, or that hide a shell.
 //!
-//! This is no boundary: policy and sandbox judge every call by its program and arguments. It keeps an author from
-//! defining a shell by accident. What cannot be judged is refused: it is not known here which options of a launcher or
-//! of an interpreter take a value, so that none may stand before the program or the script. A template without slots is
-//! as fixed as a script, and may run anything.
+//! This is no boundary: policy and sandbox judge every call by its program and arguments. It keeps
+//! an author from defining a shell by accident. What cannot be judged is refused: it is not known
+//! here which options of a launcher or of an interpreter take a value, so that none may stand
+//! before the program or the script. A template without slots is as fixed as a script, and may run
+//! anything.
 
 use super::word::{Piece, Word};
 
 /// Programs that run another one, which their words name.
 const LAUNCHERS: &[&str] = &[
-    "bunx", "busybox", "chroot", "chrt", "command", "doas", "env", "exec", "ionice", "ltrace", "nice", "nohup", "npx",
-    "nsenter", "setpriv", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "toybox", "uvx",
-    "unshare", "xargs",
+    "bunx", "busybox", "chroot", "chrt", "command", "doas", "env", "exec", "ionice", "ltrace",
+    "nice", "nohup", "npx", "nsenter", "setpriv", "setsid", "stdbuf", "strace", "sudo", "taskset",
+    "time", "timeout", "toybox", "uvx", "unshare", "xargs",
 ];
 /// The commands of programs that run another one, which the words behind them name.
 const LAUNCHING_COMMANDS: &[(&str, &str)] = &[
@@ -28,37 +29,59 @@ const LAUNCHING_COMMANDS: &[(&str, &str)] = &[
 ];
 /// Programs that hand their words to a shell or to a language of their own.
 const HIDING: &[&str] = &[
-    "at", "batch", "ed", "emacs", "eval", "ex", "expect", "flock", "gdb", "lldb", "mosh", "parallel", "rsh", "runuser",
-    "screen", "script", "ssh", "su", "tmux", "vi", "vim", "watch",
+    "at", "batch", "ed", "emacs", "eval", "ex", "expect", "flock", "gdb", "lldb", "mosh",
+    "parallel", "rsh", "runuser", "screen", "script", "ssh", "su", "tmux", "vi", "vim", "watch",
 ];
 /// Options of other programs whose next word is a program.
 const RUNNING_OPTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 /// Options of any program whose value is code or a command.
-const CODE_OPTIONS: &[&str] =
-    &["--command", "--eval", "--exec", "--exec-batch", "--extcmd", "--pre", "--rsh", "--to-command"];
+const CODE_OPTIONS: &[&str] = &[
+    "--command",
+    "--eval",
+    "--exec",
+    "--exec-batch",
+    "--extcmd",
+    "--pre",
+    "--rsh",
+    "--to-command",
+];
 /// The words of git's commands whose next word a shell reads.
-const GIT_SHELLS: &[(&str, &str)] =
-    &[("difftool", "-x"), ("filter-branch", ""), ("rebase", "-x"), ("submodule", "foreach")];
+const GIT_SHELLS: &[(&str, &str)] = &[
+    ("difftool", "-x"),
+    ("filter-branch", ""),
+    ("rebase", "-x"),
+    ("submodule", "foreach"),
+];
 /// Shells.
-const SHELLS: &[&str] =
-    &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh", "xonsh", "zsh"];
+const SHELLS: &[&str] = &[
+    "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh",
+    "xonsh", "zsh",
+];
 /// Programs that run a script, or code that an option gives.
 const INTERPRETERS: &[&str] = &[
-    "awk", "bun", "deno", "elixir", "gawk", "groovy", "guile", "ipython", "julia", "lua", "luajit", "mawk", "nawk",
-    "node", "nodejs", "perl", "php", "pypy", "python", "Rscript", "ruby", "tclsh", "ts-node", "tsx",
+    "awk", "bun", "deno", "elixir", "gawk", "groovy", "guile", "ipython", "julia", "lua", "luajit",
+    "mawk", "nawk", "node", "nodejs", "perl", "php", "pypy", "python", "Rscript", "ruby", "tclsh",
+    "ts-node", "tsx",
 ];
 /// Those of them that run modules with `-m`.
 const PYTHONS: &[&str] = &["ipython", "pypy", "python"];
 /// Those of them whose first word may be a command.
 const COMMANDED: &[&str] = &["bun", "deno", "node", "nodejs"];
 /// Their commands behind which the script, or the code, stands.
-const SCRIPT_COMMANDS: &[&str] = &["debug", "eval", "exec", "inspect", "repl", "run", "serve", "x"];
+const SCRIPT_COMMANDS: &[&str] = &[
+    "debug", "eval", "exec", "inspect", "repl", "run", "serve", "x",
+];
 /// The modules of Python that run the code, or the script, which their words name.
-const RUNNING_MODULES: &[&str] = &["cProfile", "code", "pdb", "profile", "runpy", "timeit", "trace"];
+const RUNNING_MODULES: &[&str] = &[
+    "cProfile", "code", "pdb", "profile", "runpy", "timeit", "trace",
+];
 
-/// Requires that the program, and each program that it runs, is fixed and no shell that reads arguments as code.
+/// Requires that the program, and each program that it runs, is fixed and no shell that reads
+/// arguments as code.
 pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
-    let Some(first) = words.first() else { return Err("the command is empty".to_owned()) };
+    let Some(first) = words.first() else {
+        return Err("the command is empty".to_owned());
+    };
     match first.fixed() {
         None => return Err("the program must be fixed, but its word has a slot".to_owned()),
         Some("") => return Err("the command is empty".to_owned()),
@@ -71,7 +94,10 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
         Some(_) => {}
     }
     require_fixed_program(words)?;
-    let runs = |word: &Word| word.fixed().is_some_and(|word| RUNNING_OPTIONS.contains(&word));
+    let runs = |word: &Word| {
+        word.fixed()
+            .is_some_and(|word| RUNNING_OPTIONS.contains(&word))
+    };
     for (at, _) in words.iter().enumerate().filter(|(_, word)| runs(word)) {
         require_fixed_program(words.get(at + 1..).unwrap_or_default())?;
     }
@@ -81,9 +107,13 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
 
 /// Judges the command that begins with the first of these words.
 fn require_fixed_program(words: &[Word]) -> Result<(), String> {
-    let Some((program, rest)) = words.split_first() else { return Ok(()) };
+    let Some((program, rest)) = words.split_first() else {
+        return Ok(());
+    };
     let Some(program) = program.fixed().map(base_name) else {
-        return Err("a slot takes the place of a program's name; the program must be fixed".to_owned());
+        return Err(
+            "a slot takes the place of a program's name; the program must be fixed".to_owned(),
+        );
     };
     if !rest.iter().any(Word::has_slot) {
         return Ok(());
@@ -102,7 +132,9 @@ fn require_fixed_program(words: &[Word]) -> Result<(), String> {
     }
     match rest.split_first() {
         Some((command, rest))
-            if LAUNCHING_COMMANDS.iter().any(|(of, name)| *of == program && command.fixed() == Some(name)) =>
+            if LAUNCHING_COMMANDS
+                .iter()
+                .any(|(of, name)| *of == program && command.fixed() == Some(name)) =>
         {
             require_launched(program, rest)
         }
@@ -120,15 +152,20 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
                  or run it; leave it out, or write it as `--NAME=VALUE` if `{launcher}` is not `env`"
             ));
         }
-        let is_own = text.starts_with('-') || text.contains('=') || text.starts_with(|c: char| c.is_ascii_digit());
+        let is_own = text.starts_with('-')
+            || text.contains('=')
+            || text.starts_with(|c: char| c.is_ascii_digit());
         if !is_own {
             return require_fixed_program(words.get(at..).unwrap_or_default());
         }
     }
-    Err(format!("a slot takes the place of the program that `{launcher}` runs; the program must be fixed"))
+    Err(format!(
+        "a slot takes the place of the program that `{launcher}` runs; the program must be fixed"
+    ))
 }
 
-/// Requires that a script stands directly behind a shell or an interpreter, so that arguments cannot replace it.
+/// Requires that a script stands directly behind a shell or an interpreter, so that arguments
+/// cannot replace it.
 fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
     let is_script = |word: &str| !word.is_empty() && !word.starts_with(['-', '+']);
     if SHELLS.contains(&program) {
@@ -140,11 +177,18 @@ fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
             )),
         };
     }
-    let mut fixed = words.iter().map_while(Word::fixed).skip_while(|word| has_own_value(word));
+    let mut fixed = words
+        .iter()
+        .map_while(Word::fixed)
+        .skip_while(|word| has_own_value(word));
     let mut script = fixed.next();
     if script == Some("-m") && PYTHONS.contains(&program) {
-        script = fixed.next().filter(|module| !RUNNING_MODULES.contains(module));
-    } else if COMMANDED.contains(&program) && script.is_some_and(|word| SCRIPT_COMMANDS.contains(&word)) {
+        script = fixed
+            .next()
+            .filter(|module| !RUNNING_MODULES.contains(module));
+    } else if COMMANDED.contains(&program)
+        && script.is_some_and(|word| SCRIPT_COMMANDS.contains(&word))
+    {
         script = fixed.find(|word| !has_own_value(word));
     }
     match script.is_some_and(is_script) {
@@ -160,7 +204,9 @@ fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
 fn require_git(words: &[Word]) -> Result<(), String> {
     let mut rest = words;
     while let Some((word, after)) = rest.split_first() {
-        let Some(option) = begin(word).filter(|text| text.starts_with('-')) else { break };
+        let Some(option) = begin(word).filter(|text| text.starts_with('-')) else {
+            break;
+        };
         rest = match word.fixed() {
             Some("-C") => after.get(1..).unwrap_or_default(),
             Some("-P") => after,
@@ -173,16 +219,29 @@ fn require_git(words: &[Word]) -> Result<(), String> {
             }
         };
     }
-    let Some((command, after)) = rest.split_first() else { return Ok(()) };
-    let Some(command) = command.fixed() else { return Ok(()) };
+    let Some((command, after)) = rest.split_first() else {
+        return Ok(());
+    };
+    let Some(command) = command.fixed() else {
+        return Ok(());
+    };
     if command == "bisect" && after.first().and_then(Word::fixed) == Some("run") {
         return require_launched("git bisect run", after.get(1..).unwrap_or_default());
     }
     let has = |option: &str| {
-        option.is_empty() || after.iter().any(|word| begin(word).is_some_and(|text| text.starts_with(option)))
+        option.is_empty()
+            || after
+                .iter()
+                .any(|word| begin(word).is_some_and(|text| text.starts_with(option)))
     };
-    let hides = GIT_SHELLS.iter().any(|(of, option)| *of == command && has(option));
-    if hides && after.iter().any(Word::has_slot) { Err(hides_shell(&format!("git {command}"))) } else { Ok(()) }
+    let hides = GIT_SHELLS
+        .iter()
+        .any(|(of, option)| *of == command && has(option));
+    if hides && after.iter().any(Word::has_slot) {
+        Err(hides_shell(&format!("git {command}")))
+    } else {
+        Ok(())
+    }
 }
 
 /// Requires that no argument is the value of an option that takes code.
@@ -194,21 +253,28 @@ fn require_no_code_option(words: &[Word]) -> Result<(), String> {
             None => (text, words.get(at + 1)),
         };
         if CODE_OPTIONS.contains(&option) && value.is_some_and(Word::has_slot) {
-            return Err(format!("the template hides an interpreter: the value of `{option}` is code or a command"));
+            return Err(format!(
+                "the template hides an interpreter: the value of `{option}` is code or a command"
+            ));
         }
     }
     Ok(())
 }
 
-/// Requires that no shell or interpreter with an option stands before a slot, in whichever word: a program that is not
-/// known here may run it, as in `docker exec web sh -c` or `foo --run='sh -c'`.
+/// Requires that no shell or interpreter with an option stands before a slot, in whichever word: a
+/// program that is not known here may run it, as in `docker exec web sh -c` or `foo --run='sh -c'`.
 fn require_no_inner_interpreter(words: &[Word]) -> Result<(), String> {
-    let Some(last) = words.iter().rposition(Word::has_slot) else { return Ok(()) };
-    let separates = |c: char| c.is_whitespace() || matches!(c, '!' | '\'' | '"' | ';' | '|' | '&' | '(' | '`');
+    let Some(last) = words.iter().rposition(Word::has_slot) else {
+        return Ok(());
+    };
+    let separates =
+        |c: char| c.is_whitespace() || matches!(c, '!' | '\'' | '"' | ';' | '|' | '&' | '(' | '`');
     let mut tokens: Vec<&str> = Vec::new();
     for piece in words.iter().take(last + 1).flat_map(|word| &word.pieces) {
         match piece {
-            Piece::Fixed(text) => tokens.extend(text.split(separates).filter(|token| !token.is_empty())),
+            Piece::Fixed(text) => {
+                tokens.extend(text.split(separates).filter(|token| !token.is_empty()))
+            }
             Piece::Slot(_) => tokens.push(""),
         }
     }
@@ -227,7 +293,9 @@ fn require_no_inner_interpreter(words: &[Word]) -> Result<(), String> {
 }
 
 fn hides_shell(program: &str) -> String {
-    format!("the template hides a shell: `{program}` hands its words to one, or runs them; name the program itself")
+    format!(
+        "the template hides a shell: `{program}` hands its words to one, or runs them; name the program itself"
+    )
 }
 
 /// Returns the fixed text that a word begins with.
@@ -240,7 +308,9 @@ fn begin(word: &Word) -> Option<&str> {
 
 /// Reports whether a word is an option with its value, which cannot take the next word as well.
 fn has_own_value(word: &str) -> bool {
-    let parts = word.strip_prefix("--").and_then(|option| option.split_once('='));
+    let parts = word
+        .strip_prefix("--")
+        .and_then(|option| option.split_once('='));
     parts.is_some_and(|(name, value)| !name.is_empty() && !value.is_empty())
 }
 

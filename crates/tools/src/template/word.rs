@@ -35,7 +35,9 @@ impl Word {
 
     /// Reports whether arguments fill it or a part of it.
     pub(super) fn has_slot(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Slot(_)))
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Slot(_)))
     }
 
     /// Returns the slot that is the whole word.
@@ -56,7 +58,12 @@ impl Word {
 
 /// Splits a template into words; its slots are these parameters.
 pub(super) fn split(text: &str, parameters: &[&str]) -> Result<Vec<Word>, String> {
-    Splitter { rest: text, parameters, words: Vec::new() }.split()
+    Splitter {
+        rest: text,
+        parameters,
+        words: Vec::new(),
+    }
+    .split()
 }
 
 /// The state of the splitting.
@@ -97,7 +104,10 @@ impl<'a> Splitter<'a> {
 
     /// Takes everything literally, except for the slots of known parameters.
     fn single_quoted(&mut self, word: &mut Word) -> Result<(), String> {
-        let (quoted, rest) = self.rest.split_once('\'').ok_or("a quote `'` is not closed")?;
+        let (quoted, rest) = self
+            .rest
+            .split_once('\'')
+            .ok_or("a quote `'` is not closed")?;
         if let Some(name) = self.known_slot(quoted) {
             word.pieces.push(Piece::Slot(name));
         } else {
@@ -129,12 +139,18 @@ impl<'a> Splitter<'a> {
 
     /// Reads the rest of a slot, or takes a brace literally that does not begin one.
     fn slot(&mut self, word: &mut Word) -> Result<(), String> {
-        let Some((inner, rest)) = self.rest.split_once('}').filter(|(inner, _)| is_name(inner)) else {
+        let Some((inner, rest)) = self
+            .rest
+            .split_once('}')
+            .filter(|(inner, _)| is_name(inner))
+        else {
             word.push('{');
             return Ok(());
         };
         let Some(name) = self.parameter(inner) else {
-            return Err(format!("`{{{inner}}}` names no parameter; declare it with `@param`"));
+            return Err(format!(
+                "`{{{inner}}}` names no parameter; declare it with `@param`"
+            ));
         };
         word.pieces.push(Piece::Slot(name));
         self.rest = rest;
@@ -148,7 +164,8 @@ impl<'a> Splitter<'a> {
     }
 
     fn parameter(&self, inner: &str) -> Option<String> {
-        let is_synonym = inner == ARGUMENTS_SYNONYM && !self.parameters.contains(&ARGUMENTS_SYNONYM);
+        let is_synonym =
+            inner == ARGUMENTS_SYNONYM && !self.parameters.contains(&ARGUMENTS_SYNONYM);
         let name = if is_synonym { ARGUMENTS } else { inner };
         self.parameters.contains(&name).then(|| name.to_owned())
     }
@@ -169,9 +186,14 @@ impl<'a> Splitter<'a> {
 
 fn is_name(text: &str) -> bool {
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    begins && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+    begins
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 fn no_shell(operator: char) -> String {
-    format!("`{operator}` has no meaning, since no shell runs the command; put it in single quotes to pass it on")
+    format!(
+        "`{operator}` has no meaning, since no shell runs the command; put it in single quotes to pass it on"
+    )
 }

@@ -1,7 +1,7 @@
 //! Splits the text of a `.tool` file into its description and its annotations, each with its line.
 //!
-//! The description is everything before the first annotation. An annotation begins with `@` and goes on until a blank
-//! line or the next annotation; its lines are joined with spaces.
+//! The description is everything before the first annotation. An annotation begins with `@` and
+//! goes on until a blank line or the next annotation; its lines are joined with spaces.
 
 /// What is wrong with a `.tool` file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,10 @@ pub(super) struct Mistake {
 
 impl Mistake {
     pub(super) fn new(line: u32, reason: impl Into<String>) -> Mistake {
-        Mistake { line, reason: reason.into() }
+        Mistake {
+            line,
+            reason: reason.into(),
+        }
     }
 }
 
@@ -45,13 +48,23 @@ pub(super) fn split(text: &str) -> Result<Parts, Mistake> {
     let mut annotations: Vec<Annotation> = Vec::new();
     let mut continues = false;
     for (number, line) in (1..).zip(text.lines()) {
-        if let Some(forbidden) = line.chars().find(|c| c.is_control() && !matches!(c, '\t' | '\r')) {
-            return Err(Mistake::new(number, format!("it contains the control character {forbidden:?}")));
+        if let Some(forbidden) = line
+            .chars()
+            .find(|c| c.is_control() && !matches!(c, '\t' | '\r'))
+        {
+            return Err(Mistake::new(
+                number,
+                format!("it contains the control character {forbidden:?}"),
+            ));
         }
         let trimmed = line.trim();
         if let Some(rest) = trimmed.strip_prefix('@') {
             let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            annotations.push(Annotation { line: number, name: name.to_owned(), value: value.trim().to_owned() });
+            annotations.push(Annotation {
+                line: number,
+                name: name.to_owned(),
+                value: value.trim().to_owned(),
+            });
             continues = true;
         } else if trimmed.is_empty() {
             continues = false;
@@ -61,7 +74,10 @@ pub(super) fn split(text: &str) -> Result<Parts, Mistake> {
         } else {
             let last = annotations.last_mut().filter(|_| continues);
             let annotation = last.ok_or_else(|| {
-                Mistake::new(number, "this text belongs to no annotation; the description goes before the first one")
+                Mistake::new(
+                    number,
+                    "this text belongs to no annotation; the description goes before the first one",
+                )
             })?;
             if !annotation.value.is_empty() {
                 annotation.value.push(' ');
@@ -69,7 +85,10 @@ pub(super) fn split(text: &str) -> Result<Parts, Mistake> {
             annotation.value.push_str(trimmed);
         }
     }
-    Ok(Parts { description: description.join("\n").trim().to_owned(), annotations })
+    Ok(Parts {
+        description: description.join("\n").trim().to_owned(),
+        annotations,
+    })
 }
 
 #[cfg(test)]
@@ -79,8 +98,11 @@ mod tests {
     #[test]
     fn description_and_annotations_are_split_and_continued() {
         let text = "\u{feff}First line.\r\n\r\nSecond\r\n\r\n@title A\r\n  long title\n@name x\n\n@param a {string}\n";
-        let annotation =
-            |line, name: &str, value: &str| Annotation { line, name: name.to_owned(), value: value.to_owned() };
+        let annotation = |line, name: &str, value: &str| Annotation {
+            line,
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
         let expected = Parts {
             description: "First line.\n\nSecond".to_owned(),
             annotations: vec![
@@ -96,11 +118,18 @@ mod tests {
     fn text_that_belongs_nowhere_has_its_line() {
         let table = [
             ("@name x\n\nmore\n", 3, "belongs to no annotation"),
-            ("a\u{1b}[2J\n@name x\n", 1, "the control character '\\u{1b}'"),
+            (
+                "a\u{1b}[2J\n@name x\n",
+                1,
+                "the control character '\\u{1b}'",
+            ),
         ];
         for (text, line, reason) in table {
             let mistake = split(text).unwrap_err();
-            assert!(mistake.line == line && mistake.reason.contains(reason), "{text:?}: {mistake:?}");
+            assert!(
+                mistake.line == line && mistake.reason.contains(reason),
+                "{text:?}: {mistake:?}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Adds the tools of `.tool` files to a registry.
 //!
-//! A file that is wrong is left out, and so is one whose name is taken; both are reported. The order of the files
-//! decides only which of two definitions of a name counts: an alias may lead to a name that a later file defines.
+//! A file that is wrong is left out, and so is one whose name is taken; both are reported. The
+//! order of the files decides only which of two definitions of a name counts: an alias may lead to
+//! a name that a later file defines.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,7 +43,9 @@ pub enum Severity {
 
 impl fmt::Display for ToolFileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ToolFileProblem { file, line, reason, .. } = self;
+        let ToolFileProblem {
+            file, line, reason, ..
+        } = self;
         match line {
             Some(line) => write!(f, "{file}:{line}: {reason}"),
             None => write!(f, "{file}: {reason}"),
@@ -63,7 +66,11 @@ pub(super) enum Missing {
     IsReserved,
 }
 
-pub(super) fn add(registry: &mut ToolRegistry, files: &[ToolFile], missing: Missing) -> Vec<ToolFileProblem> {
+pub(super) fn add(
+    registry: &mut ToolRegistry,
+    files: &[ToolFile],
+    missing: Missing,
+) -> Vec<ToolFileProblem> {
     let mut batch = Batch::parse(files);
     batch.leave_out_duplicates(registry);
     // A wrapper may share its name with an alias, and an alias may lead to a wrapper.
@@ -94,7 +101,10 @@ enum Lost {
 
 impl<'a> Batch<'a> {
     fn parse(files: &'a [ToolFile]) -> Batch<'a> {
-        let mut batch = Batch { open: Vec::new(), problems: Vec::new() };
+        let mut batch = Batch {
+            open: Vec::new(),
+            problems: Vec::new(),
+        };
         for file in files.iter().take(MAX_FILES) {
             match Definition::parse(&file.text) {
                 Ok(definition) => batch.open.push(Open { file, definition }),
@@ -110,7 +120,12 @@ impl<'a> Batch<'a> {
 
     fn note(&mut self, file: &ToolFile, mistake: Mistake, severity: Severity) {
         let Mistake { line, reason } = mistake;
-        self.problems.push(ToolFileProblem { file: file.path.clone(), line: Some(line), reason, severity });
+        self.problems.push(ToolFileProblem {
+            file: file.path.clone(),
+            line: Some(line),
+            reason,
+            severity,
+        });
     }
 
     /// Leaves out each file whose name a registered tool, or an earlier file of the same kind, has.
@@ -121,9 +136,13 @@ impl<'a> Batch<'a> {
             let is_wrapper = next.definition.wrapper.is_some();
             let is_same = |other: &&Open<'_>| {
                 let definition = &other.definition;
-                definition.name.text.eq_ignore_ascii_case(&name.text) && definition.wrapper.is_some() == is_wrapper
+                definition.name.text.eq_ignore_ascii_case(&name.text)
+                    && definition.wrapper.is_some() == is_wrapper
             };
-            let first = kept.iter().find(is_same).map(|other| other.file.path.clone());
+            let first = kept
+                .iter()
+                .find(is_same)
+                .map(|other| other.file.path.clone());
             if first.is_none() && stands_already(registry, &next.definition) {
                 continue;
             }
@@ -134,7 +153,10 @@ impl<'a> Batch<'a> {
             };
             match taken {
                 Some(why) => {
-                    let reason = format!("the name `{}` is taken: {why}; the first definition counts", name.text);
+                    let reason = format!(
+                        "the name `{}` is taken: {why}; the first definition counts",
+                        name.text
+                    );
                     let mistake = Mistake::new(name.line, reason);
                     self.note(next.file, mistake, Severity::Warning);
                 }
@@ -144,30 +166,45 @@ impl<'a> Batch<'a> {
         self.open = kept;
     }
 
-    /// Adds the aliases that lead to a registered tool. At the end, the others are treated as `missing` says.
+    /// Adds the aliases that lead to a registered tool. At the end, the others are treated as
+    /// `missing` says.
     fn add_aliases(&mut self, registry: &mut ToolRegistry, missing: Option<Missing>) {
-        let (aliases, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.open).into_iter().partition(|open| open.definition.wrapper.is_none());
+        let (aliases, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|open| open.definition.wrapper.is_none());
         self.open = others;
         let mut left = Vec::new();
         for alias in &aliases {
             let (name, wrapped) = (&alias.definition.name.text, &alias.definition.wrapped);
             match (resolve(registry, &aliases, wrapped), missing) {
                 (Ok(canonical), _) => registry.add_alias(name, &canonical),
-                (Err(Lost::Unknown(last)), Some(Missing::IsReserved)) => registry.add_alias(name, &last),
-                (Err(lost), Some(_)) => self.note(alias.file, lost.mistake(registry, wrapped), Severity::Error),
+                (Err(Lost::Unknown(last)), Some(Missing::IsReserved)) => {
+                    registry.add_alias(name, &last)
+                }
+                (Err(lost), Some(_)) => {
+                    self.note(alias.file, lost.mistake(registry, wrapped), Severity::Error)
+                }
                 (Err(_), None) => left.push(name.clone()),
             }
         }
-        self.open.extend(aliases.into_iter().filter(|alias| left.contains(&alias.definition.name.text)));
+        self.open.extend(
+            aliases
+                .into_iter()
+                .filter(|alias| left.contains(&alias.definition.name.text)),
+        );
     }
 
     fn add_wrappers(&mut self, registry: &mut ToolRegistry) {
-        let (wrappers, aliases): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.open).into_iter().partition(|open| open.definition.wrapper.is_some());
+        let (wrappers, aliases): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|open| open.definition.wrapper.is_some());
         self.open = aliases;
         for Open { file, definition } in wrappers {
-            let Definition { name, wrapped, wrapper } = definition;
+            let Definition {
+                name,
+                wrapped,
+                wrapper,
+            } = definition;
             let Some(wrapper) = wrapper else { continue };
             if let Err(mistake) = add_wrapper(registry, &self.open, &name, &wrapped, wrapper) {
                 self.note(file, mistake, Severity::Error);
@@ -183,23 +220,28 @@ fn add_wrapper(
     wrapped: &Placed,
     wrapper: Wrapper,
 ) -> Result<(), Mistake> {
-    let canonical = resolve(registry, aliases, wrapped).map_err(|lost| lost.mistake(registry, wrapped))?;
+    let canonical =
+        resolve(registry, aliases, wrapped).map_err(|lost| lost.mistake(registry, wrapped))?;
     let tool = registry.tool(&canonical).cloned();
     let tool = tool.ok_or_else(|| Lost::Unknown(canonical).mistake(registry, wrapped))?;
     if tool.as_wrap().is_some() {
         require_callable(&wrapper, tool.as_ref(), wrapped.line)?;
     }
-    let tool = WrappedTool::new(&name.text, wrapper, tool).map_err(|reason| Mistake::new(wrapped.line, reason))?;
+    let tool = WrappedTool::new(&name.text, wrapper, tool)
+        .map_err(|reason| Mistake::new(wrapped.line, reason))?;
     if registry.resolve(&name.text).is_some() {
         registry.add_second_form(Arc::new(tool));
         return Ok(());
     }
     let tool: Arc<dyn Tool> = Arc::new(tool);
     let category = tool.category();
-    registry.register(tool, category).map_err(|error| Mistake::new(name.line, error.to_string()))
+    registry
+        .register(tool, category)
+        .map_err(|error| Mistake::new(name.line, error.to_string()))
 }
 
-/// Returns the canonical name that a name leads to, through aliases of the registry and of the batch.
+/// Returns the canonical name that a name leads to, through aliases of the registry and of the
+/// batch.
 fn resolve(registry: &ToolRegistry, aliases: &[Open<'_>], name: &Placed) -> Result<String, Lost> {
     let mut chain = vec![name.text.clone()];
     let mut at = name.text.clone();
@@ -209,8 +251,20 @@ fn resolve(registry: &ToolRegistry, aliases: &[Open<'_>], name: &Placed) -> Resu
         }
         let known = registry.names().alias(&at).map(str::to_owned);
         let is_next = |open: &&Open<'_>| open.definition.name.text.eq_ignore_ascii_case(&at);
-        let of_batch = || Some(aliases.iter().find(is_next)?.definition.wrapped.text.clone());
-        let Some(next) = known.or_else(of_batch) else { return Err(Lost::Unknown(at)) };
+        let of_batch = || {
+            Some(
+                aliases
+                    .iter()
+                    .find(is_next)?
+                    .definition
+                    .wrapped
+                    .text
+                    .clone(),
+            )
+        };
+        let Some(next) = known.or_else(of_batch) else {
+            return Err(Lost::Unknown(at));
+        };
         let is_back = chain.iter().any(|seen| seen.eq_ignore_ascii_case(&next));
         chain.push(next.clone());
         if is_back {
@@ -225,7 +279,10 @@ impl Lost {
         let reason = match self {
             Lost::Cycle(chain) => format!("the aliases form a cycle: {}", chain.join(" → ")),
             Lost::Unknown(name) => {
-                format!("Wrapped tool '{name}' not found; similar tools: `{}`", registry.nearest(name).join("`, `"))
+                format!(
+                    "Wrapped tool '{name}' not found; similar tools: `{}`",
+                    registry.nearest(name).join("`, `")
+                )
             }
         };
         Mistake::new(wrapped.line, reason)
@@ -252,10 +309,14 @@ fn taken_by_tool(registry: &ToolRegistry, name: &str, wrapper: &Wrapper) -> Opti
     })
 }
 
-/// Returns what has the name of an alias already.
-/// Reports whether a file only gives a tool a name that it has already, so that nothing is lost without it.
+/// Returns what has the name of an alias already. Reports whether a file only gives a tool a name
+/// that it has already, so that nothing is lost without it.
 fn stands_already(registry: &ToolRegistry, definition: &Definition) -> bool {
-    let known = definition.wrapper.is_none().then(|| registry.names().alias(&definition.name.text)).flatten();
+    let known = definition
+        .wrapper
+        .is_none()
+        .then(|| registry.names().alias(&definition.name.text))
+        .flatten();
     known.is_some_and(|known| registry.names().canonical(&definition.wrapped.text) == known)
 }
 
@@ -264,7 +325,9 @@ fn alias_taken(registry: &ToolRegistry, alias: &Definition) -> Option<String> {
     if let Some(known) = registry.names().alias(name) {
         return Some(format!("it means the tool `{known}`"));
     }
-    registry.resolve(name).map(|tool| format!("it means the tool `{}`", tool.name()))
+    registry
+        .resolve(name)
+        .map(|tool| format!("it means the tool `{}`", tool.name()))
 }
 
 #[cfg(test)]

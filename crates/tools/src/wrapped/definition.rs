@@ -13,8 +13,18 @@ use crate::tool::{MAX_NAME, is_name};
 /// The maximum size of a file in bytes: its texts are part of every request.
 pub const MAX_BYTES: usize = 64 << 10;
 /// The annotations that there are.
-const ANNOTATIONS: &[&str] =
-    &["title", "name", "wrapped", "command", "param", "type", "property", "example", "match", "not_match"];
+const ANNOTATIONS: &[&str] = &[
+    "title",
+    "name",
+    "wrapped",
+    "command",
+    "param",
+    "type",
+    "property",
+    "example",
+    "match",
+    "not_match",
+];
 /// The annotations of which a file has at most one.
 const SINGLE: &[&str] = &["title", "name", "wrapped", "command"];
 
@@ -63,10 +73,13 @@ impl Wrapper {
         schema
     }
 
-    /// Reports whether calls are told from those of another tool of the same name by the array `arguments`.
+    /// Reports whether calls are told from those of another tool of the same name by the array
+    /// `arguments`.
     pub(super) fn takes_arguments(&self) -> bool {
         let is_array = |parameter: &Parameter| matches!(parameter.kind, Kind::Array(_));
-        self.parameters.iter().any(|parameter| parameter.name == ARGUMENTS && is_array(parameter))
+        self.parameters
+            .iter()
+            .any(|parameter| parameter.name == ARGUMENTS && is_array(parameter))
     }
 }
 
@@ -74,7 +87,10 @@ impl Definition {
     /// Parses the text of a file.
     pub(super) fn parse(text: &str) -> Result<Definition, Mistake> {
         if text.len() > MAX_BYTES {
-            return Err(Mistake::new(1, format!("the file is larger than {} KiB", MAX_BYTES >> 10)));
+            return Err(Mistake::new(
+                1,
+                format!("the file is larger than {} KiB", MAX_BYTES >> 10),
+            ));
         }
         let parts = split(text)?;
         let mut reader = Reader::default();
@@ -114,9 +130,15 @@ impl Reader {
             return Err(Mistake::new(*line, format!("`@{name}` has no value")));
         }
         if SINGLE.contains(known) {
-            let placed = Placed { line: *line, text: value.clone() };
+            let placed = Placed {
+                line: *line,
+                text: value.clone(),
+            };
             return match self.single.insert(known, placed) {
-                Some(first) => Err(Mistake::new(*line, format!("`@{name}` is already on line {}", first.line))),
+                Some(first) => Err(Mistake::new(
+                    *line,
+                    format!("`@{name}` is already on line {}", first.line),
+                )),
                 None => Ok(()),
             };
         }
@@ -129,48 +151,98 @@ impl Reader {
     }
 
     fn parameter(&mut self, line: u32, value: &str) -> Result<(), Mistake> {
-        let Declaration { name, kind, required, text } = Declaration::parse(line, value)?;
-        if let Some(first) = self.parameters.iter().find(|parameter| parameter.name == name) {
-            return Err(Mistake::new(line, format!("the parameter `{name}` is already on line {}", first.line)));
+        let Declaration {
+            name,
+            kind,
+            required,
+            text,
+        } = Declaration::parse(line, value)?;
+        if let Some(first) = self
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == name)
+        {
+            return Err(Mistake::new(
+                line,
+                format!("the parameter `{name}` is already on line {}", first.line),
+            ));
         }
-        self.parameters.push(Parameter { line, name, kind, required: required.unwrap_or(false), text });
+        self.parameters.push(Parameter {
+            line,
+            name,
+            kind,
+            required: required.unwrap_or(false),
+            text,
+        });
         Ok(())
     }
 
     fn object_type(&mut self, line: u32, value: &str) -> Result<(), Mistake> {
-        let Declaration { name, kind, text, .. } = Declaration::parse(line, value)?;
+        let Declaration {
+            name, kind, text, ..
+        } = Declaration::parse(line, value)?;
         if kind != Kind::Object {
-            return Err(Mistake::new(line, format!("the type `{name}` must be `{{object}}`")));
+            return Err(Mistake::new(
+                line,
+                format!("the type `{name}` must be `{{object}}`"),
+            ));
         }
         if self.types.iter().any(|known| known.name == name) {
-            return Err(Mistake::new(line, format!("the type `{name}` is declared twice")));
+            return Err(Mistake::new(
+                line,
+                format!("the type `{name}` is declared twice"),
+            ));
         }
         self.types.push(ObjectType::new(name, text));
         Ok(())
     }
 
     fn property(&mut self, line: u32, value: &str) -> Result<(), Mistake> {
-        let Declaration { name: path, kind, required, text } = Declaration::parse(line, value)?;
-        let Some((of, name)) = path.split_once('.').filter(|(of, name)| !of.is_empty() && !name.is_empty()) else {
-            return Err(Mistake::new(line, format!("`{path}` is not a property; expected `TYPE.NAME`")));
+        let Declaration {
+            name: path,
+            kind,
+            required,
+            text,
+        } = Declaration::parse(line, value)?;
+        let Some((of, name)) = path
+            .split_once('.')
+            .filter(|(of, name)| !of.is_empty() && !name.is_empty())
+        else {
+            return Err(Mistake::new(
+                line,
+                format!("`{path}` is not a property; expected `TYPE.NAME`"),
+            ));
         };
         // Its own type comes last, so that no type contains itself.
         let declared = self.types.last().is_some_and(|last| last.name == of);
         self.require_type(line, &kind, Some(of))?;
-        let property = Parameter { line, name: name.to_owned(), kind, required: required.unwrap_or(true), text };
+        let property = Parameter {
+            line,
+            name: name.to_owned(),
+            kind,
+            required: required.unwrap_or(true),
+            text,
+        };
         let extent = property.extent(&self.types);
         let Some(own) = self.types.last_mut().filter(|_| declared) else {
-            return Err(Mistake::new(line, format!("`@type {of} {{object}}` must stand above its properties")));
+            return Err(Mistake::new(
+                line,
+                format!("`@type {of} {{object}}` must stand above its properties"),
+            ));
         };
         if own.properties.iter().any(|property| property.name == name) {
-            return Err(Mistake::new(line, format!("the property `{path}` is declared twice")));
+            return Err(Mistake::new(
+                line,
+                format!("the property `{path}` is declared twice"),
+            ));
         }
         own.add(property, extent)
     }
 
     fn example(&mut self, line: u32, name: &str, value: &str) -> Result<(), Mistake> {
         let wrong = |reason: String| Mistake::new(line, format!("the value of `@{name}` {reason}"));
-        let given: Value = serde_json::from_str(value).map_err(|error| wrong(format!("is not JSON: {error}")))?;
+        let given: Value =
+            serde_json::from_str(value).map_err(|error| wrong(format!("is not JSON: {error}")))?;
         let is_shown = name == "example";
         let arguments = match given {
             Value::Array(_) => json!({ ARGUMENTS: given }),
@@ -181,15 +253,29 @@ impl Reader {
             Value::Object(_) => given,
             other => return Err(wrong(format!("must be an object or an array, not {other}"))),
         };
-        self.examples.push(Example { line, arguments, is_shown, fits: name != "not_match" });
+        self.examples.push(Example {
+            line,
+            arguments,
+            is_shown,
+            fits: name != "not_match",
+        });
         Ok(())
     }
 
     fn require_type(&self, line: u32, kind: &Kind, except: Option<&str>) -> Result<(), Mistake> {
-        let Some(name) = kind.named() else { return Ok(()) };
-        match self.types.iter().any(|known| known.name == name && Some(name) != except) {
+        let Some(name) = kind.named() else {
+            return Ok(());
+        };
+        match self
+            .types
+            .iter()
+            .any(|known| known.name == name && Some(name) != except)
+        {
             true => Ok(()),
-            false => Err(Mistake::new(line, format!("the type `{name}` is not declared above"))),
+            false => Err(Mistake::new(
+                line,
+                format!("the type `{name}` is not declared above"),
+            )),
         }
     }
 
@@ -202,13 +288,23 @@ impl Reader {
         [&name, &wrapped].into_iter().try_for_each(require_name)?;
         let (title, command) = (self.single.remove("title"), self.single.remove("command"));
         if command.is_none() && self.parameters.is_empty() {
-            return Ok(Definition { name, wrapped, wrapper: None });
+            return Ok(Definition {
+                name,
+                wrapped,
+                wrapper: None,
+            });
         }
         let description = Some(description).filter(|text| !text.is_empty());
         if let Some(command) = &command {
-            for (is_missing, what) in [(title.is_none(), "`@title`"), (description.is_none(), "a description")] {
+            for (is_missing, what) in [
+                (title.is_none(), "`@title`"),
+                (description.is_none(), "a description"),
+            ] {
                 if is_missing {
-                    return Err(Mistake::new(command.line, format!("with `@command`, {what} is also required")));
+                    return Err(Mistake::new(
+                        command.line,
+                        format!("with `@command`, {what} is also required"),
+                    ));
                 }
             }
         }
@@ -231,23 +327,40 @@ impl Reader {
             types: self.types,
         };
         check_examples(&wrapper, &self.examples, line)?;
-        Ok(Definition { name, wrapped, wrapper: Some(wrapper) })
+        Ok(Definition {
+            name,
+            wrapped,
+            wrapper: Some(wrapper),
+        })
     }
 
     /// Parses the command, and requires that its slots and the parameters fit each other.
     fn template(&mut self, command: &Placed) -> Result<CommandTemplate, Mistake> {
         let (arguments, synonym) = (ARGUMENTS, ARGUMENTS_SYNONYM);
         let uses = |slot: &str| command.text.contains(&format!("{{{slot}}}"));
-        let is_declared = |name: &str| self.parameters.iter().any(|parameter| parameter.name == name);
+        let is_declared = |name: &str| {
+            self.parameters
+                .iter()
+                .any(|parameter| parameter.name == name)
+        };
         if !is_declared(arguments) && (uses(arguments) || uses(synonym) && !is_declared(synonym)) {
             self.parameters.push(implied(command.line));
         }
-        let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-        let template =
-            CommandTemplate::parse(&command.text, &names).map_err(|reason| Mistake::new(command.line, reason))?;
+        let names: Vec<&str> = self
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.as_str())
+            .collect();
+        let template = CommandTemplate::parse(&command.text, &names)
+            .map_err(|reason| Mistake::new(command.line, reason))?;
         for parameter in &self.parameters {
             let name = &parameter.name;
-            let wrong = |reason: &str| Err(Mistake::new(parameter.line, format!("the parameter `{name}` {reason}")));
+            let wrong = |reason: &str| {
+                Err(Mistake::new(
+                    parameter.line,
+                    format!("the parameter `{name}` {reason}"),
+                ))
+            };
             match &parameter.kind {
                 _ if !template.slots().any(|slot| slot == name) => {
                     return wrong(&format!("is not used; the command has no `{{{name}}}`"));
@@ -256,9 +369,13 @@ impl Reader {
                     return wrong("must be an array of plain values to fill words of a command");
                 }
                 Kind::Array(_) if template.is_part_of_word(name) => {
-                    return wrong("is an array, which fills whole words, but its slot is a part of a word");
+                    return wrong(
+                        "is an array, which fills whole words, but its slot is a part of a word",
+                    );
                 }
-                Kind::Object | Kind::Named(_) => return wrong("is an object, which cannot fill a word of a command"),
+                Kind::Object | Kind::Named(_) => {
+                    return wrong("is an object, which cannot fill a word of a command");
+                }
                 Kind::Array(_) | Kind::Scalar(_) => {}
             }
         }
@@ -268,9 +385,20 @@ impl Reader {
 
 /// Returns the parameter that `{arguments}` stands for if the file declares none.
 fn implied(line: u32) -> Parameter {
-    let declared = Declaration::parse(line, "arguments {array<string>} [required] The arguments of the command.");
-    let (kind, text) = declared.map_or((Kind::Object, String::new()), |declared| (declared.kind, declared.text));
-    Parameter { line, name: ARGUMENTS.to_owned(), kind, required: true, text }
+    let declared = Declaration::parse(
+        line,
+        "arguments {array<string>} [required] The arguments of the command.",
+    );
+    let (kind, text) = declared.map_or((Kind::Object, String::new()), |declared| {
+        (declared.kind, declared.text)
+    });
+    Parameter {
+        line,
+        name: ARGUMENTS.to_owned(),
+        kind,
+        required: true,
+        text,
+    }
 }
 
 /// Requires that the wrapper takes the arguments that it has to take, and no others.
@@ -279,18 +407,34 @@ fn check_examples(wrapper: &Wrapper, examples: &[Example], line: u32) -> Result<
         return Ok(());
     }
     let validator = jsonschema::validator_for(&wrapper.schema());
-    let validator = validator.map_err(|error| Mistake::new(line, format!("its schema is invalid: {error}")))?;
-    for Example { line, arguments, fits, .. } in examples {
-        let misfit = validator.validate(arguments).map_err(|error| error.to_string()).and_then(|()| {
-            let fill = |command: &CommandTemplate| command.fill(arguments).map(|_| ());
-            wrapper.command.as_ref().map_or(Ok(()), fill)
-        });
+    let validator =
+        validator.map_err(|error| Mistake::new(line, format!("its schema is invalid: {error}")))?;
+    for Example {
+        line,
+        arguments,
+        fits,
+        ..
+    } in examples
+    {
+        let misfit = validator
+            .validate(arguments)
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                let fill = |command: &CommandTemplate| command.fill(arguments).map(|_| ());
+                wrapper.command.as_ref().map_or(Ok(()), fill)
+            });
         match (fits, misfit) {
             (true, Err(reason)) => {
-                return Err(Mistake::new(*line, format!("the example does not fit the parameters: {reason}")));
+                return Err(Mistake::new(
+                    *line,
+                    format!("the example does not fit the parameters: {reason}"),
+                ));
             }
             (false, Ok(())) => {
-                return Err(Mistake::new(*line, "the arguments of `@not_match` fit, but must not"));
+                return Err(Mistake::new(
+                    *line,
+                    "the arguments of `@not_match` fit, but must not",
+                ));
             }
             _ => {}
         }
@@ -302,7 +446,10 @@ fn require_name(name: &Placed) -> Result<(), Mistake> {
     if is_name(&name.text) {
         return Ok(());
     }
-    let reason = format!("a tool's name has at most {MAX_NAME} letters, digits, `_` and `-`, not {:?}", name.text);
+    let reason = format!(
+        "a tool's name has at most {MAX_NAME} letters, digits, `_` and `-`, not {:?}",
+        name.text
+    );
     Err(Mistake::new(name.line, reason))
 }
 
@@ -310,7 +457,10 @@ fn unknown(name: &str) -> String {
     let shown: String = name.chars().take(MAX_NAME).collect();
     match nearest(&shown, ANNOTATIONS.iter().copied()) {
         Some(nearest) => format!("unknown annotation `@{shown}`; did you mean `@{nearest}`?"),
-        None => format!("unknown annotation `@{shown}`; known: @{}", ANNOTATIONS.join(", @")),
+        None => format!(
+            "unknown annotation `@{shown}`; known: @{}",
+            ANNOTATIONS.join(", @")
+        ),
     }
 }
 

@@ -8,8 +8,9 @@ use super::annotations::Mistake;
 pub(super) const MAX_DEPTH: usize = 16;
 /// How large a schema may become once its types are written out, in the units of [`Extent`].
 const MAX_SIZE: usize = 64 << 10;
-/// What an object, a value or a property takes beside its name and its text. Like that of an array, it is less than
-/// what its declaration takes in a file, so that only the repetition of types exceeds the limit.
+/// What an object, a value or a property takes beside its name and its text. Like that of an array,
+/// it is less than what its declaration takes in a file, so that only the repetition of types
+/// exceeds the limit.
 const NODE: usize = 12;
 /// What an array takes beside its items.
 const ARRAY: usize = 6;
@@ -64,8 +65,8 @@ pub(super) struct ObjectType {
     extent: Extent,
 }
 
-/// How deep and how large a schema becomes once its types are written out: types that use each other grow
-/// exponentially, and every command reads the files of a checkout.
+/// How deep and how large a schema becomes once its types are written out: types that use each
+/// other grow exponentially, and every command reads the files of a checkout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     depth: usize,
@@ -84,16 +85,29 @@ pub(super) struct Declaration {
 impl Declaration {
     /// Parses a declaration that begins on this line.
     pub(super) fn parse(line: u32, value: &str) -> Result<Declaration, Mistake> {
-        let wrong = |reason: &str| Mistake::new(line, format!("{reason}; expected `NAME {{TYPE}} [required] TEXT`"));
+        let wrong = |reason: &str| {
+            Mistake::new(
+                line,
+                format!("{reason}; expected `NAME {{TYPE}} [required] TEXT`"),
+            )
+        };
         let (name, rest) = value.split_once(char::is_whitespace).unwrap_or((value, ""));
         if name.is_empty() || name.starts_with('{') {
             return Err(wrong("the name is missing"));
         }
-        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')) {
+        if !name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        {
             return Err(wrong(&format!("`{name}` is not a name")));
         }
-        let rest = rest.trim_start().strip_prefix('{').ok_or_else(|| wrong("the type in braces is missing"))?;
-        let (kind, rest) = rest.split_once('}').ok_or_else(|| wrong("the brace of the type is not closed"))?;
+        let rest = rest
+            .trim_start()
+            .strip_prefix('{')
+            .ok_or_else(|| wrong("the type in braces is missing"))?;
+        let (kind, rest) = rest
+            .split_once('}')
+            .ok_or_else(|| wrong("the brace of the type is not closed"))?;
         // Each array opens a bracket.
         if kind.matches('<').count() >= MAX_DEPTH {
             return Err(Mistake::new(line, too_deep()));
@@ -101,20 +115,42 @@ impl Declaration {
         let kind = Kind::parse(kind).ok_or_else(|| wrong(&format!("`{kind}` is not a type")))?;
         let rest = rest.trim_start();
         let marks = [("[required]", true), ("[optional]", false)];
-        let mark = marks.iter().find_map(|(mark, required)| Some((rest.strip_prefix(mark)?, *required)));
+        let mark = marks
+            .iter()
+            .find_map(|(mark, required)| Some((rest.strip_prefix(mark)?, *required)));
         let (text, required) = mark.map_or((rest, None), |(text, required)| (text, Some(required)));
-        if text.starts_with('[') && text.split(']').next().is_some_and(|mark| mark.len() < "[required".len() + 2) {
-            return Err(wrong("after the type, only `[required]` or `[optional]` stands in brackets"));
+        if text.starts_with('[')
+            && text
+                .split(']')
+                .next()
+                .is_some_and(|mark| mark.len() < "[required".len() + 2)
+        {
+            return Err(wrong(
+                "after the type, only `[required]` or `[optional]` stands in brackets",
+            ));
         }
-        Ok(Declaration { name: name.to_owned(), kind, required, text: text.trim().to_owned() })
+        Ok(Declaration {
+            name: name.to_owned(),
+            kind,
+            required,
+            text: text.trim().to_owned(),
+        })
     }
 }
 
 impl ObjectType {
     /// Creates a type without properties.
     pub(super) fn new(name: String, text: String) -> ObjectType {
-        let extent = Extent { depth: 1, size: NODE + text.len() };
-        ObjectType { name, text, properties: Vec::new(), extent }
+        let extent = Extent {
+            depth: 1,
+            size: NODE + text.len(),
+        };
+        ObjectType {
+            name,
+            text,
+            properties: Vec::new(),
+            extent,
+        }
     }
 
     /// Adds a property that becomes so much; fails if the type becomes too much.
@@ -131,17 +167,26 @@ impl Parameter {
     /// Returns what it becomes in a schema with these types, each of which is bounded.
     pub(super) fn extent(&self, types: &[ObjectType]) -> Extent {
         let Extent { depth, size } = self.kind.extent(types);
-        Extent { depth, size: size + self.name.len() + self.text.len() }
+        Extent {
+            depth,
+            size: size + self.name.len() + self.text.len(),
+        }
     }
 }
 
 impl Extent {
     /// Requires that these parameters do not become too much, each alone and all together.
-    pub(super) fn require_all_bounded(parameters: &[Parameter], types: &[ObjectType]) -> Result<(), Mistake> {
+    pub(super) fn require_all_bounded(
+        parameters: &[Parameter],
+        types: &[ObjectType],
+    ) -> Result<(), Mistake> {
         let mut all = Extent::default();
         for parameter in parameters {
             let extent = parameter.extent(types);
-            all = Extent { depth: extent.depth, size: all.size + extent.size };
+            all = Extent {
+                depth: extent.depth,
+                size: all.size + extent.size,
+            };
             all.require_bounded(parameter.line)?;
         }
         Ok(())
@@ -152,7 +197,10 @@ impl Extent {
             return Err(Mistake::new(line, too_deep()));
         }
         if self.size > MAX_SIZE {
-            let reason = format!("too large: with its types written out, the schema exceeds {} KiB", MAX_SIZE >> 10);
+            let reason = format!(
+                "too large: with its types written out, the schema exceeds {} KiB",
+                MAX_SIZE >> 10
+            );
             return Err(Mistake::new(line, reason));
         }
         Ok(())
@@ -179,7 +227,9 @@ impl Kind {
             "number" | "float" | "double" => Kind::Scalar(Scalar::Number),
             "boolean" | "bool" => Kind::Scalar(Scalar::Boolean),
             "object" => Kind::Object,
-            name if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+            name if !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') =>
+            {
                 Kind::Named(name.to_owned())
             }
             _ => return None,
@@ -197,14 +247,26 @@ impl Kind {
 
     fn extent(&self, types: &[ObjectType]) -> Extent {
         match self {
-            Kind::Scalar(_) | Kind::Object => Extent { depth: 1, size: NODE },
+            Kind::Scalar(_) | Kind::Object => Extent {
+                depth: 1,
+                size: NODE,
+            },
             Kind::Array(item) => {
                 let Extent { depth, size } = item.extent(types);
-                Extent { depth: depth + 1, size: size + ARRAY }
+                Extent {
+                    depth: depth + 1,
+                    size: size + ARRAY,
+                }
             }
             Kind::Named(name) => {
                 let known = types.iter().find(|known| known.name == *name);
-                known.map_or(Extent { depth: 1, size: NODE }, |known| known.extent)
+                known.map_or(
+                    Extent {
+                        depth: 1,
+                        size: NODE,
+                    },
+                    |known| known.extent,
+                )
             }
         }
     }
@@ -238,10 +300,16 @@ impl Kind {
 pub(super) fn object_schema(parameters: &[Parameter], types: &[ObjectType]) -> Value {
     let mut properties = Map::new();
     for parameter in parameters {
-        properties.insert(parameter.name.clone(), described(parameter.kind.schema(types), &parameter.text));
+        properties.insert(
+            parameter.name.clone(),
+            described(parameter.kind.schema(types), &parameter.text),
+        );
     }
-    let required: Vec<&str> =
-        parameters.iter().filter(|parameter| parameter.required).map(|parameter| parameter.name.as_str()).collect();
+    let required: Vec<&str> = parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .map(|parameter| parameter.name.as_str())
+        .collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -258,7 +326,12 @@ mod tests {
 
     fn parsed(value: &str) -> Result<(String, Value, Option<bool>, String), String> {
         let declared = Declaration::parse(1, value).map_err(|mistake| mistake.reason)?;
-        Ok((declared.name, declared.kind.schema(&[]), declared.required, declared.text))
+        Ok((
+            declared.name,
+            declared.kind.schema(&[]),
+            declared.required,
+            declared.text,
+        ))
     }
 
     #[test]
@@ -266,16 +339,56 @@ mod tests {
         let strings = json!({"type": "array", "items": {"type": "string"}});
         let numbers = json!({"type": "array", "items": {"type": "integer"}});
         let table = [
-            ("arguments {array<string>} [required] For it", "arguments", strings.clone(), Some(true), "For it"),
-            ("lines {array<integer>} [optional]", "lines", numbers, Some(false), ""),
+            (
+                "arguments {array<string>} [required] For it",
+                "arguments",
+                strings.clone(),
+                Some(true),
+                "For it",
+            ),
+            (
+                "lines {array<integer>} [optional]",
+                "lines",
+                numbers,
+                Some(false),
+                "",
+            ),
             ("list { array } All", "list", strings, None, "All"),
-            ("count {integer}   How many [at most]", "count", json!({"type": "integer"}), None, "How many [at most]"),
-            ("ratio {number} x", "ratio", json!({"type": "number"}), None, "x"),
-            ("deep {bool} [required]", "deep", json!({"type": "boolean"}), Some(true), ""),
-            ("any {object} x", "any", json!({"type": "object"}), None, "x"),
+            (
+                "count {integer}   How many [at most]",
+                "count",
+                json!({"type": "integer"}),
+                None,
+                "How many [at most]",
+            ),
+            (
+                "ratio {number} x",
+                "ratio",
+                json!({"type": "number"}),
+                None,
+                "x",
+            ),
+            (
+                "deep {bool} [required]",
+                "deep",
+                json!({"type": "boolean"}),
+                Some(true),
+                "",
+            ),
+            (
+                "any {object} x",
+                "any",
+                json!({"type": "object"}),
+                None,
+                "x",
+            ),
         ];
         for (value, name, schema, required, text) in table {
-            assert_eq!(parsed(value), Ok((name.to_owned(), schema, required, text.to_owned())), "{value}");
+            assert_eq!(
+                parsed(value),
+                Ok((name.to_owned(), schema, required, text.to_owned())),
+                "{value}"
+            );
         }
     }
 
@@ -290,23 +403,37 @@ mod tests {
             ("a {array<string} x", "`array<string` is not a type"),
             ("a {} x", "`` is not a type"),
             ("a/b {string}", "`a/b` is not a name"),
-            ("a {string} [requird] x", "only `[required]` or `[optional]` stands in brackets"),
+            (
+                "a {string} [requird] x",
+                "only `[required]` or `[optional]` stands in brackets",
+            ),
         ];
         for (value, reason) in table {
             let said = parsed(value).unwrap_err();
-            assert!(said.contains(reason) && said.ends_with("expected `NAME {TYPE} [required] TEXT`"), "{said}");
+            assert!(
+                said.contains(reason) && said.ends_with("expected `NAME {TYPE} [required] TEXT`"),
+                "{said}"
+            );
         }
     }
 
     #[test]
     fn declared_types_stand_in_the_schema() {
-        let property =
-            |name: &str, kind| Parameter { line: 1, name: name.to_owned(), kind, required: true, text: String::new() };
+        let property = |name: &str, kind| Parameter {
+            line: 1,
+            name: name.to_owned(),
+            kind,
+            required: true,
+            text: String::new(),
+        };
         let mut edit = ObjectType::new("edit".to_owned(), "One edit".to_owned());
         let line = property("line", Kind::Scalar(Scalar::Integer));
         let extent = line.extent(&[]);
         edit.add(line, extent).unwrap();
-        let edits = property("edits", Kind::Array(Box::new(Kind::Named("edit".to_owned()))));
+        let edits = property(
+            "edits",
+            Kind::Array(Box::new(Kind::Named("edit".to_owned()))),
+        );
         let item = json!({"type": "object", "properties": {"line": {"type": "integer"}}, "required": ["line"],
             "additionalProperties": false, "description": "One edit"});
         let expected = json!({"type": "object", "properties": {"edits": {"type": "array", "items": item}},

@@ -1,4 +1,5 @@
-//! The shipped `.tool` files: the names that other products have for our tools, and their ways of calling them.
+//! The shipped `.tool` files: the names that other products have for our tools, and their ways of
+//! calling them.
 
 use orchestrate_core::settings::ToolFile;
 
@@ -28,14 +29,21 @@ const FILES: &[(&str, &str)] = files![
     "WebFetch" "glob" "grep" "ls"
 ];
 
-/// Adds the shipped files; aliases of tools that do not exist are names that roles and rules may have.
+/// Adds the shipped files; aliases of tools that do not exist are names that roles and rules may
+/// have.
 ///
 /// # Errors
 /// [`ToolsError::Description`] if one of them is wrong.
 pub(crate) fn add_shipped(registry: &mut ToolRegistry) -> Result<(), ToolsError> {
-    let file = |(path, text): &(&str, &str)| ToolFile { path: (*path).to_owned(), text: (*text).to_owned() };
+    let file = |(path, text): &(&str, &str)| ToolFile {
+        path: (*path).to_owned(),
+        text: (*text).to_owned(),
+    };
     let files: Vec<ToolFile> = FILES.iter().map(file).collect();
-    match add(registry, &files, Missing::IsReserved).into_iter().next() {
+    match add(registry, &files, Missing::IsReserved)
+        .into_iter()
+        .next()
+    {
         None => Ok(()),
         Some(problem) => Err(ToolsError::Description {
             file: problem.file,
@@ -54,7 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "looks at the files of this repository")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "looks at the files of this repository"
+    )]
     fn every_file_of_the_folder_is_shipped() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("wrapped");
         let mut found = BTreeSet::new();
@@ -66,6 +77,9 @@ mod tests {
                 }
             }
         }
-        assert_eq!(found, FILES.iter().map(|(path, _)| (*path).to_owned()).collect());
+        assert_eq!(
+            found,
+            FILES.iter().map(|(path, _)| (*path).to_owned()).collect()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The tool that a wrapper's file defines. Its calls are calls of the wrapped tool with other arguments.
+//! The tool that a wrapper's file defines. Its calls are calls of the wrapped tool with other
+//! arguments.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +37,11 @@ pub(super) struct WrappedTool {
 
 impl WrappedTool {
     /// Creates the tool; texts that the file leaves out are those of the wrapped tool.
-    pub(super) fn new(name: &str, wrapper: Wrapper, wrapped: Arc<dyn Tool>) -> Result<WrappedTool, String> {
+    pub(super) fn new(
+        name: &str,
+        wrapper: Wrapper,
+        wrapped: Arc<dyn Tool>,
+    ) -> Result<WrappedTool, String> {
         if wrapped.as_wrap().is_none() {
             return Err(format!("Tool '{}' is not wrappable", wrapped.name()));
         }
@@ -46,7 +51,9 @@ impl WrappedTool {
         Ok(WrappedTool {
             name: name.to_owned(),
             title: wrapper.title.unwrap_or_else(|| wrapped.title().to_owned()),
-            description: wrapper.description.unwrap_or_else(|| wrapped.description().to_owned()),
+            description: wrapper
+                .description
+                .unwrap_or_else(|| wrapped.description().to_owned()),
             schema,
             command: wrapper.command,
             wrapped,
@@ -57,8 +64,9 @@ impl WrappedTool {
     /// Returns the arguments of the wrapped tool.
     fn inner_arguments(&self, arguments: &Value) -> Result<Value, ToolError> {
         let wrap = self.wrapped.as_wrap();
-        let wrap =
-            wrap.ok_or_else(|| ToolError::Execution(format!("Tool '{}' is not wrappable", self.wrapped.name())))?;
+        let wrap = wrap.ok_or_else(|| {
+            ToolError::Execution(format!("Tool '{}' is not wrappable", self.wrapped.name()))
+        })?;
         let inner = wrap.deserialize_wrapped(arguments, self.command.as_ref())?;
         match &self.command {
             Some(_) => Ok(inner),
@@ -67,13 +75,24 @@ impl WrappedTool {
     }
 }
 
-/// Requires that the calls of a wrapper without a command, whose `@wrapped` stands on this line, can be calls of the
-/// wrapped tool.
-pub(super) fn require_callable(wrapper: &Wrapper, wrapped: &dyn Tool, line: u32) -> Result<(), Mistake> {
+/// Requires that the calls of a wrapper without a command, whose `@wrapped` stands on this line,
+/// can be calls of the wrapped tool.
+pub(super) fn require_callable(
+    wrapper: &Wrapper,
+    wrapped: &dyn Tool,
+    line: u32,
+) -> Result<(), Mistake> {
     let (tool, schema) = (wrapped.name(), wrapped.schema());
     let known = schema.get("properties").and_then(Value::as_object);
-    let Some(known) = known.filter(|_| wrapper.command.is_none()) else { return Ok(()) };
-    let is_words = |wrapper: &Wrapper| wrapper.parameters.iter().all(|parameter| parameter.name == ARGUMENTS);
+    let Some(known) = known.filter(|_| wrapper.command.is_none()) else {
+        return Ok(());
+    };
+    let is_words = |wrapper: &Wrapper| {
+        wrapper
+            .parameters
+            .iter()
+            .all(|parameter| parameter.name == ARGUMENTS)
+    };
     if is_words(wrapper) && wrapped.as_wrap().is_some_and(Wrap::takes_words) {
         return Ok(());
     }
@@ -81,23 +100,45 @@ pub(super) fn require_callable(wrapper: &Wrapper, wrapped: &dyn Tool, line: u32)
     for parameter in &wrapper.parameters {
         let name = &parameter.name;
         let Some(property) = own(name).and_then(|own| known.get(&own)) else {
-            let is_taken = is_ignored(name) || schema.get("additionalProperties") != Some(&Value::Bool(false));
+            let is_taken =
+                is_ignored(name) || schema.get("additionalProperties") != Some(&Value::Bool(false));
             if is_taken {
                 continue;
             }
-            let names = known.keys().map(String::as_str).collect::<Vec<_>>().join("`, `");
-            return Err(Mistake::new(parameter.line, format!("`{tool}` has no parameter `{name}`; it has `{names}`")));
+            let names = known
+                .keys()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join("`, `");
+            return Err(Mistake::new(
+                parameter.line,
+                format!("`{tool}` has no parameter `{name}`; it has `{names}`"),
+            ));
         };
         if let Some(expected) = unfit(&parameter.kind, property) {
             let given = parameter.kind.json_type();
-            let reason = format!("the parameter `{name}` is of type {given}, but `{tool}` expects {expected}");
+            let reason = format!(
+                "the parameter `{name}` is of type {given}, but `{tool}` expects {expected}"
+            );
             return Err(Mistake::new(parameter.line, reason));
         }
     }
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     for name in required {
-        if !wrapper.parameters.iter().any(|parameter| own(&parameter.name).as_deref() == Some(name)) {
-            return Err(Mistake::new(line, format!("`{tool}` requires `{name}`, which no parameter gives")));
+        if !wrapper
+            .parameters
+            .iter()
+            .any(|parameter| own(&parameter.name).as_deref() == Some(name))
+        {
+            return Err(Mistake::new(
+                line,
+                format!("`{tool}` requires `{name}`, which no parameter gives"),
+            ));
         }
     }
     Ok(())
@@ -107,20 +148,38 @@ pub(super) fn require_callable(wrapper: &Wrapper, wrapped: &dyn Tool, line: u32)
 fn unfit(kind: &Kind, property: &Value) -> Option<String> {
     let names = match property.get("type")? {
         Value::String(name) => vec![name.as_str()],
-        several => several.as_array()?.iter().filter_map(Value::as_str).collect(),
+        several => several
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_str)
+            .collect(),
     };
     let given = kind.json_type();
-    let fits = |name: &&str| *name == given || matches!((*name, given), ("integer", "number") | ("number", "integer"));
-    if names.iter().any(fits) { None } else { Some(names.join(" or ")) }
+    let fits = |name: &&str| {
+        *name == given
+            || matches!(
+                (*name, given),
+                ("integer", "number") | ("number", "integer")
+            )
+    };
+    if names.iter().any(fits) {
+        None
+    } else {
+        Some(names.join(" or "))
+    }
 }
 
 /// Adds the descriptions of the wrapped tool's parameters to those of the same name that have none.
 fn add_descriptions(schema: &mut Value, wrapped: &Value) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (name, property) in properties.into_iter().flatten() {
-        let text = wrapped.get("properties").and_then(|all| all.get(name)?.get("description"));
+        let text = wrapped
+            .get("properties")
+            .and_then(|all| all.get(name)?.get("description"));
         if let (Some(property), Some(text)) = (property.as_object_mut(), text) {
-            property.entry("description").or_insert_with(|| text.clone());
+            property
+                .entry("description")
+                .or_insert_with(|| text.clone());
         }
     }
 }
@@ -165,11 +224,19 @@ impl Tool for WrappedTool {
     }
 
     fn path_fields(&self) -> Vec<&str> {
-        if self.command.is_some() { Vec::new() } else { self.wrapped.path_fields() }
+        if self.command.is_some() {
+            Vec::new()
+        } else {
+            self.wrapped.path_fields()
+        }
     }
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        if self.command.is_some() { Ok(()) } else { self.wrapped.normalize(arguments, worktree) }
+        if self.command.is_some() {
+            Ok(())
+        } else {
+            self.wrapped.normalize(arguments, worktree)
+        }
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
@@ -178,45 +245,75 @@ impl Tool for WrappedTool {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         // Arguments that cannot be converted have been refused already.
-        self.inner_arguments(arguments).map(|inner| self.wrapped.effects(&inner)).unwrap_or_default()
+        self.inner_arguments(arguments)
+            .map(|inner| self.wrapped.effects(&inner))
+            .unwrap_or_default()
     }
 
     fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
-        self.wrapped.refused(policy, &self.inner_arguments(arguments).ok()?)
+        self.wrapped
+            .refused(policy, &self.inner_arguments(arguments).ok()?)
     }
 
-    /// Foresees, beside what the wrapped tool does, what a command makes of the arguments, which do not show it.
+    /// Foresees, beside what the wrapped tool does, what a command makes of the arguments, which do
+    /// not show it.
     async fn foresee(
         &self,
         scope: &CallScope,
         project: &Files,
         arguments: &Value,
     ) -> Result<Option<Foreseen>, ToolError> {
-        let foreseen = self.wrapped.foresee(scope, project, &self.inner_arguments(arguments)?).await?;
-        let Some(template) = &self.command else { return Ok(foreseen) };
-        let words = template.fill(arguments).map_err(|reason| invalid(&reason))?;
+        let foreseen = self
+            .wrapped
+            .foresee(scope, project, &self.inner_arguments(arguments)?)
+            .await?;
+        let Some(template) = &self.command else {
+            return Ok(foreseen);
+        };
+        let words = template
+            .fill(arguments)
+            .map_err(|reason| invalid(&reason))?;
         let line = words.iter().map(shell_word).collect::<Vec<_>>().join(" ");
-        let own = || Foreseen { effects: self.effects(arguments), details: json!({}) };
-        let Foreseen { effects, mut details } = foreseen.unwrap_or_else(own);
+        let own = || Foreseen {
+            effects: self.effects(arguments),
+            details: json!({}),
+        };
+        let Foreseen {
+            effects,
+            mut details,
+        } = foreseen.unwrap_or_else(own);
         if let Some(fields) = details.as_object_mut() {
             fields.insert(self.wrapped.name().to_owned(), json!(line));
         }
         Ok(Some(Foreseen { effects, details }))
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
-        self.wrapped.rehearse(scope, project, &self.inner_arguments(arguments)?).await
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
+        self.wrapped
+            .rehearse(scope, project, &self.inner_arguments(arguments)?)
+            .await
     }
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        self.wrapped.programs(&self.inner_arguments(arguments)?, project)
+        self.wrapped
+            .programs(&self.inner_arguments(arguments)?, project)
     }
 
     fn wrapping(&self) -> Option<Wrapping<'_>> {
-        Some(Wrapping { tool: self.wrapped.name(), template: self.command.as_ref() })
+        Some(Wrapping {
+            tool: self.wrapped.name(),
+            template: self.command.as_ref(),
+        })
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        self.wrapped.execute(context, self.inner_arguments(&arguments)?).await
+        self.wrapped
+            .execute(context, self.inner_arguments(&arguments)?)
+            .await
     }
 }

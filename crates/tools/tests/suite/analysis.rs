@@ -9,7 +9,8 @@ use orchestrate_core::cache::CacheMode;
 use orchestrate_core::settings::RuleDecision::Deny;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{
-    FileContents, FileStamp, NoReplay, ReplayService, Replayable, SharedValues, ToolOutput, builtin_tools,
+    FileContents, FileStamp, NoReplay, ReplayService, Replayable, SharedValues, ToolOutput,
+    builtin_tools,
 };
 use serde_json::{Value, json};
 
@@ -17,7 +18,8 @@ use crate::support::{policy, said};
 
 const RUST: &str = "/// Adds.\npub fn add(a: u8, b: u8) -> u8 {\n    if a > 1 { a.checked_add(b).unwrap() } else { b }\n}\n\
     struct Hidden;\n";
-const PYTHON: &str = "class A:\n    \"\"\"An A.\"\"\"\n    def f(self):\n        print(self.g(1))\n";
+const PYTHON: &str =
+    "class A:\n    \"\"\"An A.\"\"\"\n    def f(self):\n        print(self.g(1))\n";
 
 fn project(harness: &ToolHarness) {
     for (path, content) in [
@@ -37,36 +39,64 @@ const LEFT_OUT: &str = "[left out: 1 ignored (target)]";
 
 pub(crate) async fn a_file_and_a_folder_are_outlined(harness: ToolHarness) {
     project(&harness);
-    let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
-    let outline =
-        "src/lib.rs (rust, 5 lines, 2 items)\n2-4  pub fn add(a: u8, b: u8) -> u8  // Adds.\n5-5  struct Hidden";
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "src/lib.rs"}))
+        .await;
+    let outline = "src/lib.rs (rust, 5 lines, 2 items)\n2-4  pub fn add(a: u8, b: u8) -> u8  // Adds.\n5-5  struct Hidden";
     assert_eq!(said(&output), format!("ok: {outline}"));
     let add = json!({"kind": "function", "name": "add", "line": 2, "end_line": 4, "visibility": "public",
         "signature": "pub fn add(a: u8, b: u8) -> u8", "doc": "Adds."});
     let structure = &output.data["files"][0]["structure"];
-    assert_eq!((&structure["language"], &structure["items"][0]), (&json!("rust"), &add));
-    let output = harness.call("analyze_code_structure", json!({"path": "."})).await;
+    assert_eq!(
+        (&structure["language"], &structure["items"][0]),
+        (&json!("rust"), &add)
+    );
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "."}))
+        .await;
     let script = "run (shell, 4 lines, 1 item)\n2-4  build()";
     let python = "src/a.py (python, 4 lines, 2 items)\n1-4  class A  // An A.\n3-4    def f(self)";
-    assert_eq!(said(&output), format!("ok: {script}\n{python}\n{outline}\n{LEFT_OUT}"));
+    assert_eq!(
+        said(&output),
+        format!("ok: {script}\n{python}\n{outline}\n{LEFT_OUT}")
+    );
     harness.put("src/lib.rs", "fn f( {\n").unwrap();
-    let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
-    assert!(said(&output).contains("1 syntax error, in line 1"), "{}", said(&output));
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "src/lib.rs"}))
+        .await;
+    assert!(
+        said(&output).contains("1 syntax error, in line 1"),
+        "{}",
+        said(&output)
+    );
     // A file of many items is cut, and a folder leaves out files that have no room.
-    harness.put("src/lib.rs", "fn f() {}\n".repeat(1_500)).unwrap();
-    let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
+    harness
+        .put("src/lib.rs", "fn f() {}\n".repeat(1_500))
+        .unwrap();
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "src/lib.rs"}))
+        .await;
     let cut = "[the first 1000 of 1500 items; read the file for the rest]";
     assert!(said(&output).ends_with(cut), "{}", said(&output));
-    let output = harness.call("analyze_code_structure", json!({"path": "src"})).await;
-    assert!(said(&output).ends_with("[2 of 1502 items in 2 files; name a folder or a file for the rest]"));
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "src"}))
+        .await;
+    assert!(
+        said(&output)
+            .ends_with("[2 of 1502 items in 2 files; name a folder or a file for the rest]")
+    );
 }
 
 /// Where the signature does not say it, the outline says who may use an item.
 pub(crate) async fn an_outline_says_what_is_public(harness: ToolHarness) {
     let classes = "class A {\npublic:\n    int f();\nprivate:\n    int g();\n};\n";
     harness.put("a.cpp", classes).unwrap();
-    harness.put("a.ts", "export function f() {}\nfunction g() {}\n").unwrap();
-    let output = harness.call("analyze_code_structure", json!({"path": "."})).await;
+    harness
+        .put("a.ts", "export function f() {}\nfunction g() {}\n")
+        .unwrap();
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "."}))
+        .await;
     let outline = "a.cpp (c++, 6 lines, 3 items)\n1-6  class A  [public]\n3-3    int f()  [public]\n\
         5-5    int g()  [private]\na.ts (typescript, 2 lines, 2 items)\n1-1  function f()  [public]\n\
         2-2  function g()  [private]";
@@ -75,7 +105,9 @@ pub(crate) async fn an_outline_says_what_is_public(harness: ToolHarness) {
 
 pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     project(&harness);
-    let output = harness.call("find_code_patterns", json!({"pattern": "$X.unwrap()"})).await;
+    let output = harness
+        .call("find_code_patterns", json!({"pattern": "$X.unwrap()"}))
+        .await;
     let line = "src/lib.rs:3:16: a.checked_add(b).unwrap()  [$X = a.checked_add(b)]";
     let read_as = "[the pattern was read as python, rust; it is no code in shell, in which there are files, too]";
     assert_eq!(said(&output), format!("ok: {line}\n{read_as}\n{LEFT_OUT}"));
@@ -85,33 +117,72 @@ pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     assert_eq!(output.data["total"], 1);
     let arguments = json!({"pattern": "print($$$ARGS)", "path": "src", "language": "py"});
     let output = harness.call("find_code_patterns", arguments).await;
-    assert_eq!(said(&output), "ok: src/a.py:4:9: print(self.g(1))  [$ARGS = self.g(1)]");
-    let output = harness.call("find_code_patterns", json!({"pattern": "absent($X)", "language": "rust"})).await;
-    assert_eq!(said(&output), format!("ok: no matches (the pattern was read as rust)\n{LEFT_OUT}"));
+    assert_eq!(
+        said(&output),
+        "ok: src/a.py:4:9: print(self.g(1))  [$ARGS = self.g(1)]"
+    );
+    let output = harness
+        .call(
+            "find_code_patterns",
+            json!({"pattern": "absent($X)", "language": "rust"}),
+        )
+        .await;
+    assert_eq!(
+        said(&output),
+        format!("ok: no matches (the pattern was read as rust)\n{LEFT_OUT}")
+    );
     // What was not found was looked for in the languages that the files have.
     let nothing = [
-        (json!({"pattern": "absent($X)", "path": "src"}), "the pattern was read as python, rust"),
-        (json!({"pattern": "absent($X)", "path": "src", "language": "go"}), "no file in go was searched"),
-        (json!({"pattern": "absent($X)", "path": "empty"}), "no file was searched"),
+        (
+            json!({"pattern": "absent($X)", "path": "src"}),
+            "the pattern was read as python, rust",
+        ),
+        (
+            json!({"pattern": "absent($X)", "path": "src", "language": "go"}),
+            "no file in go was searched",
+        ),
+        (
+            json!({"pattern": "absent($X)", "path": "empty"}),
+            "no file was searched",
+        ),
     ];
     harness.put("empty/notes.md", "absent(1)\n").unwrap();
     for (arguments, expected) in nothing {
         let output = harness.call("find_code_patterns", arguments).await;
         assert_eq!(said(&output), format!("ok: no matches ({expected})"));
     }
-    harness.put("src/many.rs", format!("fn f() {{ {} }}", "g(1); ".repeat(300))).unwrap();
-    let output = harness.call("find_code_patterns", json!({"pattern": "g($A)", "path": "src/many.rs"})).await;
+    harness
+        .put(
+            "src/many.rs",
+            format!("fn f() {{ {} }}", "g(1); ".repeat(300)),
+        )
+        .unwrap();
+    let output = harness
+        .call(
+            "find_code_patterns",
+            json!({"pattern": "g($A)", "path": "src/many.rs"}),
+        )
+        .await;
     let cut = "[the first 200 of 300 matches in one file; narrow the pattern]";
     assert!(said(&output).ends_with(cut), "{}", said(&output));
     let table = [
-        (json!({"pattern": "$X"}), "`pattern` has to be one whole expression, statement or declaration"),
-        (json!({"pattern": "fn (", "language": "rust"}), "`pattern`: the pattern is not rust code"),
+        (
+            json!({"pattern": "$X"}),
+            "`pattern` has to be one whole expression, statement or declaration",
+        ),
+        (
+            json!({"pattern": "fn (", "language": "rust"}),
+            "`pattern`: the pattern is not rust code",
+        ),
         // As shell, which no file there is, it would match nothing.
         (
             json!({"pattern": "rm -rf $X", "path": "src"}),
             "`pattern` is no code in python, rust, the languages of these files, but only in ",
         ),
-        (json!({"pattern": "f()", "language": "cobol"}), "`language`: expected one of c, c++, go, java"),
+        (
+            json!({"pattern": "f()", "language": "cobol"}),
+            "`language`: expected one of c, c++, go, java",
+        ),
     ];
     for (arguments, expected) in table {
         let output = harness.call("find_code_patterns", arguments).await;
@@ -127,46 +198,108 @@ pub(crate) async fn functions_are_measured_the_hardest_first(harness: ToolHarnes
         \x20       2           2        1              3           2  src/lib.rs:2 add\n\
         \x20       1           2        0              3           0  run:2 build\n\
         \x20       0           1        0              2           1  src/a.py:3 f";
-    assert_eq!(said(&output), format!("ok: 3 functions in 3 files\n{table}\n{LEFT_OUT}"));
+    assert_eq!(
+        said(&output),
+        format!("ok: 3 functions in 3 files\n{table}\n{LEFT_OUT}")
+    );
     let totals = json!({"files": 3, "functions": 3, "code_lines": 8, "cyclomatic": 5, "cognitive": 3,
         "max_cyclomatic": 2, "max_cognitive": 2, "max_nesting": 1});
     assert_eq!(output.data["totals"], totals);
-    let output = harness.call("measure_code_complexity", json!({"files": ["src/a.py", "src/lib.rs", "src"]})).await;
-    assert_eq!(output.data["totals"]["functions"], 2, "a file that is named twice is measured once");
+    let output = harness
+        .call(
+            "measure_code_complexity",
+            json!({"files": ["src/a.py", "src/lib.rs", "src"]}),
+        )
+        .await;
+    assert_eq!(
+        output.data["totals"]["functions"], 2,
+        "a file that is named twice is measured once"
+    );
     // Of several, what was found in the others is not lost.
     harness.put("image.rs", b"\x89PNG\0").unwrap();
     let files = ["image.rs", "src/a.py", "nowhere", "notes.md", "image.rs"];
-    let output = harness.call("measure_code_complexity", json!({ "files": files })).await;
+    let output = harness
+        .call("measure_code_complexity", json!({ "files": files }))
+        .await;
     let unread = "is not text but a PNG image of 5 B: image.rs; file not found: nowhere; list_directory shows which \
                   files exist";
-    let beside =
-        format!("[3 of the named paths not analysed: {unread}; notes.md: not in a language that is understood: c,");
-    assert!(said(&output).starts_with("ok: 1 function in 1 file\n"), "{}", said(&output));
+    let beside = format!(
+        "[3 of the named paths not analysed: {unread}; notes.md: not in a language that is understood: c,"
+    );
+    assert!(
+        said(&output).starts_with("ok: 1 function in 1 file\n"),
+        "{}",
+        said(&output)
+    );
     assert!(said(&output).contains(&beside), "{}", said(&output));
-    let output = harness.call("measure_code_complexity", json!({"files": ["image.rs", "nowhere"]})).await;
+    let output = harness
+        .call(
+            "measure_code_complexity",
+            json!({"files": ["image.rs", "nowhere"]}),
+        )
+        .await;
     assert_eq!(said(&output), format!("Retry: {unread}"));
-    let output = harness.call("measure_code_complexity", json!({"files": ["image.rs", "image.rs"]})).await;
-    assert!(said(&output).starts_with("File: is not text but a PNG image of 5 B: image.rs"), "{}", said(&output));
-    harness.put("src/many.rs", "fn f() {}\n".repeat(60)).unwrap();
-    let output = harness.call("measure_code_complexity", json!({"files": ["src/many.rs"]})).await;
-    assert!(said(&output).ends_with("[the hardest 50 of 60; name files for others]"), "{}", said(&output));
+    let output = harness
+        .call(
+            "measure_code_complexity",
+            json!({"files": ["image.rs", "image.rs"]}),
+        )
+        .await;
+    assert!(
+        said(&output).starts_with("File: is not text but a PNG image of 5 B: image.rs"),
+        "{}",
+        said(&output)
+    );
+    harness
+        .put("src/many.rs", "fn f() {}\n".repeat(60))
+        .unwrap();
+    let output = harness
+        .call("measure_code_complexity", json!({"files": ["src/many.rs"]}))
+        .await;
+    assert!(
+        said(&output).ends_with("[the hardest 50 of 60; name files for others]"),
+        "{}",
+        said(&output)
+    );
 }
 
 pub(crate) async fn code_that_resembles_a_snippet_is_found(harness: ToolHarness) {
     project(&harness);
-    let snippet = "pub fn sum(x: u8, y: u8) -> u8 { if x > 9 { x.checked_add(y).unwrap() } else { y } }";
-    let output = harness.call("find_similar_code", json!({"code_snippet": snippet})).await;
-    assert_eq!(said(&output), format!("ok: src/lib.rs:2-4: structure 100 %, names 50 %\n{LEFT_OUT}"));
+    let snippet =
+        "pub fn sum(x: u8, y: u8) -> u8 { if x > 9 { x.checked_add(y).unwrap() } else { y } }";
+    let output = harness
+        .call("find_similar_code", json!({"code_snippet": snippet}))
+        .await;
+    assert_eq!(
+        said(&output),
+        format!("ok: src/lib.rs:2-4: structure 100 %, names 50 %\n{LEFT_OUT}")
+    );
     let region = json!({"line": 2, "end_line": 4, "similarity": 100, "names": 50});
-    assert_eq!(output.data, json!({"similar": [{"path": "src/lib.rs", "region": region}], "total": 1}));
-    let output = harness.call("find_similar_code", json!({"code_snippet": snippet, "path": "src/a.py"})).await;
+    assert_eq!(
+        output.data,
+        json!({"similar": [{"path": "src/lib.rs", "region": region}], "total": 1})
+    );
+    let output = harness
+        .call(
+            "find_similar_code",
+            json!({"code_snippet": snippet, "path": "src/a.py"}),
+        )
+        .await;
     assert_eq!(said(&output), "ok: no similar code");
-    let output = harness.call("find_similar_code", json!({"code_snippet": "a + b"})).await;
+    let output = harness
+        .call("find_similar_code", json!({"code_snippet": "a + b"}))
+        .await;
     let expected = "Retry: Invalid parameters: `code_snippet`: the snippet cannot be compared: it has 3 tokens";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
     harness.put("src/many.rs", RUST.repeat(60)).unwrap();
-    let output = harness.call("find_similar_code", json!({"code_snippet": snippet})).await;
-    assert!(said(&output).contains("structure 100 %"), "{}", said(&output));
+    let output = harness
+        .call("find_similar_code", json!({"code_snippet": snippet}))
+        .await;
+    assert!(
+        said(&output).contains("structure 100 %"),
+        "{}",
+        said(&output)
+    );
 }
 
 pub(crate) async fn what_is_not_understood_is_said(harness: ToolHarness) {
@@ -175,21 +308,41 @@ pub(crate) async fn what_is_not_understood_is_said(harness: ToolHarness) {
     harness.put("zero.rs", b"fn f() {}\0\0\0").unwrap();
     let unknown = "Retry: notes.md: not in a language that is understood: c, c++, go, java, javascript, python, rust, \
         shell, tsx, typescript";
-    for tool in ["analyze_code_structure", "find_code_patterns", "measure_code_complexity"] {
+    for tool in [
+        "analyze_code_structure",
+        "find_code_patterns",
+        "measure_code_complexity",
+    ] {
         let arguments = |path: &str| match tool {
             "measure_code_complexity" => json!({"files": [path]}),
             "find_code_patterns" => json!({"pattern": "f($X)", "path": path}),
             _ => json!({"path": path}),
         };
-        assert_eq!(said(&harness.call(tool, arguments("notes.md")).await), unknown, "{tool}");
+        assert_eq!(
+            said(&harness.call(tool, arguments("notes.md")).await),
+            unknown,
+            "{tool}"
+        );
         let output = harness.call(tool, arguments("nowhere")).await;
-        assert!(said(&output).starts_with("Retry: file not found: nowhere"), "{tool}: {}", said(&output));
+        assert!(
+            said(&output).starts_with("Retry: file not found: nowhere"),
+            "{tool}: {}",
+            said(&output)
+        );
         let output = harness.call(tool, arguments("zero.rs")).await;
         assert!(!output.success, "{tool}: {}", said(&output));
         let output = harness.call(tool, arguments(".")).await;
-        assert!(output.success && said(&output).contains(" not analysed: "), "{tool}: {}", said(&output));
+        assert!(
+            output.success && said(&output).contains(" not analysed: "),
+            "{tool}: {}",
+            said(&output)
+        );
         let output = harness.call(tool, arguments("data.json")).await;
-        assert!(said(&output).starts_with("Retry: data.json: not in"), "{tool}: {}", said(&output));
+        assert!(
+            said(&output).starts_with("Retry: data.json: not in"),
+            "{tool}: {}",
+            said(&output)
+        );
     }
 }
 
@@ -197,28 +350,57 @@ pub(crate) async fn what_is_not_understood_is_said(harness: ToolHarness) {
 pub(crate) async fn an_analysis_has_limits(mut harness: ToolHarness) {
     harness.put("src/lib.rs", RUST.repeat(2_000)).unwrap();
     harness.scope.limits.file_bytes = 10_000;
-    let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
-    assert!(said(&output).starts_with("Retry: src/lib.rs has 2"), "{}", said(&output));
-    assert!(said(&output).contains("more than the limit of 9 kB"), "{}", said(&output));
-    let output = harness.call("analyze_code_structure", json!({"path": "src"})).await;
-    assert!(said(&output).contains("[1 file not analysed: src/lib.rs: larger than 9 kB"), "{}", said(&output));
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "src/lib.rs"}))
+        .await;
+    assert!(
+        said(&output).starts_with("Retry: src/lib.rs has 2"),
+        "{}",
+        said(&output)
+    );
+    assert!(
+        said(&output).contains("more than the limit of 9 kB"),
+        "{}",
+        said(&output)
+    );
+    let output = harness
+        .call("analyze_code_structure", json!({"path": "src"}))
+        .await;
+    assert!(
+        said(&output).contains("[1 file not analysed: src/lib.rs: larger than 9 kB"),
+        "{}",
+        said(&output)
+    );
     harness.scope.limits.file_bytes = 10_000_000;
     harness.scope.limits.search_timeout = Duration::ZERO;
     for (tool, arguments) in [
         ("analyze_code_structure", json!({"path": "src/lib.rs"})),
-        ("find_code_patterns", json!({"pattern": "f($X)", "path": "src"})),
+        (
+            "find_code_patterns",
+            json!({"pattern": "f($X)", "path": "src"}),
+        ),
         ("measure_code_complexity", json!({})),
     ] {
         let output = harness.call(tool, arguments).await;
-        assert!(said(&output).starts_with("Execution: the search ran into its limit"), "{tool}: {}", said(&output));
+        assert!(
+            said(&output).starts_with("Execution: the search ran into its limit"),
+            "{tool}: {}",
+            said(&output)
+        );
     }
     harness.scope.cancel.cancel();
     let output = harness.call("measure_code_complexity", json!({})).await;
-    assert!(said(&output).starts_with("Interrupted: "), "{}", said(&output));
+    assert!(
+        said(&output).starts_with("Interrupted: "),
+        "{}",
+        said(&output)
+    );
 }
 
 pub(crate) async fn rules_hold_for_analysed_files(mut harness: ToolHarness) {
-    harness.put("secret/key.rs", "fn hidden() { f(1) }\n").unwrap();
+    harness
+        .put("secret/key.rs", "fn hidden() { f(1) }\n")
+        .unwrap();
     harness.put("open.rs", "fn open() { f(1) }\n").unwrap();
     harness.scope.policy = policy(&[(Deny, "Read(/secret)")]);
     for (tool, arguments) in [
@@ -228,20 +410,37 @@ pub(crate) async fn rules_hold_for_analysed_files(mut harness: ToolHarness) {
     ] {
         let output = harness.call(tool, arguments).await;
         let said = said(&output);
-        assert!(said.contains("open.rs") && !said.contains("hidden"), "{tool}: {said}");
-        assert!(said.ends_with("[left out: 1 denied by rules]"), "{tool}: {said}");
+        assert!(
+            said.contains("open.rs") && !said.contains("hidden"),
+            "{tool}: {said}"
+        );
+        assert!(
+            said.ends_with("[left out: 1 denied by rules]"),
+            "{tool}: {said}"
+        );
     }
     for (tool, arguments) in [
         ("analyze_code_structure", json!({"path": "secret/key.rs"})),
-        ("find_code_patterns", json!({"pattern": "f($X)", "path": "secret/key.rs"})),
-        ("measure_code_complexity", json!({"files": ["open.rs", "secret/key.rs"]})),
+        (
+            "find_code_patterns",
+            json!({"pattern": "f($X)", "path": "secret/key.rs"}),
+        ),
+        (
+            "measure_code_complexity",
+            json!({"files": ["open.rs", "secret/key.rs"]}),
+        ),
     ] {
         let output = harness.call(tool, arguments).await;
-        assert!(said(&output).starts_with("Denied: "), "{tool}: {}", said(&output));
+        assert!(
+            said(&output).starts_with("Denied: "),
+            "{tool}: {}",
+            said(&output)
+        );
     }
 }
 
-/// Replays no call, and knows the contents of files: by their bytes, and by their metadata once they were read.
+/// Replays no call, and knows the contents of files: by their bytes, and by their metadata once
+/// they were read.
 #[derive(Default)]
 pub(crate) struct Known {
     contents: Arc<Contents>,
@@ -250,13 +449,19 @@ pub(crate) struct Known {
 #[derive(Default)]
 struct Contents {
     by_stamp: Mutex<HashMap<FileStamp, Oid>>,
-    /// Whether files are known by their metadata: not if a test changes them within the clock's resolution.
+    /// Whether files are known by their metadata: not if a test changes them within the clock's
+    /// resolution.
     remembers: bool,
 }
 
 impl FileContents for Contents {
     fn known(&self, _: &str, stamp: &FileStamp) -> Option<Oid> {
-        self.by_stamp.lock().unwrap().get(stamp).filter(|_| self.remembers).cloned()
+        self.by_stamp
+            .lock()
+            .unwrap()
+            .get(stamp)
+            .filter(|_| self.remembers)
+            .cloned()
     }
 
     fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<Oid> {
@@ -292,7 +497,10 @@ impl ReplayService for Known {
 }
 
 pub(crate) fn knowing(remembers: bool) -> Arc<Known> {
-    let contents = Arc::new(Contents { remembers, ..Contents::default() });
+    let contents = Arc::new(Contents {
+        remembers,
+        ..Contents::default()
+    });
     Arc::new(Known { contents })
 }
 
@@ -306,7 +514,8 @@ fn cached_calls() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// After each of many random edits, an analysis with the results of all earlier ones answers as one without any.
+/// After each of many random edits, an analysis with the results of all earlier ones answers as one
+/// without any.
 pub(crate) async fn a_kept_result_is_that_of_the_file(mut harness: ToolHarness) {
     let texts = [
         RUST,
@@ -319,16 +528,30 @@ pub(crate) async fn a_kept_result_is_that_of_the_file(mut harness: ToolHarness) 
         "",
         "\u{feff}fn marked() { while a() { b(); } }\n",
     ];
-    let paths = ["a.rs", "b/a.rs", "b/c.py", "a.h", "a.c", "script", "b/b.ts", "b/notes.txt", "b/d/a.go"];
+    let paths = [
+        "a.rs",
+        "b/a.rs",
+        "b/c.py",
+        "a.h",
+        "a.c",
+        "script",
+        "b/b.ts",
+        "b/notes.txt",
+        "b/d/a.go",
+    ];
     let (mut seed, kept) = (7_u64, SharedValues::default());
     let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).unwrap() % below
     };
     for round in 0..60 {
         let (path, text) = (paths[random(paths.len())], texts[random(texts.len())]);
         match random(4) {
-            0 if harness.path().join(path).exists() => std::fs::remove_file(harness.path().join(path)).unwrap(),
+            0 if harness.path().join(path).exists() => {
+                std::fs::remove_file(harness.path().join(path)).unwrap()
+            }
             1 => harness.put(path, text.repeat(3)).unwrap(),
             _ => harness.put(path, text).unwrap(),
         }
@@ -346,7 +569,8 @@ pub(crate) async fn a_kept_result_is_that_of_the_file(mut harness: ToolHarness) 
     }
 }
 
-/// What one agent has analysed answers for another one in another worktree, and a file that is known is not read.
+/// What one agent has analysed answers for another one in another worktree, and a file that is
+/// known is not read.
 pub(crate) async fn agents_share_what_they_analysed(mut harness: ToolHarness) {
     let sandbox = orchestrate_sandbox::Sandbox::clone(&harness.scope.sandbox);
     let registry = builtin_tools(&|_| None).unwrap();
@@ -365,12 +589,28 @@ pub(crate) async fn agents_share_what_they_analysed(mut harness: ToolHarness) {
         let others = other.call(tool, arguments.clone()).await;
         let others_again = other.call(tool, arguments).await;
         for output in [&again, &others, &others_again] {
-            assert_eq!((&output.body, &output.data), (&first.body, &first.data), "{tool}");
+            assert_eq!(
+                (&output.body, &output.data),
+                (&first.body, &first.data),
+                "{tool}"
+            );
         }
-        // The ignore rules are read each time, and files that may have a similar place are parsed with the snippet.
-        let (rules, code) = ("target/\n".len(), if tool == "find_similar_code" { RUST.len() } else { 0 });
+        // The ignore rules are read each time, and files that may have a similar place are parsed
+        // with the snippet.
+        let (rules, code) = (
+            "target/\n".len(),
+            if tool == "find_similar_code" {
+                RUST.len()
+            } else {
+                0
+            },
+        );
         for output in [&again, &others_again] {
-            assert_eq!(output.resource_usage.read_bytes, (rules + code) as u64, "{tool}");
+            assert_eq!(
+                output.resource_usage.read_bytes,
+                (rules + code) as u64,
+                "{tool}"
+            );
         }
     }
 }
@@ -382,18 +622,31 @@ pub(crate) async fn the_hottest_functions_of_a_profile_are_found(harness: ToolHa
         90.00%   90.00%  90 samples  sort\n 10.00%   40.00%  10 samples  work\n  0.00%  100.00%   0 samples  main\n\
         hottest paths:\n 60.00%  60 samples  main > sort\n 30.00%  30 samples  main > work > sort\n \
         10.00%  10 samples  main > work";
-    for arguments in [json!({"profiling_data": profile}), json!({"path": "out.folded"})] {
+    for arguments in [
+        json!({"profiling_data": profile}),
+        json!({"path": "out.folded"}),
+    ] {
         let output = harness.call("analyze_performance", arguments).await;
         assert_eq!(said(&output), format!("ok: {table}"));
-        assert_eq!((&output.data["format"], &output.data["total"]), (&json!("folded"), &json!(100)));
+        assert_eq!(
+            (&output.data["format"], &output.data["total"]),
+            (&json!("folded"), &json!(100))
+        );
         let sort = json!({"name": "sort", "self": 90, "self_share": 9_000, "total": 90, "total_share": 9_000});
         assert_eq!(output.data["functions"][0], sort);
         let path = json!({"frames": ["main", "sort"], "value": 60, "share": 6_000});
         assert_eq!(output.data["paths"][0], path);
     }
     // Binary data is read from a file.
-    harness.put("cpu.pb.gz", include_bytes!("../../../code/tests/samples/cpu.pb.gz")).unwrap();
-    let output = harness.call("analyze_performance", json!({"path": "cpu.pb.gz"})).await;
+    harness
+        .put(
+            "cpu.pb.gz",
+            include_bytes!("../../../code/tests/samples/cpu.pb.gz"),
+        )
+        .unwrap();
+    let output = harness
+        .call("analyze_performance", json!({"path": "cpu.pb.gz"}))
+        .await;
     let expected = "ok: pprof: 360.00 ms (cpu) in all\n   self    total        self  function\n \
         69.44%   80.56%   250.00 ms  main.work\n";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
@@ -401,34 +654,59 @@ pub(crate) async fn the_hottest_functions_of_a_profile_are_found(harness: ToolHa
 
 pub(crate) async fn benchmarks_are_found_below_their_folder(harness: ToolHarness) {
     harness.put(".gitignore", "target/\n").unwrap();
-    let estimates = |time: f64| format!("{{\"mean\":{{\"point_estimate\":{time}}},\"slope\":null}}");
+    let estimates =
+        |time: f64| format!("{{\"mean\":{{\"point_estimate\":{time}}},\"slope\":null}}");
     for (path, content) in [
         ("parse/small/new/estimates.json", estimates(250.5)),
-        ("parse/small/new/benchmark.json", "{\"full_id\":\"parse: small\"}".to_owned()),
+        (
+            "parse/small/new/benchmark.json",
+            "{\"full_id\":\"parse: small\"}".to_owned(),
+        ),
         ("parse/small/base/estimates.json", estimates(1.0)),
         ("parse/small/change/estimates.json", estimates(-0.5)),
         ("parse/large/new/estimates.json", estimates(749.5)),
         ("report/index.html", String::new()),
     ] {
-        harness.put(&format!("target/criterion/{path}"), content).unwrap();
+        harness
+            .put(&format!("target/criterion/{path}"), content)
+            .unwrap();
     }
-    let output = harness.call("analyze_performance", json!({"path": "target/criterion"})).await;
-    let rows = " 74.95%   74.95%   749.50 ns  parse/large\n 25.05%   25.05%   250.50 ns  parse: small";
-    let heading = "criterion: 1.00 µs (time of one iteration) in all\n   self    total        self  function";
+    let output = harness
+        .call("analyze_performance", json!({"path": "target/criterion"}))
+        .await;
+    let rows =
+        " 74.95%   74.95%   749.50 ns  parse/large\n 25.05%   25.05%   250.50 ns  parse: small";
+    let heading =
+        "criterion: 1.00 µs (time of one iteration) in all\n   self    total        self  function";
     assert_eq!(said(&output), format!("ok: {heading}\n{rows}"));
     let path = "target/criterion/parse/large/new/estimates.json";
-    let output = harness.call("analyze_performance", json!({"path": path})).await;
-    assert!(said(&output).ends_with("100.00%  100.00%   749.50 ns  parse/large"), "{}", said(&output));
+    let output = harness
+        .call("analyze_performance", json!({"path": path}))
+        .await;
+    assert!(
+        said(&output).ends_with("100.00%  100.00%   749.50 ns  parse/large"),
+        "{}",
+        said(&output)
+    );
 }
 
 pub(crate) async fn what_is_no_profile_is_said(mut harness: ToolHarness) {
     harness.put("src/lib.rs", RUST).unwrap();
     harness.put("secret/out.folded", "main 1\n").unwrap();
     for (arguments, expected) in [
-        (json!({}), "Retry: Invalid parameters: expected either `profiling_data` or `path`"),
-        (json!({"profiling_data": "src/out.folded"}), "Retry: this is no profile that is known: folded stacks, perf"),
+        (
+            json!({}),
+            "Retry: Invalid parameters: expected either `profiling_data` or `path`",
+        ),
+        (
+            json!({"profiling_data": "src/out.folded"}),
+            "Retry: this is no profile that is known: folded stacks, perf",
+        ),
         (json!({"path": "nowhere"}), "Retry: file not found: nowhere"),
-        (json!({"path": "src"}), "Retry: src: it holds no results of criterion"),
+        (
+            json!({"path": "src"}),
+            "Retry: src: it holds no results of criterion",
+        ),
         (
             json!({"profiling_data": format!("main {}\nmain 1\n", u64::MAX)}),
             "Retry: the profile was taken for one of folded stacks and cannot be read: line 2: the values add up to",
@@ -437,17 +715,32 @@ pub(crate) async fn what_is_no_profile_is_said(mut harness: ToolHarness) {
         let output = harness.call("analyze_performance", arguments).await;
         assert!(said(&output).starts_with(expected), "{}", said(&output));
     }
-    harness.put("large.folded", "main 1\n".repeat(2_000)).unwrap();
+    harness
+        .put("large.folded", "main 1\n".repeat(2_000))
+        .unwrap();
     let limit = std::mem::replace(&mut harness.scope.limits.file_bytes, 10_000);
-    let output = harness.call("analyze_performance", json!({"path": "large.folded"})).await;
+    let output = harness
+        .call("analyze_performance", json!({"path": "large.folded"}))
+        .await;
     let expected = "Retry: large.folded has 13 kB, more than the limit of 9 kB; the user can set another one, \
                     `tools.file_operations.max_file_size_mb`, or record fewer samples";
     assert_eq!(said(&output), expected);
     harness.scope.limits.file_bytes = limit;
     harness.scope.policy = policy(&[(Deny, "Read(/secret)")]);
-    let output = harness.call("analyze_performance", json!({"path": "secret/out.folded"})).await;
+    let output = harness
+        .call("analyze_performance", json!({"path": "secret/out.folded"}))
+        .await;
     assert!(said(&output).starts_with("Denied: "), "{}", said(&output));
     harness.scope.limits.search_timeout = Duration::ZERO;
-    let output = harness.call("analyze_performance", json!({"profiling_data": "main 1\n".repeat(10_000)})).await;
-    assert!(said(&output).starts_with("Execution: the search ran into its limit"), "{}", said(&output));
+    let output = harness
+        .call(
+            "analyze_performance",
+            json!({"profiling_data": "main 1\n".repeat(10_000)}),
+        )
+        .await;
+    assert!(
+        said(&output).starts_with("Execution: the search ran into its limit"),
+        "{}",
+        said(&output)
+    );
 }

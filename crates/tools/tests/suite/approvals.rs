@@ -1,4 +1,5 @@
-//! Tests of rules and approvals: which calls are refused or parked, and what a decision is bound to.
+//! Tests of rules and approvals: which calls are refused or parked, and what a decision is bound
+//! to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,15 +44,29 @@ async fn done(harness: &ToolHarness, call: &ToolCall) -> ToolOutput {
 }
 
 pub(crate) async fn deny_goes_before_everything(mut harness: ToolHarness) {
-    harness.scope.policy = policy(&[(Allow, "write_file"), (Ask, "write_file"), (Deny, "Edit(/secret/**)")]);
+    harness.scope.policy = policy(&[
+        (Allow, "write_file"),
+        (Ask, "write_file"),
+        (Deny, "Edit(/secret/**)"),
+    ]);
     harness.scope.ask_parks = true;
-    let output = harness.call("write_file", json!({"path": "secret/key", "content": "x"})).await;
+    let output = harness
+        .call("write_file", json!({"path": "secret/key", "content": "x"}))
+        .await;
     let reason = "the rule `deny:Edit(/secret/**)` of the test denies it";
-    assert_eq!(said(&output), format!("Denied: Security validation failed: {reason}"));
+    assert_eq!(
+        said(&output),
+        format!("Denied: Security validation failed: {reason}")
+    );
     assert!(!harness.path().join("secret").exists());
     let records = harness.recorder.records();
-    let Recorded::Started(start) = &records[0] else { unreachable!("{records:?}") };
-    let expected = Decision::Deny { rule: "deny:Edit(/secret/**)".to_owned(), reason: reason.to_owned() };
+    let Recorded::Started(start) = &records[0] else {
+        unreachable!("{records:?}")
+    };
+    let expected = Decision::Deny {
+        rule: "deny:Edit(/secret/**)".to_owned(),
+        reason: reason.to_owned(),
+    };
     assert_eq!((start.decision.clone(), records.len()), (Some(expected), 2));
 }
 
@@ -62,7 +77,12 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
     let hash = parked_again(&harness, &call).await;
     assert!(harness.recorder.records().is_empty() && !harness.path().join("a").exists());
 
-    harness.scope.approvals = decided(&hash, Approval::Rejected { reason: "not there".to_owned() });
+    harness.scope.approvals = decided(
+        &hash,
+        Approval::Rejected {
+            reason: "not there".to_owned(),
+        },
+    );
     let output = done(&harness, &call).await;
     let expected = "Denied: Security validation failed: the user rejected the call: not there";
     assert_eq!(said(&output), expected);
@@ -70,60 +90,108 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
 
     harness.scope.approvals = decided(&hash, Approval::Approved);
     let output = done(&harness, &call).await;
-    assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: created a (1 B)".to_owned(), "x".to_owned()));
+    assert_eq!(
+        (said(&output), harness.content("a").unwrap()),
+        ("ok: created a (1 B)".to_owned(), "x".to_owned())
+    );
 
     // Nobody is asked about a call whose result has no place.
     harness.scope.result_tokens = 3;
-    let output = harness.call("write_file", json!({"path": "b", "content": "x"})).await;
-    assert!(said(&output).starts_with("Retry: Resource limits exceeded: the context"), "{}", said(&output));
+    let output = harness
+        .call("write_file", json!({"path": "b", "content": "x"}))
+        .await;
+    assert!(
+        said(&output).starts_with("Retry: Resource limits exceeded: the context"),
+        "{}",
+        said(&output)
+    );
 }
 
-pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second_time(_: ToolHarness) {
+pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second_time(
+    _: ToolHarness,
+) {
     let tries = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&tries);
-    let forbidden = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
+    let forbidden = ToolError::File {
+        path: "a".to_owned(),
+        reason: "permission denied".to_owned(),
+    };
     let foreseen = forbidden.clone();
     let tool = probe(move |_| {
         let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
         let forbidden = forbidden.clone();
-        Box::pin(async move { if is_first { Err(forbidden) } else { Ok(Answer::new("done", Value::Null)) } })
+        Box::pin(async move {
+            if is_first {
+                Err(forbidden)
+            } else {
+                Ok(Answer::new("done", Value::Null))
+            }
+        })
     });
     // What is found before is what the person is asked about.
     let mut harness = harness_of(tool.foreseeing(foreseen));
     harness.scope.ask_parks = true;
     let told = said(&harness.call("probe", json!({"text": "x"})).await);
-    assert!(told.starts_with("File: permission denied: a\n[") && told.contains("make the same call again"), "{told}");
+    assert!(
+        told.starts_with("File: permission denied: a\n[")
+            && told.contains("make the same call again"),
+        "{told}"
+    );
     harness.scope.turn += 1;
     let call = harness.make_call("probe", json!({"text": "x"}));
-    let CallOutcome::NeedsApproval { call: hash, rule, .. } = harness.executor.call(&call, &harness.scope).await else {
+    let CallOutcome::NeedsApproval {
+        call: hash, rule, ..
+    } = harness.executor.call(&call, &harness.scope).await
+    else {
         unreachable!("it does not park");
     };
-    assert_eq!((rule.as_str(), tries.load(Ordering::SeqCst)), ("built-in:operating-system", 1));
-    harness.scope.approvals = decided(&hash, Approval::Rejected { reason: "leave it".to_owned() });
+    assert_eq!(
+        (rule.as_str(), tries.load(Ordering::SeqCst)),
+        ("built-in:operating-system", 1)
+    );
+    harness.scope.approvals = decided(
+        &hash,
+        Approval::Rejected {
+            reason: "leave it".to_owned(),
+        },
+    );
     let rejected = "Denied: Security validation failed: the user rejected the call: leave it";
     assert_eq!(said(&done(&harness, &call).await), rejected);
     harness.scope.approvals = decided(&hash, Approval::Approved);
     assert_eq!(said(&done(&harness, &call).await), "ok: done");
     // What works is not asked about again, and where no person can be asked, nothing parks.
     harness.scope.approvals = Arc::default();
-    assert_eq!(said(&harness.call("probe", json!({"text": "x"})).await), "ok: done");
+    assert_eq!(
+        said(&harness.call("probe", json!({"text": "x"})).await),
+        "ok: done"
+    );
     tries.store(0, Ordering::SeqCst);
     harness.scope.ask_parks = false;
-    assert_eq!(said(&harness.call("probe", json!({})).await), "File: permission denied: a");
+    assert_eq!(
+        said(&harness.call("probe", json!({})).await),
+        "File: permission denied: a"
+    );
     assert_eq!(said(&harness.call("probe", json!({})).await), "ok: done");
 }
 
-/// What the system forbids is no reason to never ask about a call that a rule asks about: a person can change it.
-pub(crate) async fn a_call_that_is_asked_about_tells_first_that_the_system_forbids_it(_: ToolHarness) {
+/// What the system forbids is no reason to never ask about a call that a rule asks about: a person
+/// can change it.
+pub(crate) async fn a_call_that_is_asked_about_tells_first_that_the_system_forbids_it(
+    _: ToolHarness,
+) {
     let tool = probe(|_| Box::pin(async { Ok(Answer::new("done", Value::Null)) }));
-    let forbidden = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
+    let forbidden = ToolError::File {
+        path: "a".to_owned(),
+        reason: "permission denied".to_owned(),
+    };
     let mut harness = harness_of(tool.foreseeing(forbidden));
     harness.scope.policy = policy(&[(Ask, "probe")]);
     harness.scope.ask_parks = true;
     for text in ["x", "y"] {
         let told = said(&harness.call("probe", json!({"text": text})).await);
         assert!(
-            told.starts_with("File: permission denied: a\n[") && told.contains("make the same call again"),
+            told.starts_with("File: permission denied: a\n[")
+                && told.contains("make the same call again"),
             "{told}"
         );
     }
@@ -138,6 +206,7 @@ pub(crate) async fn a_call_that_is_asked_about_tells_first_that_the_system_forbi
 }
 
 /// Nobody is asked about a change that would fail whatever the answer is.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness: ToolHarness) {
     harness.put("a.txt", "one\none\n").unwrap();
     harness.put("there/b.txt", "two\n").unwrap();
@@ -146,45 +215,152 @@ pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness:
     let pair = |src: &str, dst: &str| json!({"src": src, "dst": dst});
     let text = |path: &str| json!({"path": path, "content": "x"});
     let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "three"});
-    let patch = |changes: &str| json!({"patch": format!("*** Begin Patch\n*** {changes}\n*** End Patch")});
+    let patch =
+        |changes: &str| json!({"patch": format!("*** Begin Patch\n*** {changes}\n*** End Patch")});
     let table = [
-        ("update_file", edit("a.txt", "two"), "Retry: `old` was not found in a.txt"),
-        ("update_file", edit("a.txt", "one"), "Retry: `old` occurs 2 times in a.txt"),
-        ("update_file", edit("a.txt", "three"), "nothing would change"),
-        ("update_file", edit("b.txt", "one"), "Retry: file not found: b.txt"),
-        ("update_file", edit("a.txt", ""), "Retry: `old` is empty, which creates a new file, but a.txt exists"),
-        ("apply_patch", patch("Delete File: b.txt"), "Retry: file not found: b.txt"),
-        ("apply_patch", patch("Add File: a.txt/c\n+x"), "Retry: not a directory: a.txt"),
-        ("delete_file", json!({"path": "b.txt"}), "Retry: file not found: b.txt"),
-        ("delete_file", json!({"path": "there"}), "File: is a directory: there"),
-        ("copy_file", pair("b.txt", "c.txt"), "Retry: file not found: b.txt"),
-        ("copy_file", pair("there", "c"), "File: is a directory: there"),
-        ("copy_file", pair("a.txt", "there/b.txt"), "Retry: exists already: there/b.txt"),
-        ("copy_file", pair("a.txt", "there"), "Retry: there is a directory; name the new file in it"),
-        ("copy_file", pair("a.txt", "a.txt/c"), "Retry: not a directory: a.txt"),
-        ("move_file", pair("b.txt", "c.txt"), "Retry: file not found: b.txt"),
-        ("move_file", pair("there", "c"), "File: is a directory: there"),
-        ("move_file", pair("a.txt", "there/b.txt"), "Retry: exists already: there/b.txt"),
-        ("move_file", pair("a.txt", "there"), "Retry: there is a directory; name the new file in it"),
-        ("move_file", pair("a.txt", "a.txt"), "Retry: exists already: a.txt"),
+        (
+            "update_file",
+            edit("a.txt", "two"),
+            "Retry: `old` was not found in a.txt",
+        ),
+        (
+            "update_file",
+            edit("a.txt", "one"),
+            "Retry: `old` occurs 2 times in a.txt",
+        ),
+        (
+            "update_file",
+            edit("a.txt", "three"),
+            "nothing would change",
+        ),
+        (
+            "update_file",
+            edit("b.txt", "one"),
+            "Retry: file not found: b.txt",
+        ),
+        (
+            "update_file",
+            edit("a.txt", ""),
+            "Retry: `old` is empty, which creates a new file, but a.txt exists",
+        ),
+        (
+            "apply_patch",
+            patch("Delete File: b.txt"),
+            "Retry: file not found: b.txt",
+        ),
+        (
+            "apply_patch",
+            patch("Add File: a.txt/c\n+x"),
+            "Retry: not a directory: a.txt",
+        ),
+        (
+            "delete_file",
+            json!({"path": "b.txt"}),
+            "Retry: file not found: b.txt",
+        ),
+        (
+            "delete_file",
+            json!({"path": "there"}),
+            "File: is a directory: there",
+        ),
+        (
+            "copy_file",
+            pair("b.txt", "c.txt"),
+            "Retry: file not found: b.txt",
+        ),
+        (
+            "copy_file",
+            pair("there", "c"),
+            "File: is a directory: there",
+        ),
+        (
+            "copy_file",
+            pair("a.txt", "there/b.txt"),
+            "Retry: exists already: there/b.txt",
+        ),
+        (
+            "copy_file",
+            pair("a.txt", "there"),
+            "Retry: there is a directory; name the new file in it",
+        ),
+        (
+            "copy_file",
+            pair("a.txt", "a.txt/c"),
+            "Retry: not a directory: a.txt",
+        ),
+        (
+            "move_file",
+            pair("b.txt", "c.txt"),
+            "Retry: file not found: b.txt",
+        ),
+        (
+            "move_file",
+            pair("there", "c"),
+            "File: is a directory: there",
+        ),
+        (
+            "move_file",
+            pair("a.txt", "there/b.txt"),
+            "Retry: exists already: there/b.txt",
+        ),
+        (
+            "move_file",
+            pair("a.txt", "there"),
+            "Retry: there is a directory; name the new file in it",
+        ),
+        (
+            "move_file",
+            pair("a.txt", "a.txt"),
+            "Retry: exists already: a.txt",
+        ),
         ("write_file", text("there"), "File: is a directory: there"),
-        ("write_file", text("a.txt/new/c"), "Retry: not a directory: a.txt"),
-        ("write_file", json!({"path": "c", "content": "x", "encoding": "none"}), "`encoding`: expected a label"),
+        (
+            "write_file",
+            text("a.txt/new/c"),
+            "Retry: not a directory: a.txt",
+        ),
+        (
+            "write_file",
+            json!({"path": "c", "content": "x", "encoding": "none"}),
+            "`encoding`: expected a label",
+        ),
         ("append_file", text("there"), "File: is a directory: there"),
-        ("append_file", text("a.txt/c"), "Retry: not a directory: a.txt"),
-        ("create_directory", json!({"path": "a.txt"}), "Retry: a file with that name exists: a.txt"),
-        ("create_directory", json!({"path": "a.txt/new"}), "Retry: not a directory: a.txt"),
-        ("create_directory", json!({"path": "x/y", "parents": false}), "Retry: file not found: x"),
+        (
+            "append_file",
+            text("a.txt/c"),
+            "Retry: not a directory: a.txt",
+        ),
+        (
+            "create_directory",
+            json!({"path": "a.txt"}),
+            "Retry: a file with that name exists: a.txt",
+        ),
+        (
+            "create_directory",
+            json!({"path": "a.txt/new"}),
+            "Retry: not a directory: a.txt",
+        ),
+        (
+            "create_directory",
+            json!({"path": "x/y", "parents": false}),
+            "Retry: file not found: x",
+        ),
     ];
     for (tool, arguments, expected) in table {
         let output = harness.call(tool, arguments.clone()).await;
         let told = said(&output);
-        assert!(told.contains(expected) && !told.starts_with("Denied"), "{tool} {arguments}: {told}");
+        assert!(
+            told.contains(expected) && !told.starts_with("Denied"),
+            "{tool} {arguments}: {told}"
+        );
     }
     for (tool, arguments) in [
         ("update_file", edit("a.txt", "one\none")),
         ("apply_patch", patch("Delete File: a.txt")),
-        ("apply_patch", patch("Delete File: a.txt\n*** Add File: a.txt/c\n+x")),
+        (
+            "apply_patch",
+            patch("Delete File: a.txt\n*** Add File: a.txt/c\n+x"),
+        ),
         ("update_file", edit("new/c.txt", "")),
         ("delete_file", json!({"path": "a.txt"})),
         ("copy_file", pair("a.txt", "new/c.txt")),
@@ -196,15 +372,24 @@ pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness:
         parked(&harness, tool, arguments).await;
     }
     assert_eq!(harness.content("a.txt").unwrap(), "one\none\n");
-    assert!(!harness.path().join("new").exists(), "looking has made a folder");
+    assert!(
+        !harness.path().join("new").exists(),
+        "looking has made a folder"
+    );
 }
 
-/// What a rule denies is denied, whether it is there or not, also behind a link that the rules do not know.
+/// What a rule denies is denied, whether it is there or not, also behind a link that the rules do
+/// not know.
 pub(crate) async fn what_is_denied_is_not_looked_for(mut harness: ToolHarness) {
     harness.put("a.txt", "one\n").unwrap();
     harness.put("secret/there", "two\n").unwrap();
     std::os::unix::fs::symlink("secret", harness.path().join("link")).unwrap();
-    let denied = ["Edit(/secret/**)", "Read(/secret/**)", "create_directory(/secret/**)"].map(|rule| (Deny, rule));
+    let denied = [
+        "Edit(/secret/**)",
+        "Read(/secret/**)",
+        "create_directory(/secret/**)",
+    ]
+    .map(|rule| (Deny, rule));
     let [edit, read, create] = denied;
     harness.scope.policy = policy(&[(Ask, "Edit"), (Ask, "create_directory"), edit, read, create]);
     harness.scope.ask_parks = true;
@@ -219,30 +404,46 @@ pub(crate) async fn what_is_denied_is_not_looked_for(mut harness: ToolHarness) {
             ("delete_file", json!({"path": path})),
         ] {
             let told = said(&harness.call(tool, arguments.clone()).await);
-            assert!(told.starts_with("Denied: ") && told.contains("(/secret/**)"), "{tool} {arguments}: {told}");
+            assert!(
+                told.starts_with("Denied: ") && told.contains("(/secret/**)"),
+                "{tool} {arguments}: {told}"
+            );
         }
     }
     for (tool, arguments) in [
         ("copy_file", json!({"src": "a.txt", "dst": "link/none"})),
         ("move_file", json!({"src": "a.txt", "dst": "link/none"})),
         ("write_file", json!({"path": "link/none", "content": "x"})),
-        ("write_file", json!({"path": "link/there/none", "content": "x"})),
+        (
+            "write_file",
+            json!({"path": "link/there/none", "content": "x"}),
+        ),
         ("create_directory", json!({"path": "secret/new"})),
         ("create_directory", json!({"path": "link/new"})),
     ] {
         let told = said(&harness.call(tool, arguments.clone()).await);
-        assert!(told.starts_with("Denied: ") && told.contains("(/secret/**)"), "{tool} {arguments}: {told}");
+        assert!(
+            told.starts_with("Denied: ") && told.contains("(/secret/**)"),
+            "{tool} {arguments}: {told}"
+        );
     }
 }
 
-/// What is told of an edit says what is in its file, which an agent that may not read the file has to ask for.
+/// What is told of an edit says what is in its file, which an agent that may not read the file has
+/// to ask for.
 pub(crate) async fn what_must_not_be_read_is_not_told_of_a_change(mut harness: ToolHarness) {
-    harness.put("secret/key", "password = 1\npassword = 2\n").unwrap();
+    harness
+        .put("secret/key", "password = 1\npassword = 2\n")
+        .unwrap();
     let edit = |old: &str| json!({"path": "secret/key", "old": old, "new": "x"});
     let begin = "*** Begin Patch\n*** Update File: secret/key\n@@";
     let hunk = |old: &str| json!({"patch": format!("{begin}\n-{old}\n+x\n*** End Patch")});
     harness.scope.ask_parks = true;
-    for read in [(Deny, "Read(/secret/**)"), (Ask, "Read(/secret/**)"), (Deny, "file_read(/secret/**)")] {
+    for read in [
+        (Deny, "Read(/secret/**)"),
+        (Ask, "Read(/secret/**)"),
+        (Deny, "file_read(/secret/**)"),
+    ] {
         harness.scope.policy = policy(&[(Ask, "Edit"), read]);
         for (tool, arguments) in [
             ("update_file", edit("password = 3")),
@@ -253,19 +454,37 @@ pub(crate) async fn what_must_not_be_read_is_not_told_of_a_change(mut harness: T
         ] {
             parked(&harness, tool, arguments).await;
         }
-        let none = said(&harness.call("update_file", json!({"path": "secret/none", "old": "a", "new": "b"})).await);
-        assert!(none.starts_with("Retry: file not found: secret/none"), "{none}");
+        let none = said(
+            &harness
+                .call(
+                    "update_file",
+                    json!({"path": "secret/none", "old": "a", "new": "b"}),
+                )
+                .await,
+        );
+        assert!(
+            none.starts_with("Retry: file not found: secret/none"),
+            "{none}"
+        );
         // Nor by one that nobody is asked about.
         harness.scope.policy = policy(&[read]);
         for old in ["password = 3", "password"] {
             let told = said(&harness.call("update_file", edit(old)).await);
-            assert_eq!(told, "Retry: `old` does not occur once in secret/key, which you may not read");
+            assert_eq!(
+                told,
+                "Retry: `old` does not occur once in secret/key, which you may not read"
+            );
         }
     }
-    harness.put("secret/a.json", "{\"a\": 1,\n\"password\": 2}\n").unwrap();
+    harness
+        .put("secret/a.json", "{\"a\": 1,\n\"password\": 2}\n")
+        .unwrap();
     let breaks = json!({"path": "secret/a.json", "old": "1,", "new": "1"});
     let told = said(&harness.call("update_file", breaks).await);
-    assert!(told.starts_with("ok: updated secret/a.json") && !told.contains("password"), "{told}");
+    assert!(
+        told.starts_with("ok: updated secret/a.json") && !told.contains("password"),
+        "{told}"
+    );
 }
 
 /// Returns what a call is told under a rule that asks about its tool; `None` if the user is asked.
@@ -285,24 +504,71 @@ pub(crate) async fn what_cannot_run_is_not_asked_about(mut harness: ToolHarness)
     harness.scope.ask_parks = true;
     let within = |cwd: &str| json!({"command": "true", "cwd": cwd});
     for (tool, arguments, expected) in [
-        ("run_shell_command", within("none"), "Retry: file not found: none"),
-        ("run_shell_command", within("a.txt"), "Retry: not a directory: a.txt"),
-        ("run_shell_command", within(".."), "`..` is outside the worktree"),
-        ("run_shell_command", within("out"), "`out` leads through a link out of the worktree"),
-        ("run_tests", json!({}), "Retry: found no tests that this can run"),
-        ("run_linter", json!({"files": ["none.rs"]}), "Retry: file not found: none.rs"),
-        ("run_linter", json!({"files": ["a.txt"]}), "Retry: found no linter for a.txt"),
-        ("run_type_checker", json!({"files": ["a.txt"]}), "Retry: found no type checker for a.txt"),
-        ("run_formatter", json!({}), "Retry: found no formatter for this project"),
-        ("create_virtual_environment", json!({"path": "a.txt"}), "Retry: exists already: a.txt"),
+        (
+            "run_shell_command",
+            within("none"),
+            "Retry: file not found: none",
+        ),
+        (
+            "run_shell_command",
+            within("a.txt"),
+            "Retry: not a directory: a.txt",
+        ),
+        (
+            "run_shell_command",
+            within(".."),
+            "`..` is outside the worktree",
+        ),
+        (
+            "run_shell_command",
+            within("out"),
+            "`out` leads through a link out of the worktree",
+        ),
+        (
+            "run_tests",
+            json!({}),
+            "Retry: found no tests that this can run",
+        ),
+        (
+            "run_linter",
+            json!({"files": ["none.rs"]}),
+            "Retry: file not found: none.rs",
+        ),
+        (
+            "run_linter",
+            json!({"files": ["a.txt"]}),
+            "Retry: found no linter for a.txt",
+        ),
+        (
+            "run_type_checker",
+            json!({"files": ["a.txt"]}),
+            "Retry: found no type checker for a.txt",
+        ),
+        (
+            "run_formatter",
+            json!({}),
+            "Retry: found no formatter for this project",
+        ),
+        (
+            "create_virtual_environment",
+            json!({"path": "a.txt"}),
+            "Retry: exists already: a.txt",
+        ),
     ] {
-        let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
+        let told = told(&mut harness, tool, &arguments)
+            .await
+            .unwrap_or_default();
         assert!(told.contains(expected), "{tool} {arguments}: {told}");
     }
     harness.put("Makefile", "test:\n\ttrue\n").unwrap();
     let part = json!({"test_pattern": "one"});
-    let refusal = told(&mut harness, "run_tests", &part).await.unwrap_or_default();
-    assert!(refusal.contains("`make` runs all tests or none; leave `test_pattern` out"), "{refusal}");
+    let refusal = told(&mut harness, "run_tests", &part)
+        .await
+        .unwrap_or_default();
+    assert!(
+        refusal.contains("`make` runs all tests or none; leave `test_pattern` out"),
+        "{refusal}"
+    );
     harness.put("b.py", "").unwrap();
     for (tool, arguments) in [
         ("run_shell_command", within(".")),
@@ -312,11 +578,16 @@ pub(crate) async fn what_cannot_run_is_not_asked_about(mut harness: ToolHarness)
         ("run_formatter", json!({})),
         ("create_virtual_environment", json!({"path": ".venv"})),
     ] {
-        assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
+        assert_eq!(
+            told(&mut harness, tool, &arguments).await,
+            None,
+            "{tool} {arguments}"
+        );
     }
 }
 
 /// Nobody is asked about looking for what cannot be found.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarness) {
     harness.put("there/a.txt", "one\n").unwrap();
     harness.put("there/a.rs", "fn main() {}\n").unwrap();
@@ -324,38 +595,82 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
     let at = |path: &str| json!({"path": path});
     let none = "Retry: file not found: none";
     let grep = |pattern: &str, path: &str, glob: &str| json!({"pattern": pattern, "path": path, "glob": glob});
-    let pattern =
-        |pattern: &str, language: &str, path: &str| json!({"pattern": pattern, "language": language, "path": path});
-    let snippet =
-        "fn a(b: u32) -> u32 {\n    let c = b + 1;\n    let d = c * 2;\n    println!(\"{c} {d}\");\n    c + d\n}\n";
+    let pattern = |pattern: &str, language: &str, path: &str| json!({"pattern": pattern, "language": language, "path": path});
+    let snippet = "fn a(b: u32) -> u32 {\n    let c = b + 1;\n    let d = c * 2;\n    println!(\"{c} {d}\");\n    c + d\n}\n";
     let similar = |path: &str| json!({"code_snippet": snippet, "path": path});
     for (tool, arguments, expected) in [
         ("read_file", at("none"), none),
         ("read_file", at("there"), "File: is a directory: there"),
         ("read_file", at("artifact:a1"), "there is no artifact `a1`"),
-        ("read_file", json!({"path": "there/a.txt", "encoding": "none"}), "`encoding`: expected a label"),
+        (
+            "read_file",
+            json!({"path": "there/a.txt", "encoding": "none"}),
+            "`encoding`: expected a label",
+        ),
         ("get_file_info", at("none"), none),
         ("list_directory", at("none"), none),
-        ("list_directory", at("there/a.txt"), "Retry: not a directory: there/a.txt"),
-        ("search_files", json!({"pattern": "a{b", "path": "there"}), "the glob `a{b`"),
-        ("search_files", json!({"pattern": "*", "path": "none"}), none),
+        (
+            "list_directory",
+            at("there/a.txt"),
+            "Retry: not a directory: there/a.txt",
+        ),
+        (
+            "search_files",
+            json!({"pattern": "a{b", "path": "there"}),
+            "the glob `a{b`",
+        ),
+        (
+            "search_files",
+            json!({"pattern": "*", "path": "none"}),
+            none,
+        ),
         ("grep", grep("(", "there", "*"), "`pattern`: "),
         ("grep", grep("a", "there", "a{b"), "the glob `a{b`"),
         ("grep", grep("a", "none", "*"), none),
-        ("find_code_patterns", pattern("$X.a()", "latin", "there"), "`language`: expected one of"),
-        ("find_code_patterns", pattern("fn (", "rust", "there"), "`pattern`: the pattern is not rust code"),
-        ("find_code_patterns", pattern("$X.a()", "rust", "none"), none),
-        ("find_similar_code", json!({"code_snippet": "a + b"}), "`code_snippet`: the snippet cannot be compared"),
+        (
+            "find_code_patterns",
+            pattern("$X.a()", "latin", "there"),
+            "`language`: expected one of",
+        ),
+        (
+            "find_code_patterns",
+            pattern("fn (", "rust", "there"),
+            "`pattern`: the pattern is not rust code",
+        ),
+        (
+            "find_code_patterns",
+            pattern("$X.a()", "rust", "none"),
+            none,
+        ),
+        (
+            "find_similar_code",
+            json!({"code_snippet": "a + b"}),
+            "`code_snippet`: the snippet cannot be compared",
+        ),
         ("find_similar_code", similar("none"), none),
         ("analyze_code_structure", at("none"), none),
         ("measure_code_complexity", json!({"files": ["none"]}), none),
-        ("measure_code_complexity", json!({"files": ["none", "nowhere"]}), "exist; file not found: nowhere"),
+        (
+            "measure_code_complexity",
+            json!({"files": ["none", "nowhere"]}),
+            "exist; file not found: nowhere",
+        ),
         ("analyze_dependencies", at("none"), none),
-        ("analyze_dependencies", at("there/a.txt"), "neither a manifest nor code"),
+        (
+            "analyze_dependencies",
+            at("there/a.txt"),
+            "neither a manifest nor code",
+        ),
         ("analyze_performance", at("none"), none),
-        ("analyze_performance", json!({}), "expected either `profiling_data` or `path`"),
+        (
+            "analyze_performance",
+            json!({}),
+            "expected either `profiling_data` or `path`",
+        ),
     ] {
-        let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
+        let told = told(&mut harness, tool, &arguments)
+            .await
+            .unwrap_or_default();
         assert!(told.contains(expected), "{tool} {arguments}: {told}");
     }
     for (tool, arguments) in [
@@ -370,36 +685,101 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
         ("analyze_code_structure", at("there/a.rs")),
         ("measure_code_complexity", json!({})),
         // What is there is measured without the other one.
-        ("measure_code_complexity", json!({"files": ["none", "there"]})),
+        (
+            "measure_code_complexity",
+            json!({"files": ["none", "there"]}),
+        ),
         ("analyze_dependencies", at("there")),
         ("analyze_performance", at("there/a.txt")),
     ] {
-        assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
+        assert_eq!(
+            told(&mut harness, tool, &arguments).await,
+            None,
+            "{tool} {arguments}"
+        );
     }
 }
 
 /// Nobody is asked about what no service can do.
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolHarness) {
     harness.scope.ask_parks = true;
     let table = [
-        ("read_skill", json!({"name": "none"}), "there is no skill `none`"),
-        ("git_add", json!({"files": ["nowhere"]}), "there is no file `nowhere`"),
-        ("git_commit", json!({"message": "nothing"}), "nothing to commit"),
-        ("git_branch", json!({"action": "delete", "branch_name": "nowhere"}), "there is no branch `nowhere`"),
-        ("git_checkout", json!({"branch_or_commit": "nowhere"}), "there is no commit `nowhere`"),
-        ("git_merge", json!({"branch": "nowhere"}), "there is no branch `nowhere`"),
+        (
+            "read_skill",
+            json!({"name": "none"}),
+            "there is no skill `none`",
+        ),
+        (
+            "git_add",
+            json!({"files": ["nowhere"]}),
+            "there is no file `nowhere`",
+        ),
+        (
+            "git_commit",
+            json!({"message": "nothing"}),
+            "nothing to commit",
+        ),
+        (
+            "git_branch",
+            json!({"action": "delete", "branch_name": "nowhere"}),
+            "there is no branch `nowhere`",
+        ),
+        (
+            "git_checkout",
+            json!({"branch_or_commit": "nowhere"}),
+            "there is no commit `nowhere`",
+        ),
+        (
+            "git_merge",
+            json!({"branch": "nowhere"}),
+            "there is no branch `nowhere`",
+        ),
         ("git_stash", json!({"action": "pop"}), "the stash is empty"),
-        ("send_message_to_agent", json!({"agent_id": "T9", "message": "x"}), "there is no agent `T9`"),
-        ("get_agent_status", json!({"agent_id": "T9"}), "there is no agent `T9`"),
-        ("spawn_child_agent", json!({"task": "x", "role": "nobody"}), "there is no role `nobody`"),
-        ("terminate_agent", json!({"agent_id": "T9"}), "there is no agent `T9`"),
-        ("wait_for_agents", json!({"agent_ids": ["T2", "T9"]}), "there is no agent `T9`"),
-        ("wait_for_agents", json!({"agent_ids": ["T3"], "timeout": 31_536_001}), "31536001 s are too long to wait"),
-        ("aggregate_agent_results", json!({"agent_ids": ["T9"]}), "there is no agent `T9`"),
+        (
+            "send_message_to_agent",
+            json!({"agent_id": "T9", "message": "x"}),
+            "there is no agent `T9`",
+        ),
+        (
+            "get_agent_status",
+            json!({"agent_id": "T9"}),
+            "there is no agent `T9`",
+        ),
+        (
+            "spawn_child_agent",
+            json!({"task": "x", "role": "nobody"}),
+            "there is no role `nobody`",
+        ),
+        (
+            "terminate_agent",
+            json!({"agent_id": "T9"}),
+            "there is no agent `T9`",
+        ),
+        (
+            "wait_for_agents",
+            json!({"agent_ids": ["T2", "T9"]}),
+            "there is no agent `T9`",
+        ),
+        (
+            "wait_for_agents",
+            json!({"agent_ids": ["T3"], "timeout": 31_536_001}),
+            "31536001 s are too long to wait",
+        ),
+        (
+            "aggregate_agent_results",
+            json!({"agent_ids": ["T9"]}),
+            "there is no agent `T9`",
+        ),
     ];
     for (tool, arguments, expected) in table {
-        let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
-        assert!(told.starts_with("Retry: ") && told.contains(expected), "{tool} {arguments}: {told}");
+        let told = told(&mut harness, tool, &arguments)
+            .await
+            .unwrap_or_default();
+        assert!(
+            told.starts_with("Retry: ") && told.contains(expected),
+            "{tool} {arguments}: {told}"
+        );
     }
     for (tool, arguments) in [
         ("read_plan", json!({"section": "Goal"})),
@@ -413,14 +793,21 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
         ("git_checkout", json!({"branch_or_commit": "HEAD"})),
         ("git_merge", json!({"branch": "T2"})),
         ("git_stash", json!({})),
-        ("send_message_to_agent", json!({"agent_id": "T2", "message": "x"})),
+        (
+            "send_message_to_agent",
+            json!({"agent_id": "T2", "message": "x"}),
+        ),
         ("get_agent_status", json!({"agent_id": "T2"})),
         ("spawn_child_agent", json!({"task": "x"})),
         ("terminate_agent", json!({"agent_id": "T3"})),
         ("wait_for_agents", json!({"agent_ids": ["T3"]})),
         ("aggregate_agent_results", json!({"agent_ids": ["T2"]})),
     ] {
-        assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
+        assert_eq!(
+            told(&mut harness, tool, &arguments).await,
+            None,
+            "{tool} {arguments}"
+        );
     }
     let agents = &harness.agents;
     assert!(agents.sent().is_empty() && agents.children().is_empty() && agents.waits().is_empty());
@@ -428,13 +815,21 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
     harness.web.lack_keys();
     for (service, expected) in [
         (None, "no search service is chosen"),
-        (Some(WebServiceName::Searxng), "`searxng` has no address of its own"),
-        (Some(WebServiceName::Brave), "api.search.brave.com: it requires a key in the variable BRAVE_API_KEY"),
+        (
+            Some(WebServiceName::Searxng),
+            "`searxng` has no address of its own",
+        ),
+        (
+            Some(WebServiceName::Brave),
+            "api.search.brave.com: it requires a key in the variable BRAVE_API_KEY",
+        ),
     ] {
         let mut settings = ToolSettings::default();
         settings.web_requests.search_service = service;
         harness.limit(&settings);
-        let refusal = told(&mut harness, "web_search", &json!({"query": "rust"})).await.unwrap_or_default();
+        let refusal = told(&mut harness, "web_search", &json!({"query": "rust"}))
+            .await
+            .unwrap_or_default();
         assert!(refusal.contains(expected), "{refusal}");
     }
 }
@@ -453,11 +848,23 @@ pub(crate) async fn an_approval_fits_one_call_only(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Ask, "write_file")]);
     harness.scope.ask_parks = true;
     let hash = parked(&harness, "write_file", json!({"path": "a", "content": "x"})).await;
-    let same = parked(&harness, "write_file", json!({"content": "x", "file_path": "./a"})).await;
+    let same = parked(
+        &harness,
+        "write_file",
+        json!({"content": "x", "file_path": "./a"}),
+    )
+    .await;
     assert_eq!(hash, same, "the same call, written otherwise");
     harness.scope.approvals = decided(&hash, Approval::Approved);
-    let twin = ToolCall { id: "twin".into(), ..harness.make_call("write_file", json!({"path": "a", "content": "x"})) };
-    assert_ne!(hash, parked_again(&harness, &twin).await, "the same call once more in one turn");
+    let twin = ToolCall {
+        id: "twin".into(),
+        ..harness.make_call("write_file", json!({"path": "a", "content": "x"}))
+    };
+    assert_ne!(
+        hash,
+        parked_again(&harness, &twin).await,
+        "the same call once more in one turn"
+    );
     let other = parked(&harness, "write_file", json!({"path": "a", "content": "y"})).await;
     harness.scope.turn += 1;
     let later = parked(&harness, "write_file", json!({"path": "a", "content": "x"})).await;
@@ -466,19 +873,34 @@ pub(crate) async fn an_approval_fits_one_call_only(mut harness: ToolHarness) {
     // The control: the very call that was approved runs.
     harness.scope.turn -= 1;
     let approved = harness.make_call("write_file", json!({"path": "a", "content": "x"}));
-    assert_eq!(said(&done(&harness, &approved).await), "ok: created a (1 B)");
+    assert_eq!(
+        said(&done(&harness, &approved).await),
+        "ok: created a (1 B)"
+    );
     assert_eq!(harness.content("a").unwrap(), "x");
 }
 
 /// Whoever allows a command for all time has seen its words, and the file that it runs may change.
-pub(crate) async fn an_allowed_command_is_confined_whatever_its_file_says(mut harness: ToolHarness) {
+pub(crate) async fn an_allowed_command_is_confined_whatever_its_file_says(
+    mut harness: ToolHarness,
+) {
     harness.scope.policy = policy(&[(Allow, "run_shell_command(sh check.sh)")]);
     let canary = harness.outside().join("canary");
     let changed = format!("echo checked > second; echo out > '{}'", canary.display());
-    for (script, made) in [("echo checked > first", "first"), (changed.as_str(), "second")] {
+    for (script, made) in [
+        ("echo checked > first", "first"),
+        (changed.as_str(), "second"),
+    ] {
         harness.put("check.sh", script).unwrap();
-        let output = harness.call("run_shell_command", json!({"command": "sh check.sh"})).await;
-        assert_eq!(harness.content(made).unwrap_or_default(), "checked\n", "{}", output.text());
+        let output = harness
+            .call("run_shell_command", json!({"command": "sh check.sh"}))
+            .await;
+        assert_eq!(
+            harness.content(made).unwrap_or_default(),
+            "checked\n",
+            "{}",
+            output.text()
+        );
     }
     assert!(!canary.exists(), "it left the sandbox");
     let records = harness.recorder.records();
@@ -488,6 +910,10 @@ pub(crate) async fn an_allowed_command_is_confined_whatever_its_file_says(mut ha
     });
     assert_eq!(allowed.collect::<Vec<_>>(), [true, true], "{records:?}");
     // The control: without the sandbox, the same file writes there.
-    let status = std::process::Command::new("sh").arg("check.sh").current_dir(harness.path()).status().unwrap();
+    let status = std::process::Command::new("sh")
+        .arg("check.sh")
+        .current_dir(harness.path())
+        .status()
+        .unwrap();
     assert!(status.success() && canary.exists());
 }

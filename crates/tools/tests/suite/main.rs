@@ -6,7 +6,10 @@
 //! that take the strongest tier of the machine: as another user or without bubblewrap, that is
 //! another one.
 
-#![expect(clippy::disallowed_methods, reason = "tests look at the files from outside the tools")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests look at the files from outside the tools"
+)]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod aliases;
@@ -97,7 +100,8 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments(), trials).exit_code()
 }
 
-/// Returns the tests that run in the strongest tier of the machine, so they depend on where they run.
+/// Returns the tests that run in the strongest tier of the machine, so they depend on where they
+/// run.
 fn trials_of_the_strongest_tier() -> Vec<Trial> {
     confined_cases! {
         aliases: every_alias_is_called_in_the_form_of_its_product what_another_product_alone_can_do_is_refused;
@@ -170,11 +174,13 @@ fn other_trials() -> Vec<Trial> {
     trials
 }
 
-/// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for the programs that it
-/// has started.
+/// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for
+/// the programs that it has started.
 fn arguments() -> Arguments {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(2 * thread::available_parallelism().map_or(1, NonZeroUsize::get));
+    arguments
+        .test_threads
+        .get_or_insert(2 * thread::available_parallelism().map_or(1, NonZeroUsize::get));
     arguments
 }
 

@@ -15,9 +15,16 @@ use serde_json::{Value, json};
 
 use crate::support::{policy, said};
 
-/// A rule, or settings of tools as JSON; the tool; the words that are asked about; the arguments of the same call; and
-/// what both have to answer: the check, and the executor if that is not the same.
-type Row = (Rules, &'static str, &'static [&'static str], Value, &'static [&'static str]);
+/// A rule, or settings of tools as JSON; the tool; the words that are asked about; the arguments of
+/// the same call; and what both have to answer: the check, and the executor if that is not the
+/// same.
+type Row = (
+    Rules,
+    &'static str,
+    &'static [&'static str],
+    Value,
+    &'static [&'static str],
+);
 
 enum Rules {
     None,
@@ -38,23 +45,125 @@ fn rows() -> Vec<Row> {
     let no_docs = || One(Deny, "Write(/docs/**)");
     let echo_only = || Settings(r#"{"code_execution": {"allowed_commands": ["echo"]}}"#);
     vec![
-        (One(Deny, "Bash(echo good:*)"), "say", &["hi"], json!({"arguments": ["hi"]}), &["deny"]),
-        (echo_only(), "say", &["hi"], json!({"arguments": ["hi"]}), &["allow"]),
-        (echo_only(), "Bash", &["id"], json!({"command": "id"}), &["deny"]),
-        (echo_only(), "Bash", &["echo a; id"], json!({"command": "echo a; id"}), &["ask"]),
-        (Settings(KINDS), "list_directory", &["src"], path("src"), &["allow"]),
-        (Settings(KINDS), "create_directory", &["newdir"], path("newdir"), &["allow"]),
-        (Settings(KINDS), "grep", &["src"], json!({"pattern": "x", "path": "src"}), &["allow"]),
-        (Settings(KINDS), "write_file", &["a.rs"], writes("a.rs"), &["deny"]),
-        (no_docs(), "write_file", &["src/link/b.md"], writes("src/link/b.md"), &["deny"]),
-        (no_docs(), "write_file", &["src/link/new/c.md"], writes("src/link/new/c.md"), &["deny"]),
-        (no_docs(), "write_file", &["src/c.md"], writes("src/c.md"), &["allow"]),
-        (no_docs(), "read_file", &["src/link/b.md"], path("src/link/b.md"), &["allow"]),
-        (no_docs(), "write_file", &["../c.md"], writes("../c.md"), &["deny"]),
-        (One(Ask, "Write(/docs/**)"), "write_file", &["docs/c.md"], writes("docs/c.md"), &["ask"]),
-        (One(Ask, "Write(/docs/**)"), "write_file", &["src/link/b.md"], writes("src/link/b.md"), &["deny"]),
-        (One(Deny, "Read(/docs/**)"), "copy_file", &["docs/b.md", "x.md"], copy(), &["deny"]),
-        (One(Deny, "Read(/docs/**)"), "move_file", &["docs/b.md", "x.md"], copy(), &["deny"]),
+        (
+            One(Deny, "Bash(echo good:*)"),
+            "say",
+            &["hi"],
+            json!({"arguments": ["hi"]}),
+            &["deny"],
+        ),
+        (
+            echo_only(),
+            "say",
+            &["hi"],
+            json!({"arguments": ["hi"]}),
+            &["allow"],
+        ),
+        (
+            echo_only(),
+            "Bash",
+            &["id"],
+            json!({"command": "id"}),
+            &["deny"],
+        ),
+        (
+            echo_only(),
+            "Bash",
+            &["echo a; id"],
+            json!({"command": "echo a; id"}),
+            &["ask"],
+        ),
+        (
+            Settings(KINDS),
+            "list_directory",
+            &["src"],
+            path("src"),
+            &["allow"],
+        ),
+        (
+            Settings(KINDS),
+            "create_directory",
+            &["newdir"],
+            path("newdir"),
+            &["allow"],
+        ),
+        (
+            Settings(KINDS),
+            "grep",
+            &["src"],
+            json!({"pattern": "x", "path": "src"}),
+            &["allow"],
+        ),
+        (
+            Settings(KINDS),
+            "write_file",
+            &["a.rs"],
+            writes("a.rs"),
+            &["deny"],
+        ),
+        (
+            no_docs(),
+            "write_file",
+            &["src/link/b.md"],
+            writes("src/link/b.md"),
+            &["deny"],
+        ),
+        (
+            no_docs(),
+            "write_file",
+            &["src/link/new/c.md"],
+            writes("src/link/new/c.md"),
+            &["deny"],
+        ),
+        (
+            no_docs(),
+            "write_file",
+            &["src/c.md"],
+            writes("src/c.md"),
+            &["allow"],
+        ),
+        (
+            no_docs(),
+            "read_file",
+            &["src/link/b.md"],
+            path("src/link/b.md"),
+            &["allow"],
+        ),
+        (
+            no_docs(),
+            "write_file",
+            &["../c.md"],
+            writes("../c.md"),
+            &["deny"],
+        ),
+        (
+            One(Ask, "Write(/docs/**)"),
+            "write_file",
+            &["docs/c.md"],
+            writes("docs/c.md"),
+            &["ask"],
+        ),
+        (
+            One(Ask, "Write(/docs/**)"),
+            "write_file",
+            &["src/link/b.md"],
+            writes("src/link/b.md"),
+            &["deny"],
+        ),
+        (
+            One(Deny, "Read(/docs/**)"),
+            "copy_file",
+            &["docs/b.md", "x.md"],
+            copy(),
+            &["deny"],
+        ),
+        (
+            One(Deny, "Read(/docs/**)"),
+            "move_file",
+            &["docs/b.md", "x.md"],
+            copy(),
+            &["deny"],
+        ),
         (
             One(Deny, "Read(/docs/**)"),
             "grep",
@@ -62,7 +171,13 @@ fn rows() -> Vec<Row> {
             json!({"arguments": ["-r", "b", "docs"]}),
             &["allow"],
         ),
-        (Settings(FORBIDDEN), "list_directory", &["src/link"], path("src/link"), &["deny"]),
+        (
+            Settings(FORBIDDEN),
+            "list_directory",
+            &["src/link"],
+            path("src/link"),
+            &["deny"],
+        ),
         (
             Settings(FORBIDDEN),
             "Bash",
@@ -70,32 +185,137 @@ fn rows() -> Vec<Row> {
             json!({"command": "pwd", "cwd": "src/link"}),
             &["deny"],
         ),
-        (One(Deny, "Bash(python3:*)"), "run_python", &[], json!({"code": "1"}), &["deny"]),
+        (
+            One(Deny, "Bash(python3:*)"),
+            "run_python",
+            &[],
+            json!({"code": "1"}),
+            &["deny"],
+        ),
         (None, "run_python", &["1"], json!({"code": "1"}), &["allow"]),
-        (One(Deny, "Bash(pytest:*)"), "run_tests", &[], json!({}), &["deny"]),
-        (One(Deny, "Bash(python3 -m pytest:*)"), "run_tests", &[], json!({}), &["deny"]),
-        (One(Ask, "Bash(python3:*)"), "run_tests", &[], json!({}), &["deny"]),
-        (One(Deny, "Bash(cargo:*)"), "run_tests", &[], json!({}), &["allow"]),
-        (One(Deny, "Bash(git push:*)"), "run_tests", &[], json!({}), &["allow"]),
-        (One(Deny, "Bash(ruff:*)"), "run_linter", &[], json!({}), &["deny"]),
-        (One(Deny, "Bash(git push:*)"), "run_formatter", &["src/a.py"], json!({"files": ["src/a.py"]}), &["allow"]),
-        (Settings(r#"{"code_execution": {"allowed_commands": ["pytest"]}}"#), "run_tests", &[], json!({}), &["deny"]),
-        (One(Deny, "Bash(git push:*)"), "run_python", &["1"], json!({"code": "1"}), &["allow"]),
+        (
+            One(Deny, "Bash(pytest:*)"),
+            "run_tests",
+            &[],
+            json!({}),
+            &["deny"],
+        ),
+        (
+            One(Deny, "Bash(python3 -m pytest:*)"),
+            "run_tests",
+            &[],
+            json!({}),
+            &["deny"],
+        ),
+        (
+            One(Ask, "Bash(python3:*)"),
+            "run_tests",
+            &[],
+            json!({}),
+            &["deny"],
+        ),
+        (
+            One(Deny, "Bash(cargo:*)"),
+            "run_tests",
+            &[],
+            json!({}),
+            &["allow"],
+        ),
+        (
+            One(Deny, "Bash(git push:*)"),
+            "run_tests",
+            &[],
+            json!({}),
+            &["allow"],
+        ),
+        (
+            One(Deny, "Bash(ruff:*)"),
+            "run_linter",
+            &[],
+            json!({}),
+            &["deny"],
+        ),
+        (
+            One(Deny, "Bash(git push:*)"),
+            "run_formatter",
+            &["src/a.py"],
+            json!({"files": ["src/a.py"]}),
+            &["allow"],
+        ),
+        (
+            Settings(r#"{"code_execution": {"allowed_commands": ["pytest"]}}"#),
+            "run_tests",
+            &[],
+            json!({}),
+            &["deny"],
+        ),
+        (
+            One(Deny, "Bash(git push:*)"),
+            "run_python",
+            &["1"],
+            json!({"code": "1"}),
+            &["allow"],
+        ),
         (None, "run_tests", &[], json!({}), &["allow"]),
-        (One(Ask, "fetch_url"), "fetch_url", &["https://a.example:25/"], url("https://a.example:25/"), &["deny"]),
-        (One(Ask, "fetch_url"), "fetch_url", &["http://localhost/"], url("http://localhost/"), &["deny"]),
-        (One(Ask, "fetch_url"), "fetch_url", &["https://a.example/"], url("https://a.example/"), &["ask"]),
+        (
+            One(Ask, "fetch_url"),
+            "fetch_url",
+            &["https://a.example:25/"],
+            url("https://a.example:25/"),
+            &["deny"],
+        ),
+        (
+            One(Ask, "fetch_url"),
+            "fetch_url",
+            &["http://localhost/"],
+            url("http://localhost/"),
+            &["deny"],
+        ),
+        (
+            One(Ask, "fetch_url"),
+            "fetch_url",
+            &["https://a.example/"],
+            url("https://a.example/"),
+            &["ask"],
+        ),
         // What the tool itself does not take, no rule decides about.
-        (None, "fetch_url", &["https://me:pw@a.example/"], url("https://me:pw@a.example/"), &["refused"]),
-        (None, "fetch_url", &[r#"{"url": "https://me:pw@a.example/"}"#], url("https://me:pw@a.example/"), &["refused"]),
-        (One(Deny, "fetch_url"), "WebFetch", &["not a url"], url("not a url"), &["refused"]),
-        (None, "WebFetch", &["not a url", "text"], json!({"arguments": ["not a url", "text"]}), &["refused"]),
+        (
+            None,
+            "fetch_url",
+            &["https://me:pw@a.example/"],
+            url("https://me:pw@a.example/"),
+            &["refused"],
+        ),
+        (
+            None,
+            "fetch_url",
+            &[r#"{"url": "https://me:pw@a.example/"}"#],
+            url("https://me:pw@a.example/"),
+            &["refused"],
+        ),
+        (
+            One(Deny, "fetch_url"),
+            "WebFetch",
+            &["not a url"],
+            url("not a url"),
+            &["refused"],
+        ),
+        (
+            None,
+            "WebFetch",
+            &["not a url", "text"],
+            json!({"arguments": ["not a url", "text"]}),
+            &["refused"],
+        ),
     ]
 }
 
 fn registry() -> ToolRegistry {
     let mut registry = builtin_tools(&|_| None).unwrap();
-    let file = ToolFile { path: "say.tool".to_owned(), text: SAY.to_owned() };
+    let file = ToolFile {
+        path: "say.tool".to_owned(),
+        text: SAY.to_owned(),
+    };
     assert_eq!(add_tool_files(&mut registry, &[file]), []);
     registry
 }
@@ -105,15 +325,21 @@ fn harness(of: &ToolHarness, rules: &Rules) -> ToolHarness {
     let mut harness = ToolHarness::new(registry(), (*of.scope.sandbox).clone()).unwrap();
     harness.put("docs/b.md", "b\n").unwrap();
     harness.put("src/a.py", "a = 1\n").unwrap();
-    harness.put("test_a.py", "def test_a():\n    pass\n").unwrap();
-    harness.put("pyproject.toml", "[tool.pytest.ini_options]\n").unwrap();
+    harness
+        .put("test_a.py", "def test_a():\n    pass\n")
+        .unwrap();
+    harness
+        .put("pyproject.toml", "[tool.pytest.ini_options]\n")
+        .unwrap();
     symlink("../docs", harness.path().join("src/link")).unwrap();
     harness.scope.ask_parks = true;
     harness.scope.policy = Arc::new(Policy::default());
     match rules {
         Rules::None => {}
         Rules::One(decision, rule) => harness.scope.policy = policy(&[(*decision, rule)]),
-        Rules::Settings(settings) => harness.limit(&serde_json::from_str::<ToolSettings>(settings).unwrap()),
+        Rules::Settings(settings) => {
+            harness.limit(&serde_json::from_str::<ToolSettings>(settings).unwrap())
+        }
     }
     harness
 }
@@ -136,15 +362,22 @@ pub(crate) async fn a_call_is_decided_as_by_the_executor(any: ToolHarness) {
         assert_eq!(answer, expected[0], "{what}: {reason}");
         let (executed, message) = match harness.outcome(tool, arguments).await {
             CallOutcome::NeedsApproval { rule, .. } => ("ask", rule),
-            CallOutcome::Done(output) if output.error_kind == Some(ErrorKind::Denied) => ("deny", said(&output)),
-            CallOutcome::Done(output) if answer == "refused" && output.error_kind == Some(ErrorKind::Retry) => {
+            CallOutcome::Done(output) if output.error_kind == Some(ErrorKind::Denied) => {
+                ("deny", said(&output))
+            }
+            CallOutcome::Done(output)
+                if answer == "refused" && output.error_kind == Some(ErrorKind::Retry) =>
+            {
                 ("refused", said(&output))
             }
             CallOutcome::Done(output) => ("allow", said(&output)),
             CallOutcome::Waits => ("allow", "it waits".to_owned()),
         };
         assert_eq!(executed, expected[expected.len() - 1], "{what}: {message}");
-        assert!(answer != executed || answer == "allow" || message.contains(&reason), "{what}: {reason} | {message}");
+        assert!(
+            answer != executed || answer == "allow" || message.contains(&reason),
+            "{what}: {reason} | {message}"
+        );
     }
 }
 
@@ -160,11 +393,17 @@ pub(crate) async fn a_choice_that_rules_judge_differently_is_not_known(mut harne
         }
     };
     let reason = asked(&harness);
-    assert!(reason.starts_with("`run_tests` finds nothing to run in this checkout; "), "{reason}");
+    assert!(
+        reason.starts_with("`run_tests` finds nothing to run in this checkout; "),
+        "{reason}"
+    );
     harness.put("test_a.py", "").unwrap();
     let reason = asked(&harness);
     let expected = "`run_tests` may run `pytest -q --junit-xml=/proc/self/fd/2` if that is installed; otherwise: ";
-    assert!(reason.starts_with(expected) && reason.contains("deny:Bash(python3 -m unittest:*)"), "{reason}");
+    assert!(
+        reason.starts_with(expected) && reason.contains("deny:Bash(python3 -m unittest:*)"),
+        "{reason}"
+    );
 }
 
 pub(crate) async fn words_that_a_tool_does_not_take_are_explained(harness: ToolHarness) {
@@ -172,8 +411,16 @@ pub(crate) async fn words_that_a_tool_does_not_take_are_explained(harness: ToolH
     let (policy, grant) = (Arc::clone(&scope.policy), Arc::clone(&scope.grant));
     let check = PermissionCheck::new(registry(), policy, grant, harness.path()).unwrap();
     let table: [(&str, &[&str], &str); 3] = [
-        ("read_file", &["a", "b"], "`read_file` has no use for `b`; write its arguments as JSON"),
-        ("read_file", &[r#"{"pth": "a"}"#], "`path` is required but missing"),
+        (
+            "read_file",
+            &["a", "b"],
+            "`read_file` has no use for `b`; write its arguments as JSON",
+        ),
+        (
+            "read_file",
+            &[r#"{"pth": "a"}"#],
+            "`path` is required but missing",
+        ),
         ("say", &[], "`arguments` is required but missing"),
     ];
     for (tool, words, expected) in table {

@@ -20,26 +20,86 @@ fn covered() -> Vec<(Permission, &'static str, Value)> {
         (Permission::FileRead, "read_file", path()),
         (Permission::FileRead, "list_directory", json!({"path": "."})),
         (Permission::FileRead, "get_file_info", path()),
-        (Permission::FileWrite, "write_file", json!({"path": "a", "content": "x"})),
-        (Permission::FileWrite, "append_file", json!({"path": "a", "content": "x"})),
-        (Permission::FileWrite, "create_directory", json!({"path": "d"})),
+        (
+            Permission::FileWrite,
+            "write_file",
+            json!({"path": "a", "content": "x"}),
+        ),
+        (
+            Permission::FileWrite,
+            "append_file",
+            json!({"path": "a", "content": "x"}),
+        ),
+        (
+            Permission::FileWrite,
+            "create_directory",
+            json!({"path": "d"}),
+        ),
         (Permission::FileModify, "copy_file", paths()),
-        (Permission::FileModify, "move_file", json!({"src": "b", "dst": "c"})),
+        (
+            Permission::FileModify,
+            "move_file",
+            json!({"src": "b", "dst": "c"}),
+        ),
         (Permission::FileModify, "delete_file", path()),
-        (Permission::CodeExecution, "run_shell_command", json!({"command": "true"})),
-        (Permission::CodeExecution, "run_python", json!({"code": "1"})),
+        (
+            Permission::CodeExecution,
+            "run_shell_command",
+            json!({"command": "true"}),
+        ),
+        (
+            Permission::CodeExecution,
+            "run_python",
+            json!({"code": "1"}),
+        ),
         (Permission::GitOperations, "git_status", json!({})),
-        (Permission::GitOperations, "git_commit", json!({"message": "m"})),
+        (
+            Permission::GitOperations,
+            "git_commit",
+            json!({"message": "m"}),
+        ),
         (Permission::GitOperations, "git_push", json!({})),
-        (Permission::NetworkAccess, "web_search", json!({"query": "q"})),
-        (Permission::NetworkAccess, "fetch_url", json!({"url": "https://page.example/"})),
-        (Permission::AgentMessage, "send_message_to_agent", json!({"agent_id": "T2", "message": "m"})),
-        (Permission::AgentMessage, "get_agent_status", json!({"agent_id": "T2"})),
+        (
+            Permission::NetworkAccess,
+            "web_search",
+            json!({"query": "q"}),
+        ),
+        (
+            Permission::NetworkAccess,
+            "fetch_url",
+            json!({"url": "https://page.example/"}),
+        ),
+        (
+            Permission::AgentMessage,
+            "send_message_to_agent",
+            json!({"agent_id": "T2", "message": "m"}),
+        ),
+        (
+            Permission::AgentMessage,
+            "get_agent_status",
+            json!({"agent_id": "T2"}),
+        ),
         (Permission::AgentMessage, "list_active_agents", json!({})),
-        (Permission::AgentSpawn, "spawn_child_agent", json!({"task": "Write it"})),
-        (Permission::AgentSpawn, "terminate_agent", json!({"agent_id": "T2"})),
-        (Permission::AgentSpawn, "wait_for_agents", json!({"agent_ids": ["T2"]})),
-        (Permission::AgentSpawn, "aggregate_agent_results", json!({"agent_ids": ["T2"]})),
+        (
+            Permission::AgentSpawn,
+            "spawn_child_agent",
+            json!({"task": "Write it"}),
+        ),
+        (
+            Permission::AgentSpawn,
+            "terminate_agent",
+            json!({"agent_id": "T2"}),
+        ),
+        (
+            Permission::AgentSpawn,
+            "wait_for_agents",
+            json!({"agent_ids": ["T2"]}),
+        ),
+        (
+            Permission::AgentSpawn,
+            "aggregate_agent_results",
+            json!({"agent_ids": ["T2"]}),
+        ),
     ]
 }
 
@@ -51,30 +111,61 @@ pub(crate) async fn each_covers_the_tools_of_the_reference(mut harness: ToolHarn
     let tools = builtin_tools(&|_| None).unwrap();
     let granting = |permissions: BTreeSet<Permission>| {
         let of_all = Grant::of_tools(tools.tools(None).iter().map(|tool| tool.name()));
-        Arc::new(Grant { permissions, ..of_all })
+        Arc::new(Grant {
+            permissions,
+            ..of_all
+        })
     };
     for (permission, tool, arguments) in covered() {
         assert_eq!(tools.tool(tool).unwrap().permission(), permission, "{tool}");
-        harness.scope.grant = granting(Permission::ALL.into_iter().filter(|other| *other != permission).collect());
+        harness.scope.grant = granting(
+            Permission::ALL
+                .into_iter()
+                .filter(|other| *other != permission)
+                .collect(),
+        );
         let denied = harness.call(tool, arguments.clone()).await;
-        let expected =
-            format!("Denied: Security validation failed: this agent's role does not grant `{tool}` ({permission})");
-        assert!(said(&denied).starts_with(&expected), "{tool}: {}", said(&denied));
-        // What the program of a script does is its own business; its permission has been asked about.
+        let expected = format!(
+            "Denied: Security validation failed: this agent's role does not grant `{tool}` ({permission})"
+        );
+        assert!(
+            said(&denied).starts_with(&expected),
+            "{tool}: {}",
+            said(&denied)
+        );
+        // What the program of a script does is its own business; its permission has been asked
+        // about.
         harness.scope.grant = granting(BTreeSet::from([permission, Permission::FileRead]));
         let allowed = harness.call(tool, arguments).await;
-        assert!(tool == "run_python" || allowed.success, "{tool}: {}", said(&allowed));
+        assert!(
+            tool == "run_python" || allowed.success,
+            "{tool}: {}",
+            said(&allowed)
+        );
     }
 }
 
 /// Also those of tools that only others have.
 pub(crate) async fn a_grant_needs_tool_and_permission(_: ToolHarness) {
     let policy = Policy::default();
-    for permission in Permission::ALL.into_iter().filter(|permission| *permission != Permission::None) {
-        let with = Grant { permissions: BTreeSet::from([permission]), ..Grant::of_tools(["deploy"]) };
-        let without = Grant { permissions: BTreeSet::new(), ..with.clone() };
-        let of_another = Grant { tools: BTreeSet::from(["other".to_owned()]), ..with.clone() };
-        let permits = [&with, &without, &of_another].map(|grant| policy.permits(grant, "deploy", permission));
+    for permission in Permission::ALL
+        .into_iter()
+        .filter(|permission| *permission != Permission::None)
+    {
+        let with = Grant {
+            permissions: BTreeSet::from([permission]),
+            ..Grant::of_tools(["deploy"])
+        };
+        let without = Grant {
+            permissions: BTreeSet::new(),
+            ..with.clone()
+        };
+        let of_another = Grant {
+            tools: BTreeSet::from(["other".to_owned()]),
+            ..with.clone()
+        };
+        let permits =
+            [&with, &without, &of_another].map(|grant| policy.permits(grant, "deploy", permission));
         assert_eq!(permits, [true, false, false], "{permission}");
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of tools and plugins that a program adds: they are like the built-in ones, and what is wrong with one of them
-//! is refused, or fails alone.
+//! Tests of tools and plugins that a program adds: they are like the built-in ones, and what is
+//! wrong with one of them is refused, or fails alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +14,8 @@ use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::conformance::{Specimen, check};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{
-    Answer, Category, Effect, ErrorKind, Extensions, Plugin, PluginError, PromptFile, Tool, ToolContext, ToolError,
-    ToolPlugin, ToolRegistry, builtin_tools,
+    Answer, Category, Effect, ErrorKind, Extensions, Plugin, PluginError, PromptFile, Tool,
+    ToolContext, ToolError, ToolPlugin, ToolRegistry, builtin_tools,
 };
 use serde_json::{Value, json};
 
@@ -68,8 +68,14 @@ impl Tool for WordCount {
             Ok(String::from_utf8_lossy(&bytes).split_whitespace().count())
         };
         let count = context.blocking(count).await?;
-        context.shared().value::<AtomicUsize>().fetch_add(count, Ordering::SeqCst);
-        Ok(Answer::new(format!("{count} words"), json!({"words": count})))
+        context
+            .shared()
+            .value::<AtomicUsize>()
+            .fetch_add(count, Ordering::SeqCst);
+        Ok(Answer::new(
+            format!("{count} words"),
+            json!({"words": count}),
+        ))
     }
 }
 
@@ -130,47 +136,116 @@ fn harness_with(tool: Odd) -> ToolHarness {
 
 pub(crate) async fn a_plugins_tools_are_like_built_in_ones(_: ToolHarness) {
     let extensions = words();
-    let frozen =
-        PluginTools { name: "words".to_owned(), version: "1.0.2".to_owned(), tools: vec!["word_count".to_owned()] };
-    assert_eq!(extensions.frozen(), &ToolExtensions { plugins: vec![frozen], ..ToolExtensions::default() });
+    let frozen = PluginTools {
+        name: "words".to_owned(),
+        version: "1.0.2".to_owned(),
+        tools: vec!["word_count".to_owned()],
+    };
+    assert_eq!(
+        extensions.frozen(),
+        &ToolExtensions {
+            plugins: vec![frozen],
+            ..ToolExtensions::default()
+        }
+    );
     let registry = registry(&extensions);
     let tool = registry.resolve("Word_Count").unwrap();
     assert_eq!(
-        (tool.name(), tool.to_string().as_str(), tool.category().as_str()),
+        (
+            tool.name(),
+            tool.to_string().as_str(),
+            tool.category().as_str()
+        ),
         ("word_count", "word_count", "words")
     );
-    let names = |tools: Vec<&Arc<dyn Tool>>| tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!(names(registry.tools(Some(&Category::named("words")))), ["word_count"]);
+    let names = |tools: Vec<&Arc<dyn Tool>>| {
+        tools
+            .iter()
+            .map(|tool| tool.name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(registry.tools(Some(&Category::named("words")))),
+        ["word_count"]
+    );
     assert_eq!(names(registry.search("WORDS of a text")), ["word_count"]);
     let plugin = registry.plugin_of("word_count").unwrap();
-    assert_eq!((plugin.name.as_str(), plugin.version.as_str()), ("words", "1.0.2"));
+    assert_eq!(
+        (plugin.name.as_str(), plugin.version.as_str()),
+        ("words", "1.0.2")
+    );
     assert!(registry.plugin_of("read_file").is_none());
-    assert!(registry.names().in_rule("Read").contains(&"word_count".to_owned()));
+    assert!(
+        registry
+            .names()
+            .in_rule("Read")
+            .contains(&"word_count".to_owned())
+    );
     let page = orchestrate_tools::tools_reference(&registry);
-    assert!(page.contains("## words\n\n### `word_count`\n") && page.contains("- plugin: `words` 1.0.2\n"), "{page}");
+    assert!(
+        page.contains("## words\n\n### `word_count`\n")
+            && page.contains("- plugin: `words` 1.0.2\n"),
+        "{page}"
+    );
 
     let mut harness = ToolHarness::new(registry.clone(), unconfined()).unwrap();
     harness.put("a.txt", "one two three\n").unwrap();
     harness.put("secret.txt", "four\n").unwrap();
-    assert_eq!(said(&harness.call("word_count", json!({"file_path": "./a.txt"})).await), "ok: 3 words");
-    let Recorded::Started(start) = harness.recorder.records().remove(0) else { unreachable!() };
-    assert_eq!((start.tool.as_str(), start.arguments), ("word_count", json!({"path": "a.txt"})));
+    assert_eq!(
+        said(
+            &harness
+                .call("word_count", json!({"file_path": "./a.txt"}))
+                .await
+        ),
+        "ok: 3 words"
+    );
+    let Recorded::Started(start) = harness.recorder.records().remove(0) else {
+        unreachable!()
+    };
+    assert_eq!(
+        (start.tool.as_str(), start.arguments),
+        ("word_count", json!({"path": "a.txt"}))
+    );
     for rule in ["Read(secret.txt)", "word_count(secret.*)", "file_read"] {
         let text = RuleText::new(RuleDecision::Deny, rule, "the test");
         harness.scope.policy = Arc::new(Policy::new(&[text], registry.names()).unwrap());
-        let denied = harness.call("word_count", json!({"path": "secret.txt"})).await;
-        assert!(said(&denied).starts_with("Denied: Security validation failed"), "{rule}: {}", said(&denied));
+        let denied = harness
+            .call("word_count", json!({"path": "secret.txt"}))
+            .await;
+        assert!(
+            said(&denied).starts_with("Denied: Security validation failed"),
+            "{rule}: {}",
+            said(&denied)
+        );
     }
-    assert_eq!(harness.scope.shared.value::<AtomicUsize>().load(Ordering::SeqCst), 3, "the run's tools share a value");
+    assert_eq!(
+        harness
+            .scope
+            .shared
+            .value::<AtomicUsize>()
+            .load(Ordering::SeqCst),
+        3,
+        "the run's tools share a value"
+    );
 }
 
 pub(crate) async fn a_project_rewords_a_plugins_tool(_: ToolHarness) {
     let mut registry = builtin_tools(&|_| None).unwrap();
     let text = "<tool><description>How long it is</description></tool>".to_owned();
-    let file = PromptFile { path: "word_count.xml".to_owned(), text };
-    words().add_to(&mut registry, &|name| (name == "word_count").then(|| file.clone())).unwrap();
+    let file = PromptFile {
+        path: "word_count.xml".to_owned(),
+        text,
+    };
+    words()
+        .add_to(&mut registry, &|name| {
+            (name == "word_count").then(|| file.clone())
+        })
+        .unwrap();
     let tool = registry.tool("word_count").unwrap();
-    assert_eq!((tool.description(), tool.schema()), ("How long it is", WordCount::new().schema()));
+    assert_eq!(
+        (tool.description(), tool.schema()),
+        ("How long it is", WordCount::new().schema())
+    );
 }
 
 /// A tool with one part that is wrong.
@@ -196,7 +271,12 @@ enum How {
 }
 
 fn odd(how: How) -> Odd {
-    Odd { name: "odd", description: "Is odd.", schema: json!({"type": "object", "properties": {}}), how }
+    Odd {
+        name: "odd",
+        description: "Is odd.",
+        schema: json!({"type": "object", "properties": {}}),
+        how,
+    }
 }
 
 static ASKED: AtomicUsize = AtomicUsize::new(0);
@@ -254,25 +334,80 @@ impl Tool for Odd {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
 pub(crate) async fn what_cannot_be_used_is_refused_by_its_name(_: ToolHarness) {
     let well = odd(How::Well);
     let tools = [
-        (Odd { name: "read_file", ..well.clone() }, "register the tool `read_file`: the name is taken"),
-        (Odd { name: "Read_File", ..well.clone() }, "register the tool `Read_File`: the name is taken"),
-        (Odd { name: "bash", ..well.clone() }, "register the tool `bash`: the name is taken"),
-        (Odd { name: "", ..well.clone() }, "its name is not 1 to 64 letters, digits, `_` and `-`"),
-        (Odd { name: "a b", ..well.clone() }, "register the tool `a b`: its name is not"),
-        (Odd { description: " ", ..well.clone() }, "register the tool `odd`: it has no description"),
-        (Odd { schema: json!({"type": "string"}), ..well.clone() }, "compile the schema of the tool `odd`"),
         (
-            Odd { schema: json!({"type": "object", "properties": 3}), ..well.clone() },
+            Odd {
+                name: "read_file",
+                ..well.clone()
+            },
+            "register the tool `read_file`: the name is taken",
+        ),
+        (
+            Odd {
+                name: "Read_File",
+                ..well.clone()
+            },
+            "register the tool `Read_File`: the name is taken",
+        ),
+        (
+            Odd {
+                name: "bash",
+                ..well.clone()
+            },
+            "register the tool `bash`: the name is taken",
+        ),
+        (
+            Odd {
+                name: "",
+                ..well.clone()
+            },
+            "its name is not 1 to 64 letters, digits, `_` and `-`",
+        ),
+        (
+            Odd {
+                name: "a b",
+                ..well.clone()
+            },
+            "register the tool `a b`: its name is not",
+        ),
+        (
+            Odd {
+                description: " ",
+                ..well.clone()
+            },
+            "register the tool `odd`: it has no description",
+        ),
+        (
+            Odd {
+                schema: json!({"type": "string"}),
+                ..well.clone()
+            },
             "compile the schema of the tool `odd`",
         ),
-        (Odd { schema: json!({"type": "object", "x": "y".repeat(70_000)}), ..well }, "are larger than 64 KiB"),
+        (
+            Odd {
+                schema: json!({"type": "object", "properties": 3}),
+                ..well.clone()
+            },
+            "compile the schema of the tool `odd`",
+        ),
+        (
+            Odd {
+                schema: json!({"type": "object", "x": "y".repeat(70_000)}),
+                ..well
+            },
+            "are larger than 64 KiB",
+        ),
         (odd(How::PanicsInName), "the tool panicked: no name"),
     ];
     for (tool, expected) in tools {
-        let error = Extensions::load(&[Arc::new(tool) as Arc<dyn Tool>], &[]).err().unwrap().to_string();
+        let error = Extensions::load(&[Arc::new(tool) as Arc<dyn Tool>], &[])
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(expected), "{error}");
     }
     // The control: the same tool under a name of its own is taken.
@@ -292,25 +427,76 @@ pub(crate) async fn what_cannot_be_used_is_refused_by_its_name(_: ToolHarness) {
         Ok(registry.register(Arc::new(odd(How::Well)), Category::MEMORY)?)
     };
     let plugins = [
-        (Made { ..WORDS }, "use the plugin `words`: initialize it: no language None"),
-        (Made { initialize: fails, ..WORDS }, "use the plugin `words`: the tool panicked: boom"),
-        (Made { initialize: good, register: breaks, ..WORDS }, "the tool panicked: boom"),
         (
-            Made { initialize: good, register: twice, ..WORDS },
+            Made { ..WORDS },
+            "use the plugin `words`: initialize it: no language None",
+        ),
+        (
+            Made {
+                initialize: fails,
+                ..WORDS
+            },
+            "use the plugin `words`: the tool panicked: boom",
+        ),
+        (
+            Made {
+                initialize: good,
+                register: breaks,
+                ..WORDS
+            },
+            "the tool panicked: boom",
+        ),
+        (
+            Made {
+                initialize: good,
+                register: twice,
+                ..WORDS
+            },
             "register its tools: register the tool `odd`: the name is taken",
         ),
-        (Made { initialize: good, name: "no name", ..WORDS }, "use the plugin `no name`: its name is not"),
-        (Made { initialize: good, version: "", ..WORDS }, "use the plugin `words`: its version is not"),
+        (
+            Made {
+                initialize: good,
+                name: "no name",
+                ..WORDS
+            },
+            "use the plugin `no name`: its name is not",
+        ),
+        (
+            Made {
+                initialize: good,
+                version: "",
+                ..WORDS
+            },
+            "use the plugin `words`: its version is not",
+        ),
     ];
     for (plugin, expected) in plugins {
-        let error = Extensions::load(&[], &[Plugin::new(plugin)]).err().unwrap().to_string();
+        let error = Extensions::load(&[], &[Plugin::new(plugin)])
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(expected), "{error}");
     }
-    let two = || Plugin::new(Made { initialize: good, ..WORDS });
-    let error = Extensions::load(&[], &[two(), two()]).err().unwrap().to_string();
-    assert_eq!(error, "use the plugin `words`: another plugin has the same name");
+    let two = || {
+        Plugin::new(Made {
+            initialize: good,
+            ..WORDS
+        })
+    };
+    let error = Extensions::load(&[], &[two(), two()])
+        .err()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        error,
+        "use the plugin `words`: another plugin has the same name"
+    );
     let one: Arc<dyn Tool> = Arc::new(WordCount::new());
-    let error = Extensions::load(&[one], &[two()]).err().unwrap().to_string();
+    let error = Extensions::load(&[one], &[two()])
+        .err()
+        .unwrap()
+        .to_string();
     assert_eq!(error, "register the tool `word_count`: the name is taken");
 }
 
@@ -360,7 +546,11 @@ pub(crate) async fn a_tool_that_never_ends_is_stopped_with_its_agent(_: ToolHarn
         harness.scope.cancel.cancel();
     };
     let (output, ()) = tokio::join!(call, stop);
-    assert!(said(&output).starts_with("Interrupted: "), "{}", said(&output));
+    assert!(
+        said(&output).starts_with("Interrupted: "),
+        "{}",
+        said(&output)
+    );
 }
 
 pub(crate) async fn calls_that_never_end_are_not_made_again_and_again(_: ToolHarness) {
@@ -375,14 +565,20 @@ pub(crate) async fn calls_that_never_end_are_not_made_again_and_again(_: ToolHar
             break;
         }
         blocked += 1;
-        assert_eq!((answer.as_str(), blocked < 1_000), ("Timeout: timed out after 1 s", true));
+        assert_eq!(
+            (answer.as_str(), blocked < 1_000),
+            ("Timeout: timed out after 1 s", true)
+        );
     }
     assert!(blocked >= 16, "{blocked}");
     // A tool that waits gives its thread back.
     let mut harness = harness_with(odd(How::Waits));
     harness.scope.limits.max_command_timeout = Duration::from_millis(1);
     for _ in 0..40 {
-        assert_eq!(said(&harness.call("odd", json!({})).await), "Timeout: timed out after 1 s");
+        assert_eq!(
+            said(&harness.call("odd", json!({})).await),
+            "Timeout: timed out after 1 s"
+        );
         while Arc::strong_count(&harness.scope.worktree) > 1 {
             tokio::task::yield_now().await;
         }
@@ -399,13 +595,23 @@ pub(crate) async fn a_plugin_conforms(harness: ToolHarness) {
         naming_path: &|_| Vec::new(),
         prepare: &prepare,
     };
-    assert_eq!(check(&specimen, &harness.scope.sandbox).await.unwrap(), Vec::<String>::new());
+    assert_eq!(
+        check(&specimen, &harness.scope.sandbox).await.unwrap(),
+        Vec::<String>::new()
+    );
 }
 
 pub(crate) async fn a_closed_sandbox_starts_no_program(_: ToolHarness) {
-    let mut harness = ToolHarness::new(builtin_tools(&|_| None).unwrap(), Sandbox::closed()).unwrap();
+    let mut harness =
+        ToolHarness::new(builtin_tools(&|_| None).unwrap(), Sandbox::closed()).unwrap();
     harness.scope.limits.longest_retry_wait = Duration::ZERO;
-    let output = harness.call("run_shell_command", json!({"command": "touch made"})).await;
-    assert!(output.error_kind == Some(ErrorKind::Execution) && output.exit_code.is_none(), "{}", said(&output));
+    let output = harness
+        .call("run_shell_command", json!({"command": "touch made"}))
+        .await;
+    assert!(
+        output.error_kind == Some(ErrorKind::Execution) && output.exit_code.is_none(),
+        "{}",
+        said(&output)
+    );
     assert!(!harness.path().join("made").exists());
 }

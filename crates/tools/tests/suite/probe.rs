@@ -31,22 +31,34 @@ impl<F> Probe<F> {
 
     /// Says whether it can be run twice.
     pub(crate) fn repeatable(self, is_repeatable: bool) -> Self {
-        Self { is_repeatable, ..self }
+        Self {
+            is_repeatable,
+            ..self
+        }
     }
 
     /// Lets its calls be answered as those of a tool that may wait.
     pub(crate) fn waiting(self) -> Self {
-        Self { may_wait: true, ..self }
+        Self {
+            may_wait: true,
+            ..self
+        }
     }
 
     /// Lets its calls fail so before a person is asked about them.
     pub(crate) fn foreseeing(self, error: ToolError) -> Self {
-        Self { foreseen: Some(error), ..self }
+        Self {
+            foreseen: Some(error),
+            ..self
+        }
     }
 
     /// Names a tool that may answer instead.
     pub(crate) fn or(self, alternative: &'static str) -> Self {
-        Self { alternative: Some(alternative), ..self }
+        Self {
+            alternative: Some(alternative),
+            ..self
+        }
     }
 }
 
@@ -60,7 +72,15 @@ where
         "properties": {"text": {"type": "string"}, "api_key": {"type": "string"}},
         "additionalProperties": false,
     });
-    Probe { name: "probe", schema, is_repeatable: false, alternative: None, may_wait: false, foreseen: None, run }
+    Probe {
+        name: "probe",
+        schema,
+        is_repeatable: false,
+        alternative: None,
+        may_wait: false,
+        foreseen: None,
+        run,
+    }
 }
 
 #[async_trait]
@@ -114,7 +134,12 @@ impl<F> Waits for Probe<F>
 where
     F: for<'a> Fn(&'a ToolContext) -> Ran<'a> + Send + Sync,
 {
-    async fn answer(&self, context: &ToolContext, _: &CallId, _: Value) -> Result<Option<Answer>, ToolError> {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        _: &CallId,
+        _: Value,
+    ) -> Result<Option<Answer>, ToolError> {
         (self.run)(context).await.map(Some)
     }
 }

@@ -20,29 +20,54 @@ pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
     let recorder = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&recorder);
     let harness = harness_of(probe(move |_| {
-        let recorder: Option<Arc<orchestrate_tools::harness::FakeRecorder>> = seen.lock().unwrap().clone();
-        Box::pin(async move { Ok(Answer::new(format!("{} recorded", recorder.unwrap().records().len()), json!(null))) })
+        let recorder: Option<Arc<orchestrate_tools::harness::FakeRecorder>> =
+            seen.lock().unwrap().clone();
+        Box::pin(async move {
+            Ok(Answer::new(
+                format!("{} recorded", recorder.unwrap().records().len()),
+                json!(null),
+            ))
+        })
     }));
     *recorder.lock().unwrap() = Some(Arc::clone(&harness.recorder));
-    // The control: nothing is recorded before the call, so the one record that the tool sees is that of its start.
+    // The control: nothing is recorded before the call, so the one record that the tool sees is
+    // that of its start.
     assert_eq!(harness.recorder.records().len(), 0);
-    assert_eq!(said(&harness.call("probe", json!({})).await), "ok: 1 recorded");
+    assert_eq!(
+        said(&harness.call("probe", json!({})).await),
+        "ok: 1 recorded"
+    );
     let records = harness.recorder.records();
-    assert!(matches!(records.as_slice(), [Recorded::Started(_), Recorded::Ended(_)]), "{} records", records.len());
+    assert!(
+        matches!(
+            records.as_slice(),
+            [Recorded::Started(_), Recorded::Ended(_)]
+        ),
+        "{} records",
+        records.len()
+    );
 }
 
 pub(crate) async fn aliases_are_recorded_under_their_own_names(harness: ToolHarness) {
     harness.put("a.txt", "x\n").unwrap();
     let worktree = harness.path().join("a.txt");
-    let output = harness.call("Read", json!({"file_path": worktree.to_str().unwrap()})).await;
+    let output = harness
+        .call("Read", json!({"file_path": worktree.to_str().unwrap()}))
+        .await;
     let mut records = harness.recorder.records();
-    let Recorded::Started(start) = records.remove(0) else { unreachable!("{records:?}") };
-    let default = Decision::Allow { rule: "default".to_owned() };
+    let Recorded::Started(start) = records.remove(0) else {
+        unreachable!("{records:?}")
+    };
+    let default = Decision::Allow {
+        rule: "default".to_owned(),
+    };
     assert_eq!(
         (start.tool.as_str(), start.arguments, start.decision),
         ("read_file", json!({"path": "a.txt"}), Some(default))
     );
-    let Recorded::Ended(end) = records.remove(0) else { unreachable!("{records:?}") };
+    let Recorded::Ended(end) = records.remove(0) else {
+        unreachable!("{records:?}")
+    };
     let expected = ToolOutput {
         success: true,
         data: json!({
@@ -96,7 +121,10 @@ pub(crate) async fn a_runtime_that_ends_records_interrupted(_: ToolHarness) {
     let recorder = Arc::clone(&harness.recorder);
     let ended = std::thread::spawn(move || {
         let mut entered = entered;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
         let call = harness.make_call("probe", json!({}));
         let (executor, scope) = (Arc::clone(&harness.executor), harness.scope.clone());
         runtime.spawn(async move { executor.call(&call, &scope).await });
@@ -105,37 +133,62 @@ pub(crate) async fn a_runtime_that_ends_records_interrupted(_: ToolHarness) {
     });
     ended.join().unwrap();
     let ends = recorder.ends();
-    let kinds: Vec<_> = ends.iter().map(|end| (end.error_kind, end.success)).collect();
+    let kinds: Vec<_> = ends
+        .iter()
+        .map(|end| (end.error_kind, end.success))
+        .collect();
     assert_eq!(kinds, [(Some(ErrorKind::Interrupted), false)]);
 }
 
 pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
-    let lines: String = (1..=1500).map(|n| format!("line {n} of a listing\n")).collect();
+    let lines: String = (1..=1500)
+        .map(|n| format!("line {n} of a listing\n"))
+        .collect();
     let harness = {
         let text = lines.clone();
         let mut with_files = harness_of(probe(move |_| {
             let text = text.clone();
-            Box::pin(
-                async move { Ok(Answer { footer: Some("[the end]".to_owned()), ..Answer::new(text, json!(null)) }) },
-            )
+            Box::pin(async move {
+                Ok(Answer {
+                    footer: Some("[the end]".to_owned()),
+                    ..Answer::new(text, json!(null))
+                })
+            })
         }));
         with_files.scope.services = harness.scope.services.clone();
         with_files.scope.result_tokens = 200;
         let output = with_files.call("probe", json!({})).await;
         assert!(output.text().len() < 800, "{}", output.text().len());
-        assert!(output.text().starts_with("line 1 of a listing\n"), "{}", output.text());
-        assert!(output.text().ends_with("line 1500 of a listing\n[the end]"), "{}", output.text());
         assert!(
-            output.text().contains("left out; full text: read_file with path `artifact:a1` …]"),
+            output.text().starts_with("line 1 of a listing\n"),
+            "{}",
+            output.text()
+        );
+        assert!(
+            output.text().ends_with("line 1500 of a listing\n[the end]"),
+            "{}",
+            output.text()
+        );
+        assert!(
+            output
+                .text()
+                .contains("left out; full text: read_file with path `artifact:a1` …]"),
             "{}",
             output.text()
         );
         harness
     };
-    let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 700, "limit": 2})).await;
+    let page = harness
+        .call(
+            "read_file",
+            json!({"path": "artifact:a1", "offset": 700, "limit": 2}),
+        )
+        .await;
     let expected = "ok:    700\tline 700 of a listing\n   701\tline 701 of a listing\n[lines 700-701 of 1500; continue with offset 702]";
     assert_eq!(said(&page), expected);
-    let missing = harness.call("read_file", json!({"path": "artifact:a9"})).await;
+    let missing = harness
+        .call("read_file", json!({"path": "artifact:a9"}))
+        .await;
     assert_eq!(said(&missing), "Retry: there is no artifact `a9`");
 }
 
@@ -156,7 +209,13 @@ pub(crate) async fn data_is_shaped_like_a_text_and_recorded_where_it_is_short(_:
         );
         assert_eq!(output.data, data);
         let recorded = if is_recorded { data } else { json!(null) };
-        assert_eq!(harness.recorder.ends()[0], ToolOutput { data: recorded, ..output });
+        assert_eq!(
+            harness.recorder.ends()[0],
+            ToolOutput {
+                data: recorded,
+                ..output
+            }
+        );
     }
 }
 
@@ -164,13 +223,28 @@ pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
     let tool = || probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) }));
     let mut harness = harness_of(tool());
     let mut registry = ToolRegistry::new();
-    registry.register(Arc::new(tool()), Category::MEMORY).unwrap();
+    registry
+        .register(Arc::new(tool()), Category::MEMORY)
+        .unwrap();
     let secret = Secret::new("KEY", "the-key-0a1b2c3d4e");
     harness.executor = Arc::new(Executor::redacting(registry, Redactor::new([secret])).unwrap());
-    harness.call("probe", json!({"text": "as it is logged", "api_key": "x the-key-0a1b2c3d4e"})).await;
-    let lines: Vec<String> =
-        LOG.lock().unwrap().iter().filter(|line| line.contains("as it is logged")).cloned().collect();
-    assert_eq!(lines, [r#"probe(text: "as it is logged", api_key: "x [redacted:KEY]")"#]);
+    harness
+        .call(
+            "probe",
+            json!({"text": "as it is logged", "api_key": "x the-key-0a1b2c3d4e"}),
+        )
+        .await;
+    let lines: Vec<String> = LOG
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|line| line.contains("as it is logged"))
+        .cloned()
+        .collect();
+    assert_eq!(
+        lines,
+        [r#"probe(text: "as it is logged", api_key: "x [redacted:KEY]")"#]
+    );
 }
 
 pub(crate) async fn what_a_panic_says_is_redacted(_: ToolHarness) {
@@ -183,14 +257,22 @@ pub(crate) async fn what_a_panic_says_is_redacted(_: ToolHarness) {
         })
     };
     // The control: where the key is nobody's secret, the text of the panic arrives as it is.
-    for (secret, shown) in [("the-key-0a1b2c3d4e", "[redacted:KEY]"), ("another-5f6a7b8c9d", "the-key-0a1b2c3d4e")] {
+    for (secret, shown) in [
+        ("the-key-0a1b2c3d4e", "[redacted:KEY]"),
+        ("another-5f6a7b8c9d", "the-key-0a1b2c3d4e"),
+    ] {
         let mut harness = harness_of(tool());
         let mut registry = ToolRegistry::new();
-        registry.register(Arc::new(tool()), Category::MEMORY).unwrap();
+        registry
+            .register(Arc::new(tool()), Category::MEMORY)
+            .unwrap();
         let redactor = Redactor::new([Secret::new("KEY", secret)]);
         harness.executor = Arc::new(Executor::redacting(registry, redactor).unwrap());
         let output = harness.call("probe", json!({})).await;
-        assert_eq!(said(&output), format!("Execution: the tool panicked: given {shown}"));
+        assert_eq!(
+            said(&output),
+            format!("Execution: the tool panicked: given {shown}")
+        );
         assert_eq!(harness.recorder.ends()[0].error, output.error);
     }
 }
@@ -234,16 +316,33 @@ pub(crate) async fn what_files_a_call_read_and_wrote_is_recorded(harness: ToolHa
     let table = [
         ("read_file", json!({"path": "a"}), (1_000, 0)),
         ("grep", json!({"pattern": "y"}), (3_000, 0)),
-        ("write_file", json!({"path": "c", "content": "12345"}), (0, 5)),
-        ("append_file", json!({"path": "c", "content": "678"}), (5, 3)),
+        (
+            "write_file",
+            json!({"path": "c", "content": "12345"}),
+            (0, 5),
+        ),
+        (
+            "append_file",
+            json!({"path": "c", "content": "678"}),
+            (5, 3),
+        ),
         ("list_directory", json!({"path": "."}), (0, 0)),
     ];
     for (tool, arguments, expected) in table {
         let output = harness.call(tool, arguments).await;
         let used = output.resource_usage;
-        assert_eq!((used.read_bytes, used.written_bytes), expected, "{tool}: {}", output.text());
+        assert_eq!(
+            (used.read_bytes, used.written_bytes),
+            expected,
+            "{tool}: {}",
+            output.text()
+        );
         assert_eq!((used.processes, used.peak_memory_bytes), (0, 0), "{tool}");
-        assert_eq!(harness.recorder.ends().pop().unwrap().resource_usage, used, "{tool}");
+        assert_eq!(
+            harness.recorder.ends().pop().unwrap().resource_usage,
+            used,
+            "{tool}"
+        );
     }
 }
 
@@ -265,7 +364,10 @@ pub(crate) async fn the_processor_time_of_a_tool_is_recorded(_: ToolHarness) {
     }));
     let used = harness.call("probe", json!({})).await.resource_usage;
     // Other programs may have had the processor for a part of that time.
-    assert!(used.cpu_ms > 0 && used.cpu_ms <= used.wall_ms && used.wall_ms >= 80, "{used:?}");
+    assert!(
+        used.cpu_ms > 0 && used.cpu_ms <= used.wall_ms && used.wall_ms >= 80,
+        "{used:?}"
+    );
 }
 
 pub(crate) async fn figures_are_kept_for_each_tool(harness: ToolHarness) {
@@ -298,7 +400,9 @@ pub(crate) async fn one_tool_serves_many_agents(_: ToolHarness) {
     }
     while let Some(done) = calls.join_next().await {
         let (agent, outcome) = done.unwrap();
-        let orchestrate_tools::CallOutcome::Done(output) = outcome else { unreachable!("nothing asks") };
+        let orchestrate_tools::CallOutcome::Done(output) = outcome else {
+            unreachable!("nothing asks")
+        };
         assert_eq!(output.text(), agent);
     }
 }

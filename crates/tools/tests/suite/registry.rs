@@ -16,15 +16,31 @@ fn names(tools: &[&Arc<dyn Tool>]) -> Vec<String> {
 pub(crate) async fn a_strangers_tool_is_found_by_name_category_and_words(_: ToolHarness) {
     let mut registry = builtin_tools(&|_| None).unwrap();
     let before = names(&registry.tools(None));
-    let stranger = || Arc::new(probe(|_| Box::pin(async { Ok(Answer::new("done", json!(null))) })));
-    registry.register(stranger(), Category::named("deployment")).unwrap();
+    let stranger = || {
+        Arc::new(probe(|_| {
+            Box::pin(async { Ok(Answer::new("done", json!(null))) })
+        }))
+    };
+    registry
+        .register(stranger(), Category::named("deployment"))
+        .unwrap();
 
-    assert_eq!(registry.tool("probe").map(|tool| tool.name()), Some("probe"));
+    assert_eq!(
+        registry.tool("probe").map(|tool| tool.name()),
+        Some("probe")
+    );
     assert!(registry.tool("Probe").is_none() && registry.tool("no_such_tool").is_none());
-    assert_eq!(names(&registry.tools(Some(&Category::named("deployment")))), ["probe"]);
+    assert_eq!(
+        names(&registry.tools(Some(&Category::named("deployment")))),
+        ["probe"]
+    );
     assert!(registry.tools(Some(&Category::named("nothing"))).is_empty());
     let all = names(&registry.tools(None));
-    assert!(all.len() == before.len() + 1 && before.iter().all(|name| all.contains(name)) && all.is_sorted());
+    assert!(
+        all.len() == before.len() + 1
+            && before.iter().all(|name| all.contains(name))
+            && all.is_sorted()
+    );
 
     // By name, by description, and by what its parameters say.
     assert_eq!(names(&registry.search("PROB")), ["probe"]);

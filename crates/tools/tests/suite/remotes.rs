@@ -1,4 +1,5 @@
-//! Tests of `git_push` and `git_pull`: what is decided about and shown, and that exactly that is done.
+//! Tests of `git_push` and `git_pull`: what is decided about and shown, and that exactly that is
+//! done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +25,22 @@ pub(crate) async fn the_user_sees_what_is_pushed_and_exactly_that_is(mut harness
     harness.scope.ask_parks = true;
     let call = harness.make_call("git_push", json!({"branch": "try/one"}));
     let ask = |harness: &ToolHarness| {
-        let (executor, call, scope) = (Arc::clone(&harness.executor), call.clone(), harness.scope.clone());
+        let (executor, call, scope) = (
+            Arc::clone(&harness.executor),
+            call.clone(),
+            harness.scope.clone(),
+        );
         async move { executor.call(&call, &scope).await }
     };
-    let CallOutcome::NeedsApproval { call: hash, arguments, rule, .. } = ask(&harness).await else { unreachable!() };
+    let CallOutcome::NeedsApproval {
+        call: hash,
+        arguments,
+        rule,
+        ..
+    } = ask(&harness).await
+    else {
+        unreachable!()
+    };
     let shown = json!({
         "remote": "origin", "address": "https://git.example/a.git", "host": "git.example", "branch": "try/one",
         "commit": "0123456789abcdef0123456789abcdef01234567", "commits": ["0123456789 Begin"],
@@ -35,14 +48,30 @@ pub(crate) async fn the_user_sees_what_is_pushed_and_exactly_that_is(mut harness
     assert_eq!((arguments, rule.as_str()), (shown, "built-in:remote"));
     harness.scope.approvals = Arc::new(BTreeMap::from([(hash.clone(), Approval::Approved)]));
     // The remote leads elsewhere now, which nobody has approved.
-    harness.git.hosts.lock().unwrap().insert("origin".to_owned(), "other.example".to_owned());
-    let CallOutcome::NeedsApproval { call: other, arguments, .. } = ask(&harness).await else { unreachable!() };
-    assert!(other != hash && arguments["host"] == "other.example", "{arguments}");
+    harness
+        .git
+        .hosts
+        .lock()
+        .unwrap()
+        .insert("origin".to_owned(), "other.example".to_owned());
+    let CallOutcome::NeedsApproval {
+        call: other,
+        arguments,
+        ..
+    } = ask(&harness).await
+    else {
+        unreachable!()
+    };
+    assert!(
+        other != hash && arguments["host"] == "other.example",
+        "{arguments}"
+    );
     assert!(harness.git.pushed.lock().unwrap().is_empty() && harness.recorder.records().is_empty());
     harness.git.hosts.lock().unwrap().clear();
-    let CallOutcome::Done(output) = ask(&harness).await else { unreachable!() };
-    let expected =
-        "ok: pushed 0123456789 as the new branch origin/try/one (https://git.example/a.git)\n0123456789 Begin";
+    let CallOutcome::Done(output) = ask(&harness).await else {
+        unreachable!()
+    };
+    let expected = "ok: pushed 0123456789 as the new branch origin/try/one (https://git.example/a.git)\n0123456789 Begin";
     assert_eq!(said(&output), expected);
     assert_eq!(harness.git.pushed.lock().unwrap().len(), 1);
 }
@@ -55,14 +84,23 @@ pub(crate) async fn commits_of_the_user_are_not_published_unasked(mut harness: T
     assert!(refused.contains(expected), "{refused}");
     harness.scope.ask_parks = true;
     let call = harness.make_call("git_push", arguments);
-    let CallOutcome::NeedsApproval { call: hash, arguments, .. } = harness.executor.call(&call, &harness.scope).await
+    let CallOutcome::NeedsApproval {
+        call: hash,
+        arguments,
+        ..
+    } = harness.executor.call(&call, &harness.scope).await
     else {
         unreachable!()
     };
-    assert_eq!(arguments["users_commits"], json!({"count": 2, "newest": ["aaaaaaaaaa Draft"]}));
+    assert_eq!(
+        arguments["users_commits"],
+        json!({"count": 2, "newest": ["aaaaaaaaaa Draft"]})
+    );
     assert!(harness.git.pushed.lock().unwrap().is_empty());
     harness.scope.approvals = Arc::new(BTreeMap::from([(hash, Approval::Approved)]));
-    let CallOutcome::Done(output) = harness.executor.call(&call, &harness.scope).await else { unreachable!() };
+    let CallOutcome::Done(output) = harness.executor.call(&call, &harness.scope).await else {
+        unreachable!()
+    };
     let told = "0123456789 Begin\nwith it, commits of the user's that the remote was not known to have, 2 in all:\n\
         aaaaaaaaaa Draft\nand 1 more";
     assert!(said(&output).ends_with(told), "{}", said(&output));
@@ -70,9 +108,15 @@ pub(crate) async fn commits_of_the_user_are_not_published_unasked(mut harness: T
 
 pub(crate) async fn rules_decide_about_hosts_and_branches(mut harness: ToolHarness) {
     harness.scope.ask_parks = true;
-    let hosts =
-        [("home", "127.0.0.1"), ("here", "localhost"), ("corp", "git.corp.example"), ("evil", "git.example.evil.org")];
-    *harness.git.hosts.lock().unwrap() = hosts.map(|(remote, host)| (remote.to_owned(), host.to_owned())).into();
+    let hosts = [
+        ("home", "127.0.0.1"),
+        ("here", "localhost"),
+        ("corp", "git.corp.example"),
+        ("evil", "git.example.evil.org"),
+    ];
+    *harness.git.hosts.lock().unwrap() = hosts
+        .map(|(remote, host)| (remote.to_owned(), host.to_owned()))
+        .into();
     harness.scope.policy = policy(&[
         (Allow, "git_push(git.example)"),
         (Ask, "git_push(origin/release*)"),
@@ -80,11 +124,15 @@ pub(crate) async fn rules_decide_about_hosts_and_branches(mut harness: ToolHarne
         (Deny, "git_pull(domain:*.evil.org)"),
     ]);
     const ASKS: &str = "asks by built-in:remote";
-    const ADDRESS: &str =
-        "Denied: Security validation failed: `127.0.0.1` leads to 127.0.0.1, which is for this machine";
+    const ADDRESS: &str = "Denied: Security validation failed: `127.0.0.1` leads to 127.0.0.1, which is for this machine";
     let table = [
         ("git_push", "origin", "try", "ok: pushed 0123456789"),
-        ("git_push", "origin", "release/1", "asks by ask:git_push(origin/release*)"),
+        (
+            "git_push",
+            "origin",
+            "release/1",
+            "asks by ask:git_push(origin/release*)",
+        ),
         (
             "git_push",
             "origin",
@@ -94,26 +142,61 @@ pub(crate) async fn rules_decide_about_hosts_and_branches(mut harness: ToolHarne
         ("git_push", "corp", "try", ASKS),
         ("git_push", "evil", "try", ASKS),
         ("git_push", "home", "try", ADDRESS),
-        ("git_push", "here", "try", "Denied: Security validation failed: `localhost` is this machine"),
+        (
+            "git_push",
+            "here",
+            "try",
+            "Denied: Security validation failed: `localhost` is this machine",
+        ),
         ("git_pull", "origin", "main", ASKS),
         ("git_pull", "home", "main", ADDRESS),
-        ("git_pull", "evil", "main", "Denied: Security validation failed: the rule `deny:git_pull(domain:*.evil.org)`"),
-        ("git_push", "nowhere", "try", "Retry: there is no remote `nowhere`"),
+        (
+            "git_pull",
+            "evil",
+            "main",
+            "Denied: Security validation failed: the rule `deny:git_pull(domain:*.evil.org)`",
+        ),
+        (
+            "git_push",
+            "nowhere",
+            "try",
+            "Retry: there is no remote `nowhere`",
+        ),
     ];
     for (tool, remote, branch, expected) in table {
         let seen = answered(&harness, tool, json!({"remote": remote, "branch": branch})).await;
-        assert!(seen.starts_with(expected), "{tool} {remote} {branch}: {seen}");
+        assert!(
+            seen.starts_with(expected),
+            "{tool} {remote} {branch}: {seen}"
+        );
     }
-    harness.scope.policy = policy(&[(Allow, "git_push(origin/main)"), (Allow, "git_pull(127.0.0.1)")]);
-    assert!(answered(&harness, "git_push", json!({"branch": "main"})).await.starts_with("ok: pushed"));
+    harness.scope.policy = policy(&[
+        (Allow, "git_push(origin/main)"),
+        (Allow, "git_pull(127.0.0.1)"),
+    ]);
+    assert!(
+        answered(&harness, "git_push", json!({"branch": "main"}))
+            .await
+            .starts_with("ok: pushed")
+    );
     let pulled = answered(&harness, "git_pull", json!({"remote": "home"})).await;
-    assert!(pulled.starts_with("ok: home/main (0123456789) conflicts with your work."), "{pulled}");
+    assert!(
+        pulled.starts_with("ok: home/main (0123456789) conflicts with your work."),
+        "{pulled}"
+    );
     // Where nobody can be asked, it is refused; and what rules refuse is not looked up.
     harness.scope.ask_parks = false;
     let refused = answered(&harness, "git_push", json!({})).await;
-    assert!(refused.contains("the rule `built-in:remote` needs approval for `origin/"), "{refused}");
+    assert!(
+        refused.contains("the rule `built-in:remote` needs approval for `origin/"),
+        "{refused}"
+    );
     harness.scope.policy = policy(&[(Allow, "git_push(git.example)")]);
-    assert!(answered(&harness, "git_push", json!({})).await.starts_with("ok: pushed"));
+    assert!(
+        answered(&harness, "git_push", json!({}))
+            .await
+            .starts_with("ok: pushed")
+    );
     harness.scope.policy = policy(&[(Deny, "git_push")]);
     let refused = answered(&harness, "git_push", json!({"remote": "nowhere"})).await;
     assert!(refused.contains("the rule `deny:git_push`"), "{refused}");
@@ -171,11 +254,17 @@ pub(crate) async fn a_name_is_no_address_no_option_and_no_refspec(mut harness: T
     for arguments in of_remotes.into_iter().chain(of_branches).chain([long]) {
         for tool in ["git_push", "git_pull"] {
             let seen = answered(&harness, tool, arguments.clone()).await;
-            assert!(seen.starts_with("Retry: Invalid parameters: `"), "{tool} {arguments}: {seen}");
+            assert!(
+                seen.starts_with("Retry: Invalid parameters: `"),
+                "{tool} {arguments}: {seen}"
+            );
         }
     }
     let unknown = answered(&harness, "git_push", json!({"force": true})).await;
-    assert!(unknown.starts_with("Retry: Invalid parameters"), "{unknown}");
+    assert!(
+        unknown.starts_with("Retry: Invalid parameters"),
+        "{unknown}"
+    );
     assert!(harness.git.pushed.lock().unwrap().is_empty());
     // As with the other tools, an empty text is none.
     assert!(
@@ -188,16 +277,34 @@ pub(crate) async fn a_name_is_no_address_no_option_and_no_refspec(mut harness: T
 pub(crate) async fn a_server_that_is_away_stops_no_other_git_tool(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Allow, "git_push"), (Allow, "git_pull")]);
     harness.scope.limits.longest_retry_wait = Duration::ZERO;
-    harness.git.hosts.lock().unwrap().insert("away".to_owned(), "away.example".to_owned());
+    harness
+        .git
+        .hosts
+        .lock()
+        .unwrap()
+        .insert("away".to_owned(), "away.example".to_owned());
     for _ in 0..3 {
         let seen = answered(&harness, "git_push", json!({"remote": "away"})).await;
-        assert!(seen.starts_with("Network: away.example cannot be reached"), "{seen}");
+        assert!(
+            seen.starts_with("Network: away.example cannot be reached"),
+            "{seen}"
+        );
     }
     let seen = answered(&harness, "git_pull", json!({"remote": "away"})).await;
     assert!(
-        seen.starts_with("Execution: `away.example` is out of order for the tools of the category `remotes`"),
+        seen.starts_with(
+            "Execution: `away.example` is out of order for the tools of the category `remotes`"
+        ),
         "{seen}"
     );
-    assert!(answered(&harness, "git_push", json!({"remote": "origin"})).await.starts_with("ok: "));
-    assert!(answered(&harness, "git_status", json!({})).await.starts_with("ok: "));
+    assert!(
+        answered(&harness, "git_push", json!({"remote": "origin"}))
+            .await
+            .starts_with("ok: ")
+    );
+    assert!(
+        answered(&harness, "git_status", json!({}))
+            .await
+            .starts_with("ok: ")
+    );
 }

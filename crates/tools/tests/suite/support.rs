@@ -48,13 +48,19 @@ pub(crate) fn needing(name: &'static str, need: Need, test: fn(ToolHarness) -> T
 
 /// Reports whether commands find a program.
 fn has(sandbox: &Sandbox, need: Need) -> Result<bool, Failed> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let harness = ToolHarness::new(builtin_tools(&|_| None).unwrap(), sandbox.clone())?;
-    let call = harness.call("run_shell_command", serde_json::json!({"command": need.probe}));
+    let call = harness.call(
+        "run_shell_command",
+        serde_json::json!({"command": need.probe}),
+    );
     Ok(runtime.block_on(call).success)
 }
 
-const TIER: &str = "a sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
+const TIER: &str =
+    "a sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
 
 /// One of the two tiers, and what it needs.
 #[derive(Clone, Copy)]
@@ -80,7 +86,8 @@ const TIERS: [Tier; 2] = [
 
 impl Tier {
     fn sandbox(self) -> Result<Sandbox, String> {
-        Sandbox::with(self.confinement, Helper::default()).map_err(|error| format!("failed to {error}"))
+        Sandbox::with(self.confinement, Helper::default())
+            .map_err(|error| format!("failed to {error}"))
     }
 }
 
@@ -93,7 +100,8 @@ pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Tri
     })
 }
 
-/// Creates a test of commands for each of the two tiers; one that does not work here is ignored as in [`confined`].
+/// Creates a test of commands for each of the two tiers; one that does not work here is ignored as
+/// in [`confined`].
 pub(crate) fn of_tiers(name: &'static str, test: fn(ToolHarness) -> Test) -> Vec<Trial> {
     TIERS.map(|tier| of_tier(name, tier, test)).into()
 }
@@ -104,9 +112,11 @@ pub(crate) fn of_full_tier(name: &'static str, test: fn(ToolHarness) -> Test) ->
 }
 
 fn of_tier(name: &'static str, tier: Tier, test: fn(ToolHarness) -> Test) -> Trial {
-    Trial::ignorable_test(format!("{name}::{}", tier.name), move || match tier.sandbox() {
-        Ok(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
-        Err(reason) => not_run(&format!("{}: {reason}", tier.need)),
+    Trial::ignorable_test(format!("{name}::{}", tier.name), move || {
+        match tier.sandbox() {
+            Ok(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
+            Err(reason) => not_run(&format!("{}: {reason}", tier.need)),
+        }
     })
 }
 
@@ -114,23 +124,32 @@ fn of_tier(name: &'static str, tier: Tier, test: fn(ToolHarness) -> Test) -> Tri
 fn not_run(lacking: &str) -> Result<Completion, Failed> {
     match env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") {
         true => Err(Failed::from(format!("not run: needs {lacking}"))),
-        false => Ok(Completion::ignored_with(format!("not run: needs {lacking}"))),
+        false => Ok(Completion::ignored_with(format!(
+            "not run: needs {lacking}"
+        ))),
     }
 }
 
-/// Returns a sandbox without confinement, for tests that start no process or only their own commands.
+/// Returns a sandbox without confinement, for tests that start no process or only their own
+/// commands.
 pub(crate) fn unconfined() -> Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::with(Confinement::Unconfined, Helper::default()).unwrap()).clone()
+    SANDBOX
+        .get_or_init(|| Sandbox::with(Confinement::Unconfined, Helper::default()).unwrap())
+        .clone()
 }
 
 fn strongest() -> &'static Result<Sandbox, String> {
     static SANDBOX: OnceLock<Result<Sandbox, String>> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::strongest(Helper::default()).map_err(|error| format!("failed to {error}")))
+    SANDBOX.get_or_init(|| {
+        Sandbox::strongest(Helper::default()).map_err(|error| format!("failed to {error}"))
+    })
 }
 
 fn run(test: fn(ToolHarness) -> Test, sandbox: Sandbox) -> Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let harness = ToolHarness::new(builtin_tools(&|_| None).unwrap(), sandbox)?;
     runtime.block_on(test(harness));
     Ok(())
@@ -146,7 +165,8 @@ pub(crate) fn harness_of(tool: impl Tool + 'static) -> ToolHarness {
 
 /// Returns a policy of the given rules.
 pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
-    let text = |(decision, rule): &(RuleDecision, &str)| RuleText::new(*decision, *rule, "the test");
+    let text =
+        |(decision, rule): &(RuleDecision, &str)| RuleText::new(*decision, *rule, "the test");
     let tools = builtin_tools(&|_| None).unwrap();
     Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>(), tools.names()).unwrap())
 }

@@ -21,11 +21,16 @@ const FIND_VALA: &str = "Find files matching glob patterns using find. The worki
 /// A tool of a stranger's, with one value and with none.
 const HEAD: &str = "Shows the first lines.\n\n@title Head\n@name first_lines\n@wrapped Bash\n\
     @command head -n {count} -- {path}\n@param path {string} [required] The file\n@param count {integer} [required]\n";
-const QUICK: &str = "@name quick\n@wrapped run_command\n@param command {string} [required]\n@param cwd {string}\n";
-const GONE: &str = "Runs nothing.\n\n@title Gone\n@name gone\n@wrapped Bash\n@command no-such-program {ARGS}\n";
+const QUICK: &str =
+    "@name quick\n@wrapped run_command\n@param command {string} [required]\n@param cwd {string}\n";
+const GONE: &str =
+    "Runs nothing.\n\n@title Gone\n@name gone\n@wrapped Bash\n@command no-such-program {ARGS}\n";
 
 fn registry() -> ToolRegistry {
-    let file = |text: &str| ToolFile { path: "x.tool".to_owned(), text: text.to_owned() };
+    let file = |text: &str| ToolFile {
+        path: "x.tool".to_owned(),
+        text: text.to_owned(),
+    };
     let mut registry = builtin_tools(&|_| None).unwrap();
     let files = [FIND_VALA, HEAD, QUICK, GONE].map(file);
     assert_eq!(add_tool_files(&mut registry, &files), []);
@@ -44,7 +49,12 @@ pub(crate) fn with_files(harness: &ToolHarness) -> ToolHarness {
 /// Returns the lines of a successful command, in order.
 fn lines(output: &ToolOutput) -> BTreeSet<String> {
     assert!(output.success, "{}", output.text());
-    output.data["stdout"].as_str().unwrap().lines().map(str::to_owned).collect()
+    output.data["stdout"]
+        .as_str()
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn set(lines: &[&str]) -> BTreeSet<String> {
@@ -59,13 +69,19 @@ pub(crate) async fn the_example_of_the_reference_finds_the_files(harness: ToolHa
         assert_eq!(lines(&output), set(&["./a.vala", "./src/b.vala"]), "{tool}");
         assert_eq!(output.exit_code, Some(0));
     }
-    let output = harness.call("grep", json!({"arguments": ["-rn", "int", "."]})).await;
+    let output = harness
+        .call("grep", json!({"arguments": ["-rn", "int", "."]}))
+        .await;
     assert_eq!(lines(&output), set(&["./src/c.c:1:int c;"]));
-    let output = harness.call("LS", json!({"arguments": ["-1", "src"]})).await;
+    let output = harness
+        .call("LS", json!({"arguments": ["-1", "src"]}))
+        .await;
     assert_eq!(lines(&output), set(&["b.vala", "c.c"]));
     // What is recorded can be called again as it stands.
     for record in harness.recorder.records() {
-        let Recorded::Started(record) = record else { continue };
+        let Recorded::Started(record) = record else {
+            continue;
+        };
         let again = harness.call(&record.tool, record.arguments.clone()).await;
         assert!(again.success, "{}: {}", record.tool, again.text());
     }
@@ -74,9 +90,17 @@ pub(crate) async fn the_example_of_the_reference_finds_the_files(harness: ToolHa
 pub(crate) async fn a_name_has_two_forms(harness: ToolHarness) {
     let harness = with_files(&harness);
     let built_in = harness.call("glob", json!({"pattern": "**/*.vala"})).await;
-    assert!(built_in.success && built_in.text().contains("src/b.vala"), "{}", built_in.text());
+    assert!(
+        built_in.success && built_in.text().contains("src/b.vala"),
+        "{}",
+        built_in.text()
+    );
     let built_in = harness.call("grep", json!({"pattern": "int c"})).await;
-    assert!(built_in.success && built_in.text().contains("c.c"), "{}", built_in.text());
+    assert!(
+        built_in.success && built_in.text().contains("c.c"),
+        "{}",
+        built_in.text()
+    );
     let tools: Vec<String> = harness
         .recorder
         .records()
@@ -91,40 +115,82 @@ pub(crate) async fn a_name_has_two_forms(harness: ToolHarness) {
 
 pub(crate) async fn nothing_is_split_or_interpreted(harness: ToolHarness) {
     let harness = with_files(&harness);
-    let output = harness.call("grep", json!({"arguments": ["-rhF", "$(touch made) ; a  b", "src"]})).await;
+    let output = harness
+        .call(
+            "grep",
+            json!({"arguments": ["-rhF", "$(touch made) ; a  b", "src"]}),
+        )
+        .await;
     assert_eq!(lines(&output), set(&["$(touch made) ; a  b"]));
-    let output = harness.call("ls", json!({"arguments": ["a.vala; touch made", "`touch made`"]})).await;
+    let output = harness
+        .call(
+            "ls",
+            json!({"arguments": ["a.vala; touch made", "`touch made`"]}),
+        )
+        .await;
     assert_eq!((output.success, output.exit_code), (false, Some(2)));
     assert!(!harness.path().join("made").exists());
     // The control: a shell splits and interprets the same words.
-    let output = harness.call("run_shell_command", json!({"command": "ls a.vala; touch made"})).await;
-    assert!(output.success && harness.path().join("made").exists(), "{}", output.text());
+    let output = harness
+        .call(
+            "run_shell_command",
+            json!({"command": "ls a.vala; touch made"}),
+        )
+        .await;
+    assert!(
+        output.success && harness.path().join("made").exists(),
+        "{}",
+        output.text()
+    );
 }
 
 pub(crate) async fn one_value_fills_one_word_and_is_no_option(harness: ToolHarness) {
     let harness = with_files(&harness);
-    let output = harness.call("first_lines", json!({"count": 2, "path": "a.vala"})).await;
+    let output = harness
+        .call("first_lines", json!({"count": 2, "path": "a.vala"}))
+        .await;
     assert_eq!(lines(&output), set(&["one", "two"]));
-    let output = harness.call("first_lines", json!({"count": 1, "path": "--version"})).await;
-    let expected =
-        "Retry: Invalid parameters: `path`: expected a value that does not begin with `-`, got \"--version\"";
+    let output = harness
+        .call("first_lines", json!({"count": 1, "path": "--version"}))
+        .await;
+    let expected = "Retry: Invalid parameters: `path`: expected a value that does not begin with `-`, got \"--version\"";
     assert_eq!(said(&output), expected);
 }
 
 pub(crate) async fn a_wrapper_without_a_command_calls_the_wrapped_tool(harness: ToolHarness) {
     let harness = with_files(&harness);
-    let output = harness.call("quick", json!({"command": "cat c.c | tr c d", "cwd": "src"})).await;
+    let output = harness
+        .call(
+            "quick",
+            json!({"command": "cat c.c | tr c d", "cwd": "src"}),
+        )
+        .await;
     assert_eq!(lines(&output), set(&["int d;"]));
-    let output = harness.call("quick", json!({"command": "ls", "cwd": "../x"})).await;
-    assert!(said(&output).contains("is outside the worktree"), "{}", said(&output));
-    let output = harness.call("quick", json!({"command": "ls", "network": true})).await;
-    assert_eq!(said(&output), "Retry: Invalid parameters: unknown: `network`");
+    let output = harness
+        .call("quick", json!({"command": "ls", "cwd": "../x"}))
+        .await;
+    assert!(
+        said(&output).contains("is outside the worktree"),
+        "{}",
+        said(&output)
+    );
+    let output = harness
+        .call("quick", json!({"command": "ls", "network": true}))
+        .await;
+    assert_eq!(
+        said(&output),
+        "Retry: Invalid parameters: unknown: `network`"
+    );
 }
 
 pub(crate) async fn a_program_that_is_absent_is_named(harness: ToolHarness) {
     let harness = with_files(&harness);
     let output = harness.call("gone", json!({"arguments": []})).await;
-    assert!(!output.success && output.text().contains("no-such-program"), "{}", output.text());
+    assert!(
+        !output.success && output.text().contains("no-such-program"),
+        "{}",
+        output.text()
+    );
 }
 
 pub(crate) async fn arguments_must_be_an_array_of_strings(harness: ToolHarness) {
@@ -133,16 +199,48 @@ pub(crate) async fn arguments_must_be_an_array_of_strings(harness: ToolHarness) 
     let table = [
         ("find_vala", json!({}), required),
         ("find_vala", json!({"arguments": null}), required),
-        ("find_vala", json!({"arguments": "."}), "Retry: Invalid parameters: `arguments`: expected array, got \".\""),
-        ("glob", json!({"arguments": "."}), "Retry: Invalid parameters: `arguments`: expected array, got \".\""),
-        ("glob", json!({"arguments": [".", 3]}), "Retry: Invalid parameters: `arguments.1`: expected string, got 3"),
-        ("glob", json!({"arguments": ["a\u{0}b"]}), "Retry: Invalid parameters: `arguments` contains a NUL byte"),
-        ("glob", json!({"arguments": ["."], "pattern": "*"}), "Retry: Invalid parameters: unknown: `pattern`"),
-        ("find_vala", json!({"arguments": ["."], "argv": ["id"]}), "Retry: Invalid parameters: unknown: `argv`"),
-        ("Bash", json!({"command": "ls", "argv": ["id"]}), "Retry: Invalid parameters: unknown: `argv`"),
+        (
+            "find_vala",
+            json!({"arguments": "."}),
+            "Retry: Invalid parameters: `arguments`: expected array, got \".\"",
+        ),
+        (
+            "glob",
+            json!({"arguments": "."}),
+            "Retry: Invalid parameters: `arguments`: expected array, got \".\"",
+        ),
+        (
+            "glob",
+            json!({"arguments": [".", 3]}),
+            "Retry: Invalid parameters: `arguments.1`: expected string, got 3",
+        ),
+        (
+            "glob",
+            json!({"arguments": ["a\u{0}b"]}),
+            "Retry: Invalid parameters: `arguments` contains a NUL byte",
+        ),
+        (
+            "glob",
+            json!({"arguments": ["."], "pattern": "*"}),
+            "Retry: Invalid parameters: unknown: `pattern`",
+        ),
+        (
+            "find_vala",
+            json!({"arguments": ["."], "argv": ["id"]}),
+            "Retry: Invalid parameters: unknown: `argv`",
+        ),
+        (
+            "Bash",
+            json!({"command": "ls", "argv": ["id"]}),
+            "Retry: Invalid parameters: unknown: `argv`",
+        ),
     ];
     for (tool, arguments, expected) in table {
-        assert_eq!(said(&harness.call(tool, arguments.clone()).await), expected, "{tool} {arguments}");
+        assert_eq!(
+            said(&harness.call(tool, arguments.clone()).await),
+            expected,
+            "{tool} {arguments}"
+        );
     }
 }
 
@@ -165,21 +263,40 @@ pub(crate) async fn rules_hold_for_program_and_arguments(harness: ToolHarness) {
     for (rule, tool, arguments) in denied {
         harness.scope.policy = policy(&[(RuleDecision::Deny, rule)]);
         let output = harness.call(tool, arguments.clone()).await;
-        assert!(said(&output).starts_with("Denied: Security validation failed: the rule"), "{rule}: {}", said(&output));
+        assert!(
+            said(&output).starts_with("Denied: Security validation failed: the rule"),
+            "{rule}: {}",
+            said(&output)
+        );
     }
-    harness.scope.policy = policy(&[(RuleDecision::Deny, "Bash(git push *)"), (RuleDecision::Deny, "Bash(grep *)")]);
+    harness.scope.policy = policy(&[
+        (RuleDecision::Deny, "Bash(git push *)"),
+        (RuleDecision::Deny, "Bash(grep *)"),
+    ]);
     assert!(harness.call("find_vala", find.clone()).await.success);
     harness.scope.policy = policy(&[(RuleDecision::Ask, "Bash(find *)")]);
     harness.scope.ask_parks = true;
     let outcome = harness.outcome("find_vala", find.clone()).await;
-    let CallOutcome::NeedsApproval { tool, arguments, .. } = outcome else { unreachable!("nobody is asked") };
+    let CallOutcome::NeedsApproval {
+        tool, arguments, ..
+    } = outcome
+    else {
+        unreachable!("nobody is asked")
+    };
     // The arguments alone do not show what would run.
-    let shown = json!({"arguments": find["arguments"], "run_shell_command": "find . -name x -type f"});
+    let shown =
+        json!({"arguments": find["arguments"], "run_shell_command": "find . -name x -type f"});
     assert_eq!((tool.as_str(), arguments), ("find_vala", shown));
     // What the wrapped tool could not do is not asked about.
     harness.scope.policy = policy(&[(RuleDecision::Ask, "run_shell_command")]);
-    let output = harness.call("quick", json!({"command": "true", "cwd": "none"})).await;
-    assert!(said(&output).starts_with("Retry: file not found: none"), "{}", said(&output));
+    let output = harness
+        .call("quick", json!({"command": "true", "cwd": "none"}))
+        .await;
+    assert!(
+        said(&output).starts_with("Retry: file not found: none"),
+        "{}",
+        said(&output)
+    );
     assert!(harness.path().join("a.vala").exists());
 }
 
@@ -190,16 +307,23 @@ pub(crate) async fn a_role_has_a_wrapper_only_if_it_may_run_it(harness: ToolHarn
     let expected = "Denied: Security validation failed: `glob` with `arguments` runs a command, and this agent's role \
         does not grant `run_shell_command` (code_execution); call `search_files` with `pattern` instead";
     assert_eq!(said(&harness.call("Glob", find.clone()).await), expected);
-    assert!(said(&harness.call("find_vala", find.clone()).await).contains("does not grant `find_vala`"));
+    assert!(
+        said(&harness.call("find_vala", find.clone()).await).contains("does not grant `find_vala`")
+    );
     harness.scope.grant = Arc::new(Grant::of_tools(["run_shell_command"]));
-    assert!(said(&harness.call("Glob", find.clone()).await).contains("does not grant `search_files`"));
+    assert!(
+        said(&harness.call("Glob", find.clone()).await).contains("does not grant `search_files`")
+    );
     // A role that lists a wrapper need not list what it wraps.
     harness.scope.grant = Arc::new(Grant::of_tools(["find_vala"]));
     assert!(harness.call("find_vala", find.clone()).await.success);
     let mut grant = Grant::of_tools(["find_vala"]);
     grant.permissions.clear();
     harness.scope.grant = Arc::new(grant);
-    assert!(said(&harness.call("find_vala", find).await).contains("does not grant `find_vala` (code_execution)"));
+    assert!(
+        said(&harness.call("find_vala", find).await)
+            .contains("does not grant `find_vala` (code_execution)")
+    );
 }
 
 pub(crate) async fn shipped_and_strange_wrappers_conform(harness: ToolHarness) {
@@ -219,7 +343,13 @@ pub(crate) async fn shipped_and_strange_wrappers_conform(harness: ToolHarness) {
         let name = tool.name().to_owned();
         let prepare = |harness: &ToolHarness| harness.put("a.txt", "one\n");
         let naming_path: &dyn Fn(&str) -> Vec<Value> = &|_| Vec::new();
-        let specimen = Specimen { tool, valid, missing: None, naming_path, prepare: &prepare };
+        let specimen = Specimen {
+            tool,
+            valid,
+            missing: None,
+            naming_path,
+            prepare: &prepare,
+        };
         let found = check(&specimen, &harness.scope.sandbox).await.unwrap();
         faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
     }
@@ -230,8 +360,14 @@ pub(crate) async fn a_wrapper_cannot_leave_the_sandbox(harness: ToolHarness) {
     let harness = with_files(&harness);
     let secret = harness.outside().join("secret");
     fs::write(&secret, "hidden\n").unwrap();
-    let output = harness.call("grep", json!({"arguments": ["", secret.to_str().unwrap()]})).await;
-    assert!(!output.success && !output.text().contains("hidden"), "{}", output.text());
+    let output = harness
+        .call("grep", json!({"arguments": ["", secret.to_str().unwrap()]}))
+        .await;
+    assert!(
+        !output.success && !output.text().contains("hidden"),
+        "{}",
+        output.text()
+    );
     let outside = harness.outside().join("made");
     let arguments = json!({"arguments": ["a.vala", "-fprint", outside.to_str().unwrap()]});
     // The full tier has a folder for temporary files of its own, in which it may succeed.

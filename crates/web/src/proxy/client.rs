@@ -10,8 +10,8 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How much the connections of one program may move in both directions together: toolchains and all packages of a
-/// large project are a tenth of it.
+/// How much the connections of one program may move in both directions together: toolchains and all
+/// packages of a large project are a tenth of it.
 const MAX_MOVED: u64 = 8 << 30;
 
 /// What the connections of one program have moved.
@@ -21,9 +21,10 @@ pub(super) struct Meter(AtomicU64);
 impl Meter {
     fn add(&self, bytes: u64) -> io::Result<()> {
         match self.0.fetch_add(bytes, Ordering::Relaxed) {
-            moved if moved > MAX_MOVED => {
-                Err(io::Error::new(ErrorKind::QuotaExceeded, "the program has moved too much"))
-            }
+            moved if moved > MAX_MOVED => Err(io::Error::new(
+                ErrorKind::QuotaExceeded,
+                "the program has moved too much",
+            )),
             _ => Ok(()),
         }
     }
@@ -41,7 +42,12 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(stream: TcpStream, of_program: Arc<Meter>) -> Client {
-        Client { ahead: Bytes::new(), stream, of_program, moved: Arc::default() }
+        Client {
+            ahead: Bytes::new(),
+            stream,
+            of_program,
+            moved: Arc::default(),
+        }
     }
 
     /// Returns the count of what this connection has moved.
@@ -64,7 +70,11 @@ impl Client {
 
     /// Lets bytes be read before all others.
     pub(super) fn put_back(&mut self, bytes: Bytes) {
-        self.ahead = if self.ahead.is_empty() { bytes } else { [bytes, self.ahead.clone()].concat().into() };
+        self.ahead = if self.ahead.is_empty() {
+            bytes
+        } else {
+            [bytes, self.ahead.clone()].concat().into()
+        };
     }
 
     fn count(&self, bytes: usize) -> io::Result<()> {
@@ -75,7 +85,11 @@ impl Client {
 }
 
 impl AsyncRead for Client {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if !self.ahead.is_empty() {
             let count = self.ahead.len().min(into.remaining());
             into.put_slice(&self.ahead.split_to(count));
@@ -88,7 +102,11 @@ impl AsyncRead for Client {
 }
 
 impl AsyncWrite for Client {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
         Poll::Ready(self.count(written).map(|()| written))
     }

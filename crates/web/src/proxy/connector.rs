@@ -13,8 +13,8 @@ use tokio::sync::Mutex;
 
 use crate::WebClient;
 
-/// Maximum number of different decisions for one program: a large project loads from a dozen hosts, but many names
-/// below one wildcard could carry something out in the names themselves.
+/// Maximum number of different decisions for one program: a large project loads from a dozen hosts,
+/// but many names below one wildcard could carry something out in the names themselves.
 const MAX_DECISIONS: usize = 200;
 
 /// The rules that decide here, and nowhere else.
@@ -35,7 +35,8 @@ pub trait Egress: Send + Sync {
     /// Records a decision, before it is carried out; each is recorded once.
     fn record(&self, decision: EgressDecision) -> Recording<'_>;
 
-    /// Takes note of what a program may reach, and cannot: the program says less about it than is known here.
+    /// Takes note of what a program may reach, and cannot: the program says less about it than is
+    /// known here.
     fn unreached(&self, asked: &str, failure: &WebFailure);
 }
 
@@ -56,7 +57,11 @@ pub(super) struct Connector {
 
 impl Connector {
     pub(super) fn new(web: WebClient, egress: Arc<dyn Egress>) -> Connector {
-        Connector { web, egress, recorded: Mutex::default() }
+        Connector {
+            web,
+            egress,
+            recorded: Mutex::default(),
+        }
     }
 
     /// Connects to where a request leads; `asked` is what the program wrote.
@@ -68,7 +73,8 @@ impl Connector {
             Err(failure) => return Err(self.failed(asked, url, failure).await),
         };
         // To resolve a name already tells its servers something.
-        self.record(EgressDecision::allowed(asked, host, port, rule)).await?;
+        self.record(EgressDecision::allowed(asked, host, port, rule))
+            .await?;
         match self.web.dialer().connect(url, destinations).await {
             Ok(stream) => {
                 // Without it, small messages only arrive later.
@@ -81,14 +87,26 @@ impl Connector {
 
     /// Refuses what names no host.
     pub(super) async fn refuse_name(&self, asked: &str, reason: impl Into<String>) -> Refusal {
-        self.refuse(EgressDecision::refused(asked, NO_HOST, reason)).await
+        self.refuse(EgressDecision::refused(asked, NO_HOST, reason))
+            .await
     }
 
     /// Records a refusal, and returns the answer.
     pub(super) async fn refuse(&self, decision: EgressDecision) -> Refusal {
-        let EgressDecision { asked, rule, reason, .. } = &decision;
-        let text = format!("refused: {asked} (rule {rule}): {}\n", reason.as_deref().unwrap_or_default());
-        let refusal = Refusal { status: FORBIDDEN, text };
+        let EgressDecision {
+            asked,
+            rule,
+            reason,
+            ..
+        } = &decision;
+        let text = format!(
+            "refused: {asked} (rule {rule}): {}\n",
+            reason.as_deref().unwrap_or_default()
+        );
+        let refusal = Refusal {
+            status: FORBIDDEN,
+            text,
+        };
         self.record(decision).await.err().unwrap_or(refusal)
     }
 
@@ -96,11 +114,15 @@ impl Connector {
         match failure {
             WebFailure::Refused { rule, reason } => {
                 let decision = EgressDecision::refused(asked, rule, reason);
-                self.refuse(decision.about(url.host().to_string(), url.port())).await
+                self.refuse(decision.about(url.host().to_string(), url.port()))
+                    .await
             }
             other => {
                 self.egress.unreached(asked, &other);
-                Refusal { status: BAD_GATEWAY, text: format!("{other}\n") }
+                Refusal {
+                    status: BAD_GATEWAY,
+                    text: format!("{other}\n"),
+                }
             }
         }
     }
@@ -114,9 +136,15 @@ impl Connector {
         if recorded.len() > MAX_DECISIONS {
             return Err(too_many());
         }
-        let decision =
-            if is_last { EgressDecision::refused(&decision.asked, TOO_MANY, WHY_TOO_MANY) } else { decision };
-        let failed = |error| Refusal { status: BAD_GATEWAY, text: format!("the decision was not recorded: {error}\n") };
+        let decision = if is_last {
+            EgressDecision::refused(&decision.asked, TOO_MANY, WHY_TOO_MANY)
+        } else {
+            decision
+        };
+        let failed = |error| Refusal {
+            status: BAD_GATEWAY,
+            text: format!("the decision was not recorded: {error}\n"),
+        };
         self.egress.record(decision.clone()).await.map_err(failed)?;
         recorded.insert(decision);
         if is_last { Err(too_many()) } else { Ok(()) }
@@ -124,8 +152,12 @@ impl Connector {
 }
 
 /// What is said to a program beyond the limit.
-const WHY_TOO_MANY: &str = "the program has asked for too many different hosts; split what it does into several calls";
+const WHY_TOO_MANY: &str =
+    "the program has asked for too many different hosts; split what it does into several calls";
 
 fn too_many() -> Refusal {
-    Refusal { status: FORBIDDEN, text: format!("refused (rule {TOO_MANY}): {WHY_TOO_MANY}\n") }
+    Refusal {
+        status: FORBIDDEN,
+        text: format!("refused (rule {TOO_MANY}): {WHY_TOO_MANY}\n"),
+    }
 }

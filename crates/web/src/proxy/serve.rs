@@ -26,15 +26,22 @@ const PAUSE: Duration = Duration::from_millis(50);
 const CONNECT: &[u8] = b"CONNECT ";
 
 impl WebClient {
-    /// Serves as the proxy of one program, on a socket that only this program can connect to. Dropping the future ends
-    /// all connections.
+    /// Serves as the proxy of one program, on a socket that only this program can connect to.
+    /// Dropping the future ends all connections.
     ///
     /// # Errors
     /// The error of the socket, if it cannot be used.
-    pub async fn serve_proxy(&self, listener: net::TcpListener, egress: Arc<dyn Egress>) -> io::Result<Infallible> {
+    pub async fn serve_proxy(
+        &self,
+        listener: net::TcpListener,
+        egress: Arc<dyn Egress>,
+    ) -> io::Result<Infallible> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let (connector, meter) = (Arc::new(Connector::new(self.clone(), egress)), Arc::new(Meter::default()));
+        let (connector, meter) = (
+            Arc::new(Connector::new(self.clone(), egress)),
+            Arc::new(Meter::default()),
+        );
         let (mut connections, own) = (JoinSet::new(), OwnConnections::default());
         loop {
             tokio::select! {
@@ -70,8 +77,12 @@ async fn serve(client: Client, connector: Arc<Connector>) {
 
 async fn answer(mut client: Client, connector: &Arc<Connector>) {
     let ended = match timeout(HEAD_TIME, client.begins_with(CONNECT)).await {
-        Ok(Ok(true)) => tunnel(client, connector).await.map_err(|error| error.to_string()),
-        Ok(Ok(false)) => forward(client, connector).await.map_err(|error| error.to_string()),
+        Ok(Ok(true)) => tunnel(client, connector)
+            .await
+            .map_err(|error| error.to_string()),
+        Ok(Ok(false)) => forward(client, connector)
+            .await
+            .map_err(|error| error.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("it asks for nothing".to_owned()),
     };

@@ -18,7 +18,14 @@ impl FileImports {
     pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
         let language = source.language();
         let (package, imports, modules, declared) = (None, Vec::new(), Vec::new(), Vec::new());
-        let found = FileImports { language, package, imports, modules, declared, is_open: true };
+        let found = FileImports {
+            language,
+            package,
+            imports,
+            modules,
+            declared,
+            is_open: true,
+        };
         let mut finder = Finder(Collector::new(source, found));
         if language != Language::Shell {
             walk(source.root(), &mut finder, stop)?;
@@ -39,7 +46,9 @@ impl<'n> Visitor<'n> for Finder<'_, '_> {
             Language::C | Language::Cpp => c::enter(collector, node),
             Language::Go => go::enter(collector, node),
             Language::Java => java::enter(collector, node),
-            Language::JavaScript | Language::Tsx | Language::TypeScript => ecmascript::enter(collector, node),
+            Language::JavaScript | Language::Tsx | Language::TypeScript => {
+                ecmascript::enter(collector, node)
+            }
             Language::Python => python::enter(collector, node),
             Language::Rust => rust::enter(collector, node),
             Language::Shell => Step::Over,

@@ -53,7 +53,11 @@ impl<'s, 't> Collector<'s, 't> {
     /// Ends what a node means for imports.
     pub(super) fn leave(&mut self, node: Node<'_>) {
         // One node may mean several things, such as an attribute's and its own.
-        while self.contexts.last().is_some_and(|context| context.node == node.id()) {
+        while self
+            .contexts
+            .last()
+            .is_some_and(|context| context.node == node.id())
+        {
             self.contexts.pop();
         }
     }
@@ -65,29 +69,52 @@ impl<'s, 't> Collector<'s, 't> {
 
     /// Returns how an import acts here.
     pub(super) fn kind(&self) -> ImportKind {
-        self.contexts.last().map_or(ImportKind::Plain, |context| context.kind)
+        self.contexts
+            .last()
+            .map_or(ImportKind::Plain, |context| context.kind)
     }
 
     /// Returns the module inside the file.
     pub(super) fn scope(&self) -> String {
-        self.contexts.last().map(|context| context.scope.clone()).unwrap_or_default()
+        self.contexts
+            .last()
+            .map(|context| context.scope.clone())
+            .unwrap_or_default()
     }
 
     /// Makes imports below a node act in this way.
     pub(super) fn within(&mut self, node: Node<'_>, kind: ImportKind, scope: String) {
-        self.contexts.push(Context { node: node.id(), kind, scope });
+        self.contexts.push(Context {
+            node: node.id(),
+            kind,
+            scope,
+        });
     }
 
     /// Adds an import by a statement.
     pub(super) fn import(&mut self, at: Node<'_>, target: impl Into<String>, names: Vec<String>) {
         let (kind, scope, line) = (self.kind(), self.scope(), line(at));
-        self.add(Import { target: target.into(), line, kind, form: Form::Statement, names, scope });
+        self.add(Import {
+            target: target.into(),
+            line,
+            kind,
+            form: Form::Statement,
+            names,
+            scope,
+        });
     }
 
     /// Adds a mention.
     pub(super) fn mention(&mut self, line: usize, target: impl Into<String>) {
         let (kind, scope) = (self.kind(), self.scope());
-        self.add(Import { target: target.into(), line, kind, form: Form::Mention, names: Vec::new(), scope });
+        self.add(Import {
+            target: target.into(),
+            line,
+            kind,
+            form: Form::Mention,
+            names: Vec::new(),
+            scope,
+        });
     }
 
     /// Adds an import. What is named twice in the same way counts where it is named first.
@@ -96,7 +123,12 @@ impl<'s, 't> Collector<'s, 't> {
             return;
         }
         let is_known = import.names.is_empty()
-            && !self.seen.insert((import.target.clone(), import.scope.clone(), import.kind, import.form));
+            && !self.seen.insert((
+                import.target.clone(),
+                import.scope.clone(),
+                import.kind,
+                import.form,
+            ));
         if !is_known {
             self.found.imports.push(import);
         }
@@ -116,7 +148,14 @@ pub(super) fn line(node: Node<'_>) -> usize {
 
 /// Returns a literal without its quotes; `None` if it is no plain text.
 pub(super) fn unquoted(literal: &str) -> Option<&str> {
-    let quote = literal.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let quote = literal
+        .chars()
+        .next()
+        .filter(|c| matches!(c, '"' | '\'' | '`'))?;
     let inside = literal.strip_prefix(quote)?.strip_suffix(quote)?;
-    if inside.contains(['\\', '\n']) || inside.contains("${") { None } else { Some(inside) }
+    if inside.contains(['\\', '\n']) || inside.contains("${") {
+        None
+    } else {
+        Some(inside)
+    }
 }

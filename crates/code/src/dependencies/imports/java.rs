@@ -1,4 +1,5 @@
-//! Imports of Java, and the names of types that stand in code: those of the same package need no import.
+//! Imports of Java, and the names of types that stand in code: those of the same package need no
+//! import.
 
 use tree_sitter::Node;
 
@@ -10,7 +11,9 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
     match node.kind() {
         "package_declaration" => {
             // Annotations may stand before the name.
-            let name = named_children(node).into_iter().rfind(|child| child.kind().ends_with("identifier"));
+            let name = named_children(node)
+                .into_iter()
+                .rfind(|child| child.kind().ends_with("identifier"));
             collector.found.package = name.map(|name| compact(collector.text(name)));
             Step::Over
         }
@@ -47,5 +50,7 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
 }
 
 fn compact(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace() && *c != ';').collect()
+    text.chars()
+        .filter(|c| !c.is_whitespace() && *c != ';')
+        .collect()
 }

@@ -92,8 +92,14 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
             Step::Over
         }
         "extern_crate_declaration" => {
-            let name = node.child_by_field_name("name").map(|name| collector.text(name)).unwrap_or_default();
-            let alias = node.child_by_field_name("alias").map_or(name, |alias| collector.text(alias)).to_owned();
+            let name = node
+                .child_by_field_name("name")
+                .map(|name| collector.text(name))
+                .unwrap_or_default();
+            let alias = node
+                .child_by_field_name("alias")
+                .map_or(name, |alias| collector.text(alias))
+                .to_owned();
             collector.import(node, format!("::{name}"), vec![alias]);
             Step::Over
         }
@@ -140,12 +146,21 @@ fn is_item(kind: &str) -> bool {
     )
 }
 
-/// Reports whether a file may have more names at its root than are read: macros make some, or its syntax is unknown.
+/// Reports whether a file may have more names at its root than are read: macros make some, or its
+/// syntax is unknown.
 fn is_open(collector: &Collector<'_, '_>, root: Node<'_>) -> bool {
     let is_closed = |node: &Node<'_>| match node.kind() {
         "attribute_item" => is_plain_attribute(collector.text(*node)),
-        "line_comment" | "block_comment" | "shebang" | "inner_attribute_item" | "empty_statement" => true,
-        "mod_item" | "use_declaration" | "extern_crate_declaration" | "macro_definition" | "impl_item" => true,
+        "line_comment"
+        | "block_comment"
+        | "shebang"
+        | "inner_attribute_item"
+        | "empty_statement" => true,
+        "mod_item"
+        | "use_declaration"
+        | "extern_crate_declaration"
+        | "macro_definition"
+        | "impl_item" => true,
         "foreign_mod_item" => true,
         kind => is_item(kind),
     };
@@ -157,7 +172,9 @@ fn is_plain_attribute(text: &str) -> bool {
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let inside = compact.strip_prefix("#[").unwrap_or_default();
     let name = leading_path(inside);
-    let traits = inside.strip_prefix("derive(").and_then(|rest| rest.split(')').next());
+    let traits = inside
+        .strip_prefix("derive(")
+        .and_then(|rest| rest.split(')').next());
     match traits {
         Some(traits) => traits.split(',').all(|path| {
             let name = path.rsplit("::").next().unwrap_or_default();
@@ -174,8 +191,16 @@ fn declare(collector: &mut Collector<'_, '_>, item: Node<'_>) {
     }
 }
 
-fn module(collector: &mut Collector<'_, '_>, node: Node<'_>, path: Option<String>, is_conditional: bool) -> Step {
-    let Some(name) = node.child_by_field_name("name").map(|name| plain(collector.text(name))) else {
+fn module(
+    collector: &mut Collector<'_, '_>,
+    node: Node<'_>,
+    path: Option<String>,
+    is_conditional: bool,
+) -> Step {
+    let Some(name) = node
+        .child_by_field_name("name")
+        .map(|name| plain(collector.text(name)))
+    else {
         return Step::Over;
     };
     let (scope, kind) = (collector.scope(), collector.kind());
@@ -183,7 +208,15 @@ fn module(collector: &mut Collector<'_, '_>, node: Node<'_>, path: Option<String
     let inner = join(&scope, &name);
     let is_test = kind == ImportKind::Test;
     let line = line(node);
-    collector.declare(ModuleDeclaration { scope, name, line, path, is_inline, is_test, is_conditional });
+    collector.declare(ModuleDeclaration {
+        scope,
+        name,
+        line,
+        path,
+        is_inline,
+        is_test,
+        is_conditional,
+    });
     if is_inline {
         collector.within(node, kind, inner);
     }
@@ -205,25 +238,45 @@ fn uses(collector: &mut Collector<'_, '_>, argument: Node<'_>) {
                 pending.extend(names.into_iter().rev().map(|name| (name, prefix.clone())));
             }
             "scoped_use_list" => {
-                let path = node.child_by_field_name("path").map(|path| plain(collector.text(path)));
+                let path = node
+                    .child_by_field_name("path")
+                    .map(|path| plain(collector.text(path)));
                 let inner = path.map_or_else(|| prefix.clone(), |path| join(&prefix, &path));
-                let begins_at_root = node.child_by_field_name("path").is_none() && prefix.is_empty();
-                let inner = if begins_at_root { "::".to_owned() } else { inner };
+                let begins_at_root =
+                    node.child_by_field_name("path").is_none() && prefix.is_empty();
+                let inner = if begins_at_root {
+                    "::".to_owned()
+                } else {
+                    inner
+                };
                 pending.extend(node.child_by_field_name("list").map(|list| (list, inner)));
             }
             "use_as_clause" => {
-                let field = |name| node.child_by_field_name(name).map(|child| plain(collector.text(child)));
-                let (path, alias) = (field("path").unwrap_or_default(), field("alias").unwrap_or_default());
+                let field = |name| {
+                    node.child_by_field_name(name)
+                        .map(|child| plain(collector.text(child)))
+                };
+                let (path, alias) = (
+                    field("path").unwrap_or_default(),
+                    field("alias").unwrap_or_default(),
+                );
                 used(collector, node, &join(&prefix, &path), alias);
             }
             "use_wildcard" => {
-                let path = node.named_child(0).map(|path| plain(collector.text(path))).unwrap_or_default();
+                let path = node
+                    .named_child(0)
+                    .map(|path| plain(collector.text(path)))
+                    .unwrap_or_default();
                 used(collector, node, &join(&prefix, &path), "*".to_owned());
             }
             "line_comment" | "block_comment" => {}
             _ => {
                 let path = plain(collector.text(node));
-                let whole = if path == "self" && !prefix.is_empty() { prefix } else { join(&prefix, &path) };
+                let whole = if path == "self" && !prefix.is_empty() {
+                    prefix
+                } else {
+                    join(&prefix, &path)
+                };
                 let name = whole.rsplit("::").next().unwrap_or_default().to_owned();
                 used(collector, node, &whole, name);
             }
@@ -251,7 +304,8 @@ fn plain(path: &str) -> String {
     path.replace("r#", "")
 }
 
-/// Returns the part of a path before its first arguments. A single `:` ends it, as in `name:path::Type`.
+/// Returns the part of a path before its first arguments. A single `:` ends it, as in
+/// `name:path::Type`.
 fn leading_path(text: &str) -> &str {
     let is_part = |c: char| is_part(c) || c == '#';
     let mut end = if text.starts_with("::") { 2 } else { 0 };
@@ -271,9 +325,14 @@ fn attribute(collector: &mut Collector<'_, '_>, node: Node<'_>) {
     if compact.strip_prefix("#[cfg").is_some_and(needs_test) {
         collector.is_test_next = true;
     }
-    if let Some(path) = compact.strip_prefix("#[path=\"").and_then(|rest| rest.strip_suffix("\"]")) {
+    if let Some(path) = compact
+        .strip_prefix("#[path=\"")
+        .and_then(|rest| rest.strip_suffix("\"]"))
+    {
         collector.path_next = Some(path.to_owned());
-    } else if (compact.starts_with("#[cfg") && compact != "#[cfg(test)]") || compact.contains("path=") {
+    } else if (compact.starts_with("#[cfg") && compact != "#[cfg(test)]")
+        || compact.contains("path=")
+    {
         collector.is_conditional_next = true;
     }
     let first = line(node);
@@ -281,17 +340,24 @@ fn attribute(collector: &mut Collector<'_, '_>, node: Node<'_>) {
     // Serde and others take the name of a module as a text.
     for key in ["with=\"", "crate=\""] {
         for (at, _) in compact.match_indices(key) {
-            let value = compact.get(at + key.len()..).and_then(|rest| rest.split('"').next()).unwrap_or_default();
-            let is_key = compact.get(..at).is_some_and(|before| !before.ends_with(is_part));
+            let value = compact
+                .get(at + key.len()..)
+                .and_then(|rest| rest.split('"').next())
+                .unwrap_or_default();
+            let is_key = compact
+                .get(..at)
+                .is_some_and(|before| !before.ends_with(is_part));
             if is_key && !value.is_empty() && value.chars().all(is_part) {
                 collector.mention(first, value);
             }
         }
     }
-    // A macro's own name may be imported by `#[macro_use]`, so only paths name packages, as in `#[tokio::main]`.
+    // A macro's own name may be imported by `#[macro_use]`, so only paths name packages, as in
+    // `#[tokio::main]`.
 }
 
-/// Reports whether a condition such as `(all(test,unix))` has the word `test`, except in a `not(…)`.
+/// Reports whether a condition such as `(all(test,unix))` has the word `test`, except in a
+/// `not(…)`.
 fn needs_test(condition: &str) -> bool {
     // Whether each group that is open is a `not(…)`, or in one.
     let mut groups: Vec<bool> = Vec::new();
@@ -330,11 +396,26 @@ fn paths(collector: &mut Collector<'_, '_>, text: &str, first_line: usize) {
         let c = rest.chars().next().unwrap_or_default();
         if c.is_alphabetic() || c == '_' {
             let path = leading_path(rest);
-            let length = if path.is_empty() { rest.find(|c| !is_part(c)).unwrap_or(rest.len()) } else { path.len() };
+            let length = if path.is_empty() {
+                rest.find(|c| !is_part(c)).unwrap_or(rest.len())
+            } else {
+                path.len()
+            };
             let root = root_before(text.get(..at).unwrap_or_default());
             if let Some(root) = root.filter(|root| !root.is_empty() || path.contains("::")) {
-                let (kind, scope, target) = (collector.kind(), collector.scope(), format!("{root}{}", plain(path)));
-                collector.add(Import { target, line, kind, form: Form::Mention, names: Vec::new(), scope });
+                let (kind, scope, target) = (
+                    collector.kind(),
+                    collector.scope(),
+                    format!("{root}{}", plain(path)),
+                );
+                collector.add(Import {
+                    target,
+                    line,
+                    kind,
+                    form: Form::Mention,
+                    names: Vec::new(),
+                    scope,
+                });
             }
             at += length.max(1);
         } else {
@@ -344,16 +425,22 @@ fn paths(collector: &mut Collector<'_, '_>, text: &str, first_line: usize) {
     }
 }
 
-/// Returns what a path in tokens begins with besides its first name, by the text before that: `::`, or nothing; `None`
-/// if the name is only a part of a path, a field, or stands for something in a macro.
+/// Returns what a path in tokens begins with besides its first name, by the text before that: `::`,
+/// or nothing; `None` if the name is only a part of a path, a field, or stands for something in a
+/// macro.
 fn root_before(before: &str) -> Option<&'static str> {
     let before = before.trim_end();
     if let Some(outer) = before.strip_suffix("::") {
-        // No space is between the parts of a path, nor between a type's arguments and what is of the type.
+        // No space is between the parts of a path, nor between a type's arguments and what is of
+        // the type.
         let is_arrow = outer.ends_with("=>") || outer.ends_with("->");
         let goes_on = outer.ends_with(|c: char| is_part(c) || c == '>') && !is_arrow;
         return if goes_on { None } else { Some("::") };
     }
     let is_range = before.ends_with("..");
-    if before.ends_with('$') || (before.ends_with('.') && !is_range) { None } else { Some("") }
+    if before.ends_with('$') || (before.ends_with('.') && !is_range) {
+        None
+    } else {
+        Some("")
+    }
 }

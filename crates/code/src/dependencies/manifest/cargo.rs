@@ -4,7 +4,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::lines::Lines;
 use super::model::{
-    CargoSettings, Dependency, DependencyKind, DependencySource, Ecosystem, Manifest, ManifestError, Settings,
+    CargoSettings, Dependency, DependencyKind, DependencySource, Ecosystem, Manifest,
+    ManifestError, Settings,
 };
 use super::toml_file::{entries, flag, parse, table, text, texts};
 
@@ -21,7 +22,10 @@ const TABLES: [(&str, DependencyKind); 5] = [
 pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
     let lines = Lines::of(text);
     let root = parse(text, &lines)?;
-    let mut reader = Reader { lines: &lines, found: Vec::new() };
+    let mut reader = Reader {
+        lines: &lines,
+        found: Vec::new(),
+    };
     reader.tables(&root, None);
     let targets = table(&root, &["target"]).map(entries).unwrap_or_default();
     for (name, _, value) in targets {
@@ -49,7 +53,10 @@ impl Reader<'_> {
         for (name, kind) in TABLES {
             for (key, at, value) in table(tables, &[name]).map(entries).unwrap_or_default() {
                 let dependency = dependency(key, value, kind, self.lines.at(at));
-                self.found.push(Dependency { target: target.map(str::to_owned), ..dependency });
+                self.found.push(Dependency {
+                    target: target.map(str::to_owned),
+                    ..dependency
+                });
             }
         }
     }
@@ -58,7 +65,9 @@ impl Reader<'_> {
 fn dependency(key: &str, value: &DeValue<'_>, kind: DependencyKind, line: usize) -> Dependency {
     let mut found = Dependency::new(key, kind, line);
     found.requirement = value.as_str().map(str::to_owned);
-    let Some(table) = value.as_table() else { return found };
+    let Some(table) = value.as_table() else {
+        return found;
+    };
     if let Some(package) = text(table, "package").filter(|package| package != key) {
         found.name = package;
         found.alias = Some(key.to_owned());
@@ -68,7 +77,11 @@ fn dependency(key: &str, value: &DeValue<'_>, kind: DependencyKind, line: usize)
     found.features = texts(table, "features");
     let path = text(table, "path").map(DependencySource::Path);
     let git = text(table, "git").map(DependencySource::Git);
-    let shared = if flag(table, "workspace") { Some(DependencySource::Workspace) } else { None };
+    let shared = if flag(table, "workspace") {
+        Some(DependencySource::Workspace)
+    } else {
+        None
+    };
     found.source = shared.or(path).or(git).unwrap_or_default();
     found
 }
@@ -78,9 +91,11 @@ fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
     if let Some(package) = table(root, &["package"]) {
         // Without an edition, a package is of 2015; an inherited one is taken for a later one.
         let edition = text(package, "edition");
-        settings.is_2015 = !package.contains_key("edition") || edition.is_some_and(|edition| edition == "2015");
+        settings.is_2015 =
+            !package.contains_key("edition") || edition.is_some_and(|edition| edition == "2015");
         settings.build = text(package, "build");
-        settings.inherits_version = table(package, &["version"]).is_some_and(|version| flag(version, "workspace"));
+        settings.inherits_version =
+            table(package, &["version"]).is_some_and(|version| flag(version, "workspace"));
     }
     if let Some(library) = table(root, &["lib"]) {
         settings.library = text(library, "name");
@@ -90,22 +105,33 @@ fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
         let targets = root.get(kind).and_then(|value| value.get_ref().as_array());
         let targets = targets.into_iter().flat_map(|targets| targets.iter());
         let tables = targets.filter_map(|target| target.get_ref().as_table());
-        settings.roots.extend(tables.filter_map(|target| text(target, "path")));
+        settings
+            .roots
+            .extend(tables.filter_map(|target| text(target, "path")));
     }
     if let Some(features) = table(root, &["features"]) {
-        let selected = entries(features).into_iter().flat_map(|(name, _, _)| texts(features, name));
-        let name = |feature: String| Some(feature.split_once('/')?.0.trim_end_matches('?').to_owned());
+        let selected = entries(features)
+            .into_iter()
+            .flat_map(|(name, _, _)| texts(features, name));
+        let name =
+            |feature: String| Some(feature.split_once('/')?.0.trim_end_matches('?').to_owned());
         settings.forwarded = selected.filter_map(name).collect();
     }
     if let Some(workspace) = table(root, &["workspace"]) {
         settings.is_workspace = true;
         settings.members = texts(workspace, "members");
         settings.excluded = texts(workspace, "exclude");
-        settings.shared_version = table(workspace, &["package"]).and_then(|package| text(package, "version"));
-        let shared = table(workspace, &["dependencies"]).map(entries).unwrap_or_default();
-        let shared = shared
-            .into_iter()
-            .map(|(key, at, value)| (key.to_owned(), dependency(key, value, DependencyKind::Runtime, lines.at(at))));
+        settings.shared_version =
+            table(workspace, &["package"]).and_then(|package| text(package, "version"));
+        let shared = table(workspace, &["dependencies"])
+            .map(entries)
+            .unwrap_or_default();
+        let shared = shared.into_iter().map(|(key, at, value)| {
+            (
+                key.to_owned(),
+                dependency(key, value, DependencyKind::Runtime, lines.at(at)),
+            )
+        });
         settings.shared = shared.collect();
     }
     settings

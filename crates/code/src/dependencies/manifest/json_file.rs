@@ -1,4 +1,5 @@
-//! JSON as programs for JavaScript read it, with comments and commas before ends, and the lines of its keys.
+//! JSON as programs for JavaScript read it, with comments and commas before ends, and the lines of
+//! its keys.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +20,25 @@ impl Json {
     pub(super) fn parse(text: &str) -> Result<Json, ManifestError> {
         let scanned = Scan::of(text);
         match serde_json::from_str(&scanned.clean) {
-            Ok(Value::Object(root)) => Ok(Json { root, lines: scanned.keys }),
-            Ok(_) => Err(ManifestError { line: 1, message: "not an object".to_owned() }),
+            Ok(Value::Object(root)) => Ok(Json {
+                root,
+                lines: scanned.keys,
+            }),
+            Ok(_) => Err(ManifestError {
+                line: 1,
+                message: "not an object".to_owned(),
+            }),
             Err(error) => {
                 let message = error.to_string();
-                let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-                Err(ManifestError { line: error.line(), message })
+                let message = message
+                    .split(" at line ")
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
+                Err(ManifestError {
+                    line: error.line(),
+                    message,
+                })
             }
         }
     }
@@ -35,7 +49,11 @@ impl Json {
         let entries = object.into_iter().flat_map(|object| object.iter());
         entries
             .filter_map(|(key, value)| {
-                let line = self.lines.get(&(section.to_owned(), key.clone())).copied().unwrap_or(1);
+                let line = self
+                    .lines
+                    .get(&(section.to_owned(), key.clone()))
+                    .copied()
+                    .unwrap_or(1);
                 Some((key.as_str(), value.as_str()?, line))
             })
             .collect()
@@ -67,11 +85,20 @@ impl Scan {
             let skipped = comment(rest);
             if skipped > 0 {
                 // Line ends stay, so that errors have their line.
-                clean.extend(rest.get(..skipped).unwrap_or_default().chars().filter(|c| *c == '\n'));
+                clean.extend(
+                    rest.get(..skipped)
+                        .unwrap_or_default()
+                        .chars()
+                        .filter(|c| *c == '\n'),
+                );
                 at += skipped;
                 continue;
             }
-            let length = if first == '"' { string_length(rest) } else { first.len_utf8() };
+            let length = if first == '"' {
+                string_length(rest)
+            } else {
+                first.len_utf8()
+            };
             let token = rest.get(..length).unwrap_or(rest);
             match first {
                 '{' | '[' => depth += 1,

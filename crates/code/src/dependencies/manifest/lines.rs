@@ -15,6 +15,10 @@ impl Lines {
 
     /// Returns the byte at which a line begins, by its number.
     pub(super) fn begin(&self, number: usize) -> usize {
-        number.checked_sub(2).and_then(|place| self.0.get(place)).copied().unwrap_or_default()
+        number
+            .checked_sub(2)
+            .and_then(|place| self.0.get(place))
+            .copied()
+            .unwrap_or_default()
     }
 }

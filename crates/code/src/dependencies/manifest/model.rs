@@ -171,13 +171,25 @@ pub struct Manifest {
 impl Manifest {
     pub(crate) fn new(ecosystem: Ecosystem, path: &str, settings: Settings) -> Manifest {
         let (name, version, dependencies) = (None, None, Vec::new());
-        Manifest { ecosystem, path: path.to_owned(), name, version, dependencies, settings }
+        Manifest {
+            ecosystem,
+            path: path.to_owned(),
+            name,
+            version,
+            dependencies,
+            settings,
+        }
     }
 
     /// Returns the paths of other files that it includes, as requirements do.
     pub fn includes(&self) -> Vec<String> {
-        let Settings::Requirements { includes } = &self.settings else { return Vec::new() };
-        includes.iter().filter_map(|included| join(folder_of(&self.path), included)).collect()
+        let Settings::Requirements { includes } = &self.settings else {
+            return Vec::new();
+        };
+        includes
+            .iter()
+            .filter_map(|included| join(folder_of(&self.path), included))
+            .collect()
     }
 }
 
@@ -188,19 +200,31 @@ pub(crate) enum Settings {
     Npm(NpmSettings),
     Pnpm(PnpmSettings),
     TsConfig(TsConfig),
-    Go { replaced: BTreeMap<String, String>, tools: Vec<String> },
-    GoWork { members: Vec<String>, replaced: BTreeMap<String, String> },
+    Go {
+        replaced: BTreeMap<String, String>,
+        tools: Vec<String>,
+    },
+    GoWork {
+        members: Vec<String>,
+        replaced: BTreeMap<String, String>,
+    },
     Gradle(GradleCatalog),
     Python(PythonSettings),
-    Requirements { includes: Vec<String> },
+    Requirements {
+        includes: Vec<String>,
+    },
     Plain,
 }
 
 impl Settings {
-    /// Reports whether they are of a package: others only say where packages and their dependencies are.
+    /// Reports whether they are of a package: others only say where packages and their dependencies
+    /// are.
     pub(crate) fn are_of_package(&self) -> bool {
         match self {
-            Settings::Pnpm(_) | Settings::TsConfig(_) | Settings::GoWork { .. } | Settings::Gradle(_) => false,
+            Settings::Pnpm(_)
+            | Settings::TsConfig(_)
+            | Settings::GoWork { .. }
+            | Settings::Gradle(_) => false,
             Settings::Cargo(_)
             | Settings::Npm(_)
             | Settings::Go { .. }
@@ -252,7 +276,8 @@ pub(crate) struct NpmSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PnpmSettings {
     pub(crate) members: Vec<String>,
-    /// The versions of packages that members may refer to, by the names of catalogs and of packages.
+    /// The versions of packages that members may refer to, by the names of catalogs and of
+    /// packages.
     pub(crate) catalogs: BTreeMap<String, BTreeMap<String, String>>,
 }
 

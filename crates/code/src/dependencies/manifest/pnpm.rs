@@ -22,17 +22,26 @@ pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
             ["catalogs", catalog, name] => (*catalog, *name),
             _ => continue,
         };
-        let of_catalog: &mut BTreeMap<String, String> = settings.catalogs.entry(catalog.to_owned()).or_default();
+        let of_catalog: &mut BTreeMap<String, String> =
+            settings.catalogs.entry(catalog.to_owned()).or_default();
         of_catalog.insert(name.to_owned(), placed.text);
     }
-    Ok(Manifest::new(Ecosystem::Npm, path, Settings::Pnpm(settings)))
+    Ok(Manifest::new(
+        Ecosystem::Npm,
+        path,
+        Settings::Pnpm(settings),
+    ))
 }
 
 impl PnpmSettings {
     /// Returns the versions that a requirement such as `catalog:` or `catalog:react17` stands for.
     pub(crate) fn requirement(&self, name: &str, requirement: &str) -> Option<&str> {
         let catalog = requirement.strip_prefix("catalog:")?.trim();
-        let catalog = if catalog.is_empty() { DEFAULT_CATALOG } else { catalog };
+        let catalog = if catalog.is_empty() {
+            DEFAULT_CATALOG
+        } else {
+            catalog
+        };
         self.catalogs.get(catalog)?.get(name).map(String::as_str)
     }
 }

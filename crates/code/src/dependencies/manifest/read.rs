@@ -3,7 +3,8 @@
 use super::model::{Manifest, ManifestError};
 use super::{cargo, cmake, go, gradle, maven, npm, pnpm, python, setup_py};
 
-/// Maximum size of a manifest in bytes: of a crafted one, the parser of TOML makes eighty times as much.
+/// Maximum size of a manifest in bytes: of a crafted one, the parser of TOML makes eighty times as
+/// much.
 pub const MAX_MANIFEST_BYTES: usize = 512 << 10;
 
 /// Maximum number of lines of a manifest, each of which may name a dependency.
@@ -21,10 +22,16 @@ impl Manifest {
     /// [`ManifestError`] with the line that is not valid.
     pub fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
         if text.len() > MAX_MANIFEST_BYTES {
-            return Err(ManifestError { line: 1, message: format!("larger than {} kB", MAX_MANIFEST_BYTES >> 10) });
+            return Err(ManifestError {
+                line: 1,
+                message: format!("larger than {} kB", MAX_MANIFEST_BYTES >> 10),
+            });
         }
         if text.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
-            return Err(ManifestError { line: MAX_LINES, message: format!("more than {MAX_LINES} lines") });
+            return Err(ManifestError {
+                line: MAX_LINES,
+                message: format!("more than {MAX_LINES} lines"),
+            });
         }
         match reader(path) {
             Some(Reader::Strict(read)) => read(path, text),
@@ -57,7 +64,9 @@ fn reader(path: &str) -> Option<Reader> {
         _ if gradle::is_catalog(name) => Reader::Strict(gradle::read_catalog),
         "CMakeLists.txt" => Reader::Lenient(cmake::read),
         _ if is_config(name) => Reader::Strict(npm::read_config),
-        _ if name.ends_with(".txt") && is_requirements(folder, name) => Reader::Lenient(python::read_requirements),
+        _ if name.ends_with(".txt") && is_requirements(folder, name) => {
+            Reader::Lenient(python::read_requirements)
+        }
         _ => return None,
     })
 }

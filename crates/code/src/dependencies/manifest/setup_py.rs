@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tree_sitter::Node;
 
-use super::model::{Dependency, DependencyKind, Ecosystem, Manifest, ManifestError, PythonSettings, Settings};
+use super::model::{
+    Dependency, DependencyKind, Ecosystem, Manifest, ManifestError, PythonSettings, Settings,
+};
 use super::python::requirement;
 use crate::error::CodeError;
 use crate::language::Language;
@@ -14,7 +16,8 @@ use crate::walk::{Step, Visitor, named_children, walk};
 
 /// Maximum size in bytes; what people write is smaller.
 const MAX_BYTES: usize = 256 << 10;
-/// After so many questions whether to stop, a file is given up: some parsers recover from errors in quadratic time.
+/// After so many questions whether to stop, a file is given up: some parsers recover from errors in
+/// quadratic time.
 const MAX_ASKED: usize = 5_000;
 
 /// The arguments that list dependencies.
@@ -26,7 +29,10 @@ const LISTS: [(&str, DependencyKind); 3] = [
 
 /// Reads a file.
 pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let failed = |error: CodeError| ManifestError { line: 1, message: error.to_string() };
+    let failed = |error: CodeError| ManifestError {
+        line: 1,
+        message: error.to_string(),
+    };
     if text.len() > MAX_BYTES {
         return Err(failed(CodeError::TooLarge(MAX_BYTES as u64)));
     }
@@ -34,12 +40,19 @@ pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
     let stop = || asked.fetch_add(1, Ordering::Relaxed) > MAX_ASKED;
     let read = || {
         let source = Source::parse(Language::Python, text, &stop)?;
-        let mut finder = Finder { source: &source, assigned: HashMap::new(), call: None };
+        let mut finder = Finder {
+            source: &source,
+            assigned: HashMap::new(),
+            call: None,
+        };
         walk(source.root(), &mut finder, &stop)?;
         Ok(finder.manifest(path))
     };
     read().map_err(|error| match error {
-        CodeError::Stopped => ManifestError { line: 1, message: "it takes too long to parse".to_owned() },
+        CodeError::Stopped => ManifestError {
+            line: 1,
+            message: "it takes too long to parse".to_owned(),
+        },
         error => failed(error),
     })
 }
@@ -56,18 +69,27 @@ impl<'s> Visitor<'s> for Finder<'s, '_> {
     fn enter(&mut self, node: Node<'s>, _: Option<&'s str>) -> Step {
         match node.kind() {
             "assignment" | "augmented_assignment" => {
-                if let Some(name) = node.child_by_field_name("left").filter(|left| left.kind() == "identifier") {
-                    let value = node.child_by_field_name("right").filter(|_| node.kind() == "assignment");
+                if let Some(name) = node
+                    .child_by_field_name("left")
+                    .filter(|left| left.kind() == "identifier")
+                {
+                    let value = node
+                        .child_by_field_name("right")
+                        .filter(|_| node.kind() == "assignment");
                     let entry = self.assigned.entry(self.source.text_of(name));
                     entry.and_modify(|known| *known = None).or_insert(value);
                 }
                 Step::Into
             }
             "call" => {
-                let function = node.child_by_field_name("function").map(|function| self.source.text_of(function));
+                let function = node
+                    .child_by_field_name("function")
+                    .map(|function| self.source.text_of(function));
                 match function.and_then(|function| function.split_once('.')) {
                     // What a list becomes afterwards is computed.
-                    Some((name, "append" | "extend" | "insert" | "remove")) => drop(self.assigned.insert(name, None)),
+                    Some((name, "append" | "extend" | "insert" | "remove")) => {
+                        self.assigned.insert(name, None);
+                    }
                     Some((_, "setup")) => drop(self.call.get_or_insert(node)),
                     None if function == Some("setup") => drop(self.call.get_or_insert(node)),
                     _ => {}
@@ -84,11 +106,14 @@ impl<'s> Finder<'s, '_> {
     fn manifest(&self, path: &str) -> Manifest {
         let (mut settings, mut dependencies) = (PythonSettings::default(), Vec::new());
         let (mut name, mut version) = (None, None);
-        let arguments = self.call.and_then(|call| call.child_by_field_name("arguments"));
+        let arguments = self
+            .call
+            .and_then(|call| call.child_by_field_name("arguments"));
         for argument in arguments.map(named_children).unwrap_or_default() {
-            let (Some(key), Some(value)) =
-                (argument.child_by_field_name("name"), argument.child_by_field_name("value"))
-            else {
+            let (Some(key), Some(value)) = (
+                argument.child_by_field_name("name"),
+                argument.child_by_field_name("value"),
+            ) else {
                 // `setup(**options)` may say anything.
                 settings.is_computed |= argument.kind() == "dictionary_splat";
                 continue;
@@ -97,12 +122,18 @@ impl<'s> Finder<'s, '_> {
             match key {
                 "name" => name = self.text(value),
                 "version" => version = self.text(value),
-                "package_dir" => settings.folders.extend(self.pairs(value).filter_map(|(_, value)| self.text(value))),
+                "package_dir" => settings
+                    .folders
+                    .extend(self.pairs(value).filter_map(|(_, value)| self.text(value))),
                 "extras_require" => {
                     for (group, list) in self.pairs(value) {
                         let group = self.text(group);
-                        let found = self.list(list, DependencyKind::Optional, &mut settings.is_computed);
-                        dependencies.extend(found.into_iter().map(|one| Dependency { group: group.clone(), ..one }));
+                        let found =
+                            self.list(list, DependencyKind::Optional, &mut settings.is_computed);
+                        dependencies.extend(found.into_iter().map(|one| Dependency {
+                            group: group.clone(),
+                            ..one
+                        }));
                     }
                 }
                 _ => {
@@ -113,26 +144,45 @@ impl<'s> Finder<'s, '_> {
             }
         }
         let manifest = Manifest::new(Ecosystem::Python, path, Settings::Python(settings));
-        Manifest { name, version, dependencies, ..manifest }
+        Manifest {
+            name,
+            version,
+            dependencies,
+            ..manifest
+        }
     }
 
     /// Returns the value of a name, if there is one only, or the node itself.
     fn value(&self, node: Node<'s>) -> Node<'s> {
-        let named = if node.kind() == "identifier" { self.assigned.get(self.source.text_of(node)) } else { None };
+        let named = if node.kind() == "identifier" {
+            self.assigned.get(self.source.text_of(node))
+        } else {
+            None
+        };
         named.copied().flatten().unwrap_or(node)
     }
 
     /// Reads a list of requirements; what is no literal is noted as computed.
-    fn list(&self, node: Node<'s>, kind: DependencyKind, is_computed: &mut bool) -> Vec<Dependency> {
+    fn list(
+        &self,
+        node: Node<'s>,
+        kind: DependencyKind,
+        is_computed: &mut bool,
+    ) -> Vec<Dependency> {
         let node = self.value(node);
         if !matches!(node.kind(), "list" | "tuple") {
             *is_computed = true;
             return Vec::new();
         }
         let mut found = Vec::new();
-        for entry in named_children(node).into_iter().filter(|entry| entry.kind() != "comment") {
+        for entry in named_children(node)
+            .into_iter()
+            .filter(|entry| entry.kind() != "comment")
+        {
             match self.text(entry) {
-                Some(text) => found.extend(requirement(&text, kind, entry.start_position().row + 1)),
+                Some(text) => {
+                    found.extend(requirement(&text, kind, entry.start_position().row + 1))
+                }
                 None => *is_computed = true,
             }
         }
@@ -141,8 +191,17 @@ impl<'s> Finder<'s, '_> {
 
     /// Returns the keys and values of a dictionary.
     fn pairs(&self, node: Node<'s>) -> impl Iterator<Item = (Node<'s>, Node<'s>)> {
-        let pairs = if node.kind() == "dictionary" { named_children(node) } else { Vec::new() };
-        let pair = |pair: Node<'s>| Some((pair.child_by_field_name("key")?, pair.child_by_field_name("value")?));
+        let pairs = if node.kind() == "dictionary" {
+            named_children(node)
+        } else {
+            Vec::new()
+        };
+        let pair = |pair: Node<'s>| {
+            Some((
+                pair.child_by_field_name("key")?,
+                pair.child_by_field_name("value")?,
+            ))
+        };
         pairs.into_iter().filter_map(pair)
     }
 
@@ -155,7 +214,9 @@ impl<'s> Finder<'s, '_> {
         for part in named_children(node) {
             match part.kind() {
                 "string_start" | "string_end" => {}
-                "string_content" if part.named_child_count() == 0 => text.push_str(self.source.text_of(part)),
+                "string_content" if part.named_child_count() == 0 => {
+                    text.push_str(self.source.text_of(part))
+                }
                 _ => return None,
             }
         }

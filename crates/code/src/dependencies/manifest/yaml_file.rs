@@ -1,7 +1,7 @@
 //! The part of YAML in which `pnpm-workspace.yaml` is written: mappings, and lists of texts.
 //!
-//! What is not a plain text is left out. Nothing that an alias stands for is repeated, so a file yields no more than it
-//! has lines.
+//! What is not a plain text is left out. Nothing that an alias stands for is repeated, so a file
+//! yields no more than it has lines.
 
 use super::model::ManifestError;
 
@@ -19,7 +19,10 @@ pub(super) struct Placed {
 
 /// Reads a file.
 pub(super) fn read(text: &str) -> Result<Vec<Placed>, ManifestError> {
-    let mut reader = Reader { open: Vec::new(), found: Vec::new() };
+    let mut reader = Reader {
+        open: Vec::new(),
+        found: Vec::new(),
+    };
     let mut lines = text.trim_start_matches('\u{feff}').lines().zip(1..);
     // The indentation of the key whose text the following lines are.
     let mut literal: Option<usize> = None;
@@ -35,13 +38,19 @@ pub(super) fn read(text: &str) -> Result<Vec<Placed>, ManifestError> {
             continue;
         }
         if line.trim_start_matches(' ').starts_with('\t') {
-            return Err(ManifestError { line: number, message: "a tab before a key".to_owned() });
+            return Err(ManifestError {
+                line: number,
+                message: "a tab before a key".to_owned(),
+            });
         }
         let mut content = content.to_owned();
         let mut depth = open_brackets(&content);
         while depth > 0 {
             let Some((next, _)) = lines.next() else {
-                return Err(ManifestError { line: number, message: "a bracket has no end".to_owned() });
+                return Err(ManifestError {
+                    line: number,
+                    message: "a bracket has no end".to_owned(),
+                });
             };
             let next = without_comment(next).trim();
             depth = brackets(depth, next);
@@ -62,15 +71,24 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads a line; returns whether the following ones, as far as they are indented more, are its text.
+    /// Reads a line; returns whether the following ones, as far as they are indented more, are its
+    /// text.
     fn line(&mut self, indent: usize, content: &str, number: usize) -> bool {
-        let item = content.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '));
+        let item = content
+            .strip_prefix('-')
+            .filter(|rest| rest.is_empty() || rest.starts_with(' '));
         // The items of a list may be indented as much as its key.
         let is_around = |outer: usize| outer < indent || (item.is_some() && outer == indent);
-        while self.open.last().is_some_and(|(outer, key)| !is_around(*outer) || (key.is_none() && *outer == indent)) {
+        while self
+            .open
+            .last()
+            .is_some_and(|(outer, key)| !is_around(*outer) || (key.is_none() && *outer == indent))
+        {
             self.open.pop();
         }
-        let Some(item) = item else { return self.entry(indent, content, number) };
+        let Some(item) = item else {
+            return self.entry(indent, content, number);
+        };
         let inner = item.trim_start();
         if key_of(inner).is_none() {
             return self.value(inner, number);
@@ -81,7 +99,9 @@ impl Reader {
     }
 
     fn entry(&mut self, indent: usize, content: &str, number: usize) -> bool {
-        let Some((key, value)) = key_of(content) else { return false };
+        let Some((key, value)) = key_of(content) else {
+            return false;
+        };
         self.open.push((indent, Some(key)));
         let is_literal = self.value(value, number);
         if !value.is_empty() {
@@ -91,9 +111,15 @@ impl Reader {
     }
 
     fn value(&mut self, value: &str, number: usize) -> bool {
-        let in_brackets = |open: char, close: char| value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        let in_brackets = |open: char, close: char| {
+            value
+                .strip_prefix(open)
+                .and_then(|rest| rest.strip_suffix(close))
+        };
         if let Some(inside) = in_brackets('[', ']') {
-            parts(inside).into_iter().for_each(|part| self.add(None, part, number));
+            parts(inside)
+                .into_iter()
+                .for_each(|part| self.add(None, part, number));
         } else if let Some(inside) = in_brackets('{', '}') {
             for (key, value) in parts(inside).into_iter().filter_map(key_of) {
                 self.add(Some(key), value, number);
@@ -105,7 +131,9 @@ impl Reader {
     }
 
     fn add(&mut self, key: Option<String>, value: &str, line: usize) {
-        let Some(text) = scalar(value.trim()) else { return };
+        let Some(text) = scalar(value.trim()) else {
+            return;
+        };
         if self.open.len() >= MAX_DEPTH {
             return;
         }
@@ -118,7 +146,11 @@ impl Reader {
 
 /// Returns a plain or quoted text; `None` for whatever else a value may be.
 fn scalar(value: &str) -> Option<String> {
-    let quoted = |quote: char| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    let quoted = |quote: char| {
+        value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+    };
     if let Some(inside) = quoted('\'') {
         return Some(inside.replace("''", "'"));
     }
@@ -127,7 +159,11 @@ fn scalar(value: &str) -> Option<String> {
         return serde_json::from_str(value).ok();
     }
     let is_special = value.starts_with(['&', '*', '!', '|', '>', '[', '{', '%', '@', '`', '\'']);
-    if value.is_empty() || is_special { None } else { Some(value.to_owned()) }
+    if value.is_empty() || is_special {
+        None
+    } else {
+        Some(value.to_owned())
+    }
 }
 
 /// Returns the key of a line, and its value.
@@ -141,7 +177,8 @@ fn key_of(content: &str) -> Option<(String, &str)> {
     Some((scalar(key.trim())?, value.trim()))
 }
 
-/// Returns the parts between the commas of a list in brackets; brackets within it are left as they are.
+/// Returns the parts between the commas of a list in brackets; brackets within it are left as they
+/// are.
 fn parts(inside: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, c) in Unquoted::of(inside) {
@@ -156,13 +193,21 @@ fn parts(inside: &str) -> Vec<&str> {
         }
     }
     parts.extend(inside.get(begin..));
-    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+    parts
+        .into_iter()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 /// Returns how many brackets of a value are open at the end of its first line.
 fn open_brackets(content: &str) -> usize {
     let value = key_of(content).map_or(content.trim_start_matches(['-', ' ']), |(_, value)| value);
-    if value.starts_with(['[', '{']) { brackets(0, value) } else { 0 }
+    if value.starts_with(['[', '{']) {
+        brackets(0, value)
+    } else {
+        0
+    }
 }
 
 /// Returns how many brackets are open after a text, of those before it and its own.
@@ -176,9 +221,15 @@ fn brackets(before: usize, text: &str) -> usize {
 
 fn without_comment(line: &str) -> &str {
     let is_comment = |(at, c): &(usize, char)| {
-        *c == '#' && line.get(..*at).is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']))
+        *c == '#'
+            && line
+                .get(..*at)
+                .is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']))
     };
-    Unquoted::of(line).find(is_comment).and_then(|(at, _)| line.get(..at)).unwrap_or(line)
+    Unquoted::of(line)
+        .find(is_comment)
+        .and_then(|(at, _)| line.get(..at))
+        .unwrap_or(line)
 }
 
 /// The characters of a line that are not within quotes, with their places.
@@ -189,7 +240,10 @@ struct Unquoted<'t> {
 
 impl<'t> Unquoted<'t> {
     fn of(line: &'t str) -> Unquoted<'t> {
-        Unquoted { characters: line.char_indices(), before: ' ' }
+        Unquoted {
+            characters: line.char_indices(),
+            before: ' ',
+        }
     }
 }
 
@@ -200,7 +254,9 @@ impl Iterator for Unquoted<'_> {
         loop {
             let (at, c) = self.characters.next()?;
             // An apostrophe within a word is no quote.
-            if !matches!(c, '"' | '\'') || !matches!(self.before, ' ' | '\t' | ',' | '[' | '{' | ':' | '-') {
+            if !matches!(c, '"' | '\'')
+                || !matches!(self.before, ' ' | '\t' | ',' | '[' | '{' | ':' | '-')
+            {
                 self.before = c;
                 return Some((at, c));
             }
@@ -223,11 +279,18 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(String, String, usize)> {
-        read(text).unwrap().into_iter().map(|one| (one.keys.join("/"), one.text, one.line)).collect()
+        read(text)
+            .unwrap()
+            .into_iter()
+            .map(|one| (one.keys.join("/"), one.text, one.line))
+            .collect()
     }
 
     fn expected(entries: &[(&str, &str, usize)]) -> Vec<(String, String, usize)> {
-        entries.iter().map(|(keys, text, line)| ((*keys).to_owned(), (*text).to_owned(), *line)).collect()
+        entries
+            .iter()
+            .map(|(keys, text, line)| ((*keys).to_owned(), (*text).to_owned(), *line))
+            .collect()
     }
 
     #[test]
@@ -261,7 +324,10 @@ mod tests {
     fn what_is_no_plain_text_is_left_out() {
         let text = "a: &x one\nb: *x\nc: !!str d\ne: |\n  k: v\n  - w\nf: >-\n  k: v\ng:\n  - k: v\n    l: w\n  - [x, [y, z]]\n  - u\nh:\n\
             i: ''\n";
-        assert_eq!(found(text), expected(&[("g", "x", 12), ("g", "u", 13), ("i", "", 15)]));
+        assert_eq!(
+            found(text),
+            expected(&[("g", "x", 12), ("g", "u", 13), ("i", "", 15)])
+        );
         for (text, line) in [("a: [\n", 1), ("x: y\na: {b: c\n", 2), ("a:\n\tb: c\n", 2)] {
             assert_eq!(read(text).unwrap_err().line, line, "{text}");
         }

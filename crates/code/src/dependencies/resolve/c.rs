@@ -21,7 +21,10 @@ impl<'p> Headers<'p> {
     pub(super) fn new(index: &'p Index<'p>) -> Headers<'p> {
         let mut by_name = HashMap::<&str, Vec<&str>>::new();
         for (path, _) in &index.project.code {
-            by_name.entry(path.rsplit('/').next().unwrap_or_default()).or_default().push(path);
+            by_name
+                .entry(path.rsplit('/').next().unwrap_or_default())
+                .or_default()
+                .push(path);
         }
         Headers { index, by_name }
     }
@@ -33,7 +36,9 @@ impl<'p> Headers<'p> {
         if is_system && standard::is_of_c(target) {
             return Found::Standard(target.to_owned());
         }
-        let found = self.nearby(file, target).or_else(|| self.only_one(target, is_system));
+        let found = self
+            .nearby(file, target)
+            .or_else(|| self.only_one(target, is_system));
         match found {
             Some(path) => Found::Module(path),
             None if standard::is_of_c(target) => Found::Standard(target.to_owned()),
@@ -46,8 +51,13 @@ impl<'p> Headers<'p> {
     fn nearby(&self, file: &str, target: &str) -> Option<String> {
         let mut folder = Some(folder_of(file));
         while let Some(place) = folder {
-            let candidates = FOLDERS.iter().filter_map(|inner| join(&join(place, inner)?, target));
-            if let Some(path) = candidates.into_iter().find(|path| self.index.code(path).is_some()) {
+            let candidates = FOLDERS
+                .iter()
+                .filter_map(|inner| join(&join(place, inner)?, target));
+            if let Some(path) = candidates
+                .into_iter()
+                .find(|path| self.index.code(path).is_some())
+            {
                 return Some(path);
             }
             folder = parent(place);
@@ -62,7 +72,11 @@ impl<'p> Headers<'p> {
         }
         let name = target.rsplit('/').next()?;
         let ending = format!("/{target}");
-        let mut found = self.by_name.get(name)?.iter().filter(|path| path.ends_with(&ending));
+        let mut found = self
+            .by_name
+            .get(name)?
+            .iter()
+            .filter(|path| path.ends_with(&ending));
         match (found.next(), found.next()) {
             (Some(path), None) => Some((*path).to_owned()),
             _ => None,

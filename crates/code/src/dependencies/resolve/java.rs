@@ -11,8 +11,8 @@ use crate::language::Language;
 
 /// The endings of files that types of Java may be made from.
 const SOURCES: [&str; 15] = [
-    ".aj", ".avdl", ".avsc", ".fbs", ".flex", ".g4", ".groovy", ".jj", ".jjt", ".kt", ".proto", ".scala", ".thrift",
-    ".wsdl", ".xsd",
+    ".aj", ".avdl", ".avsc", ".fbs", ".flex", ".g4", ".groovy", ".jj", ".jjt", ".kt", ".proto",
+    ".scala", ".thrift", ".wsdl", ".xsd",
 ];
 /// What processors of annotations add to the names of types.
 const MADE: [&str; 11] = [
@@ -40,22 +40,46 @@ pub(super) struct Types<'p> {
 impl<'p> Types<'p> {
     pub(super) fn new(index: &'p Index<'p>) -> Types<'p> {
         let (mut files, mut packages) = (HashMap::new(), HashSet::new());
-        for (path, imports) in index.project.code.iter().filter(|(_, imports)| imports.language == Language::Java) {
+        for (path, imports) in index
+            .project
+            .code
+            .iter()
+            .filter(|(_, imports)| imports.language == Language::Java)
+        {
             let package = imports.package.as_deref().unwrap_or_default();
-            let stem = path.rsplit('/').next().and_then(|name| name.strip_suffix(".java")).unwrap_or_default();
+            let stem = path
+                .rsplit('/')
+                .next()
+                .and_then(|name| name.strip_suffix(".java"))
+                .unwrap_or_default();
             packages.insert(package);
-            files.entry(qualified(package, stem)).or_insert(path.as_str());
+            files
+                .entry(qualified(package, stem))
+                .or_insert(path.as_str());
         }
         let paths = &index.project.paths;
-        let is_made = paths.iter().any(|path| SOURCES.iter().any(|ending| path.ends_with(ending)));
+        let is_made = paths
+            .iter()
+            .any(|path| SOURCES.iter().any(|ending| path.ends_with(ending)));
         let java = |ecosystem: Ecosystem| matches!(ecosystem, Ecosystem::Gradle | Ecosystem::Maven);
-        let manifests = index.project.manifests.iter().filter(|manifest| java(manifest.ecosystem));
-        let others = manifests.flat_map(|manifest| &manifest.dependencies).filter(|one| one.own.is_none());
+        let manifests = index
+            .project
+            .manifests
+            .iter()
+            .filter(|manifest| java(manifest.ecosystem));
+        let others = manifests
+            .flat_map(|manifest| &manifest.dependencies)
+            .filter(|one| one.own.is_none());
         // What has the same owner may have a part of the same package.
         let owners: HashSet<&str> = others.map(|one| owner(&one.name)).collect();
-        let is_whole = |package: &&str| !is_made && !package.is_empty() && !owners.contains(owner(package));
+        let is_whole =
+            |package: &&str| !is_made && !package.is_empty() && !owners.contains(owner(package));
         let whole = packages.iter().copied().filter(is_whole).collect();
-        Types { files, packages, whole }
+        Types {
+            files,
+            packages,
+            whole,
+        }
     }
 
     /// Returns what an import leads to.
@@ -79,11 +103,16 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// Reports whether a type should be in a package of the project, and no processor of annotations makes it.
+    /// Reports whether a type should be in a package of the project, and no processor of
+    /// annotations makes it.
     fn is_missing(&self, target: &str) -> bool {
         let package = package_of(target);
-        let name = target.strip_prefix(&package).and_then(|rest| rest.split('.').nth(1)).unwrap_or_default();
-        let is_plain = name.chars().all(char::is_alphanumeric) && !MADE.iter().any(|part| name.contains(part));
+        let name = target
+            .strip_prefix(&package)
+            .and_then(|rest| rest.split('.').nth(1))
+            .unwrap_or_default();
+        let is_plain =
+            name.chars().all(char::is_alphanumeric) && !MADE.iter().any(|part| name.contains(part));
         // Types of queries are called like `QUser`.
         let is_query = name.starts_with('Q') && name.chars().nth(1).is_some_and(char::is_uppercase);
         // `R` and `BR` name the resources of Android.
@@ -106,9 +135,15 @@ impl<'p> Types<'p> {
         }
     }
 
-    /// Returns the file of a type without its package: one of the same, or of one that is imported whole.
+    /// Returns the file of a type without its package: one of the same, or of one that is imported
+    /// whole.
     fn mentioned(&self, imports: &FileImports, package: &str, name: &str) -> Found {
-        let statements = || imports.imports.iter().filter(|import| import.form == Form::Statement);
+        let statements = || {
+            imports
+                .imports
+                .iter()
+                .filter(|import| import.form == Form::Statement)
+        };
         if statements().any(|import| import.target.rsplit('.').next() == Some(name)) {
             return Found::Nothing;
         }
@@ -120,18 +155,27 @@ impl<'p> Types<'p> {
 }
 
 fn qualified(package: &str, name: &str) -> String {
-    if package.is_empty() { name.to_owned() } else { format!("{package}.{name}") }
+    if package.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{package}.{name}")
+    }
 }
 
 /// Returns the first two parts of a package, or of the group of an artifact: whose it is.
 fn owner(name: &str) -> &str {
     let group = name.split(':').next().unwrap_or_default();
-    let end = group.match_indices('.').nth(1).map_or(group.len(), |(at, _)| at);
+    let end = group
+        .match_indices('.')
+        .nth(1)
+        .map_or(group.len(), |(at, _)| at);
     group.get(..end).unwrap_or_default()
 }
 
 /// Returns the part of a path before its first type.
 fn package_of(target: &str) -> String {
-    let parts = target.split('.').take_while(|part| !part.starts_with(|c: char| c.is_uppercase() || c == '*'));
+    let parts = target
+        .split('.')
+        .take_while(|part| !part.starts_with(|c: char| c.is_uppercase() || c == '*'));
     parts.collect::<Vec<_>>().join(".")
 }

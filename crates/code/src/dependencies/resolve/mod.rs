@@ -1,4 +1,5 @@
-//! What the imports of each language lead to: a module of the project, a package, or what comes with the language.
+//! What the imports of each language lead to: a module of the project, a package, or what comes
+//! with the language.
 
 mod c;
 mod ecmascript;

@@ -48,10 +48,20 @@ impl<'p> Modules<'p> {
                 folder = above;
             }
         }
-        let named =
-            index.project.manifests.iter().filter(|one| one.ecosystem == Ecosystem::Python && one.name.is_some());
-        let packages = named.flat_map(|manifest| places(folder(manifest), &manifest.settings)).collect();
-        Modules { index, folders, homes, packages }
+        let named = index
+            .project
+            .manifests
+            .iter()
+            .filter(|one| one.ecosystem == Ecosystem::Python && one.name.is_some());
+        let packages = named
+            .flat_map(|manifest| places(folder(manifest), &manifest.settings))
+            .collect();
+        Modules {
+            index,
+            folders,
+            homes,
+            packages,
+        }
     }
 
     /// Returns what an import leads to: its module, or each of the names that are modules.
@@ -71,8 +81,13 @@ impl<'p> Modules<'p> {
         }
         let top = target.split('.').next().unwrap_or_default();
         let homes = self.homes.get(top).map(Vec::as_slice).unwrap_or_default();
-        let roots = if homes.is_empty() { Vec::new() } else { self.roots(file) };
-        // Python looks beside the outermost package of a file first; a mere folder there hides no other module.
+        let roots = if homes.is_empty() {
+            Vec::new()
+        } else {
+            self.roots(file)
+        };
+        // Python looks beside the outermost package of a file first; a mere folder there hides no
+        // other module.
         let is_own = roots.first().is_some_and(|root| self.is_file(root, top));
         if standard::is_of_python(top) && !is_own {
             return vec![Found::Standard(top.to_owned())];
@@ -80,10 +95,14 @@ impl<'p> Modules<'p> {
         let mut own = roots.iter().filter(|root| homes.contains(&root.as_str()));
         if let Some(first) = own.next() {
             // Where the module is not in the first place, another one may have it.
-            let home = std::iter::once(first).chain(own).find(|home| self.has(home, target)).unwrap_or(first);
+            let home = std::iter::once(first)
+                .chain(own)
+                .find(|home| self.has(home, target))
+                .unwrap_or(first);
             return self.below(home, target, import, false);
         }
-        // What is imported from a shared package, such as `google.cloud`, tells of which distribution it is.
+        // What is imported from a shared package, such as `google.cloud`, tells of which
+        // distribution it is.
         let mut names = import.names.iter().filter(|name| *name != "*");
         vec![match names.next() {
             Some(name) => Found::Package(format!("{target}.{name}")),
@@ -98,7 +117,8 @@ impl<'p> Modules<'p> {
             let inner = join(&place, name).unwrap_or_default();
             let Some(step) = self.step(&inner) else {
                 is_whole = false;
-                is_missing |= matches!(&last, Some(Step::File(path)) if is_package(path)) && !self.is_built(&inner);
+                is_missing |= matches!(&last, Some(Step::File(path)) if is_package(path))
+                    && !self.is_built(&inner);
                 break;
             };
             (place, last) = (inner, Some(step));
@@ -110,7 +130,10 @@ impl<'p> Modules<'p> {
         let mut found = Vec::new();
         let mut needs_module = import.names.is_empty();
         for name in import.names.iter().filter(|_| is_whole) {
-            match join(&place, name).filter(|_| name != "*").and_then(|inner| self.step(&inner)) {
+            match join(&place, name)
+                .filter(|_| name != "*")
+                .and_then(|inner| self.step(&inner))
+            {
                 Some(Step::File(path)) => found.push(Found::Module(path)),
                 Some(Step::Folder) => {}
                 None => needs_module = true,
@@ -120,7 +143,9 @@ impl<'p> Modules<'p> {
             Some(path) if needs_module || !is_whole => found.push(Found::Module(path)),
             Some(_) => {}
             // A folder without a file has nothing but modules.
-            None if !is_whole || (needs_module && !import.names.is_empty() && import.names != ["*"]) => {
+            None if !is_whole
+                || (needs_module && !import.names.is_empty() && import.names != ["*"]) =>
+            {
                 found.push(Found::Missing);
             }
             None => {}
@@ -137,23 +162,43 @@ impl<'p> Modules<'p> {
         })
     }
 
-    /// Reports whether a module without a file of Python may be built: it has other sources, or a name that such have.
+    /// Reports whether a module without a file of Python may be built: it has other sources, or a
+    /// name that such have.
     fn is_built(&self, base: &str) -> bool {
         let name = base.rsplit('/').next().unwrap_or_default();
         let is_named = name.starts_with('_') || name.contains("version") || name.contains("_pb2");
-        is_named || BUILT.iter().any(|ending| self.index.has(&format!("{base}{ending}")))
+        is_named
+            || BUILT
+                .iter()
+                .any(|ending| self.index.has(&format!("{base}{ending}")))
     }
 
     /// Reports whether a module in a folder has a file.
     fn is_file(&self, folder: &str, name: &str) -> bool {
-        matches!(join(folder, name).and_then(|base| self.step(&base)), Some(Step::File(_)))
+        matches!(
+            join(folder, name).and_then(|base| self.step(&base)),
+            Some(Step::File(_))
+        )
     }
 
     /// Returns what a path without its ending is.
     fn step(&self, base: &str) -> Option<Step> {
-        let in_folder = |name: &str| if base.is_empty() { name.to_owned() } else { format!("{base}/{name}") };
-        let files = [in_folder("__init__.py"), format!("{base}.py"), format!("{base}.pyi"), in_folder("__init__.pyi")];
-        let file = files.into_iter().find(|path| self.index.code(path).is_some());
+        let in_folder = |name: &str| {
+            if base.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{base}/{name}")
+            }
+        };
+        let files = [
+            in_folder("__init__.py"),
+            format!("{base}.py"),
+            format!("{base}.pyi"),
+            in_folder("__init__.pyi"),
+        ];
+        let file = files
+            .into_iter()
+            .find(|path| self.index.code(path).is_some());
         match file {
             Some(path) => Some(Step::File(path)),
             None if self.folders.contains(base) => Some(Step::Folder),
@@ -164,14 +209,18 @@ impl<'p> Modules<'p> {
     /// Returns the folders in which Python looks for modules that a file imports.
     fn roots(&self, file: &str) -> Vec<String> {
         let mut package = folder_of(file);
-        while self.index.has(&join(package, "__init__.py").unwrap_or_default())
+        while self
+            .index
+            .has(&join(package, "__init__.py").unwrap_or_default())
             && let Some(above) = parent(package)
         {
             package = above;
         }
         let mut roots = vec![package.to_owned()];
         for number in self.index.manifests_above(Ecosystem::Python, file) {
-            let Some(manifest) = self.index.manifest(number) else { continue };
+            let Some(manifest) = self.index.manifest(number) else {
+                continue;
+            };
             roots.extend(places(folder(manifest), &manifest.settings));
         }
         roots.extend(["".to_owned(), "src".to_owned()]);
@@ -192,5 +241,8 @@ fn places(folder: &str, settings: &Settings) -> Vec<String> {
         _ => &[],
     };
     let named = named.iter().filter_map(|inner| join(folder, inner));
-    named.chain([folder.to_owned()]).chain(join(folder, "src")).collect()
+    named
+        .chain([folder.to_owned()])
+        .chain(join(folder, "src"))
+        .collect()
 }

@@ -25,7 +25,10 @@ impl<'p> Resolver<'p> {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub(in super::super) fn new(index: &'p Index<'p>, stop: Stop<'p>) -> Result<Resolver<'p>, CodeError> {
+    pub(in super::super) fn new(
+        index: &'p Index<'p>,
+        stop: Stop<'p>,
+    ) -> Result<Resolver<'p>, CodeError> {
         Ok(Resolver {
             rust: rust::Crates::new(index, stop)?,
             python: python::Modules::new(index),
@@ -64,21 +67,31 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    /// Returns the files that are parts of a file, each with the line that says so and whether it is for tests.
+    /// Returns the files that are parts of a file, each with the line that says so and whether it
+    /// is for tests.
     pub(in super::super) fn parts(&self, number: usize) -> Vec<(String, usize, bool)> {
         self.rust.parts(number)
     }
 
-    /// Returns the parts that a file says to have and that have no file, as written, each with its line.
+    /// Returns the parts that a file says to have and that have no file, as written, each with its
+    /// line.
     pub(in super::super) fn missing_parts(&self, number: usize) -> Vec<(String, usize)> {
         self.rust.missing(number)
     }
 
     /// Returns how an import acts between two modules.
-    pub(in super::super) fn kind(&self, file: &str, language: Language, import: &Import, to: &str) -> ImportKind {
+    pub(in super::super) fn kind(
+        &self,
+        file: &str,
+        language: Language,
+        import: &Import,
+        to: &str,
+    ) -> ImportKind {
         match language {
             // A module reaches its own parts, as the facade of them.
-            Language::Rust if import.kind == ImportKind::Plain && self.rust.is_outer(file, to) => ImportKind::Part,
+            Language::Rust if import.kind == ImportKind::Plain && self.rust.is_outer(file, to) => {
+                ImportKind::Part
+            }
             Language::Go if file.ends_with("_test.go") => ImportKind::Test,
             _ => import.kind,
         }
@@ -87,5 +100,9 @@ impl<'p> Resolver<'p> {
 
 /// Returns the module that a file is, or belongs to.
 pub(in super::super) fn module_of(file: &str, language: Language) -> String {
-    if language == Language::Go { go::module(folder_of(file)) } else { file.to_owned() }
+    if language == Language::Go {
+        go::module(folder_of(file))
+    } else {
+        file.to_owned()
+    }
 }

@@ -1,4 +1,5 @@
-//! Paths of Rust: the tree of modules of each crate, and what names in it are imported from elsewhere.
+//! Paths of Rust: the tree of modules of each crate, and what names in it are imported from
+//! elsewhere.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,7 +46,8 @@ pub(super) struct Crates<'p> {
     modules: HashMap<(usize, String), Spot>,
     /// The crate and the module of each file.
     places: HashMap<usize, Place>,
-    /// The modules with a file, or perhaps one outside of the project, by the file and their place in its declarations.
+    /// The modules with a file, or perhaps one outside of the project, by the file and their place
+    /// in its declarations.
     located: HashSet<(usize, usize)>,
     /// The modules that each file declares.
     inner: HashMap<usize, HashSet<String>>,
@@ -119,7 +121,11 @@ impl<'p> Crates<'p> {
     }
 
     fn go_on(&self) -> Result<(), CodeError> {
-        if (self.stop)() { Err(CodeError::Stopped) } else { Ok(()) }
+        if (self.stop)() {
+            Err(CodeError::Stopped)
+        } else {
+            Ok(())
+        }
     }
 
     fn add_files(&mut self) -> Result<(), CodeError> {
@@ -129,9 +135,21 @@ impl<'p> Crates<'p> {
             }
             self.go_on()?;
             let mut globs = HashSet::new();
-            self.declared.insert(file, imports.declared.iter().map(String::as_str).collect());
-            self.inner.insert(file, imports.modules.iter().map(|one| below(&one.scope, &one.name)).collect());
-            for import in imports.imports.iter().filter(|import| import.form == Form::Statement) {
+            self.declared
+                .insert(file, imports.declared.iter().map(String::as_str).collect());
+            self.inner.insert(
+                file,
+                imports
+                    .modules
+                    .iter()
+                    .map(|one| below(&one.scope, &one.name))
+                    .collect(),
+            );
+            for import in imports
+                .imports
+                .iter()
+                .filter(|import| import.form == Form::Statement)
+            {
                 match import.names.first().map(String::as_str) {
                     Some("*") => {
                         let known = self.globs.entry((file, &import.scope)).or_default();
@@ -140,7 +158,9 @@ impl<'p> Crates<'p> {
                         }
                     }
                     Some(name) => {
-                        self.names.entry((file, &import.scope, name)).or_insert(import);
+                        self.names
+                            .entry((file, &import.scope, name))
+                            .or_insert(import);
                     }
                     None => {}
                 }
@@ -152,16 +172,25 @@ impl<'p> Crates<'p> {
     fn add_roots(&mut self) -> Result<(), CodeError> {
         let mut roots: Vec<(usize, String, bool)> = Vec::new();
         for (manifest, number) in self.index.project.manifests.iter().zip(0..) {
-            let Settings::Cargo(settings) = &manifest.settings else { continue };
+            let Settings::Cargo(settings) = &manifest.settings else {
+                continue;
+            };
             let names = |one: &Dependency| {
                 let own = one.own.clone();
-                self.names_of(one).into_iter().map(move |name| (name, own.clone()))
+                self.names_of(one)
+                    .into_iter()
+                    .map(move |name| (name, own.clone()))
             };
-            let dependencies: HashMap<String, Option<String>> = manifest.dependencies.iter().flat_map(names).collect();
+            let dependencies: HashMap<String, Option<String>> =
+                manifest.dependencies.iter().flat_map(names).collect();
             self.dependencies.insert(number, dependencies);
             let folder = folder(manifest);
             let library = settings.library_root.as_deref().unwrap_or("src/lib.rs");
-            let others = settings.build.iter().chain(&settings.roots).map(|path| (path.as_str(), false));
+            let others = settings
+                .build
+                .iter()
+                .chain(&settings.roots)
+                .map(|path| (path.as_str(), false));
             let usual = [(library, true), ("src/main.rs", false), ("build.rs", false)];
             for (named, is_library) in usual.into_iter().chain(others) {
                 roots.extend(join(folder, named).map(|path| (number, path, is_library)));
@@ -169,15 +198,24 @@ impl<'p> Crates<'p> {
         }
         for (path, _) in &self.index.project.code {
             if let Some(number) = self.index.package_of(Ecosystem::Cargo, path)
-                && self.index.manifest(number).is_some_and(|manifest| is_target(path, folder(manifest)))
+                && self
+                    .index
+                    .manifest(number)
+                    .is_some_and(|manifest| is_target(path, folder(manifest)))
             {
                 roots.push((number, path.clone(), false));
             }
         }
         for (manifest, path, is_library) in roots {
             self.go_on()?;
-            let Some(root) = self.index.code(&path) else { continue };
-            if self.crates.iter().any(|one| one.root == root && one.manifest == manifest) {
+            let Some(root) = self.index.code(&path) else {
+                continue;
+            };
+            if self
+                .crates
+                .iter()
+                .any(|one| one.root == root && one.manifest == manifest)
+            {
                 continue;
             }
             if is_library {
@@ -190,22 +228,39 @@ impl<'p> Crates<'p> {
 
     /// Returns the names that code may have for a dependency.
     fn names_of(&self, dependency: &Dependency) -> Vec<String> {
-        let own = dependency.own.as_deref().filter(|_| dependency.alias.is_none());
-        let library = own.and_then(|own| library_name(self.index.manifest(self.index.manifest_at(own)?)?));
-        library.map_or_else(|| library_names(dependency.known_as()), |library| vec![library])
+        let own = dependency
+            .own
+            .as_deref()
+            .filter(|_| dependency.alias.is_none());
+        let library =
+            own.and_then(|own| library_name(self.index.manifest(self.index.manifest_at(own)?)?));
+        library.map_or_else(
+            || library_names(dependency.known_as()),
+            |library| vec![library],
+        )
     }
 
     fn add_modules(&mut self, number: usize) -> Result<(), CodeError> {
-        let Some(root) = self.crates.get(number).map(|one| one.root) else { return Ok(()) };
+        let Some(root) = self.crates.get(number).map(|one| one.root) else {
+            return Ok(());
+        };
         let mut seen = HashSet::from([root]);
         // Each with whether the files of its modules are beside it.
         let mut pending = vec![(String::new(), root, true)];
         while let Some((module, file, is_beside)) = pending.pop() {
             self.go_on()?;
-            let spot = Spot { file, scope: String::new() };
+            let spot = Spot {
+                file,
+                scope: String::new(),
+            };
             self.modules.insert((number, module.clone()), spot);
-            self.places.entry(file).or_insert(Place { owner: number, module: module.clone() });
-            let Some((path, imports)) = self.index.file(file) else { continue };
+            self.places.entry(file).or_insert(Place {
+                owner: number,
+                module: module.clone(),
+            });
+            let Some((path, imports)) = self.index.file(file) else {
+                continue;
+            };
             for (declared, at) in imports.modules.iter().zip(0..) {
                 let scope = below(&declared.scope, &declared.name);
                 let inner = below(&module, &scope);
@@ -232,8 +287,13 @@ impl<'p> Crates<'p> {
     fn open_globs(&mut self) -> Result<(), CodeError> {
         let mut opened = HashMap::new();
         for ((owner, module), spot) in &self.modules {
-            let Some(globs) = self.globs.get(&(spot.file, spot.scope.as_str())) else { continue };
-            let from = Place { owner: *owner, module: module.clone() };
+            let Some(globs) = self.globs.get(&(spot.file, spot.scope.as_str())) else {
+                continue;
+            };
+            let from = Place {
+                owner: *owner,
+                module: module.clone(),
+            };
             let (mut found, mut seen) = (Vec::new(), HashSet::new());
             for target in globs {
                 self.go_on()?;
@@ -249,30 +309,51 @@ impl<'p> Crates<'p> {
         Ok(())
     }
 
-    /// Returns the parts of a file, each with the line that declares it and whether it is for tests.
+    /// Returns the parts of a file, each with the line that declares it and whether it is for
+    /// tests.
     pub(super) fn parts(&self, file: usize) -> Vec<(String, usize, bool)> {
-        let Some(Place { owner, module }) = self.places.get(&file) else { return Vec::new() };
-        let Some((_, imports)) = self.index.file(file) else { return Vec::new() };
-        let parts = imports.modules.iter().filter(|declared| !declared.is_inline).filter_map(|declared| {
-            let inner = below(module, &below(&declared.scope, &declared.name));
-            let spot = self.modules.get(&(*owner, inner))?;
-            let (path, _) = self.index.file(spot.file)?;
-            Some((path.to_owned(), declared.line, declared.is_test))
-        });
+        let Some(Place { owner, module }) = self.places.get(&file) else {
+            return Vec::new();
+        };
+        let Some((_, imports)) = self.index.file(file) else {
+            return Vec::new();
+        };
+        let parts = imports
+            .modules
+            .iter()
+            .filter(|declared| !declared.is_inline)
+            .filter_map(|declared| {
+                let inner = below(module, &below(&declared.scope, &declared.name));
+                let spot = self.modules.get(&(*owner, inner))?;
+                let (path, _) = self.index.file(spot.file)?;
+                Some((path.to_owned(), declared.line, declared.is_test))
+            });
         parts.collect()
     }
 
-    /// Returns the modules that a file declares, as written, and that certainly have no file, each with its line.
+    /// Returns the modules that a file declares, as written, and that certainly have no file, each
+    /// with its line.
     pub(super) fn missing(&self, file: usize) -> Vec<(String, usize)> {
         // Where the modules of a file are that is in no crate is not known.
-        let imports = self.index.file(file).filter(|_| self.places.contains_key(&file)).map(|(_, imports)| imports);
-        let Some(imports) = imports else { return Vec::new() };
-        let is_odd = imports.modules.iter().any(|one| one.is_inline && (one.is_conditional || one.path.is_some()));
+        let imports = self
+            .index
+            .file(file)
+            .filter(|_| self.places.contains_key(&file))
+            .map(|(_, imports)| imports);
+        let Some(imports) = imports else {
+            return Vec::new();
+        };
+        let is_odd = imports
+            .modules
+            .iter()
+            .any(|one| one.is_inline && (one.is_conditional || one.path.is_some()));
         let missing = imports.modules.iter().zip(0..).filter(|(declared, at)| {
             let is_certain = !declared.is_conditional && (declared.scope.is_empty() || !is_odd);
             !declared.is_inline && is_certain && !self.located.contains(&(file, *at))
         });
-        missing.map(|(declared, _)| (written(declared), declared.line)).collect()
+        missing
+            .map(|(declared, _)| (written(declared), declared.line))
+            .collect()
     }
 
     /// Reports whether a file's module is an outer one of another file's.
@@ -281,7 +362,8 @@ impl<'p> Crates<'p> {
         match (place(outer), place(inner)) {
             (Some(outer), Some(inner)) => {
                 outer.owner == inner.owner
-                    && (outer.module.is_empty() || inner.module.starts_with(&format!("{}::", outer.module)))
+                    && (outer.module.is_empty()
+                        || inner.module.starts_with(&format!("{}::", outer.module)))
             }
             _ => false,
         }
@@ -293,8 +375,13 @@ impl<'p> Crates<'p> {
     /// [`CodeError::Stopped`] if `stop` said so.
     pub(super) fn resolve(&self, file: usize, import: &Import) -> Result<Found, CodeError> {
         let place = self.places.get(&file).cloned();
-        let Some(place) = place else { return Ok(self.outside_of_crates(file, import)) };
-        let from = Place { module: below(&place.module, &import.scope), ..place };
+        let Some(place) = place else {
+            return Ok(self.outside_of_crates(file, import));
+        };
+        let from = Place {
+            module: below(&place.module, &import.scope),
+            ..place
+        };
         if import.form == Form::Statement && self.is_nowhere(&from, import) {
             return Ok(Found::Missing);
         }
@@ -304,38 +391,65 @@ impl<'p> Crates<'p> {
         Ok(match lead {
             Lead::Outside(found) => found,
             Lead::Module(place) | Lead::Member(place) => match self.spot(&place) {
-                // The last name of a statement may itself be imported by the module that it leads to.
+                // The last name of a statement may itself be imported by the module that it leads
+                // to.
                 Some(spot) if spot.file == file => Found::Nothing,
-                Some(spot) => {
-                    self.index.file(spot.file).map_or(Found::Nothing, |(path, _)| Found::Module(path.to_owned()))
-                }
+                Some(spot) => self
+                    .index
+                    .file(spot.file)
+                    .map_or(Found::Nothing, |(path, _)| Found::Module(path.to_owned())),
                 None => Found::Nothing,
             },
         })
     }
 
-    /// Reports whether a path leads through a module that its crate certainly does not have at its root.
+    /// Reports whether a path leads through a module that its crate certainly does not have at its
+    /// root.
     fn is_nowhere(&self, from: &Place, import: &Import) -> bool {
-        let Some(path) = import.target.strip_prefix("crate::") else { return false };
+        let Some(path) = import.target.strip_prefix("crate::") else {
+            return false;
+        };
         let name = path.split("::").next().unwrap_or_default();
         let is_through = path.contains("::") || import.names == ["*"];
         // Macros make types more often than modules.
-        if !is_through || !name.starts_with(|c: char| c.is_lowercase()) || standard::is_of_rust(name) {
+        if !is_through
+            || !name.starts_with(|c: char| c.is_lowercase())
+            || standard::is_of_rust(name)
+        {
             return false;
         }
-        let root = Place { owner: from.owner, module: String::new() };
-        let Some(file) = self.spot(&root).map(|spot| spot.file) else { return false };
-        let is_open = self.index.file(file).is_none_or(|(_, imports)| imports.is_open);
+        let root = Place {
+            owner: from.owner,
+            module: String::new(),
+        };
+        let Some(file) = self.spot(&root).map(|spot| spot.file) else {
+            return false;
+        };
+        let is_open = self
+            .index
+            .file(file)
+            .is_none_or(|(_, imports)| imports.is_open);
         let is_known = self.names.contains_key(&(file, "", name))
-            || self.inner.get(&file).is_some_and(|modules| modules.contains(name))
+            || self
+                .inner
+                .get(&file)
+                .is_some_and(|modules| modules.contains(name))
             || self.declares(&root, name);
         !is_open && !is_known && !self.globs.contains_key(&(file, ""))
     }
 
-    /// Returns what a path leads to in a file that no crate includes, in which only packages are known.
+    /// Returns what a path leads to in a file that no crate includes, in which only packages are
+    /// known.
     fn outside_of_crates(&self, file: usize, import: &Import) -> Found {
-        let first = import.target.trim_start_matches("::").split("::").next().unwrap_or_default();
-        let Some((path, _)) = self.index.file(file) else { return Found::Nothing };
+        let first = import
+            .target
+            .trim_start_matches("::")
+            .split("::")
+            .next()
+            .unwrap_or_default();
+        let Some((path, _)) = self.index.file(file) else {
+            return Found::Nothing;
+        };
         let package = self.index.package_of(Ecosystem::Cargo, path);
         let known = package.and_then(|package| self.dependencies.get(&package));
         match known {
@@ -350,13 +464,22 @@ impl<'p> Crates<'p> {
             return NOWHERE;
         }
         let parts: Vec<&str> = target.split("::").collect();
-        let Some((first, rest)) = parts.split_first() else { return NOWHERE };
+        let Some((first, rest)) = parts.split_first() else {
+            return NOWHERE;
+        };
         match *first {
             "" => match rest.split_first() {
                 Some((name, rest)) => self.elsewhere(from, name, rest, hops).unwrap_or(NOWHERE),
                 None => NOWHERE,
             },
-            "crate" => self.descend(Place { module: String::new(), ..from.clone() }, rest, hops),
+            "crate" => self.descend(
+                Place {
+                    module: String::new(),
+                    ..from.clone()
+                },
+                rest,
+                hops,
+            ),
             "self" => self.descend(from.clone(), rest, hops),
             "super" => {
                 let count = parts.iter().take_while(|part| **part == "super").count();
@@ -365,86 +488,146 @@ impl<'p> Crates<'p> {
                     module = module.rsplit_once("::").map_or("", |(outer, _)| outer);
                 }
                 let rest = parts.get(count..).unwrap_or_default();
-                self.descend(Place { module: module.to_owned(), ..from.clone() }, rest, hops)
+                self.descend(
+                    Place {
+                        module: module.to_owned(),
+                        ..from.clone()
+                    },
+                    rest,
+                    hops,
+                )
             }
             _ => self.named(from, &parts, form, hops),
         }
     }
 
-    /// Returns what a path leads to that begins with a name: of a module, of a package, or of something imported.
+    /// Returns what a path leads to that begins with a name: of a module, of a package, or of
+    /// something imported.
     fn named(&self, from: &Place, path: &[&str], form: Form, hops: usize) -> Lead {
-        let Some((name, rest)) = path.split_first() else { return NOWHERE };
-        let inner = Place { module: below(&from.module, name), ..from.clone() };
+        let Some((name, rest)) = path.split_first() else {
+            return NOWHERE;
+        };
+        let inner = Place {
+            module: below(&from.module, name),
+            ..from.clone()
+        };
         if self.spot(&inner).is_some() {
             return self.descend(inner, rest, hops);
         }
-        let outer = Place { module: (*name).to_owned(), ..from.clone() };
+        let outer = Place {
+            module: (*name).to_owned(),
+            ..from.clone()
+        };
         if form == Form::Statement && self.is_2015(from) && self.spot(&outer).is_some() {
             return self.descend(outer, rest, hops);
         }
         if let Some(found) = self.elsewhere(from, name, rest, hops) {
             return found;
         }
-        let Some(spot) = self.spot(from) else { return NOWHERE };
+        let Some(spot) = self.spot(from) else {
+            return NOWHERE;
+        };
         let known = below(&spot.scope, name);
-        let is_declared = self.declared.get(&spot.file).is_some_and(|names| names.contains(known.as_str()));
+        let is_declared = self
+            .declared
+            .get(&spot.file)
+            .is_some_and(|names| names.contains(known.as_str()));
         let is_imported = self
             .names
             .get(&(spot.file, spot.scope.as_str(), *name))
-            .filter(|import| import.target != *name && !import.target.starts_with(&format!("{name}::")));
+            .filter(|import| {
+                import.target != *name && !import.target.starts_with(&format!("{name}::"))
+            });
         let has_globs = self.globs.contains_key(&(spot.file, spot.scope.as_str()));
         let is_name = name.starts_with(|c: char| c.is_lowercase() || c == '_');
-        if is_declared || is_imported.is_some() || has_globs || form != Form::Statement || !is_name {
+        if is_declared || is_imported.is_some() || has_globs || form != Form::Statement || !is_name
+        {
             NOWHERE
         } else {
             Lead::Outside(Found::Package((*name).to_owned()))
         }
     }
 
-    /// Returns what a path leads to that begins with the name of a crate; `None` if there is no such crate.
+    /// Returns what a path leads to that begins with the name of a crate; `None` if there is no
+    /// such crate.
     fn elsewhere(&self, from: &Place, name: &str, rest: &[&str], hops: usize) -> Option<Lead> {
         if standard::is_of_rust(name) {
             return Some(Lead::Outside(Found::Standard(name.to_owned())));
         }
         let manifest = self.crates.get(from.owner)?.manifest;
         if let Some(own) = self.dependencies.get(&manifest)?.get(name) {
-            let Some(own) = own else { return Some(Lead::Outside(Found::Package(name.to_owned()))) };
+            let Some(own) = own else {
+                return Some(Lead::Outside(Found::Package(name.to_owned())));
+            };
             let package = self.index.manifest_at(own)?;
             return Some(match self.libraries.get(&package) {
-                Some(library) => self.descend(Place { owner: *library, module: String::new() }, rest, hops),
+                Some(library) => self.descend(
+                    Place {
+                        owner: *library,
+                        module: String::new(),
+                    },
+                    rest,
+                    hops,
+                ),
                 None => Lead::Outside(Found::Own(package)),
             });
         }
         if let Some(found) = self.renamed(from, name, rest, hops) {
             return Some(found);
         }
-        let library = self.libraries.get(&manifest).filter(|library| **library != from.owner)?;
+        let library = self
+            .libraries
+            .get(&manifest)
+            .filter(|library| **library != from.owner)?;
         if library_name(self.index.manifest(manifest)?)? != name {
             return None;
         }
-        Some(self.descend(Place { owner: *library, module: String::new() }, rest, hops))
+        Some(self.descend(
+            Place {
+                owner: *library,
+                module: String::new(),
+            },
+            rest,
+            hops,
+        ))
     }
 
-    /// Returns what a path leads to that begins with a name of a crate which `extern crate … as` gives it.
+    /// Returns what a path leads to that begins with a name of a crate which `extern crate … as`
+    /// gives it.
     fn renamed(&self, from: &Place, name: &str, rest: &[&str], hops: usize) -> Option<Lead> {
-        let root = Place { owner: from.owner, module: String::new() };
+        let root = Place {
+            owner: from.owner,
+            module: String::new(),
+        };
         let import = self.names.get(&(self.spot(&root)?.file, "", name))?;
-        let target = import.target.strip_prefix("::").filter(|target| *target != name && !target.contains("::"))?;
+        let target = import
+            .target
+            .strip_prefix("::")
+            .filter(|target| *target != name && !target.contains("::"))?;
         let hops = hops.checked_sub(1).filter(|hops| *hops > 0)?;
-        if target == "self" { Some(self.descend(root, rest, hops)) } else { self.elsewhere(&root, target, rest, hops) }
+        if target == "self" {
+            Some(self.descend(root, rest, hops))
+        } else {
+            self.elsewhere(&root, target, rest, hops)
+        }
     }
 
     /// Follows names from a module on.
     fn descend(&self, from: Place, rest: &[&str], hops: usize) -> Lead {
         let mut place = from;
         for (name, at) in rest.iter().zip(1..) {
-            let inner = Place { module: below(&place.module, name), ..place.clone() };
+            let inner = Place {
+                module: below(&place.module, name),
+                ..place.clone()
+            };
             if self.spot(&inner).is_some() {
                 place = inner;
                 continue;
             }
             let after = rest.get(at..).unwrap_or_default();
-            return self.imported(&place, name, after, hops).unwrap_or(Lead::Member(place));
+            return self
+                .imported(&place, name, after, hops)
+                .unwrap_or(Lead::Member(place));
         }
         Lead::Module(place)
     }
@@ -453,24 +636,34 @@ impl<'p> Crates<'p> {
     fn imported(&self, place: &Place, name: &str, after: &[&str], hops: usize) -> Option<Lead> {
         let spot = self.spot(place)?;
         if let Some(import) = self.names.get(&(spot.file, spot.scope.as_str(), name)) {
-            let target = after.iter().fold(import.target.clone(), |path, part| format!("{path}::{part}"));
+            let target = after.iter().fold(import.target.clone(), |path, part| {
+                format!("{path}::{part}")
+            });
             return match self.locate(place, &target, Form::Mention, hops - 1) {
                 Lead::Outside(Found::Nothing) => None,
                 lead => Some(lead),
             };
         }
         let hops = hops.checked_sub(GLOB_HOPS).filter(|hops| *hops > 0)?;
-        self.opened.get(place)?.iter().take_while(|_| !(self.stop)()).find_map(|opened| {
-            match self.descend(opened.clone(), &[name], hops) {
-                // Only if that module has the name; what it imports itself was followed.
-                Lead::Module(to) | Lead::Member(to) if self.declares(&to, name) => Some(Lead::Member(to)),
-                _ => None,
-            }
-        })
+        self.opened
+            .get(place)?
+            .iter()
+            .take_while(|_| !(self.stop)())
+            .find_map(|opened| {
+                match self.descend(opened.clone(), &[name], hops) {
+                    // Only if that module has the name; what it imports itself was followed.
+                    Lead::Module(to) | Lead::Member(to) if self.declares(&to, name) => {
+                        Some(Lead::Member(to))
+                    }
+                    _ => None,
+                }
+            })
     }
 
     fn declares(&self, place: &Place, name: &str) -> bool {
-        let names = self.spot(place).and_then(|spot| self.declared.get(&spot.file));
+        let names = self
+            .spot(place)
+            .and_then(|spot| self.declared.get(&spot.file));
         names.is_some_and(|names| names.contains(name))
     }
 
@@ -479,14 +672,20 @@ impl<'p> Crates<'p> {
     }
 
     fn is_2015(&self, place: &Place) -> bool {
-        let manifest = self.crates.get(place.owner).and_then(|one| self.index.manifest(one.manifest));
+        let manifest = self
+            .crates
+            .get(place.owner)
+            .and_then(|one| self.index.manifest(one.manifest));
         matches!(manifest.map(|manifest| &manifest.settings), Some(Settings::Cargo(settings)) if settings.is_2015)
     }
 }
 
 /// Returns the names that code may have for a package from elsewhere.
 pub(in super::super) fn library_names(package: &str) -> Vec<String> {
-    let known = LIBRARIES.iter().filter(|(known, _)| *known == package).map(|(_, library)| (*library).to_owned());
+    let known = LIBRARIES
+        .iter()
+        .filter(|(known, _)| *known == package)
+        .map(|(_, library)| (*library).to_owned());
     std::iter::once(ident(package)).chain(known).collect()
 }
 
@@ -515,9 +714,16 @@ fn below(module: &str, name: &str) -> String {
 
 /// Reports whether a file of a package is the root of a target that cargo finds.
 fn is_target(path: &str, folder: &str) -> bool {
-    let Some(inner) = path.strip_prefix(folder).map(|rest| rest.trim_start_matches('/')) else { return false };
+    let Some(inner) = path
+        .strip_prefix(folder)
+        .map(|rest| rest.trim_start_matches('/'))
+    else {
+        return false;
+    };
     TARGETS.iter().any(|target| {
-        let rest = inner.strip_prefix(target).and_then(|rest| rest.strip_prefix('/'));
+        let rest = inner
+            .strip_prefix(target)
+            .and_then(|rest| rest.strip_prefix('/'));
         rest.is_some_and(|rest| match rest.split_once('/') {
             None => rest.ends_with(".rs"),
             Some((_, file)) => file == "main.rs",
@@ -525,27 +731,37 @@ fn is_target(path: &str, folder: &str) -> bool {
     })
 }
 
-/// Returns the files that a module may be, the likely ones first; none if it is outside of the project. `is_beside`
-/// says whether they are in the folder of the file that declares it.
+/// Returns the files that a module may be, the likely ones first; none if it is outside of the
+/// project. `is_beside` says whether they are in the folder of the file that declares it.
 fn candidates(file: &str, is_beside: bool, declared: &ModuleDeclaration) -> Vec<String> {
     let folder = folder_of(file);
     let file_name = file.rsplit('/').next().unwrap_or_default();
     let stem = file_name.strip_suffix(".rs").unwrap_or(file_name);
-    let base = if is_beside || file_name == "mod.rs" { join(folder, "") } else { join(folder, stem) };
-    let inside = base.and_then(|base| join(&base, &declared.scope.replace("::", "/"))).unwrap_or_default();
+    let base = if is_beside || file_name == "mod.rs" {
+        join(folder, "")
+    } else {
+        join(folder, stem)
+    };
+    let inside = base
+        .and_then(|base| join(&base, &declared.scope.replace("::", "/")))
+        .unwrap_or_default();
     let (name, path) = (&declared.name, &declared.path);
     match path {
         Some(path) if path.starts_with('/') || path.contains('\\') => Vec::new(),
         Some(path) if declared.scope.is_empty() => join(folder, path).into_iter().collect(),
         Some(path) => join(&inside, path).into_iter().collect(),
-        None => {
-            [format!("{name}.rs"), format!("{name}/mod.rs")].iter().filter_map(|name| join(&inside, name)).collect()
-        }
+        None => [format!("{name}.rs"), format!("{name}/mod.rs")]
+            .iter()
+            .filter_map(|name| join(&inside, name))
+            .collect(),
     }
 }
 
 /// Returns a declaration as it is in code.
 fn written(declared: &ModuleDeclaration) -> String {
     let name = &declared.name;
-    declared.path.as_ref().map_or_else(|| format!("mod {name}"), |path| format!("#[path = \"{path}\"] mod {name}"))
+    declared.path.as_ref().map_or_else(
+        || format!("mod {name}"),
+        |path| format!("#[path = \"{path}\"] mod {name}"),
+    )
 }

@@ -21,7 +21,8 @@ pub(crate) enum DriverEnd {
         /// Its report, if there is one.
         report: Option<String>,
     },
-    /// A call waits, for the user or for other agents, or its model for another key; the events are recorded.
+    /// A call waits, for the user or for other agents, or its model for another key; the events are
+    /// recorded.
     Parked,
     /// It was interrupted and will be resumed later.
     Interrupted,

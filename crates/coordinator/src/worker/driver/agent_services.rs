@@ -1,4 +1,5 @@
-//! The services available to one agent's tools beyond its worktree: its branch, the other agents, the journal.
+//! The services available to one agent's tools beyond its worktree: its branch, the other agents,
+//! the journal.
 //!
 //! Every value here belongs to one agent, so no tool can act for another.
 
@@ -16,24 +17,26 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::run_state::{AskedWait, Receipt};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor, RequestedChange,
-    ReviewVerdict, Task, TaskId,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor,
+    RequestedChange, ReviewVerdict, Task, TaskId,
 };
 use orchestrate_tools::{
-    AgentOperation, AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord,
-    CallRecorder, ChildRequest, EgressService, EndSlot, EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult,
-    GitCommit, GitOperation, GitPullResult, GitPushResult, GitService, GitStashResult, GitStatus, MergeResult,
-    OutgoingMessage, PageRange, PlanService, PullPlan, PushPlan, RemoteTerms, ReplayService, ReviewService,
-    SearchService, ServiceError, Services, ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput, WebService,
+    AgentOperation, AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction,
+    CallRecord, CallRecorder, ChildRequest, EgressService, EndSlot, EndedAgentsWait,
+    GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitOperation, GitPullResult,
+    GitPushResult, GitService, GitStashResult, GitStatus, MergeResult, OutgoingMessage, PageRange,
+    PlanService, PullPlan, PushPlan, RemoteTerms, ReplayService, ReviewService, SearchService,
+    ServiceError, Services, ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput,
+    WebService,
 };
 
 use super::call_end::{CallOf, finished};
 use super::replays::Replays;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
-    CallSlot, EndCall, Facts, ForeseeChild, ForeseeMessage, ForeseeTermination, ForeseeWait, GiveVerdict,
-    ListActiveAgents, ReadAgentStatus, ReadBlobs, ReadHandBacks, ReadPlan, ReadSkill, SendMessage, SpawnChild,
-    StartCall, TakesWorkAt, TerminateAgent, WaitForAgents,
+    CallSlot, EndCall, Facts, ForeseeChild, ForeseeMessage, ForeseeTermination, ForeseeWait,
+    GiveVerdict, ListActiveAgents, ReadAgentStatus, ReadBlobs, ReadHandBacks, ReadPlan, ReadSkill,
+    SendMessage, SpawnChild, StartCall, TakesWorkAt, TerminateAgent, WaitForAgents,
 };
 use crate::link::worker_link::WorkerLink;
 use crate::run::codec::value_bytes;
@@ -43,8 +46,8 @@ use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.
 ///
-/// A tool of the program's own may not have come to its end when its agent has. What it keeps must not hold the run
-/// open.
+/// A tool of the program's own may not have come to its end when its agent has. What it keeps must
+/// not hold the run open.
 pub(super) struct AgentServices {
     /// `None` once they are closed.
     workplace: Mutex<Option<Arc<Workplace>>>,
@@ -54,29 +57,52 @@ pub(super) struct AgentServices {
 }
 
 impl AgentServices {
-    pub(super) fn new(workplace: &Workplace, role: Option<&str>, artifacts: Vec<Artifact>) -> Arc<Self> {
+    pub(super) fn new(
+        workplace: &Workplace,
+        role: Option<&str>,
+        artifacts: Vec<Artifact>,
+    ) -> Arc<Self> {
         let replays = Arc::new(Replays::of(workplace, role));
         let artifacts = Mutex::new(artifacts);
         let workplace = Mutex::new(Some(Arc::new(workplace.clone())));
-        Arc::new(Self { workplace, artifacts, replays, lost: Lost::default() })
+        Arc::new(Self {
+            workplace,
+            artifacts,
+            replays,
+            lost: Lost::default(),
+        })
     }
 
     /// Releases the run; every later use fails.
     pub(super) fn close(&self) {
-        self.workplace.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.workplace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         self.replays.close();
     }
 
     pub(super) fn workplace(&self) -> Result<Arc<Workplace>, ServiceError> {
-        let workplace = self.workplace.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        workplace.ok_or_else(|| ServiceError::Failed("the agent that made the call has ended".to_owned()))
+        let workplace = self
+            .workplace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        workplace.ok_or_else(|| {
+            ServiceError::Failed("the agent that made the call has ended".to_owned())
+        })
     }
 
-    /// Takes the error that prevented recording the start or end of a call, or what it did, if there was one.
+    /// Takes the error that prevented recording the start or end of a call, or what it did, if
+    /// there was one.
     ///
     /// The agent must not continue then: a reply to an unrecorded result could never be replayed.
     pub(super) fn lost(&self) -> Option<CoordinatorError> {
-        self.lost.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lost
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
@@ -88,20 +114,28 @@ impl Lost {
     /// Stores the failure for the driver, and words it for the tool.
     pub(super) fn note(&self, error: CoordinatorError) -> ServiceError {
         let told = service_error(&error);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
         told
     }
 
-    /// Fails if there is one. A call that is not recorded now is made again by the next process; its result would say
-    /// that it failed, which is not known.
+    /// Fails if there is one. A call that is not recorded now is made again by the next process;
+    /// its result would say that it failed, which is not known.
     fn require_none(&self) -> Result<(), ServiceError> {
         let lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lost.as_ref().map_or(Ok(()), |error| Err(service_error(error)))
+        lost.as_ref()
+            .map_or(Ok(()), |error| Err(service_error(error)))
     }
 }
 
 /// Returns the services of an agent's calls.
-pub(super) fn services(services: &Arc<AgentServices>, web: &Arc<Web>, search: Arc<dyn SearchService>) -> Services {
+pub(super) fn services(
+    services: &Arc<AgentServices>,
+    web: &Arc<Web>,
+    search: Arc<dyn SearchService>,
+) -> Services {
     Services {
         git: Arc::clone(services) as Arc<dyn GitService>,
         agents: Arc::clone(services) as Arc<dyn AgentService>,
@@ -124,11 +158,19 @@ fn service_error(error: &CoordinatorError) -> ServiceError {
 #[async_trait]
 impl GitService for AgentServices {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
-        self.workplace()?.files.status().await.map_err(|error| service_error(&error))
+        self.workplace()?
+            .files
+            .status()
+            .await
+            .map_err(|error| service_error(&error))
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
-        self.workplace()?.files.ignores(path.into()).await.map_err(|error| service_error(&error))
+        self.workplace()?
+            .files
+            .ignores(path.into())
+            .await
+            .map_err(|error| service_error(&error))
     }
 
     async fn keep_before(&self) -> Result<Oid, ServiceError> {
@@ -140,29 +182,54 @@ impl GitService for AgentServices {
     }
 
     async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError> {
-        self.workplace()?.files.diff(staged, shows).await.map_err(|error| service_error(&error))
+        self.workplace()?
+            .files
+            .diff(staged, shows)
+            .await
+            .map_err(|error| service_error(&error))
     }
 
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {
-        self.workplace()?.files.log(limit).await.map_err(|error| service_error(&error))
+        self.workplace()?
+            .files
+            .log(limit)
+            .await
+            .map_err(|error| service_error(&error))
     }
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.files.commit_selected(message, &workplace.policy).await
+        workplace
+            .files
+            .commit_selected(message, &workplace.policy)
+            .await
     }
 
     async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
         self.workplace()?.files.add(files).await
     }
 
-    async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError> {
-        self.workplace()?.files.branch(action, name.unwrap_or_default()).await
+    async fn branch(
+        &self,
+        action: BranchAction,
+        name: Option<&str>,
+    ) -> Result<GitBranchResult, ServiceError> {
+        self.workplace()?
+            .files
+            .branch(action, name.unwrap_or_default())
+            .await
     }
 
-    async fn checkout(&self, revision: &str, paths: &[String]) -> Result<GitCheckoutResult, ServiceError> {
+    async fn checkout(
+        &self,
+        revision: &str,
+        paths: &[String],
+    ) -> Result<GitCheckoutResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.files.checkout(revision, paths, &workplace.policy).await
+        workplace
+            .files
+            .checkout(revision, paths, &workplace.policy)
+            .await
     }
 
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
@@ -180,20 +247,36 @@ impl GitService for AgentServices {
         workplace.files.rehearse(operation, &workplace.policy).await
     }
 
-    async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError> {
+    async fn foresee_push(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PushPlan, ServiceError> {
         self.workplace()?.files.foresee_push(remote, branch).await
     }
 
-    async fn push(&self, plan: &PushPlan, terms: RemoteTerms) -> Result<GitPushResult, ServiceError> {
+    async fn push(
+        &self,
+        plan: &PushPlan,
+        terms: RemoteTerms,
+    ) -> Result<GitPushResult, ServiceError> {
         let workplace = self.workplace()?;
         workplace.files.push(plan, terms, &workplace.policy).await
     }
 
-    async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError> {
+    async fn foresee_pull(
+        &self,
+        remote: &str,
+        branch: Option<&str>,
+    ) -> Result<PullPlan, ServiceError> {
         self.workplace()?.files.foresee_pull(remote, branch).await
     }
 
-    async fn pull(&self, plan: &PullPlan, terms: RemoteTerms) -> Result<GitPullResult, ServiceError> {
+    async fn pull(
+        &self,
+        plan: &PullPlan,
+        terms: RemoteTerms,
+    ) -> Result<GitPullResult, ServiceError> {
         let workplace = self.workplace()?;
         workplace.files.pull(plan, terms, &workplace.policy).await
     }
@@ -201,11 +284,21 @@ impl GitService for AgentServices {
 
 #[async_trait]
 impl AgentService for AgentServices {
-    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError> {
+    async fn send_message(
+        &self,
+        message: OutgoingMessage,
+    ) -> Result<Option<Receipt>, ServiceError> {
         let OutgoingMessage { call, message } = message;
-        let call = CallOfTurn { turn: self.turn().await?, call };
-        let sent =
-            self.workplace()?.link.ask(SendMessage { call, message }).await.map_err(|error| self.lost.note(error))?;
+        let call = CallOfTurn {
+            turn: self.turn().await?,
+            call,
+        };
+        let sent = self
+            .workplace()?
+            .link
+            .ask(SendMessage { call, message })
+            .await
+            .map_err(|error| self.lost.note(error))?;
         sent.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
@@ -213,18 +306,29 @@ impl AgentService for AgentServices {
         let workplace = self.workplace()?;
         let link = &workplace.link;
         match operation.clone() {
-            AgentOperation::Send(message) => link.ask(ForeseeMessage { message }).await?.map_err(|why| refused(&why)),
+            AgentOperation::Send(message) => link
+                .ask(ForeseeMessage { message })
+                .await?
+                .map_err(|why| refused(&why)),
             AgentOperation::Spawn(child) => self.foresee_child(child).await.map(drop),
-            AgentOperation::Terminate(agent) => {
-                link.ask(ForeseeTermination { agent }).await?.map_err(|why| refused(&why))
-            }
-            AgentOperation::Wait { agents, timeout_seconds } => {
+            AgentOperation::Terminate(agent) => link
+                .ask(ForeseeTermination { agent })
+                .await?
+                .map_err(|why| refused(&why)),
+            AgentOperation::Wait {
+                agents,
+                timeout_seconds,
+            } => {
                 let timeout = timeout_seconds.map(Duration::from_secs);
-                link.ask(ForeseeWait { agents, timeout }).await?.map_err(|why| refused(&why))
+                link.ask(ForeseeWait { agents, timeout })
+                    .await?
+                    .map_err(|why| refused(&why))
             }
-            AgentOperation::Aggregate(agents) => {
-                link.ask(ReadHandBacks { agents }).await?.map(drop).map_err(|why| refused(&why))
-            }
+            AgentOperation::Aggregate(agents) => link
+                .ask(ReadHandBacks { agents })
+                .await?
+                .map(drop)
+                .map_err(|why| refused(&why)),
         }
     }
 
@@ -234,7 +338,11 @@ impl AgentService for AgentServices {
         if let Some(child) = existing {
             return Ok(child);
         }
-        let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+        let reports = workplace
+            .assignment
+            .role
+            .as_ref()
+            .is_some_and(|role| role.delivers.is_report());
         // The files of an agent that delivers a report are not part of any result.
         let base = if reports {
             workplace.files.tip().await?.0
@@ -242,20 +350,45 @@ impl AgentService for AgentServices {
             workplace.files.commit_for_child(&workplace.policy).await?
         };
         new.base = Some(base);
-        let spawned = workplace.link.ask(SpawnChild { child: new }).await.map_err(|error| self.lost.note(error))?;
+        let spawned = workplace
+            .link
+            .ask(SpawnChild { child: new })
+            .await
+            .map_err(|error| self.lost.note(error))?;
         spawned.map_err(|why| refused(&why))
     }
 
-    async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError> {
-        let call = CallOfTurn { turn: self.turn().await?, call: call.clone() };
+    async fn terminate(
+        &self,
+        call: &CallId,
+        agent: &AgentId,
+    ) -> Result<Option<Vec<KeptWork>>, ServiceError> {
+        let call = CallOfTurn {
+            turn: self.turn().await?,
+            call: call.clone(),
+        };
         self.commit_before_waiting(&call).await?;
-        let asked = TerminateAgent { call, agent: agent.clone() };
-        let ended = self.workplace()?.link.ask(asked).await.map_err(|error| self.lost.note(error))?;
+        let asked = TerminateAgent {
+            call,
+            agent: agent.clone(),
+        };
+        let ended = self
+            .workplace()?
+            .link
+            .ask(asked)
+            .await
+            .map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {
-        let status = self.workplace()?.link.ask(ReadAgentStatus { agent: agent.clone() }).await?;
+        let status = self
+            .workplace()?
+            .link
+            .ask(ReadAgentStatus {
+                agent: agent.clone(),
+            })
+            .await?;
         status.map_err(ServiceError::Invalid)
     }
 
@@ -263,18 +396,43 @@ impl AgentService for AgentServices {
         Ok(self.workplace()?.link.ask(ListActiveAgents {}).await?)
     }
 
-    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
-        let found = self.workplace()?.files.aggregate(agents, shows).await.map_err(|error| service_error(&error))?;
+    async fn aggregate(
+        &self,
+        agents: &[AgentId],
+        shows: ShowsPath,
+    ) -> Result<AggregatedResults, ServiceError> {
+        let found = self
+            .workplace()?
+            .files
+            .aggregate(agents, shows)
+            .await
+            .map_err(|error| service_error(&error))?;
         found.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
-        let AgentsWait { call, agents, timeout_seconds } = wait;
-        let of = CallOfTurn { turn: self.turn().await?, call };
-        let asked = AskedWait { of, ids: agents, timeout: timeout_seconds.map(Duration::from_secs) };
+        let AgentsWait {
+            call,
+            agents,
+            timeout_seconds,
+        } = wait;
+        let of = CallOfTurn {
+            turn: self.turn().await?,
+            call,
+        };
+        let asked = AskedWait {
+            of,
+            ids: agents,
+            timeout: timeout_seconds.map(Duration::from_secs),
+        };
         self.commit_before_waiting(&asked.of).await?;
         let waits = WaitForAgents { wait: asked };
-        let ended = self.workplace()?.link.ask(waits).await.map_err(|error| self.lost.note(error))?;
+        let ended = self
+            .workplace()?
+            .link
+            .ask(waits)
+            .await
+            .map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -286,12 +444,24 @@ fn refused(why: &impl Display) -> ServiceError {
 
 /// Returns the child that a call of this turn asks for, without the run's secrets.
 fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
-    let ChildRequest { call, task, role, context, tools, budget } = child;
+    let ChildRequest {
+        call,
+        task,
+        role,
+        context,
+        tools,
+        budget,
+    } = child;
     let task = assigned(&redactor.owned(task));
     NewChild {
         call: call.map(|call| CallOfTurn { turn, call }),
         // Without a role, nobody has said that it must change files: an answer is enough.
-        task: Task { may_change_nothing: role.is_none(), work: Work::Agent(role), tokens: budget, ..task },
+        task: Task {
+            may_change_nothing: role.is_none(),
+            work: Work::Agent(role),
+            tokens: budget,
+            ..task
+        },
         context: context.map(|context| redactor.owned(context)),
         tools,
         ..NewChild::default()
@@ -301,11 +471,22 @@ fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
 #[async_trait]
 impl PlanService for AgentServices {
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
-        let text = self.workplace()?.link.ask(ReadPlan {}).await.map_err(|error| service_error(&error))?;
+        let text = self
+            .workplace()?
+            .link
+            .ask(ReadPlan {})
+            .await
+            .map_err(|error| service_error(&error))?;
         let text = text.ok_or_else(|| ServiceError::Invalid("this run has no plan".to_owned()))?;
-        let Some(heading) = section else { return Ok(text) };
+        let Some(heading) = section else {
+            return Ok(text);
+        };
         let headings = |headings: Vec<String>| {
-            format!("the plan has no section `{}`; its sections: {}", shown(heading), headings.join(", "))
+            format!(
+                "the plan has no section `{}`; its sections: {}",
+                shown(heading),
+                headings.join(", ")
+            )
         };
         let found = orchestrate_plan::section(&text, heading).map(str::to_owned);
         found.map_err(|known| ServiceError::Invalid(headings(known)))
@@ -315,8 +496,16 @@ impl PlanService for AgentServices {
 #[async_trait]
 impl SkillService for AgentServices {
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
-        let asked = ReadSkill { name: name.to_owned(), file: file.map(str::to_owned) };
-        let text = self.workplace()?.link.ask(asked).await.map_err(|error| service_error(&error))?;
+        let asked = ReadSkill {
+            name: name.to_owned(),
+            file: file.map(str::to_owned),
+        };
+        let text = self
+            .workplace()?
+            .link
+            .ask(asked)
+            .await
+            .map_err(|error| service_error(&error))?;
         text.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -326,13 +515,26 @@ impl ReviewService for AgentServices {
     async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError> {
         let workplace = self.workplace()?;
         let redactor = &workplace.host.redactor;
-        let ReviewVerdict { verdict, changes, comment } = verdict;
-        let redacted = |change: RequestedChange| RequestedChange { text: redactor.owned(change.text), ..change };
+        let ReviewVerdict {
+            verdict,
+            changes,
+            comment,
+        } = verdict;
+        let redacted = |change: RequestedChange| RequestedChange {
+            text: redactor.owned(change.text),
+            ..change
+        };
         let changes = changes.into_iter().map(redacted).collect();
         let comment = comment.map(|comment| redactor.owned(comment));
-        let verdict = ReviewVerdict { verdict, changes, comment };
+        let verdict = ReviewVerdict {
+            verdict,
+            changes,
+            comment,
+        };
         let given = workplace.link.ask(GiveVerdict { verdict }).await;
-        given.map_err(|error| self.lost.note(error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        given
+            .map_err(|error| self.lost.note(error))?
+            .map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
 
@@ -342,17 +544,35 @@ impl CallRecorder for AgentServices {
         self.lost.require_none()?;
         let workplace = self.workplace()?;
         let (turn, link) = (self.turn().await?, workplace.link.clone());
-        let started = StartCall { started: start_of(record, workplace.task(), turn) };
-        let slot = link.ask(started).await.map_err(|error| self.lost.note(error))?;
-        let of = CallOf { task: workplace.task().clone(), turn, tool: record.tool.clone() };
-        Ok(Box::new(KeptSlot { link, slot, lost: self.lost.clone(), of }))
+        let started = StartCall {
+            started: start_of(record, workplace.task(), turn),
+        };
+        let slot = link
+            .ask(started)
+            .await
+            .map_err(|error| self.lost.note(error))?;
+        let of = CallOf {
+            task: workplace.task().clone(),
+            turn,
+            tool: record.tool.clone(),
+        };
+        Ok(Box::new(KeptSlot {
+            link,
+            slot,
+            lost: self.lost.clone(),
+            of,
+        }))
     }
 
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         self.lost.require_none()?;
         let (workplace, turn) = (self.workplace()?, self.turn().await?);
         let started = start_of(record, workplace.task(), turn);
-        let of = CallOf { task: workplace.task().clone(), turn, tool: record.tool.clone() };
+        let of = CallOf {
+            task: workplace.task().clone(),
+            turn,
+            tool: record.tool.clone(),
+        };
         let mut facts = Facts::naming(bytes_of(&end)?, |result| finished(&end, of, result));
         facts.events.insert(0, started);
         let recorded = workplace.link.record(facts).await;
@@ -366,28 +586,49 @@ impl AgentServices {
         self.lost.clone()
     }
 
-    /// Commits the worktree before a call that waits for other agents: the work of children may be merged into the
-    /// branch meanwhile.
+    /// Commits the worktree before a call that waits for other agents: the work of children may be
+    /// merged into the branch meanwhile.
     async fn commit_before_waiting(&self, of: &CallOfTurn) -> Result<(), ServiceError> {
         let workplace = self.workplace()?;
-        let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+        let reports = workplace
+            .assignment
+            .role
+            .as_ref()
+            .is_some_and(|role| role.delivers.is_report());
         // The files of an agent that delivers a report are not part of any result.
         if !reports && workplace.link.ask(TakesWorkAt { call: of.clone() }).await? {
-            workplace.files.commit_before_merges(&workplace.policy).await?;
+            workplace
+                .files
+                .commit_before_merges(&workplace.policy)
+                .await?;
         }
         Ok(())
     }
 
-    /// Returns a child as the run would add it, with its handle if the same call has added it already.
-    async fn foresee_child(&self, child: ChildRequest) -> Result<(NewChild, Option<AgentHandle>), ServiceError> {
+    /// Returns a child as the run would add it, with its handle if the same call has added it
+    /// already.
+    async fn foresee_child(
+        &self,
+        child: ChildRequest,
+    ) -> Result<(NewChild, Option<AgentHandle>), ServiceError> {
         let (workplace, turn) = (self.workplace()?, self.turn().await?);
         let new = new_child(&workplace.host.redactor, turn, child);
-        let foreseen = workplace.link.ask(ForeseeChild { child: new.clone() }).await.map_err(ServiceError::from)?;
+        let foreseen = workplace
+            .link
+            .ask(ForeseeChild { child: new.clone() })
+            .await
+            .map_err(ServiceError::from)?;
         Ok((new, foreseen.map_err(|why| refused(&why))?))
     }
 
     pub(super) async fn turn(&self) -> Result<u32, ServiceError> {
-        Ok(self.workplace()?.link.task().await.map_err(|error| service_error(&error))?.turns())
+        Ok(self
+            .workplace()?
+            .link
+            .task()
+            .await
+            .map_err(|error| service_error(&error))?
+            .turns())
     }
 }
 
@@ -401,7 +642,10 @@ fn start_of(record: &CallRecord, task: &TaskId, turn: u32) -> Event {
         writes: record.writes.clone(),
         deletes: record.deletes.clone(),
         cache: record.cache.clone(),
-        rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
+        rule: record
+            .decision
+            .as_ref()
+            .map_or_else(String::new, |decision| decision.rule().to_owned()),
     }
 }
 
@@ -414,13 +658,24 @@ struct KeptSlot {
 }
 
 impl EndSlot for KeptSlot {
-    fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
+    fn finished(
+        self: Box<Self>,
+        end: ToolOutput,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
         let bytes = match bytes_of(&end) {
             Ok(bytes) => bytes,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let Self { link, slot, lost, of } = *self;
-        let durable = link.ask(EndCall { slot, end: Facts::naming(bytes, |result| finished(&end, of, result)) });
+        let Self {
+            link,
+            slot,
+            lost,
+            of,
+        } = *self;
+        let durable = link.ask(EndCall {
+            slot,
+            end: Facts::naming(bytes, |result| finished(&end, of, result)),
+        });
         Box::pin(async move { durable.await.map_err(|error| lost.note(error)) })
     }
 }
@@ -435,30 +690,68 @@ impl ArtifactStore for AgentServices {
     async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let blob = BlobId::of(&bytes);
-        let stored = Facts { events: Vec::new(), blobs: vec![bytes.into()] };
-        self.workplace()?.link.record(stored).await.map_err(|error| service_error(&error))?;
-        let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
-        let artifact = Artifact { handle: format!("a{}", artifacts.len() + 1), blob, bytes: size, file };
+        let stored = Facts {
+            events: Vec::new(),
+            blobs: vec![bytes.into()],
+        };
+        self.workplace()?
+            .link
+            .record(stored)
+            .await
+            .map_err(|error| service_error(&error))?;
+        let mut artifacts = self
+            .artifacts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let artifact = Artifact {
+            handle: format!("a{}", artifacts.len() + 1),
+            blob,
+            bytes: size,
+            file,
+        };
         artifacts.push(artifact.clone());
         Ok(artifact)
     }
 
     fn file_of(&self, handle: &str) -> Option<String> {
-        let artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
-        artifacts.iter().find(|artifact| artifact.handle == handle)?.file.clone()
+        let artifacts = self
+            .artifacts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        artifacts
+            .iter()
+            .find(|artifact| artifact.handle == handle)?
+            .file
+            .clone()
     }
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
         let blob = {
-            let artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
-            artifacts.iter().find(|artifact| artifact.handle == handle).map(|artifact| artifact.blob.clone())
+            let artifacts = self
+                .artifacts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            artifacts
+                .iter()
+                .find(|artifact| artifact.handle == handle)
+                .map(|artifact| artifact.blob.clone())
         };
         let Some(blob) = blob else {
-            return Err(ServiceError::Invalid(format!("this agent has no artifact '{handle}'")));
+            return Err(ServiceError::Invalid(format!(
+                "this agent has no artifact '{handle}'"
+            )));
         };
-        let blobs = self.workplace()?.link.ask(ReadBlobs { ids: vec![blob.clone()] }).await;
+        let blobs = self
+            .workplace()?
+            .link
+            .ask(ReadBlobs {
+                ids: vec![blob.clone()],
+            })
+            .await;
         let blobs = blobs.map_err(|error| service_error(&error))?;
-        let bytes = blobs.get(&blob).map_err(|error| ServiceError::Failed(error.to_string()))?;
+        let bytes = blobs
+            .get(&blob)
+            .map_err(|error| ServiceError::Failed(error.to_string()))?;
         Ok(ArtifactPage::of(bytes, range))
     }
 }

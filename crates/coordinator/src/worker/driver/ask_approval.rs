@@ -1,4 +1,5 @@
-//! Parks a call for approval, as a rule requires, with a summary for the person who decides about it.
+//! Parks a call for approval, as a rule requires, with a summary for the person who decides about
+//! it.
 
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::is_invisible;
@@ -32,12 +33,20 @@ pub(super) async fn ask_approval(
 /// Formats a call in one line, for the user who decides about it; omitted characters are counted.
 fn summary(call: &ToolCall) -> String {
     let whole = format!("{} {}", call.name, call.arguments);
-    // JSON has escaped the line ends of the arguments already; other deceptive characters are escaped here.
-    let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
+    // JSON has escaped the line ends of the arguments already; other deceptive characters are
+    // escaped here.
+    let plain =
+        |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
     let mut shown: String = whole
         .chars()
         .take(SUMMARY_CHARS)
-        .flat_map(|c| if plain(c) { vec![c] } else { c.escape_unicode().collect() })
+        .flat_map(|c| {
+            if plain(c) {
+                vec![c]
+            } else {
+                c.escape_unicode().collect()
+            }
+        })
         .collect();
     let more = whole.chars().count().saturating_sub(SUMMARY_CHARS);
     if more > 0 {
@@ -60,8 +69,14 @@ mod tests {
             arguments: json!({ "command": command }),
         };
         let long = format!("echo {}; rm -rf src", "a".repeat(190));
-        assert_eq!(summary(&call(&long)), format!("run_shell_command {{\"command\":\"{long}\"}}"));
-        assert_eq!(summary(&call("echo é \u{202e}\n")), r#"run_shell_command {"command":"echo é \u{202e}\n"}"#);
+        assert_eq!(
+            summary(&call(&long)),
+            format!("run_shell_command {{\"command\":\"{long}\"}}")
+        );
+        assert_eq!(
+            summary(&call("echo é \u{202e}\n")),
+            r#"run_shell_command {"command":"echo é \u{202e}\n"}"#
+        );
         assert!(summary(&call(&"a".repeat(5_000))).ends_with("a… (1032 more characters)"));
     }
 }

@@ -17,14 +17,15 @@ use crate::run::retry_notices::Retry;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
-/// The length from which an outage is recorded and its time does not count, or another model takes over: shorter ones
-/// are part of every day.
+/// The length from which an outage is recorded and its time does not count, or another model takes
+/// over: shorter ones are part of every day.
 const LASTING_OUTAGE: Duration = Duration::from_secs(5);
 
 /// How many outages of one request are noted: one, since it lasts until the request is answered.
 const OUTAGES: usize = 1;
 
-/// How many cut attempts of one request wait to be counted: one, since the wait before the next attempt is longer.
+/// How many cut attempts of one request wait to be counted: one, since the wait before the next
+/// attempt is longer.
 const CUTS: usize = 1;
 
 /// How a model answered a request.
@@ -60,7 +61,11 @@ impl Answer {
         } else {
             Failure::Invalid
         };
-        Self::Out(Out { failure, rejecting, error: error.to_string() })
+        Self::Out(Out {
+            failure,
+            rejecting,
+            error: error.to_string(),
+        })
     }
 }
 
@@ -83,13 +88,24 @@ struct Rejection {
 impl Asking {
     /// Creates the state of a request that none of this many models was asked.
     pub(super) fn new(models: usize) -> Self {
-        Self { unanswered: Unanswered::new(models), since: None, rejections: BTreeMap::new() }
+        Self {
+            unanswered: Unanswered::new(models),
+            since: None,
+            rejections: BTreeMap::new(),
+        }
     }
 
-    /// Returns after how long an outage of a model another one is asked instead; `None` if there is no other.
+    /// Returns after how long an outage of a model another one is asked instead; `None` if there is
+    /// no other.
     pub(super) fn leaves_after(&self, model: usize) -> Option<Duration> {
-        let leaves_after = if self.is_outage() { Duration::ZERO } else { LASTING_OUTAGE };
-        self.unanswered.has_alternative(model).then_some(leaves_after)
+        let leaves_after = if self.is_outage() {
+            Duration::ZERO
+        } else {
+            LASTING_OUTAGE
+        };
+        self.unanswered
+            .has_alternative(model)
+            .then_some(leaves_after)
     }
 
     /// Reports whether every model was asked and none has answered.
@@ -98,14 +114,27 @@ impl Asking {
     }
 
     /// Records that a model did not answer, and decides which one is asked next; `None` if none is.
-    pub(super) fn after(&mut self, model: usize, out: &Out, patience: Duration) -> Option<NextModel> {
+    pub(super) fn after(
+        &mut self,
+        model: usize,
+        out: &Out,
+        patience: Duration,
+    ) -> Option<NextModel> {
         let now = self.since.get_or_insert_with(Instant::now).elapsed();
         self.unanswered.failed(model, out.failure, now);
         if let Some(endpoint) = out.rejecting.clone() {
-            self.rejections.insert(model, Rejection { endpoint, error: out.error.clone() });
+            self.rejections.insert(
+                model,
+                Rejection {
+                    endpoint,
+                    error: out.error.clone(),
+                },
+            );
         }
         // A single model was waited for by its own client.
-        self.unanswered.next(model, now, patience).filter(|_| self.unanswered.has_alternative(model))
+        self.unanswered
+            .next(model, now, patience)
+            .filter(|_| self.unanswered.has_alternative(model))
     }
 
     /// Ends a request that no model answers, the last one of them for this reason.
@@ -119,21 +148,43 @@ impl Asking {
             NoAnswer::Wait { model } => self.rejections.get(&model).cloned(),
             NoAnswer::Fail => None,
         };
-        let Some(Rejection { endpoint, error }) = rejection else { return failed(workplace, turn, out).await };
+        let Some(Rejection { endpoint, error }) = rejection else {
+            return failed(workplace, turn, out).await;
+        };
         let task = workplace.task().clone();
-        workplace.link.record(vec![Event::ModelRejected { task, turn, endpoint, error }]).await?;
+        workplace
+            .link
+            .record(vec![Event::ModelRejected {
+                task,
+                turn,
+                endpoint,
+                error,
+            }])
+            .await?;
         Ok(DriverEnd::Parked)
     }
 
     /// Waits until the next model may be asked; returns whether the agent may continue.
-    pub(super) async fn wait(&self, workplace: &Workplace, wait: Duration, why: (&Out, Duration)) -> bool {
+    pub(super) async fn wait(
+        &self,
+        workplace: &Workplace,
+        wait: Duration,
+        why: (&Out, Duration),
+    ) -> bool {
         if wait.is_zero() {
             return true;
         }
         let (out, patience) = why;
         let (task, error) = (workplace.task().clone(), out.error.clone());
         let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed());
-        workplace.link.notify(Retry { task, error, attempt: 1, wait, waited, patience: Some(patience) });
+        workplace.link.notify(Retry {
+            task,
+            error,
+            attempt: 1,
+            wait,
+            waited,
+            patience: Some(patience),
+        });
         tokio::select! {
             () = tokio::time::sleep(wait) => true,
             () = workplace.shutdown.reached(ShutdownLevel::Stop) => false,
@@ -141,8 +192,9 @@ impl Asking {
     }
 }
 
-/// Sends a request until it is answered or fails, the agent is stopped, or an outage has lasted so long that another
-/// model should be asked. An outage that is waited for is recorded once it lasts, so that its time does not count.
+/// Sends a request until it is answered or fails, the agent is stopped, or an outage has lasted so
+/// long that another model should be asked. An outage that is waited for is recorded once it lasts,
+/// so that its time does not count.
 pub(super) async fn complete(
     workplace: &Workplace,
     model: &dyn Model,
@@ -155,18 +207,33 @@ pub(super) async fn complete(
     let arrived = Arrived::default();
     let mut tell = |delta: Delta<'_>| {
         arrived.note(delta);
-        if let Delta::Retry { attempt, wait, waited, patience, cause } = delta {
+        if let Delta::Retry {
+            attempt,
+            wait,
+            waited,
+            patience,
+            cause,
+        } = delta
+        {
             if let Some(part) = arrived.cut_by(Some(cause)) {
                 let _ = cut.try_send(part);
             }
             let (task, error) = (workplace.task().clone(), cause.to_string());
-            let lasts = patience.is_some() && waited + wait >= leaves_after.unwrap_or(LASTING_OUTAGE);
+            let lasts =
+                patience.is_some() && waited + wait >= leaves_after.unwrap_or(LASTING_OUTAGE);
             if lasts {
                 // Full if this one is noted already.
                 let _ = outage.try_send((error.clone(), wait));
             }
             if !lasts || leaves_after.is_none() {
-                workplace.link.notify(Retry { task, error, attempt, wait, waited, patience });
+                workplace.link.notify(Retry {
+                    task,
+                    error,
+                    attempt,
+                    wait,
+                    waited,
+                    patience,
+                });
             }
         }
     };
@@ -209,17 +276,39 @@ pub(super) async fn complete(
 }
 
 /// Records that an agent waits for an answer, unless that is recorded already.
-pub(super) async fn note_outage(workplace: &Workplace, turn: u32, error: String) -> Result<(), CoordinatorError> {
+pub(super) async fn note_outage(
+    workplace: &Workplace,
+    turn: u32,
+    error: String,
+) -> Result<(), CoordinatorError> {
     if workplace.link.task().await?.outage().is_some() {
         return Ok(());
     }
-    workplace.link.record(vec![Event::ModelWaiting { task: workplace.task().clone(), turn, error }]).await
+    workplace
+        .link
+        .record(vec![Event::ModelWaiting {
+            task: workplace.task().clone(),
+            turn,
+            error,
+        }])
+        .await
 }
 
 /// Records that a request failed permanently, which releases its reservation.
-pub(super) async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result<DriverEnd, CoordinatorError> {
+pub(super) async fn failed(
+    workplace: &Workplace,
+    turn: u32,
+    out: Out,
+) -> Result<DriverEnd, CoordinatorError> {
     let Out { failure, error, .. } = out;
-    let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
+    let fact = Event::ModelFailed {
+        task: workplace.task().clone(),
+        turn,
+        error: error.clone(),
+    };
     workplace.link.record(vec![fact]).await?;
-    Ok(DriverEnd::Failed(failure.cause(), format!("failed to {error}")))
+    Ok(DriverEnd::Failed(
+        failure.cause(),
+        format!("failed to {error}"),
+    ))
 }

@@ -4,7 +4,8 @@ use orchestrate_core::event::{ErrorKind, Event, ToolOutcome};
 use orchestrate_core::{BlobId, TaskId};
 use orchestrate_tools::ToolOutput;
 
-/// The maximum length of the error in the event itself; the result that it names contains the whole.
+/// The maximum length of the error in the event itself; the result that it names contains the
+/// whole.
 const MAX_ERROR_CHARS: usize = 500;
 
 /// The call that ended.
@@ -26,7 +27,11 @@ pub(super) fn finished(end: &ToolOutput, of: CallOf, result: BlobId) -> Event {
         outcome: outcome(end),
         error_class: end.error_kind,
         denied_by: end.denied_by.clone(),
-        error: end.error.as_deref().filter(|_| !end.success).map(in_one_line),
+        error: end
+            .error
+            .as_deref()
+            .filter(|_| !end.success)
+            .map(in_one_line),
         exit_code: end.exit_code,
         result,
         duration_ms: u64::try_from(end.execution_time.as_millis()).unwrap_or(u64::MAX),

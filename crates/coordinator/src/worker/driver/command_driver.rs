@@ -1,7 +1,8 @@
 //! Drives a `run:` task: one shell command in the task's worktree, without a model.
 //!
-//! The command is deterministic, so an interrupted one is rerun, in a fresh worktree: a command that appends to a
-//! file would otherwise append twice. A command whose result is committed is not rerun.
+//! The command is deterministic, so an interrupted one is rerun, in a fresh worktree: a command
+//! that appends to a file would otherwise append twice. A command whose result is committed is not
+//! rerun.
 
 use std::time::Duration;
 
@@ -72,10 +73,20 @@ impl CommandDriver {
         call: &CallId,
         result: Option<&CheckResult>,
     ) -> Result<(), CoordinatorError> {
-        let end = result.map_or_else(|| ToolOutput::interrupted(call), |result| output_of(call, result));
-        let of = CallOf { task: workplace.task().clone(), turn: 0, tool: TOOL.to_owned() };
+        let end = result.map_or_else(
+            || ToolOutput::interrupted(call),
+            |result| output_of(call, result),
+        );
+        let of = CallOf {
+            task: workplace.task().clone(),
+            turn: 0,
+            tool: TOOL.to_owned(),
+        };
         let fact = |result| finished(&end, of, result);
-        workplace.link.record(Facts::naming(value_bytes(&end, "tool result")?, fact)).await
+        workplace
+            .link
+            .record(Facts::naming(value_bytes(&end, "tool result")?, fact))
+            .await
     }
 }
 
@@ -100,12 +111,26 @@ fn output_of(call: &CallId, result: &CheckResult) -> ToolOutput {
 
 /// Returns the output of the command whose result is the branch's tip.
 async fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
-    let mut results = link.ask(ReadHistory {}).await?.into_iter().filter_map(|fact| match fact.event {
-        Event::ToolFinished { result, outcome: ToolOutcome::Ok, .. } => Some(result),
-        _ => None,
-    });
-    let Some(result) = results.next_back() else { return Ok(String::new()) };
-    let blobs = link.ask(ReadBlobs { ids: vec![result.clone()] }).await?;
+    let mut results = link
+        .ask(ReadHistory {})
+        .await?
+        .into_iter()
+        .filter_map(|fact| match fact.event {
+            Event::ToolFinished {
+                result,
+                outcome: ToolOutcome::Ok,
+                ..
+            } => Some(result),
+            _ => None,
+        });
+    let Some(result) = results.next_back() else {
+        return Ok(String::new());
+    };
+    let blobs = link
+        .ask(ReadBlobs {
+            ids: vec![result.clone()],
+        })
+        .await?;
     let end: ToolOutput = blobs.value(&result, "tool result")?;
     Ok(cut(end.body.trim(), EVIDENCE_BYTES))
 }
@@ -114,6 +139,16 @@ fn end_of(result: &CheckResult) -> DriverEnd {
     if result.passed {
         return DriverEnd::Finished(cut(result.output.trim(), EVIDENCE_BYTES));
     }
-    let cause = if result.timed_out { FailureCause::Timeout } else { FailureCause::Command };
-    DriverEnd::Failed(cause, with_failing_lines(format!("the command ended with {}", result.exit), &result.output))
+    let cause = if result.timed_out {
+        FailureCause::Timeout
+    } else {
+        FailureCause::Command
+    };
+    DriverEnd::Failed(
+        cause,
+        with_failing_lines(
+            format!("the command ended with {}", result.exit),
+            &result.output,
+        ),
+    )
 }

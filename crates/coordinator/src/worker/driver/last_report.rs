@@ -1,4 +1,5 @@
-//! The last report of an agent that has reached a limit: one request, without tools, within a time of its own.
+//! The last report of an agent that has reached a limit: one request, without tools, within a time
+//! of its own.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use crate::worker::workplace::Workplace;
 const REPORT_TIME: Duration = Duration::from_secs(60);
 
 impl LoopDriver {
-    /// Lets an agent that has reached a limit report next; returns how the driver's work ends otherwise.
+    /// Lets an agent that has reached a limit report next; returns how the driver's work ends
+    /// otherwise.
     pub(super) async fn report_at_limit(
         &mut self,
         workplace: &Workplace,
@@ -27,7 +29,14 @@ impl LoopDriver {
             DriverEnd::Failed(cause, text) if cause.asks_for_report() => (cause, text),
             other => return Ok(Some(other)),
         };
-        match workplace.link.ask(ReachLimit { cause, message: text.clone() }).await? {
+        match workplace
+            .link
+            .ask(ReachLimit {
+                cause,
+                message: text.clone(),
+            })
+            .await?
+        {
             Some(limit) => {
                 self.agent.apply(AgentFact::ReportDue { limit })?;
                 Ok(None)
@@ -43,7 +52,10 @@ impl LoopDriver {
         request: ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let shutdown = workplace.shutdown.for_report();
-        let within = Workplace { shutdown: shutdown.clone(), ..workplace.clone() };
+        let within = Workplace {
+            shutdown: shutdown.clone(),
+            ..workplace.clone()
+        };
         {
             let asking = self.ask_for_report(&within, request);
             tokio::pin!(asking);
@@ -65,9 +77,17 @@ impl LoopDriver {
     }
 
     /// Sends the last request, if the budgets cover it, and records its reply.
-    async fn ask_for_report(&mut self, workplace: &Workplace, request: ModelRequest) -> Result<(), CoordinatorError> {
+    async fn ask_for_report(
+        &mut self,
+        workplace: &Workplace,
+        request: ModelRequest,
+    ) -> Result<(), CoordinatorError> {
         let turn = request.origin.turn;
-        let mut due = Due { request: &request, agent: None, requests: &mut self.requests };
+        let mut due = Due {
+            request: &request,
+            agent: None,
+            requests: &mut self.requests,
+        };
         if announce(workplace, &mut due).await?.is_some() {
             return Ok(());
         }

@@ -1,8 +1,9 @@
-//! Drives our own agent loop: carries out each step of [`AgentLoop`], records it, and feeds it back.
+//! Drives our own agent loop: carries out each step of [`AgentLoop`], records it, and feeds it
+//! back.
 //!
-//! The order is always record → apply → act for our actions, and act → record → apply for external answers, so an
-//! agent can be killed anywhere and resumed by replay. Streaming stays out of the loop: until a reply is complete,
-//! only retries are reported.
+//! The order is always record → apply → act for our actions, and act → record → apply for external
+//! answers, so an agent can be killed anywhere and resumed by replay. Streaming stays out of the
+//! loop: until a reply is complete, only retries are reported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +17,13 @@ use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
 use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::{
-    AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, RequestChain, ReviewVerdict, ToolCall,
+    AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, RequestChain, ReviewVerdict,
+    ToolCall,
 };
 use orchestrate_sandbox::Cancel;
-use orchestrate_tools::{AgentCpu, Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput};
+use orchestrate_tools::{
+    AgentCpu, Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput,
+};
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentServices, services};
@@ -30,13 +34,16 @@ use super::native_search::NativeSearch;
 use super::replay::{named_blobs, replay};
 use super::spending::{Due, announce, price_of};
 use crate::error::CoordinatorError;
-use crate::link::requests::{DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint};
+use crate::link::requests::{
+    DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint,
+};
 use crate::run::blocking::blocking;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
-/// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
+/// The minimum size of a result, however many calls a turn has: a message, and the mark of what is
+/// left out.
 const LEAST_RESULT_TOKENS: u64 = 128;
 
 /// The permission of the tools that run programs.
@@ -69,12 +76,16 @@ impl Drop for LoopDriver {
 }
 
 impl LoopDriver {
-    /// Restores an agent from its recorded events; calls whose end was not observed are recorded as interrupted.
+    /// Restores an agent from its recorded events; calls whose end was not observed are recorded as
+    /// interrupted.
     pub(crate) async fn open(workplace: &Workplace) -> Result<Self, CoordinatorError> {
         let (link, assignment) = (&workplace.link, &workplace.assignment);
         let record = link.task().await?;
         let Some(role) = &assignment.role else {
-            return Err(CoordinatorError::UnknownTask { run: assignment.run.clone(), task: assignment.agent.clone() });
+            return Err(CoordinatorError::UnknownTask {
+                run: assignment.run.clone(),
+                task: assignment.agent.clone(),
+            });
         };
         let mut facts = link.ask(ReadHistory {}).await?;
         if !record.open_calls().is_empty() {
@@ -84,8 +95,15 @@ impl LoopDriver {
             facts = link.ask(ReadHistory {}).await?;
         }
         let agent = AgentLoop::new(role.spec.clone(), &workplace.assignment.tools);
-        let blobs = link.ask(ReadBlobs { ids: named_blobs(&facts) }).await?;
-        let replayed = blocking("the replay of an agent", move || replay(agent, &facts, &blobs)).await?;
+        let blobs = link
+            .ask(ReadBlobs {
+                ids: named_blobs(&facts),
+            })
+            .await?;
+        let replayed = blocking("the replay of an agent", move || {
+            replay(agent, &facts, &blobs)
+        })
+        .await?;
         Ok(Self {
             asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,
@@ -99,14 +117,16 @@ impl LoopDriver {
         })
     }
 
-    /// Delivers the pending messages, except those whose deadline has passed; they reopen an agent that has just
-    /// ended.
+    /// Delivers the pending messages, except those whose deadline has passed; they reopen an agent
+    /// that has just ended.
     async fn deliver_messages(&mut self, workplace: &Workplace) -> Result<(), CoordinatorError> {
         if !self.agent.can_hear() {
             return Ok(());
         }
         for envelope in workplace.link.ask(DeliverMessages {}).await? {
-            self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
+            self.agent.apply(AgentFact::Delivered {
+                text: envelope.render(),
+            })?;
         }
         Ok(())
     }
@@ -118,7 +138,11 @@ impl LoopDriver {
         request: ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let turn = request.origin.turn;
-        let mut due = Due { request: &request, agent: Some(&self.agent), requests: &mut self.requests };
+        let mut due = Due {
+            request: &request,
+            agent: Some(&self.agent),
+            requests: &mut self.requests,
+        };
         if let Some(end) = announce(workplace, &mut due).await? {
             return Ok(Some(end));
         }
@@ -149,14 +173,24 @@ impl LoopDriver {
         let reply = reply.bounded(turn);
         let micro_usd = price_of(workplace, &request.model).map(|price| price.cost(reply.usage));
         let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
-        let replied = |reply| Event::ModelReplied { task, turn, reply, usage, micro_usd, stop };
-        workplace.link.record(Facts::naming(value_bytes(&reply, "model reply")?, replied)).await?;
+        let replied = |reply| Event::ModelReplied {
+            task,
+            turn,
+            reply,
+            usage,
+            micro_usd,
+            stop,
+        };
+        workplace
+            .link
+            .record(Facts::naming(value_bytes(&reply, "model reply")?, replied))
+            .await?;
         self.agent.apply(AgentFact::Replied { reply })?;
         Ok(())
     }
 
-    /// Lets the next model take over a request that was not answered, waiting if all are out; returns `None` if the
-    /// agent continues.
+    /// Lets the next model take over a request that was not answered, waiting if all are out;
+    /// returns `None` if the agent continues.
     async fn hand_on(
         &mut self,
         workplace: &Workplace,
@@ -166,19 +200,38 @@ impl LoopDriver {
         let from = self.agent.model_in_use();
         let patience = Duration::from_millis(workplace.assignment.limits.outage_patience_ms);
         let Some(next) = self.asking.after(from, &out, patience) else {
-            return self.asking.end(workplace, turn, (from, out)).await.map(Some);
+            return self
+                .asking
+                .end(workplace, turn, (from, out))
+                .await
+                .map(Some);
         };
         if self.asking.is_outage() {
             note_outage(workplace, turn, out.error.clone()).await?;
         }
-        if !self.asking.wait(workplace, next.wait, (&out, patience)).await {
+        if !self
+            .asking
+            .wait(workplace, next.wait, (&out, patience))
+            .await
+        {
             return Ok(Some(DriverEnd::Interrupted));
         }
         if next.model != from {
-            let name = |number| self.agent.spec().model(number).map_or_else(String::new, |(name, _)| name.to_owned());
+            let name = |number| {
+                self.agent
+                    .spec()
+                    .model(number)
+                    .map_or_else(String::new, |(name, _)| name.to_owned())
+            };
             let (from, to) = (name(from), name(next.model));
             let (task, model) = (workplace.task().clone(), to.clone());
-            let switched = Event::ModelSwitched { task, turn, from, to, error: out.error };
+            let switched = Event::ModelSwitched {
+                task,
+                turn,
+                from,
+                to,
+                error: out.error,
+            };
             workplace.link.record(vec![switched]).await?;
             self.agent.apply(AgentFact::ModelSwitched { model })?;
         }
@@ -204,11 +257,22 @@ impl LoopDriver {
             }
             match outcome {
                 CallOutcome::Done(output) => {
-                    self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer() })?;
+                    self.agent.apply(AgentFact::ToolEnded {
+                        answer: output.to_answer(),
+                    })?;
                 }
-                CallOutcome::NeedsApproval { call: hash, tool, arguments, rule } => {
+                CallOutcome::NeedsApproval {
+                    call: hash,
+                    tool,
+                    arguments,
+                    rule,
+                } => {
                     // As it would run, under the tool's own name: the hash covers exactly that.
-                    let asking = ToolCall { id: call.id, name: tool, arguments };
+                    let asking = ToolCall {
+                        id: call.id,
+                        name: tool,
+                        arguments,
+                    };
                     ask_approval(workplace, asking, hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
@@ -224,15 +288,27 @@ impl LoopDriver {
         if !workplace.assignment.task.verdict || !self.agent.can_hear() {
             return Ok(None);
         }
-        Ok(workplace.link.task().await?.given_verdict().map(ReviewVerdict::report))
+        Ok(workplace
+            .link
+            .task()
+            .await?
+            .given_verdict()
+            .map(ReviewVerdict::report))
     }
 
     /// Returns the model in use.
     fn model(&self) -> &str {
-        self.agent.spec().model(self.agent.model_in_use()).map_or("", |(name, _)| name)
+        self.agent
+            .spec()
+            .model(self.agent.model_in_use())
+            .map_or("", |(name, _)| name)
     }
 
-    async fn scope(&self, workplace: &Workplace, cancel: Cancel) -> Result<CallScope, CoordinatorError> {
+    async fn scope(
+        &self,
+        workplace: &Workplace,
+        cancel: Cancel,
+    ) -> Result<CallScope, CoordinatorError> {
         let assignment = &workplace.assignment;
         let search = NativeSearch::new(Arc::clone(&self.services), self.model());
         Ok(CallScope {
@@ -248,7 +324,10 @@ impl LoopDriver {
             worktree: Arc::clone(&workplace.scope),
             sandbox: workplace.host.sandbox_in(workplace.files.path()),
             limits: CallLimits::of(&assignment.tool_settings),
-            agent_cpu: AgentCpu::of(&assignment.tool_settings, workplace.link.task().await?.command_cpu_ms()),
+            agent_cpu: AgentCpu::of(
+                &assignment.tool_settings,
+                workplace.link.task().await?.command_cpu_ms(),
+            ),
             alternatives: Arc::clone(&self.alternatives),
             web: Arc::clone(&self.web),
             cancel,
@@ -279,7 +358,13 @@ impl AgentDriver for LoopDriver {
                 }
                 Step::Compact(compaction) => {
                     let (task, decided) = (workplace.task().clone(), compaction.clone());
-                    workplace.link.record(vec![Event::ContextCompacted { task, compaction: decided }]).await?;
+                    workplace
+                        .link
+                        .record(vec![Event::ContextCompacted {
+                            task,
+                            compaction: decided,
+                        }])
+                        .await?;
                     self.agent.apply(AgentFact::Compacted { compaction })?;
                     None
                 }
@@ -306,20 +391,34 @@ impl AgentDriver for LoopDriver {
     }
 }
 
-/// Returns the maximum size of a result in a turn with this many calls: at most a quarter of the context, and half of
-/// it for all results, so that the turn and its predecessors leave enough room to work.
+/// Returns the maximum size of a result in a turn with this many calls: at most a quarter of the
+/// context, and half of it for all results, so that the turn and its predecessors leave enough room
+/// to work.
 fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
     let calls = u64::try_from(calls).unwrap_or(u64::MAX).max(1);
-    (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
+    (context_tokens / 4)
+        .min(context_tokens / 2 / calls)
+        .max(LEAST_RESULT_TOKENS)
 }
 
 /// Returns the user's decisions on this agent's calls.
-async fn approvals(workplace: &Workplace) -> Result<BTreeMap<CallHash, Approval>, CoordinatorError> {
+async fn approvals(
+    workplace: &Workplace,
+) -> Result<BTreeMap<CallHash, Approval>, CoordinatorError> {
     let decisions = workplace.link.ask(ReadDecisions {}).await?;
-    let decided = decisions.into_iter().map(|(call, ApprovalDecision { allowed, message })| {
-        let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
-        (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
-    });
+    let decided = decisions
+        .into_iter()
+        .map(|(call, ApprovalDecision { allowed, message })| {
+            let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
+            (
+                call,
+                if allowed {
+                    Approval::Approved
+                } else {
+                    Approval::Rejected { reason }
+                },
+            )
+        });
     Ok(decided.collect())
 }
 
@@ -332,21 +431,39 @@ fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
     started.unwrap_or_default()
 }
 
-/// Records the end of a call that was not observed, so that the model is told and nothing is assumed.
+/// Records the end of a call that was not observed, so that the model is told and nothing is
+/// assumed.
 async fn close_interrupted(
     workplace: &Workplace,
     call: &CallId,
     (turn, tool): (u32, String),
 ) -> Result<(), CoordinatorError> {
-    let runs_programs =
-        workplace.assignment.tools.tool(&tool).is_some_and(|traits| traits.permission == CODE_EXECUTION);
-    let undo = if runs_programs { workplace.files.undo_of_command().await? } else { None };
+    let runs_programs = workplace
+        .assignment
+        .tools
+        .tool(&tool)
+        .is_some_and(|traits| traits.permission == CODE_EXECUTION);
+    let undo = if runs_programs {
+        workplace.files.undo_of_command().await?
+    } else {
+        None
+    };
     let end = ToolOutput::interrupted(call);
-    let footer = std::iter::once(end.footer.clone()).chain(undo).collect::<Vec<_>>().join("\n");
+    let footer = std::iter::once(end.footer.clone())
+        .chain(undo)
+        .collect::<Vec<_>>()
+        .join("\n");
     let end = ToolOutput { footer, ..end };
-    let of = CallOf { task: workplace.task().clone(), turn, tool };
+    let of = CallOf {
+        task: workplace.task().clone(),
+        turn,
+        tool,
+    };
     let fact = |result| finished(&end, of, result);
-    workplace.link.record(Facts::naming(value_bytes(&end, "tool result")?, fact)).await
+    workplace
+        .link
+        .record(Facts::naming(value_bytes(&end, "tool result")?, fact))
+        .await
 }
 
 /// Returns how an agent's end ends the driver's work.

@@ -1,11 +1,14 @@
-//! Searches of the web by the endpoint of an agent's model: reserved before each is asked for, and counted at its end.
+//! Searches of the web by the endpoint of an agent's model: reserved before each is asked for, and
+//! counted at its end.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::Event;
-use orchestrate_core::model_search::{SearchPrice, SearchReply, SearchRequest, SearchRequested, SearchUse};
+use orchestrate_core::model_search::{
+    SearchPrice, SearchReply, SearchRequest, SearchRequested, SearchUse,
+};
 use orchestrate_model::ModelError;
 use orchestrate_tools::{FoundByModel, Search, SearchService, ServiceError};
 
@@ -30,18 +33,27 @@ struct Unanswered {
 
 impl NativeSearch {
     pub(super) fn new(services: Arc<AgentServices>, model: &str) -> NativeSearch {
-        NativeSearch { services, model: model.to_owned() }
+        NativeSearch {
+            services,
+            model: model.to_owned(),
+        }
     }
 
     /// Returns the price of a search; `None` if it is not known and no budget needs it.
     async fn price(&self, workplace: &Workplace) -> Result<Option<SearchPrice>, ServiceError> {
         let models = &workplace.host.models;
-        models.require_search(&self.model).map_err(|error| failed(&error))?;
+        models
+            .require_search(&self.model)
+            .map_err(|error| failed(&error))?;
         match models.search_price(&self.model) {
             Ok(price) => Ok(Some(price)),
             Err(error) => {
                 let limits = workplace.link.ask(ReadLimits {}).await?;
-                if limits.money { Err(failed(&error)) } else { Ok(None) }
+                if limits.money {
+                    Err(failed(&error))
+                } else {
+                    Ok(None)
+                }
             }
         }
     }
@@ -49,9 +61,15 @@ impl NativeSearch {
     /// Makes the request.
     async fn ask(&self, workplace: &Workplace, search: &Search) -> Result<SearchReply, Unanswered> {
         let most = SearchUse::most(search.query.len());
-        let unused = |error| Unanswered { used: SearchUse::default(), failure: failed(&error) };
+        let unused = |error| Unanswered {
+            used: SearchUse::default(),
+            failure: failed(&error),
+        };
         let model = workplace.host.models.model(&self.model).map_err(unused)?;
-        let request = SearchRequest { model: self.model.clone(), query: search.query.clone() };
+        let request = SearchRequest {
+            model: self.model.clone(),
+            query: search.query.clone(),
+        };
         tokio::select! {
             answered = tokio::time::timeout(search.timeout, model.search(&request)) => match answered {
                 Ok(Ok(reply)) => Ok(reply),
@@ -88,23 +106,43 @@ impl SearchService for NativeSearch {
         let answered = self.ask(&workplace, &search).await;
         let ended = match &answered {
             Ok(reply) => asked.ended(reply.into(), price, reply.failure.clone()),
-            Err(Unanswered { used, failure }) => asked.ended(*used, price, Some(failure.to_string())),
+            Err(Unanswered { used, failure }) => {
+                asked.ended(*used, price, Some(failure.to_string()))
+            }
         };
         let recorded = workplace.link.record(vec![Event::SearchEnded(ended)]).await;
         recorded.map_err(|error| self.services.losses().note(error))?;
         let reply = answered.map_err(|unanswered| unanswered.failure)?;
-        Ok(FoundByModel { model: self.model.clone(), reply })
+        Ok(FoundByModel {
+            model: self.model.clone(),
+            reply,
+        })
     }
 }
 
 /// Records that the search is about to be asked for, as soon as every budget covers it.
-async fn reserve(workplace: &Workplace, asked: &SearchRequested, search: &Search) -> Result<(), ServiceError> {
+async fn reserve(
+    workplace: &Workplace,
+    asked: &SearchRequested,
+    search: &Search,
+) -> Result<(), ServiceError> {
     loop {
-        match workplace.link.ask(ReserveSearch { search: asked.clone() }).await? {
+        match workplace
+            .link
+            .ask(ReserveSearch {
+                search: asked.clone(),
+            })
+            .await?
+        {
             Ok(()) => return Ok(()),
             Err(Reservation::Refused(exhausted)) => {
-                let reason = format!("a search by the model's endpoint is not covered: {exhausted}; go on without it");
-                return Err(ServiceError::Denied { rule: BUDGET_RULE.to_owned(), reason });
+                let reason = format!(
+                    "a search by the model's endpoint is not covered: {exhausted}; go on without it"
+                );
+                return Err(ServiceError::Denied {
+                    rule: BUDGET_RULE.to_owned(),
+                    reason,
+                });
             }
             Err(Reservation::Fits | Reservation::Waits) => tokio::select! {
                 decided = workplace.link.ask(AwaitBudget { amount: asked.amount() }) => decided?,
@@ -118,7 +156,8 @@ fn given_up() -> ServiceError {
     ServiceError::Interrupted("the search was given up".to_owned())
 }
 
-/// Classifies an error by what can be done about it. What may have been paid for is not repeated unasked.
+/// Classifies an error by what can be done about it. What may have been paid for is not repeated
+/// unasked.
 fn failed(error: &ModelError) -> ServiceError {
     let text = format!("failed to {error}");
     if error.is_without_search() {

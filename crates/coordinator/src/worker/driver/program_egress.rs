@@ -30,9 +30,21 @@ impl EgressService for AgentServices {
             (Ok(workplace), Ok(turn)) => (workplace, turn),
             (Err(error), _) | (_, Err(error)) => return error,
         };
-        let ProxiedProgram { call, listener, destinations, decided } = program;
+        let ProxiedProgram {
+            call,
+            listener,
+            destinations,
+            decided,
+        } = program;
         let web = Arc::clone(&workplace.host.web);
-        let egress = ProgramEgress { workplace, turn, call, destinations, decided, lost: self.losses() };
+        let egress = ProgramEgress {
+            workplace,
+            turn,
+            call,
+            destinations,
+            decided,
+            lost: self.losses(),
+        };
         let error = web.serve_proxy(listener, Arc::new(egress)).await;
         ServiceError::Failed(format!("failed to serve the command's proxy: {error}"))
     }
@@ -40,7 +52,13 @@ impl EgressService for AgentServices {
 
 impl Egress for ProgramEgress {
     fn unreached(&self, asked: &str, failure: &WebFailure) {
-        self.decided.note_unreached(&self.workplace.host.redactor.owned(format!("{asked}: {failure}")));
+        self.decided.note_unreached(
+            &self
+                .workplace
+                .host
+                .redactor
+                .owned(format!("{asked}: {failure}")),
+        );
     }
 
     fn destinations(&self) -> &dyn Destinations {
@@ -49,7 +67,12 @@ impl Egress for ProgramEgress {
 
     fn record(&self, decision: EgressDecision) -> Recording<'_> {
         let redactor = &self.workplace.host.redactor;
-        let EgressDecision { asked, host, reason, .. } = decision;
+        let EgressDecision {
+            asked,
+            host,
+            reason,
+            ..
+        } = decision;
         let decision = EgressDecision {
             asked: redactor.owned(asked),
             host: host.map(|host| redactor.owned(host)),
@@ -58,7 +81,12 @@ impl Egress for ProgramEgress {
         };
         let task = self.workplace.task().clone();
         let (turn, call_id) = (self.turn, self.call.clone());
-        let fact = Event::EgressDecided(EgressDecided { task, turn, call_id, decision: decision.clone() });
+        let fact = Event::EgressDecided(EgressDecided {
+            task,
+            turn,
+            call_id,
+            decision: decision.clone(),
+        });
         Box::pin(async move {
             let recorded = self.workplace.link.record(vec![fact]).await;
             recorded.map_err(|error| self.lost.note(error).to_string())?;

@@ -35,7 +35,11 @@ pub(crate) fn named_blobs(facts: &[Recorded]) -> Vec<BlobId> {
 }
 
 /// Replays a task's events into a new loop of its agent.
-pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) -> Result<Replayed, CoordinatorError> {
+pub(crate) fn replay(
+    mut agent: AgentLoop,
+    facts: &[Recorded],
+    blobs: &Blobs,
+) -> Result<Replayed, CoordinatorError> {
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
     let mut ends: Vec<ToolOutput> = Vec::new();
     let mut requests = RequestChain::default();
@@ -45,9 +49,16 @@ pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) ->
             Event::MessageSent { envelope } if envelope.to.agent() == Some(&agent.spec().task) => {
                 messages.insert((envelope.from.clone(), envelope.sequence), envelope);
             }
-            Event::MessageDelivered { from, sequence, expired: false, .. } => {
+            Event::MessageDelivered {
+                from,
+                sequence,
+                expired: false,
+                ..
+            } => {
                 if let Some(envelope) = messages.get(&(from.clone(), *sequence)) {
-                    agent.apply(AgentFact::Delivered { text: envelope.render() })?;
+                    agent.apply(AgentFact::Delivered {
+                        text: envelope.render(),
+                    })?;
                 }
             }
             Event::MapMade { text, .. } => {
@@ -55,13 +66,17 @@ pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) ->
                 agent.apply(AgentFact::MapMade { text })?;
             }
             Event::AgentWaiting { .. } => agent.apply(AgentFact::Waits)?,
-            Event::ReportDue(due) => agent.apply(AgentFact::ReportDue { limit: due.limit.clone() })?,
+            Event::ReportDue(due) => agent.apply(AgentFact::ReportDue {
+                limit: due.limit.clone(),
+            })?,
             Event::ModelRequested { parts, .. } => {
                 if agent.is_at_limit() {
                     agent.apply(AgentFact::ReportAsked)?;
                 }
                 let followed = requests.follow(recorded.seq, parts);
-                followed.map_err(|error| CoordinatorError::underivable(&recorded.run_id, recorded.seq, error))?;
+                followed.map_err(|error| {
+                    CoordinatorError::underivable(&recorded.run_id, recorded.seq, error)
+                })?;
             }
             Event::ModelReplied { reply, .. } => {
                 let reply: ModelReply = blobs.value(reply, "model reply")?;
@@ -69,7 +84,9 @@ pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) ->
             }
             Event::ToolFinished { result, .. } => {
                 let end: ToolOutput = blobs.value(result, "tool result")?;
-                agent.apply(AgentFact::ToolEnded { answer: end.to_answer() })?;
+                agent.apply(AgentFact::ToolEnded {
+                    answer: end.to_answer(),
+                })?;
                 ends.push(end);
             }
             Event::TaskReturned { cause, text, .. } => {
@@ -77,11 +94,18 @@ pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) ->
                     agent.apply(AgentFact::AttemptStarted)?;
                 }
                 let text = String::from_utf8_lossy(blobs.get(text)?).into_owned();
-                agent.apply(AgentFact::Returned { cause: *cause, text })?;
+                agent.apply(AgentFact::Returned {
+                    cause: *cause,
+                    text,
+                })?;
             }
-            Event::ModelSwitched { to, .. } => agent.apply(AgentFact::ModelSwitched { model: to.clone() })?,
+            Event::ModelSwitched { to, .. } => {
+                agent.apply(AgentFact::ModelSwitched { model: to.clone() })?
+            }
             Event::ContextCompacted { compaction, .. } => {
-                agent.apply(AgentFact::Compacted { compaction: compaction.clone() })?;
+                agent.apply(AgentFact::Compacted {
+                    compaction: compaction.clone(),
+                })?;
             }
             _ => {}
         }
@@ -91,6 +115,9 @@ pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) ->
         requests,
         notes: Notes::restore(ends.iter().filter_map(|end| end.notes.as_deref())),
         ledger: ReadLedger::restore(ends.iter().flat_map(|end| &end.seen)),
-        artifacts: ends.iter().flat_map(|end| end.artifacts.iter().cloned()).collect(),
+        artifacts: ends
+            .iter()
+            .flat_map(|end| end.artifacts.iter().cloned())
+            .collect(),
     })
 }

@@ -38,7 +38,12 @@ impl Replays {
             results: Arc::clone(&workplace.host.results),
             files: Mutex::new(Some(workplace.files.clone())),
             agent: agent_name([role, None, None]),
-            commit: assignment.base.as_str().chars().take(COMMIT_DIGITS).collect(),
+            commit: assignment
+                .base
+                .as_str()
+                .chars()
+                .take(COMMIT_DIGITS)
+                .collect(),
             basis: basis.to_string(),
             recorded: Mutex::default(),
         }
@@ -46,15 +51,22 @@ impl Replays {
 
     /// Releases the run; nothing is known of files afterwards.
     pub(super) fn close(&self) {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 
-    /// Returns by what the result of a call is found. The digest covers the content of all that the tool could see, so
-    /// the agent's commit, which is printed in its keys, does not decide: an agent on another commit that sees the same
-    /// files shares the result.
+    /// Returns by what the result of a call is found. The digest covers the content of all that the
+    /// tool could see, so the agent's commit, which is printed in its keys, does not decide: an
+    /// agent on another commit that sees the same files shares the result.
     fn identity(&self, call: &Replayable) -> Identity {
         let key = self.key_at(call, NO_COMMIT);
-        Identity { key, commit: NO_COMMIT.to_owned(), agent: self.agent.clone() }
+        Identity {
+            key,
+            commit: NO_COMMIT.to_owned(),
+            agent: self.agent.clone(),
+        }
     }
 
     fn key_at(&self, call: &Replayable, commit: &str) -> CacheKey {
@@ -64,7 +76,11 @@ impl Replays {
     }
 
     fn recorded(&self) -> Option<Arc<GitContents>> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let files = self
+            .files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()?;
         let written = files.index_written().ok()?;
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((time, contents)) = recorded.as_ref()
@@ -88,7 +104,10 @@ impl ReplayService for Replays {
     }
 
     fn contents(&self) -> Option<Arc<dyn FileContents>> {
-        let contents = Contents { recorded: self.recorded()?, results: Arc::clone(&self.results) };
+        let contents = Contents {
+            recorded: self.recorded()?,
+            results: Arc::clone(&self.results),
+        };
         Some(Arc::new(contents))
     }
 
@@ -113,7 +132,9 @@ struct Contents {
 
 impl FileContents for Contents {
     fn known(&self, path: &str, stamp: &FileStamp) -> Option<Oid> {
-        self.recorded.known(path, stamp).or_else(|| self.results.content(stamp))
+        self.recorded
+            .known(path, stamp)
+            .or_else(|| self.results.content(stamp))
     }
 
     fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<Oid> {
@@ -125,6 +146,8 @@ impl FileContents for Contents {
 
 /// Identifies the file that this process runs, so that another build answers for itself.
 fn program() -> Option<(u64, SystemTime)> {
-    let file = std::env::current_exe().and_then(|path| path.metadata()).ok()?;
+    let file = std::env::current_exe()
+        .and_then(|path| path.metadata())
+        .ok()?;
     Some((file.len(), file.modified().ok()?))
 }

@@ -18,7 +18,8 @@ use crate::worker::workplace::Workplace;
 /// An agent's request that is due.
 pub(super) struct Due<'a> {
     pub(super) request: &'a ModelRequest,
-    /// The agent, which knows the size of its request; `None` if this is its last one, which is sent only once.
+    /// The agent, which knows the size of its request; `None` if this is its last one, which is
+    /// sent only once.
     pub(super) agent: Option<&'a AgentLoop>,
     /// What the agent's requests are made of.
     pub(super) requests: &'a mut RequestChain,
@@ -27,9 +28,10 @@ pub(super) struct Due<'a> {
 impl Due<'_> {
     /// Returns the tokens of the request, or an upper bound.
     fn input_tokens(&self, counter: &dyn TokenCounter) -> u64 {
-        tokens_of(
-            self.agent.map_or_else(|| request_tokens(self.request, counter), |agent| agent.request_tokens(counter)),
-        )
+        tokens_of(self.agent.map_or_else(
+            || request_tokens(self.request, counter),
+            |agent| agent.request_tokens(counter),
+        ))
     }
 }
 
@@ -56,7 +58,8 @@ impl Arrived {
         }
     }
 
-    /// Takes what has arrived, if the model had begun to answer when the error occurred or, without one, by now.
+    /// Takes what has arrived, if the model had begun to answer when the error occurred or, without
+    /// one, by now.
     pub(super) fn cut_by(&self, error: Option<&ModelError>) -> Option<Part> {
         let part = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let has_begun = part.has_call || !part.text.is_empty();
@@ -64,20 +67,31 @@ impl Arrived {
     }
 }
 
-/// Records that a request is about to be sent, as soon as every budget covers it; returns how the driver's work ends if
-/// it is not to be sent.
-pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result<Option<DriverEnd>, CoordinatorError> {
+/// Records that a request is about to be sent, as soon as every budget covers it; returns how the
+/// driver's work ends if it is not to be sent.
+pub(super) async fn announce(
+    workplace: &Workplace,
+    due: &mut Due<'_>,
+) -> Result<Option<DriverEnd>, CoordinatorError> {
     let (link, request) = (&workplace.link, due.request);
     if due.agent.is_none() && link.task().await?.has_asked_for_report() {
         return Ok(Some(DriverEnd::Interrupted));
     }
     let divided = due.requests.divide(request);
-    let divided = divided.map_err(|source| CoordinatorError::Recorded { what: "model request", source })?;
+    let divided = divided.map_err(|source| CoordinatorError::Recorded {
+        what: "model request",
+        source,
+    })?;
     let price = price_of(workplace, &request.model);
     let limited = link.ask(ReadLimits {}).await?;
     if price.is_none() && limited.money {
-        let error = ModelError::NoPrice { model: request.model.clone() };
-        return Ok(Some(DriverEnd::Failed(FailureCause::Cost, error.to_string())));
+        let error = ModelError::NoPrice {
+            model: request.model.clone(),
+        };
+        return Ok(Some(DriverEnd::Failed(
+            FailureCause::Cost,
+            error.to_string(),
+        )));
     }
     if limited.tokens || limited.money {
         // An upper bound that is several times too large would block others that share the budget.
@@ -88,18 +102,23 @@ pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result
         let input = due.input_tokens(&*counter);
         let output = u64::from(request.max_output_tokens);
         let micro_usd = price.map(|price| price.most(input, output));
-        let amount = Amount { tokens: input.saturating_add(output), micro_usd };
+        let amount = Amount {
+            tokens: input.saturating_add(output),
+            micro_usd,
+        };
         let refusal = match link.ask(reservation(request, &divided, amount)).await? {
             Ok(seq) => {
                 let followed = due.requests.follow(seq, &divided.parts);
-                followed.map_err(|error| CoordinatorError::underivable(&workplace.assignment.run, seq, error))?;
+                followed.map_err(|error| {
+                    CoordinatorError::underivable(&workplace.assignment.run, seq, error)
+                })?;
                 return Ok(None);
             }
             Err(refusal) => refusal,
         };
         match refusal {
-            // A request may be sent on an upper bound, but nothing is reserved: a budget may have become limited
-            // meanwhile.
+            // A request may be sent on an upper bound, but nothing is reserved: a budget may have
+            // become limited meanwhile.
             _ if !counter.is_exact() => {
                 workplace.host.counter.wait().await?;
             }
@@ -125,24 +144,40 @@ fn reservation(request: &ModelRequest, divided: &DividedRequest, amount: Amount)
         model: request.model.clone(),
         request: divided.hash.clone(),
         parts: divided.parts.clone(),
-        new: divided.new.iter().map(|part| part.clone().into_bytes().into()).collect(),
+        new: divided
+            .new
+            .iter()
+            .map(|part| part.clone().into_bytes().into())
+            .collect(),
         amount,
     }
 }
 
-/// Counts a request that was cut off: the prompt and, if nothing but text has arrived, that text; otherwise the
-/// maximum.
-pub(super) async fn count_cut(workplace: &Workplace, due: &Due<'_>, arrived: Part) -> Result<(), CoordinatorError> {
+/// Counts a request that was cut off: the prompt and, if nothing but text has arrived, that text;
+/// otherwise the maximum.
+pub(super) async fn count_cut(
+    workplace: &Workplace,
+    due: &Due<'_>,
+    arrived: Part,
+) -> Result<(), CoordinatorError> {
     let (request, counter) = (due.request, workplace.host.counter.current());
     let most = u64::from(request.max_output_tokens);
     let output = match arrived {
-        Part { text, has_call: false } if !text.is_empty() => most.min(tokens_of(counter.count(&text))),
+        Part {
+            text,
+            has_call: false,
+        } if !text.is_empty() => most.min(tokens_of(counter.count(&text))),
         _ => most,
     };
     let input = due.input_tokens(&*counter);
     let micro_usd = price_of(workplace, &request.model).map(|price| price.most(input, output));
     let (task, turn) = (workplace.task().clone(), request.origin.turn);
-    let cut = Event::ModelCut { task, turn, tokens: input.saturating_add(output), micro_usd };
+    let cut = Event::ModelCut {
+        task,
+        turn,
+        tokens: input.saturating_add(output),
+        micro_usd,
+    };
     workplace.link.record(vec![cut]).await
 }
 

@@ -51,7 +51,9 @@ impl SearchApi {
             Self::Gemini => gemini::reply(body),
         };
         reply.ok_or_else(|| {
-            Fault::Malformed("it is not a reply of the protocol with which it was asked to search".to_owned())
+            Fault::Malformed(
+                "it is not a reply of the protocol with which it was asked to search".to_owned(),
+            )
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The tool `google_search` of Gemini's own protocol, with which it grounds its answers.
 //!
-//! The addresses of its pages lead through a redirect of the provider's; their titles are the hosts of the pages.
-//! Source: the page "Grounding with Google Search" of the provider's documentation.
+//! The addresses of its pages lead through a redirect of the provider's; their titles are the hosts
+//! of the pages. Source: the page "Grounding with Google Search" of the provider's documentation.
 
 use orchestrate_core::Usage;
 use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
@@ -29,8 +29,9 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
         });
     }
     let candidate = body.pointer("/candidates/0")?;
-    let parts =
-        items(candidate, "/content/parts").iter().filter(|part| part.get("thought") != Some(&Value::Bool(true)));
+    let parts = items(candidate, "/content/parts")
+        .iter()
+        .filter(|part| part.get("thought") != Some(&Value::Bool(true)));
     let answer: String = parts.map(|part| text(part, "/text")).collect();
     let chunks = items(candidate, "/groundingMetadata/groundingChunks");
     let mut pages = Pages::default();
@@ -40,14 +41,26 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
     for support in items(candidate, "/groundingMetadata/groundingSupports") {
         for index in items(support, "/groundingChunkIndices") {
             let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
-            let Some(chunk) = index.and_then(|index| chunks.get(index)) else { continue };
-            pages.add(text(chunk, "/web/uri"), text(chunk, "/web/title"), text(support, "/segment/text"));
+            let Some(chunk) = index.and_then(|index| chunks.get(index)) else {
+                continue;
+            };
+            pages.add(
+                text(chunk, "/web/uri"),
+                text(chunk, "/web/title"),
+                text(support, "/segment/text"),
+            );
         }
     }
     let queries = items(candidate, "/groundingMetadata/webSearchQueries").len();
     let searches = u64::try_from(queries).unwrap_or(u64::MAX);
     let failure = ended_without_answer(&answer, text(candidate, "/finishReason"), "STOP");
-    Some(SearchReply { text: answer.trim().to_owned(), results: pages.0, usage, searches, failure })
+    Some(SearchReply {
+        text: answer.trim().to_owned(),
+        results: pages.0,
+        usage,
+        searches,
+        failure,
+    })
 }
 
 fn usage(body: &Value) -> Usage {

@@ -1,7 +1,8 @@
 //! The server tool `web_search` of Anthropic's Messages.
 //!
-//! The version of 2025-03-05 is asked for, which all models have; later ones add a filter by a program, which needs
-//! another tool. Source: the page "Web search tool" of the provider's documentation.
+//! The version of 2025-03-05 is asked for, which all models have; later ones add a filter by a
+//! program, which needs another tool. Source: the page "Web search tool" of the provider's
+//! documentation.
 
 use orchestrate_core::Usage;
 use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
@@ -37,13 +38,18 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
             "text" => {
                 answer.push_str(text(block, "/text"));
                 for cited in items(block, "/citations") {
-                    pages.add(text(cited, "/url"), text(cited, "/title"), text(cited, "/cited_text"));
+                    pages.add(
+                        text(cited, "/url"),
+                        text(cited, "/title"),
+                        text(cited, "/cited_text"),
+                    );
                 }
             }
             _ => {}
         }
     }
-    let failure = failure.or_else(|| ended_without_answer(&answer, text(body, "/stop_reason"), "end_turn"));
+    let failure =
+        failure.or_else(|| ended_without_answer(&answer, text(body, "/stop_reason"), "end_turn"));
     Some(SearchReply {
         text: answer.trim().to_owned(),
         results: pages.0,
@@ -57,6 +63,12 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
 fn usage(body: &Value) -> Usage {
     let of = |key: &str| number(body, &format!("/usage/{key}"));
     let cached = of("cache_read_input_tokens");
-    let input_tokens = of("input_tokens").saturating_add(of("cache_creation_input_tokens")).saturating_add(cached);
-    Usage { input_tokens, cached_tokens: cached, output_tokens: of("output_tokens") }
+    let input_tokens = of("input_tokens")
+        .saturating_add(of("cache_creation_input_tokens"))
+        .saturating_add(cached);
+    Usage {
+        input_tokens,
+        cached_tokens: cached,
+        output_tokens: of("output_tokens"),
+    }
 }

@@ -1,7 +1,9 @@
-//! Searches of the web by an endpoint's own tool: the body of the one request, and what its reply says, both pure.
+//! Searches of the web by an endpoint's own tool: the body of the one request, and what its reply
+//! says, both pure.
 //!
-//! The replies are read whole, not as streams: nobody watches a search. Three providers have such a tool in a protocol
-//! that is read here; Chat Completions, which most other servers speak, has none.
+//! The replies are read whole, not as streams: nobody watches a search. Three providers have such a
+//! tool in a protocol that is read here; Chat Completions, which most other servers speak, has
+//! none.
 
 mod api;
 mod gemini;

@@ -1,4 +1,5 @@
-//! What the replies of all protocols have in common: the pages that they name, and how their values are read.
+//! What the replies of all protocols have in common: the pages that they name, and how their values
+//! are read.
 
 use orchestrate_core::model_search::SearchResult;
 use serde_json::Value;
@@ -33,12 +34,17 @@ impl Pages {
             }
         } else if !url.is_empty() && self.0.len() < MAX_RESULTS {
             let snippet = snippet.chars().take(MAX_SNIPPET_CHARS).collect();
-            self.0.push(SearchResult { title: title.to_owned(), url: url.to_owned(), snippet });
+            self.0.push(SearchResult {
+                title: title.to_owned(),
+                url: url.to_owned(),
+                snippet,
+            });
         }
     }
 }
 
-/// Returns why a reply without an answer ended, unless for the usual reason; `None` if there is an answer.
+/// Returns why a reply without an answer ended, unless for the usual reason; `None` if there is an
+/// answer.
 pub(super) fn ended_without_answer(answer: &str, reason: &str, usual: &str) -> Option<String> {
     let is_odd = answer.trim().is_empty() && !reason.is_empty() && reason != usual;
     is_odd.then(|| format!("the reply ended without an answer: {reason}"))
@@ -46,7 +52,10 @@ pub(super) fn ended_without_answer(answer: &str, reason: &str, usual: &str) -> O
 
 /// Returns a text; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// Returns a number; zero if there is none.
@@ -56,5 +65,8 @@ pub(super) fn number(value: &Value, pointer: &str) -> u64 {
 
 /// Returns the items of a list; none if it is none.
 pub(super) fn items<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }

@@ -1,7 +1,7 @@
 //! The tool `web_search` of OpenAI's Responses.
 //!
-//! Source: the page "Web search" of the provider's documentation, and its types of `web_search_call` and
-//! `url_citation`.
+//! Source: the page "Web search" of the provider's documentation, and its types of
+//! `web_search_call` and `url_citation`.
 
 use orchestrate_core::Usage;
 use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
@@ -30,7 +30,11 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
         match text(item, "/type") {
             "web_search_call" => {
                 searches += queries(item);
-                sources.extend(items(item, "/action/sources").iter().map(|source| text(source, "/url")));
+                sources.extend(
+                    items(item, "/action/sources")
+                        .iter()
+                        .map(|source| text(source, "/url")),
+                );
                 if text(item, "/status") == "failed" {
                     failure = Some("the search failed".to_owned());
                 }
@@ -48,16 +52,25 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
             _ => {}
         }
     }
-    let failure = failure.or_else(|| ended_without_answer(&answer, text(body, "/incomplete_details/reason"), ""));
+    let failure = failure
+        .or_else(|| ended_without_answer(&answer, text(body, "/incomplete_details/reason"), ""));
     // What the model refers to comes first.
     sources.into_iter().for_each(|url| cited.add(url, "", ""));
-    Some(SearchReply { text: answer.trim().to_owned(), results: cited.0, usage: usage(body), searches, failure })
+    Some(SearchReply {
+        text: answer.trim().to_owned(),
+        results: cited.0,
+        usage: usage(body),
+        searches,
+        failure,
+    })
 }
 
 /// Returns how many queries a call has made; opening a page is none.
 fn queries(call: &Value) -> u64 {
     match text(call, "/action/type") {
-        "search" | "" => u64::try_from(items(call, "/action/queries").len()).unwrap_or(u64::MAX).max(1),
+        "search" | "" => u64::try_from(items(call, "/action/queries").len())
+            .unwrap_or(u64::MAX)
+            .max(1),
         _ => 0,
     }
 }
@@ -65,9 +78,15 @@ fn queries(call: &Value) -> u64 {
 /// Returns the line of a text that contains its character of this number.
 fn line_at(text: &str, character: u64) -> &str {
     let character = usize::try_from(character).unwrap_or(usize::MAX);
-    let at = text.char_indices().nth(character).map_or(text.len(), |(at, _)| at);
+    let at = text
+        .char_indices()
+        .nth(character)
+        .map_or(text.len(), |(at, _)| at);
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
-    let (start, end) = (before.rfind('\n').map_or(0, |at| at + 1), at + after.find('\n').unwrap_or(after.len()));
+    let (start, end) = (
+        before.rfind('\n').map_or(0, |at| at + 1),
+        at + after.find('\n').unwrap_or(after.len()),
+    );
     text.get(start..end).unwrap_or_default()
 }
 

@@ -8,11 +8,18 @@ use orchestrate_core::model_search::{SearchReply, SearchRequest, SearchResult};
 use serde_json::{Value, json};
 
 fn page(title: &str, url: &str, snippet: &str) -> SearchResult {
-    SearchResult { title: title.to_owned(), url: url.to_owned(), snippet: snippet.to_owned() }
+    SearchResult {
+        title: title.to_owned(),
+        url: url.to_owned(),
+        snippet: snippet.to_owned(),
+    }
 }
 
 fn request() -> SearchRequest {
-    SearchRequest { model: "p/m".to_owned(), query: "when was Claude Shannon born".to_owned() }
+    SearchRequest {
+        model: "p/m".to_owned(),
+        query: "when was Claude Shannon born".to_owned(),
+    }
 }
 
 /// As <https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool> shows it.
@@ -39,7 +46,8 @@ fn of_anthropic() -> Value {
     })
 }
 
-/// As <https://developers.openai.com/api/docs/guides/tools-web-search> and the provider's types show it.
+/// As <https://developers.openai.com/api/docs/guides/tools-web-search> and the provider's types
+/// show it.
 fn of_openai() -> Value {
     json!({
         "id": "resp_1", "object": "response", "status": "completed", "error": null,
@@ -92,7 +100,11 @@ fn each_reply_says_what_was_found_and_what_it_used() {
             ),
             page("Other", "https://other.example/", ""),
         ],
-        usage: Usage { input_tokens: 6050, cached_tokens: 10, output_tokens: 931 },
+        usage: Usage {
+            input_tokens: 6050,
+            cached_tokens: 10,
+            output_tokens: 931,
+        },
         searches: 1,
         failure: None,
     };
@@ -102,8 +114,15 @@ fn each_reply_says_what_was_found_and_what_it_used() {
     let line = "Born in 1916 ([cited](https://cited.example/a)).";
     let expected = SearchReply {
         text: format!("Früh.\n{line}\nEnd."),
-        results: vec![page("Cited", "https://cited.example/a", line), page("", "https://only-read.example/", "")],
-        usage: Usage { input_tokens: 328, cached_tokens: 7, output_tokens: 356 },
+        results: vec![
+            page("Cited", "https://cited.example/a", line),
+            page("", "https://only-read.example/", ""),
+        ],
+        usage: Usage {
+            input_tokens: 328,
+            cached_tokens: 7,
+            output_tokens: 356,
+        },
         searches: 2,
         failure: None,
     };
@@ -113,10 +132,22 @@ fn each_reply_says_what_was_found_and_what_it_used() {
     let expected = SearchReply {
         text: "Spain won Euro 2024.".to_owned(),
         results: vec![
-            page("aljazeera.com", "https://vertexaisearch.cloud.google.com/1", ""),
-            page("uefa.com", "https://vertexaisearch.cloud.google.com/2", "Spain won Euro 2024."),
+            page(
+                "aljazeera.com",
+                "https://vertexaisearch.cloud.google.com/1",
+                "",
+            ),
+            page(
+                "uefa.com",
+                "https://vertexaisearch.cloud.google.com/2",
+                "Spain won Euro 2024.",
+            ),
         ],
-        usage: Usage { input_tokens: 120, cached_tokens: 0, output_tokens: 10 },
+        usage: Usage {
+            input_tokens: 120,
+            cached_tokens: 0,
+            output_tokens: 10,
+        },
         searches: 2,
         failure: None,
     };
@@ -128,12 +159,24 @@ fn one_search_with_the_endpoints_own_tool_is_asked_for() {
     let body = |api: SearchApi| (api.path("m"), api.body(&request(), "m"));
     let (path, of) = body(SearchApi::Messages);
     assert_eq!(path, "v1/messages");
-    assert_eq!(of["tools"], json!([{"type": "web_search_20250305", "name": "web_search", "max_uses": 1}]));
-    assert_eq!((&of["model"], &of["messages"][0]["content"]), (&json!("m"), &json!(request().query)));
+    assert_eq!(
+        of["tools"],
+        json!([{"type": "web_search_20250305", "name": "web_search", "max_uses": 1}])
+    );
+    assert_eq!(
+        (&of["model"], &of["messages"][0]["content"]),
+        (&json!("m"), &json!(request().query))
+    );
     let (path, of) = body(SearchApi::Responses);
     assert_eq!(path, "responses");
-    assert_eq!((&of["tools"], &of["max_tool_calls"]), (&json!([{"type": "web_search"}]), &json!(1)));
-    assert_eq!((&of["input"], &of["store"]), (&json!(request().query), &json!(false)));
+    assert_eq!(
+        (&of["tools"], &of["max_tool_calls"]),
+        (&json!([{"type": "web_search"}]), &json!(1))
+    );
+    assert_eq!(
+        (&of["input"], &of["store"]),
+        (&json!(request().query), &json!(false))
+    );
     let (path, of) = body(SearchApi::Gemini);
     assert_eq!(path, "models/m:generateContent");
     assert_eq!(of["tools"], json!([{"google_search": {}}]));
@@ -143,15 +186,29 @@ fn one_search_with_the_endpoints_own_tool_is_asked_for() {
 #[test]
 fn a_search_that_failed_is_none_without_results() {
     let mut body = of_anthropic();
-    body["content"][2]["content"] = json!({"type": "web_search_tool_result_error", "error_code": "unavailable"});
+    body["content"][2]["content"] =
+        json!({"type": "web_search_tool_result_error", "error_code": "unavailable"});
     let reply = SearchApi::Messages.reply(&body).unwrap();
-    assert_eq!((reply.failure.as_deref(), reply.usage.output_tokens), (Some("unavailable"), 931));
+    assert_eq!(
+        (reply.failure.as_deref(), reply.usage.output_tokens),
+        (Some("unavailable"), 931)
+    );
     let body = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}});
     let reply = SearchApi::Gemini.reply(&body).unwrap();
-    assert_eq!((reply.failure.as_deref(), reply.usage.input_tokens), (Some("the query was blocked: SAFETY"), 3));
+    assert_eq!(
+        (reply.failure.as_deref(), reply.usage.input_tokens),
+        (Some("the query was blocked: SAFETY"), 3)
+    );
     let mut body = of_openai();
     body["output"][1]["status"] = json!("failed");
-    assert_eq!(SearchApi::Responses.reply(&body).unwrap().failure.as_deref(), Some("the search failed"));
+    assert_eq!(
+        SearchApi::Responses
+            .reply(&body)
+            .unwrap()
+            .failure
+            .as_deref(),
+        Some("the search failed")
+    );
 }
 
 /// A model may have thought, or searched, until it had no token left for an answer.
@@ -161,7 +218,11 @@ fn a_reply_that_ended_without_an_answer_says_why() {
     let ended = |reason: &str| Some(format!("the reply ended without an answer: {reason}"));
     let mut body = of_anthropic();
     body["stop_reason"] = json!("max_tokens");
-    assert_eq!(failure(SearchApi::Messages, &body), None, "there is an answer");
+    assert_eq!(
+        failure(SearchApi::Messages, &body),
+        None,
+        "there is an answer"
+    );
     body["content"] = json!([]);
     assert_eq!(failure(SearchApi::Messages, &body), ended("max_tokens"));
     body["stop_reason"] = json!("end_turn");
@@ -169,9 +230,16 @@ fn a_reply_that_ended_without_an_answer_says_why() {
     let mut body = of_openai();
     body["status"] = json!("incomplete");
     body["incomplete_details"] = json!({"reason": "max_output_tokens"});
-    assert_eq!(failure(SearchApi::Responses, &body), None, "there is an answer");
+    assert_eq!(
+        failure(SearchApi::Responses, &body),
+        None,
+        "there is an answer"
+    );
     body["output"] = json!([{"type": "reasoning", "id": "rs_1", "summary": []}]);
-    assert_eq!(failure(SearchApi::Responses, &body), ended("max_output_tokens"));
+    assert_eq!(
+        failure(SearchApi::Responses, &body),
+        ended("max_output_tokens")
+    );
     for (reason, expected) in [("SAFETY", ended("SAFETY")), ("STOP", None)] {
         let body = json!({"candidates": [{"finishReason": reason}], "usageMetadata": {"promptTokenCount": 3}});
         assert_eq!(failure(SearchApi::Gemini, &body), expected);
@@ -181,11 +249,23 @@ fn a_reply_that_ended_without_an_answer_says_why() {
 #[test]
 fn what_is_no_reply_is_a_fault() {
     for api in [SearchApi::Messages, SearchApi::Responses, SearchApi::Gemini] {
-        for body in [json!({}), json!([]), json!("x"), json!({"content": 1, "output": {}, "candidates": []})] {
-            assert!(matches!(api.reply(&body), Err(Fault::Malformed(_))), "{api:?} {body}");
+        for body in [
+            json!({}),
+            json!([]),
+            json!("x"),
+            json!({"content": 1, "output": {}, "candidates": []}),
+        ] {
+            assert!(
+                matches!(api.reply(&body), Err(Fault::Malformed(_))),
+                "{api:?} {body}"
+            );
         }
-        let error = json!({"error": {"type": "overloaded_error", "code": "server_error", "message": "m"}});
-        assert!(matches!(api.reply(&error), Err(Fault::Refused(_))), "{api:?}");
+        let error =
+            json!({"error": {"type": "overloaded_error", "code": "server_error", "message": "m"}});
+        assert!(
+            matches!(api.reply(&error), Err(Fault::Refused(_))),
+            "{api:?}"
+        );
     }
 }
 
@@ -198,5 +278,10 @@ fn there_is_a_limit_to_pages_and_snippets() {
     pages.add("", "no address", "");
     pages.add("https://h/0", "other", &"y".repeat(9_000));
     assert_eq!(pages.0.len(), MAX_RESULTS);
-    assert!(pages.0.iter().all(|page| page.snippet.chars().count() == MAX_SNIPPET_CHARS && page.title == "t"));
+    assert!(
+        pages
+            .0
+            .iter()
+            .all(|page| page.snippet.chars().count() == MAX_SNIPPET_CHARS && page.title == "t")
+    );
 }

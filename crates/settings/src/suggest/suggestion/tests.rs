@@ -13,26 +13,58 @@ struct Row {
     include: &'static [&'static str],
 }
 
-const NODE: (&str, &str) =
-    ("package.json", r#"{ "scripts": { "test": "mocha" }, "devDependencies": { "mocha": "1" } }"#);
+const NODE: (&str, &str) = (
+    "package.json",
+    r#"{ "scripts": { "test": "mocha" }, "devDependencies": { "mocha": "1" } }"#,
+);
 
-const EMPTY: Row =
-    Row { name: "", paths: "", texts: &[], programs: "", ignored: "", setup: None, verify: None, include: &[] };
+const EMPTY: Row = Row {
+    name: "",
+    paths: "",
+    texts: &[],
+    programs: "",
+    ignored: "",
+    setup: None,
+    verify: None,
+    include: &[],
+};
 
 fn suggested(row: &Row) -> Suggestion {
-    let set = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>();
-    let texts = row.texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    let mut files = ProjectFiles { paths: set(row.paths), texts: texts.collect(), programs: set(row.programs) };
-    files.paths.extend(files.texts.keys().cloned().collect::<Vec<_>>());
+    let set = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<BTreeSet<String>>()
+    };
+    let texts = row
+        .texts
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let mut files = ProjectFiles {
+        paths: set(row.paths),
+        texts: texts.collect(),
+        programs: set(row.programs),
+    };
+    files
+        .paths
+        .extend(files.texts.keys().cloned().collect::<Vec<_>>());
     Suggestion::of(&[(String::new(), files)], &set(row.ignored))
 }
 
 fn check(table: &[Row]) {
     for row in table {
         let found = suggested(row);
-        let expected = (row.setup.map(str::to_owned), row.verify.map(str::to_owned), row.include.to_vec());
+        let expected = (
+            row.setup.map(str::to_owned),
+            row.verify.map(str::to_owned),
+            row.include.to_vec(),
+        );
         let include: Vec<&str> = found.include.iter().map(String::as_str).collect();
-        assert_eq!((found.setup.clone(), found.verify.clone(), include), expected, "{}: {found:?}", row.name);
+        assert_eq!(
+            (found.setup.clone(), found.verify.clone(), include),
+            expected,
+            "{}: {found:?}",
+            row.name
+        );
     }
 }
 
@@ -90,14 +122,20 @@ fn javascript_is_installed_by_the_manager_of_its_lock_file() {
             name: "a pin decides between two lock files",
             paths: "package-lock.json pnpm-lock.yaml",
             programs: "npm pnpm",
-            texts: &[("package.json", r#"{ "packageManager": "npm@10.9.0", "dependencies": { "a": "1" } }"#)],
+            texts: &[(
+                "package.json",
+                r#"{ "packageManager": "npm@10.9.0", "dependencies": { "a": "1" } }"#,
+            )],
             setup: Some("npm ci"),
             ..EMPTY
         },
         Row {
             name: "a pin without a lock file",
             programs: "npm pnpm",
-            texts: &[("package.json", r#"{ "packageManager": "pnpm@10.1.0", "scripts": { "test": "vitest" } }"#)],
+            texts: &[(
+                "package.json",
+                r#"{ "packageManager": "pnpm@10.1.0", "scripts": { "test": "vitest" } }"#,
+            )],
             verify: Some("pnpm test"),
             ..EMPTY
         },
@@ -133,19 +171,36 @@ fn javascript_is_installed_by_the_manager_of_its_lock_file() {
             name: "the script of `npm init`, and no packages",
             paths: "package-lock.json",
             programs: "npm",
-            texts: &[("package.json", r#"{ "scripts": { "test": "echo \"Error: no test specified\" && exit 1" } }"#)],
+            texts: &[(
+                "package.json",
+                r#"{ "scripts": { "test": "echo \"Error: no test specified\" && exit 1" } }"#,
+            )],
             ..EMPTY
         },
-        Row { name: "not JSON", paths: "package-lock.json", texts: &[("package.json", "{")], programs: "npm", ..EMPTY },
+        Row {
+            name: "not JSON",
+            paths: "package-lock.json",
+            texts: &[("package.json", "{")],
+            programs: "npm",
+            ..EMPTY
+        },
     ]);
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn python_is_installed_by_its_lock_file_or_brought_along() {
-    const PROJECT: (&str, &str) = ("pyproject.toml", "[dependency-groups]\ndev = ['pytest>=8']\n");
-    const EXTRA: (&str, &str) = ("pyproject.toml", "[project.optional-dependencies]\ntest = ['pytest[x] >= 8']\n");
-    const POETRY: (&str, &str) = ("pyproject.toml", "[tool.poetry.group.dev.dependencies]\npytest = '^8'\n");
+    const PROJECT: (&str, &str) = (
+        "pyproject.toml",
+        "[dependency-groups]\ndev = ['pytest>=8']\n",
+    );
+    const EXTRA: (&str, &str) = (
+        "pyproject.toml",
+        "[project.optional-dependencies]\ntest = ['pytest[x] >= 8']\n",
+    );
+    const POETRY: (&str, &str) = (
+        "pyproject.toml",
+        "[tool.poetry.group.dev.dependencies]\npytest = '^8'\n",
+    );
     check(&[
         Row {
             name: "uv",
@@ -207,8 +262,13 @@ fn python_is_installed_by_its_lock_file_or_brought_along() {
             name: "pip without one",
             programs: "python3",
             paths: "tests tests/test_a.py tests/__init__.py",
-            texts: &[("requirements.txt", "# all\nflask==3 ; python_version > '3'\n")],
-            setup: Some("python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt"),
+            texts: &[(
+                "requirements.txt",
+                "# all\nflask==3 ; python_version > '3'\n",
+            )],
+            setup: Some(
+                "python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt",
+            ),
             verify: Some(".venv/bin/python -m unittest discover -s tests -t ."),
             ..EMPTY
         },
@@ -219,7 +279,12 @@ fn python_is_installed_by_its_lock_file_or_brought_along() {
             verify: Some("python3 -m unittest discover -s tests"),
             ..EMPTY
         },
-        Row { name: "no tests", paths: "setup.py tests tests/data.py", programs: "python3", ..EMPTY },
+        Row {
+            name: "no tests",
+            paths: "setup.py tests tests/data.py",
+            programs: "python3",
+            ..EMPTY
+        },
     ]);
 }
 
@@ -231,7 +296,10 @@ fn compiled_languages_are_fetched_and_tested() {
         Row {
             name: "cargo",
             programs: "cargo",
-            texts: &[("Cargo.lock", CRATES), ("Cargo.toml", "[package]\nname = 'a'\n")],
+            texts: &[
+                ("Cargo.lock", CRATES),
+                ("Cargo.toml", "[package]\nname = 'a'\n"),
+            ],
             setup: Some("cargo fetch --locked"),
             verify: Some("cargo test"),
             ..EMPTY
@@ -241,7 +309,10 @@ fn compiled_languages_are_fetched_and_tested() {
             programs: "cargo",
             paths: "target",
             ignored: "target",
-            texts: &[("Cargo.lock", "[[package]]\nname = 'a'\n"), ("Cargo.toml", "[workspace]\n")],
+            texts: &[
+                ("Cargo.lock", "[[package]]\nname = 'a'\n"),
+                ("Cargo.toml", "[workspace]\n"),
+            ],
             verify: Some("cargo test --workspace"),
             ..EMPTY
         },
@@ -260,10 +331,32 @@ fn compiled_languages_are_fetched_and_tested() {
             verify: Some("go test ./..."),
             ..EMPTY
         },
-        Row { name: "maven", paths: "pom.xml mvnw", programs: "mvn", verify: Some("mvn -o -B test"), ..EMPTY },
-        Row { name: "maven's wrapper", paths: "pom.xml mvnw", verify: Some("./mvnw -o -B test"), ..EMPTY },
-        Row { name: "gradle", paths: "build.gradle.kts gradlew", verify: Some("./gradlew --offline test"), ..EMPTY },
-        Row { name: "cmake", paths: "CMakeLists.txt build", ignored: "build", verify: Some(CMAKE), ..EMPTY },
+        Row {
+            name: "maven",
+            paths: "pom.xml mvnw",
+            programs: "mvn",
+            verify: Some("mvn -o -B test"),
+            ..EMPTY
+        },
+        Row {
+            name: "maven's wrapper",
+            paths: "pom.xml mvnw",
+            verify: Some("./mvnw -o -B test"),
+            ..EMPTY
+        },
+        Row {
+            name: "gradle",
+            paths: "build.gradle.kts gradlew",
+            verify: Some("./gradlew --offline test"),
+            ..EMPTY
+        },
+        Row {
+            name: "cmake",
+            paths: "CMakeLists.txt build",
+            ignored: "build",
+            verify: Some(CMAKE),
+            ..EMPTY
+        },
         Row {
             name: "cmake comes before make",
             paths: "CMakeLists.txt",
@@ -273,7 +366,10 @@ fn compiled_languages_are_fetched_and_tested() {
         },
         Row {
             name: "make",
-            texts: &[("Makefile", "CC := cc\nall: a.o\n\ntest check: all\n\tcheck: ./a\n")],
+            texts: &[(
+                "Makefile",
+                "CC := cc\nall: a.o\n\ntest check: all\n\tcheck: ./a\n",
+            )],
             programs: "make",
             verify: Some("make check"),
             ..EMPTY
@@ -302,7 +398,8 @@ fn compiled_languages_are_fetched_and_tested() {
     ]);
 }
 
-const CMAKE: &str = "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
+const CMAKE: &str =
+    "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
 
 #[test]
 fn php_and_ruby_are_installed_into_the_worktree() {
@@ -358,8 +455,13 @@ fn several_ecosystems_are_all_set_up_and_checked() {
 
 #[test]
 fn what_cannot_be_installed_and_what_may_be_secret_is_said() {
-    let missing =
-        Row { name: "", paths: "package-lock.json", texts: &[NODE], ignored: ".env a/.env.local .envrc", ..EMPTY };
+    let missing = Row {
+        name: "",
+        paths: "package-lock.json",
+        texts: &[NODE],
+        ignored: ".env a/.env.local .envrc",
+        ..EMPTY
+    };
     let found = suggested(&missing);
     assert_eq!(found.secrets, [".env", "a/.env.local"]);
     let note = "package-lock.json: commands find no `npm` for `npm ci`; nothing of it lies in the checkout either";
@@ -381,7 +483,10 @@ fn the_folders_of_a_project_are_looked_into_if_its_top_shows_nothing() {
     std::fs::create_dir(place.path().join("web/node_modules")).unwrap();
     let ignored = BTreeSet::from(["web/node_modules".to_owned()]);
     let found = Suggestion::read(place.path(), &ignored, &|_| false);
-    assert_eq!(found.verify.as_deref(), Some("(cd 'the server' && go test ./...) && (cd web && npm test)"));
+    assert_eq!(
+        found.verify.as_deref(),
+        Some("(cd 'the server' && go test ./...) && (cd web && npm test)")
+    );
     assert_eq!(found.include, ["web/node_modules/"]);
     let installed = Suggestion::read(place.path(), &ignored, &|program| program == "npm");
     assert_eq!(installed.setup.as_deref(), Some("(cd web && npm ci)"));
@@ -389,5 +494,8 @@ fn the_folders_of_a_project_are_looked_into_if_its_top_shows_nothing() {
 
     std::fs::write(place.path().join("Makefile"), "check:\n").unwrap();
     let at_top = Suggestion::read(place.path(), &ignored, &|_| true);
-    assert_eq!((at_top.setup, at_top.verify.as_deref()), (None, Some("make check")));
+    assert_eq!(
+        (at_top.setup, at_top.verify.as_deref()),
+        (None, Some("make check"))
+    );
 }

@@ -51,13 +51,19 @@ impl Tool for MeasureCodeComplexity {
         true
     }
 
-    /// Its argument is no single path, so an answer is replayed only while the whole worktree is the same.
+    /// Its argument is no single path, so an answer is replayed only while the whole worktree is
+    /// the same.
     fn answers_from(&self) -> AnswersFrom {
         AnswersFrom::Contents
     }
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        for file in arguments.get_mut("files").and_then(Value::as_array_mut).into_iter().flatten() {
+        for file in arguments
+            .get_mut("files")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Some(text) = file.as_str() {
                 *file = Value::String(path::normalize(text, worktree)?);
             }
@@ -66,13 +72,28 @@ impl Tool for MeasureCodeComplexity {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let files = arguments.get("files").and_then(Value::as_array).into_iter().flatten();
-        files.filter_map(Value::as_str).map(|path| Effect::on(Target::Folder(path.to_owned()))).collect()
+        let files = arguments
+            .get("files")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        files
+            .filter_map(Value::as_str)
+            .map(|path| Effect::on(Target::Folder(path.to_owned())))
+            .collect()
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { files } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |opened, _| Surveyor::require_any(opened, &files)).await
+        blocking(project, &scope.cancel, move |opened, _| {
+            Surveyor::require_any(opened, &files)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -83,7 +104,9 @@ impl Tool for MeasureCodeComplexity {
         let surveyor = Surveyor::of(context);
         context
             .blocking(move |opened, _| {
-                surveyor.survey(opened, &files, &|file| file.analysis()).map(|survey| answer(&survey))
+                surveyor
+                    .survey(opened, &files, &|file| file.analysis())
+                    .map(|survey| answer(&survey))
             })
             .await
     }
@@ -104,29 +127,48 @@ type Measured<'s> = (&'s str, &'s FunctionComplexity);
 
 fn answer(survey: &Survey<Arc<Complexity>>) -> Answer {
     let files = survey.found.len();
-    let errors: usize = survey.found.iter().filter(|(_, complexity)| complexity.syntax_errors > 0).count();
+    let errors: usize = survey
+        .found
+        .iter()
+        .filter(|(_, complexity)| complexity.syntax_errors > 0)
+        .count();
     let mut functions: Vec<Measured<'_>> = Vec::new();
     for (path, complexity) in &survey.found {
-        functions.extend(complexity.functions.iter().map(|function| (path.as_str(), function)));
+        functions.extend(
+            complexity
+                .functions
+                .iter()
+                .map(|function| (path.as_str(), function)),
+        );
     }
     let (totals, all) = (totals(&functions, files), functions.len());
     keep_hardest(&mut functions);
     let mut lines = vec![summary(all, files)];
     lines.extend(functions.iter().take(MAX_SHOWN).map(line));
     if all > MAX_SHOWN {
-        lines.push(format!("[the hardest {MAX_SHOWN} of {all}; name files for others]"));
+        lines.push(format!(
+            "[the hardest {MAX_SHOWN} of {all}; name files for others]"
+        ));
     }
     if errors > 0 {
         let files = counted(errors, "file");
-        lines.push(format!("[{files} with syntax errors, around which figures may be wrong]"));
+        lines.push(format!(
+            "[{files} with syntax errors, around which figures may be wrong]"
+        ));
     }
     lines.extend(survey.notes());
-    let listed: Vec<Value> =
-        functions.into_iter().map(|(path, function)| json!({"path": path, "function": function})).collect();
-    Answer::new(lines.join("\n"), json!({"functions": listed, "totals": totals}))
+    let listed: Vec<Value> = functions
+        .into_iter()
+        .map(|(path, function)| json!({"path": path, "function": function}))
+        .collect();
+    Answer::new(
+        lines.join("\n"),
+        json!({"functions": listed, "totals": totals}),
+    )
 }
 
-/// Keeps the hardest functions that the data lists, the hardest first; those that are equally hard keep their order.
+/// Keeps the hardest functions that the data lists, the hardest first; those that are equally hard
+/// keep their order.
 fn keep_hardest(functions: &mut Vec<Measured<'_>>) {
     let mut places: Vec<_> = functions
         .iter()
@@ -139,13 +181,22 @@ fn keep_hardest(functions: &mut Vec<Measured<'_>>) {
         places.truncate(MAX_LISTED);
     }
     places.sort_unstable();
-    *functions = places.into_iter().filter_map(|(_, place)| functions.get(place).copied()).collect();
+    *functions = places
+        .into_iter()
+        .filter_map(|(_, place)| functions.get(place).copied())
+        .collect();
 }
 
 fn totals(functions: &[Measured<'_>], files: usize) -> Value {
-    let sum = |figure: fn(&FunctionComplexity) -> usize| functions.iter().map(|(_, one)| figure(one)).sum::<usize>();
+    let sum = |figure: fn(&FunctionComplexity) -> usize| {
+        functions.iter().map(|(_, one)| figure(one)).sum::<usize>()
+    };
     let most = |figure: fn(&FunctionComplexity) -> usize| {
-        functions.iter().map(|(_, one)| figure(one)).max().unwrap_or_default()
+        functions
+            .iter()
+            .map(|(_, one)| figure(one))
+            .max()
+            .unwrap_or_default()
     };
     json!({
         "files": files,
@@ -161,14 +212,30 @@ fn totals(functions: &[Measured<'_>], files: usize) -> Value {
 
 fn summary(functions: usize, files: usize) -> String {
     if functions == 0 {
-        return format!("no functions in {} of languages that are understood", counted(files, "file"));
+        return format!(
+            "no functions in {} of languages that are understood",
+            counted(files, "file")
+        );
     }
     let (functions, files) = (counted(functions, "function"), counted(files, "file"));
-    format!("{functions} in {files}\ncognitive  cyclomatic  nesting  lines of code  parameters  function")
+    format!(
+        "{functions} in {files}\ncognitive  cyclomatic  nesting  lines of code  parameters  function"
+    )
 }
 
 fn line((path, function): &Measured<'_>) -> String {
-    let FunctionComplexity { name, line, code_lines, parameters, cyclomatic, cognitive, nesting, .. } = function;
-    let figures = format!("{cognitive:>9}  {cyclomatic:>10}  {nesting:>7}  {code_lines:>13}  {parameters:>10}");
+    let FunctionComplexity {
+        name,
+        line,
+        code_lines,
+        parameters,
+        cyclomatic,
+        cognitive,
+        nesting,
+        ..
+    } = function;
+    let figures = format!(
+        "{cognitive:>9}  {cyclomatic:>10}  {nesting:>7}  {code_lines:>13}  {parameters:>10}"
+    );
     format!("{figures}  {}:{line} {}", shown(path), shown(name))
 }

@@ -47,9 +47,17 @@ impl Tool for AnalyzeDependencies {
         AnswersFrom::AllContents
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| subject(files, &path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            subject(files, &path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -69,7 +77,11 @@ impl Tool for AnalyzeDependencies {
 /// Returns the error of an analysis that ran out of time, which a narrower path would not save.
 fn out_of_time(surveyor: &Surveyor) -> ToolError {
     let keeps = surveyor.replay.contents().is_some();
-    let again = if keeps { "what it has read is kept, so call it again, or if that ends so as well, " } else { "" };
+    let again = if keeps {
+        "what it has read is kept, so call it again, or if that ends so as well, "
+    } else {
+        ""
+    };
     ToolError::TooBroad(format!(
         "the analysis of the whole project, which any path needs, ran out of time; {again}look for imports with grep"
     ))
@@ -82,7 +94,10 @@ fn subject(files: &Files, path: &str) -> Result<String, ToolError> {
             if Language::of_path(&opened.path).is_none() && !Manifest::is_named(&opened.path) =>
         {
             let reason = "neither a manifest nor code in a language that is understood";
-            Err(ToolError::Retry(format!("{}: {reason}", shown(&opened.path))))
+            Err(ToolError::Retry(format!(
+                "{}: {reason}",
+                shown(&opened.path)
+            )))
         }
         FileOrFolder::File(opened) => Ok(opened.path),
         FileOrFolder::Folder(path) => Ok(path),
@@ -95,18 +110,25 @@ fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, Too
     if let Some((_, error)) = gathered.left_out.iter().find(|(other, _)| *other == path) {
         return Err(ToolError::Retry(format!("{}: {error}", shown(&path))));
     }
-    if let Some(error) = gathered.no_imports.as_ref().filter(|_| Language::of_path(&path).is_some()) {
+    if let Some(error) = gathered
+        .no_imports
+        .as_ref()
+        .filter(|_| Language::of_path(&path).is_some())
+    {
         return Err(ToolError::Absent(error.to_string()));
     }
     let project = std::mem::take(&mut gathered.project);
     let stop = || surveyor.limits.check().is_err();
-    let graph = gathered.held.keep_while(&stop, |stop| match DependencyGraph::of(project, stop) {
-        Ok(graph) => Ok(graph.within(&path)),
-        Err(error) => {
-            // The limit that stopped it says why.
-            surveyor.limits.check()?;
-            Err(ToolError::Retry(error.to_string()))
-        }
-    })?;
+    let graph =
+        gathered
+            .held
+            .keep_while(&stop, |stop| match DependencyGraph::of(project, stop) {
+                Ok(graph) => Ok(graph.within(&path)),
+                Err(error) => {
+                    // The limit that stopped it says why.
+                    surveyor.limits.check()?;
+                    Err(ToolError::Retry(error.to_string()))
+                }
+            })?;
     Ok(report(graph, &gathered.notes()))
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::fmt::Display;
 
 use orchestrate_code::{
-    Cycle, Dependency, DependencyGraph, DependencyKind, DependencySource, Ecosystem, ExternalPackage, ImportKind,
-    ImportTarget, Module, ModuleImport, Package, UnusedDependency,
+    Cycle, Dependency, DependencyGraph, DependencyKind, DependencySource, Ecosystem,
+    ExternalPackage, ImportKind, ImportTarget, Module, ModuleImport, Package, UnusedDependency,
 };
 use orchestrate_core::invisible::shown;
 use serde_json::{Value, json};
@@ -32,34 +32,85 @@ pub(super) fn report(mut graph: DependencyGraph, notes: &[String]) -> Answer {
     });
     section(&mut lines, "packages", &graph.packages, package);
     section(&mut lines, "circular imports", &graph.cycles, cycle);
-    section(&mut lines, "circular packages", &graph.package_cycles, |one| {
-        let first = one.manifests.first().cloned();
-        one.manifests.iter().cloned().chain(first).collect::<Vec<_>>().join(" → ")
-    });
+    section(
+        &mut lines,
+        "circular packages",
+        &graph.package_cycles,
+        |one| {
+            let first = one.manifests.first().cloned();
+            one.manifests
+                .iter()
+                .cloned()
+                .chain(first)
+                .collect::<Vec<_>>()
+                .join(" → ")
+        },
+    );
     section(&mut lines, "unused dependencies", &graph.unused, unused);
-    section(&mut lines, "undeclared packages", &graph.undeclared, |one| {
-        let files = if one.files > 1 { format!(", {} files", one.files) } else { String::new() };
-        format!("{} ({}): {}:{}{files}", one.name, one.ecosystem.name(), one.file, one.line)
-    });
-    section(&mut lines, "imports that lead nowhere", &graph.unresolved, |one| {
-        format!("{}:{} {}", one.file, one.line, one.target)
-    });
-    ranked(&mut lines, "imported by most modules", &graph.modules, |module| module.imported_by);
-    ranked(&mut lines, "importing most modules", &graph.modules, own_imports);
+    section(
+        &mut lines,
+        "undeclared packages",
+        &graph.undeclared,
+        |one| {
+            let files = if one.files > 1 {
+                format!(", {} files", one.files)
+            } else {
+                String::new()
+            };
+            format!(
+                "{} ({}): {}:{}{files}",
+                one.name,
+                one.ecosystem.name(),
+                one.file,
+                one.line
+            )
+        },
+    );
+    section(
+        &mut lines,
+        "imports that lead nowhere",
+        &graph.unresolved,
+        |one| format!("{}:{} {}", one.file, one.line, one.target),
+    );
+    ranked(
+        &mut lines,
+        "imported by most modules",
+        &graph.modules,
+        |module| module.imported_by,
+    );
+    ranked(
+        &mut lines,
+        "importing most modules",
+        &graph.modules,
+        own_imports,
+    );
     let is_judged = |one: &ExternalPackage| {
-        graph.undeclared.iter().any(|lacking| lacking.ecosystem == one.ecosystem && lacking.name == one.name)
+        graph
+            .undeclared
+            .iter()
+            .any(|lacking| lacking.ecosystem == one.ecosystem && lacking.name == one.name)
     };
-    section(&mut lines, "external packages", &graph.external, |one| external(one, is_judged(one)));
-    section(&mut lines, "imported from outside", &graph.importers, |one| {
-        format!("{}:{}{} → {}", one.from, one.line, kind(one.kind), one.to)
+    section(&mut lines, "external packages", &graph.external, |one| {
+        external(one, is_judged(one))
     });
+    section(
+        &mut lines,
+        "imported from outside",
+        &graph.importers,
+        |one| format!("{}:{}{} → {}", one.from, one.line, kind(one.kind), one.to),
+    );
     match graph.modules.as_slice() {
         [module] => {
             let imports: Vec<&ModuleImport> = module.imports.iter().collect();
-            section(&mut lines, "imports", &imports, |one| import(&module.path, one));
+            section(&mut lines, "imports", &imports, |one| {
+                import(&module.path, one)
+            });
         }
         modules => {
-            let importing: Vec<&Module> = modules.iter().filter(|one| !one.imports.is_empty()).collect();
+            let importing: Vec<&Module> = modules
+                .iter()
+                .filter(|one| !one.imports.is_empty())
+                .collect();
             section(&mut lines, "imports", &importing, |one| imports(one));
         }
     }
@@ -75,10 +126,17 @@ fn section<T>(lines: &mut Vec<String>, title: &str, entries: &[T], line: impl Fn
         return;
     }
     lines.push(format!("{title}:"));
-    lines.extend(entries.iter().take(MAX_LINES).map(|entry| shown(&format!("  {}", line(entry)))));
+    lines.extend(
+        entries
+            .iter()
+            .take(MAX_LINES)
+            .map(|entry| shown(&format!("  {}", line(entry)))),
+    );
     if entries.len() > MAX_LINES {
         let (more, first) = (entries.len() - MAX_LINES, MAX_LINES);
-        lines.push(format!("  [{more} more after these {first}; name a folder or a file]"));
+        lines.push(format!(
+            "  [{more} more after these {first}; name a folder or a file]"
+        ));
     }
 }
 
@@ -90,7 +148,9 @@ fn ranked(lines: &mut Vec<String>, title: &str, modules: &[Module], figure: fn(&
     }
     ranked.sort_by_key(|module| Reverse(figure(module)));
     ranked.truncate(MAX_RANKED);
-    section(lines, title, &ranked, |module| format!("{:>5}  {}", figure(module), module.path));
+    section(lines, title, &ranked, |module| {
+        format!("{:>5}  {}", figure(module), module.path)
+    });
 }
 
 fn own_imports(module: &Module) -> usize {
@@ -128,21 +188,43 @@ fn summary(totals: &Value) -> String {
         count("cycles", "circular import", "circular imports"),
         count("unused", "unused dependency", "unused dependencies"),
         count("undeclared", "undeclared package", "undeclared packages"),
-        count("unresolved", "import that leads nowhere", "imports that lead nowhere"),
+        count(
+            "unresolved",
+            "import that leads nowhere",
+            "imports that lead nowhere"
+        ),
     )
 }
 
 fn package(package: &Package) -> String {
-    let Package { manifest, ecosystem, name, version, workspace, dependencies } = package;
-    let name = name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    let version = version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let Package {
+        manifest,
+        ecosystem,
+        name,
+        version,
+        workspace,
+        dependencies,
+    } = package;
+    let name = name
+        .as_deref()
+        .map(|name| format!(" {name}"))
+        .unwrap_or_default();
+    let version = version
+        .as_deref()
+        .map(|version| format!(" {version}"))
+        .unwrap_or_default();
     let workspace = workspace.as_deref().filter(|root| root != manifest);
-    let workspace = workspace.map(|root| format!(", member of {root}")).unwrap_or_default();
+    let workspace = workspace
+        .map(|root| format!(", member of {root}"))
+        .unwrap_or_default();
     let needed = match dependencies.len() {
         0 => String::new(),
         _ => format!(": {}", listed(dependencies.iter().map(dependency))),
     };
-    format!("{manifest}{name}{version} ({}{workspace}){needed}", ecosystem.name())
+    format!(
+        "{manifest}{name}{version} ({}{workspace}){needed}",
+        ecosystem.name()
+    )
 }
 
 fn dependency(dependency: &Dependency) -> String {
@@ -152,10 +234,15 @@ fn dependency(dependency: &Dependency) -> String {
     }
     let place = match (&dependency.own, &dependency.source) {
         (Some(own), _) => Some(own.clone()),
-        (None, DependencySource::Path(place) | DependencySource::Git(place) | DependencySource::Url(place)) => {
-            Some(place.clone())
+        (
+            None,
+            DependencySource::Path(place)
+            | DependencySource::Git(place)
+            | DependencySource::Url(place),
+        ) => Some(place.clone()),
+        (None, DependencySource::Registry | DependencySource::Workspace) => {
+            dependency.requirement.clone()
         }
-        (None, DependencySource::Registry | DependencySource::Workspace) => dependency.requirement.clone(),
     };
     if let Some(place) = place {
         text = format!("{text} {place}");
@@ -168,7 +255,11 @@ fn dependency(dependency: &Dependency) -> String {
         marks.push("optional".to_owned());
     }
     marks.extend(dependency.target.clone());
-    if marks.is_empty() { text } else { format!("{text} ({})", marks.join(", ")) }
+    if marks.is_empty() {
+        text
+    } else {
+        format!("{text} ({})", marks.join(", "))
+    }
 }
 
 /// Joins texts, with the number of those for which there is no room.
@@ -193,7 +284,10 @@ fn cycle(cycle: &Cycle) -> String {
     }
     steps.extend(cycle.steps.first().map(|step| step.from.clone()));
     let group = if cycle.members.len() > cycle.steps.len() {
-        format!(" (a shortest one of {} modules that import each other)", cycle.members.len())
+        format!(
+            " (a shortest one of {} modules that import each other)",
+            cycle.members.len()
+        )
     } else {
         String::new()
     };
@@ -201,17 +295,35 @@ fn cycle(cycle: &Cycle) -> String {
 }
 
 fn unused(unused: &UnusedDependency) -> String {
-    let perhaps = unused.perhaps.as_deref().map(|perhaps| format!(": perhaps {perhaps}")).unwrap_or_default();
-    format!("{}:{} {} ({}){perhaps}", unused.manifest, unused.line, unused.name, unused.kind.name())
+    let perhaps = unused
+        .perhaps
+        .as_deref()
+        .map(|perhaps| format!(": perhaps {perhaps}"))
+        .unwrap_or_default();
+    format!(
+        "{}:{} {} ({}){perhaps}",
+        unused.manifest,
+        unused.line,
+        unused.name,
+        unused.kind.name()
+    )
 }
 
-/// Describes a package that is imported or declared; `is_undeclared` says whether a manifest had to declare it.
+/// Describes a package that is imported or declared; `is_undeclared` says whether a manifest had to
+/// declare it.
 fn external(package: &ExternalPackage, is_undeclared: bool) -> String {
-    let mut requirements: Vec<&str> = package.declared.iter().filter_map(|one| one.requirement.as_deref()).collect();
+    let mut requirements: Vec<&str> = package
+        .declared
+        .iter()
+        .filter_map(|one| one.requirement.as_deref())
+        .collect();
     requirements.sort_unstable();
     requirements.dedup();
-    let requirements =
-        if requirements.is_empty() { String::new() } else { format!(" {}", listed(requirements.into_iter())) };
+    let requirements = if requirements.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", listed(requirements.into_iter()))
+    };
     let declared = match package.declared.as_slice() {
         [] if is_undeclared => ", not declared".to_owned(),
         [] => ", in no manifest".to_owned(),
@@ -220,11 +332,18 @@ fn external(package: &ExternalPackage, is_undeclared: bool) -> String {
     };
     let (ecosystem, count) = (package.ecosystem.name(), package.imported_by);
     let modules = if count == 1 { "module" } else { "modules" };
-    format!("{} ({ecosystem}){requirements}{declared}, {count} {modules}", package.name)
+    format!(
+        "{} ({ecosystem}){requirements}{declared}, {count} {modules}",
+        package.name
+    )
 }
 
 fn kind(kind: ImportKind) -> String {
-    if kind == ImportKind::Plain { String::new() } else { format!(" ({})", kind.name()) }
+    if kind == ImportKind::Plain {
+        String::new()
+    } else {
+        format!(" ({})", kind.name())
+    }
 }
 
 fn target(to: &ImportTarget) -> &str {
@@ -241,26 +360,54 @@ fn import(module: &str, import: &ModuleImport) -> String {
         ImportTarget::Standard(_) => " (standard)",
     };
     let file = import.file.as_deref().unwrap_or(module);
-    format!("{file}:{}{} → {}{origin}", import.line, kind(import.kind), target(&import.to))
+    format!(
+        "{file}:{}{} → {}{origin}",
+        import.line,
+        kind(import.kind),
+        target(&import.to)
+    )
 }
 
 fn imports(module: &Module) -> String {
     // What comes with the language tells little of a project.
-    let shown = module.imports.iter().filter(|import| !matches!(import.to, ImportTarget::Standard(_)));
-    let shown: Vec<String> =
-        shown.map(|import| format!("{}:{}{}", target(&import.to), import.line, kind(import.kind))).collect();
+    let shown = module
+        .imports
+        .iter()
+        .filter(|import| !matches!(import.to, ImportTarget::Standard(_)));
+    let shown: Vec<String> = shown
+        .map(|import| {
+            format!(
+                "{}:{}{}",
+                target(&import.to),
+                import.line,
+                kind(import.kind)
+            )
+        })
+        .collect();
     format!("{} → {}", module.path, listed(shown.iter()))
 }
 
 /// Returns what is not known of the ecosystems in a graph.
 fn limits(graph: &DependencyGraph) -> impl Iterator<Item = &'static str> {
-    let has = |ecosystem| graph.packages.iter().any(|package| package.ecosystem == ecosystem);
+    let has = |ecosystem| {
+        graph
+            .packages
+            .iter()
+            .any(|package| package.ecosystem == ecosystem)
+    };
     let jvm = has(Ecosystem::Gradle) || has(Ecosystem::Maven);
     let gradle = "[of Gradle's scripts only plain declarations are read]";
     let java = "[which artifact has a package of Java is a guess, so unused ones are not reported]";
     let cmake = "[of CMake's files only project and find_package are read]";
-    let limits = [(has(Ecosystem::Gradle), gradle), (jvm, java), (has(Ecosystem::CMake), cmake)];
-    limits.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note)
+    let limits = [
+        (has(Ecosystem::Gradle), gradle),
+        (jvm, java),
+        (has(Ecosystem::CMake), cmake),
+    ];
+    limits
+        .into_iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, note)| note)
 }
 
 /// Cuts the lists of a graph to what an answer may hold.

@@ -54,8 +54,14 @@ impl Tool for FindCodePatterns {
         AnswersFrom::Contents
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let (arguments, limits): (Arguments, _) = (read(arguments.clone())?, Surveyor::limits(scope));
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
+        let (arguments, limits): (Arguments, _) =
+            (read(arguments.clone())?, Surveyor::limits(scope));
         let look = move |files: &Files, _: &_| {
             patterns(&arguments, &limits)?;
             files.find(&arguments.path).map(drop)
@@ -69,7 +75,8 @@ impl Tool for FindCodePatterns {
         context
             .blocking(move |files, _| {
                 let search = Search::of(&arguments, &surveyor.limits)?;
-                let survey = surveyor.survey(files, &[arguments.path], &|file| search.matches(file))?;
+                let survey =
+                    surveyor.survey(files, &[arguments.path], &|file| search.matches(file))?;
                 search.require_code()?;
                 Ok(answer(survey, &search))
             })
@@ -90,11 +97,15 @@ impl Search {
     fn of(arguments: &Arguments, limits: &WalkLimits) -> Result<Search, ToolError> {
         let patterns = patterns(arguments, limits)?;
         let named = arguments.language.as_deref().and_then(Language::named);
-        Ok(Search { patterns, named, seen: AtomicUsize::new(0) })
+        Ok(Search {
+            patterns,
+            named,
+            seen: AtomicUsize::new(0),
+        })
     }
 
-    /// Returns what of a file matches the pattern in its language, if anything does. Only a file that may have a match
-    /// is parsed.
+    /// Returns what of a file matches the pattern in its language, if anything does. Only a file
+    /// that may have a match is parsed.
     fn matches(&self, file: &CodeFile<'_>) -> Result<Option<Vec<PatternMatch>>, CodeError> {
         if let LanguageHint::Named(language) = file.hint() {
             self.note(language);
@@ -103,10 +114,17 @@ impl Search {
             }
         }
         file.within_memory(|stop| {
-            let Some((language, text)) = file.code()? else { return Ok(None) };
+            let Some((language, text)) = file.code()? else {
+                return Ok(None);
+            };
             self.note(language);
-            let pattern = self.patterns.get(&language).filter(|pattern| pattern.may_match(text));
-            let Some(pattern) = pattern else { return Ok(None) };
+            let pattern = self
+                .patterns
+                .get(&language)
+                .filter(|pattern| pattern.may_match(text));
+            let Some(pattern) = pattern else {
+                return Ok(None);
+            };
             let found = pattern.find(&Source::parse(language, text, stop)?, stop)?;
             Ok(if found.is_empty() { None } else { Some(found) })
         })
@@ -114,22 +132,25 @@ impl Search {
 
     fn note(&self, language: Language) {
         let bit = bit(language);
-        // Most files are in a language that was seen before, and threads would wait for each other to write it.
+        // Most files are in a language that was seen before, and threads would wait for each other
+        // to write it.
         if self.seen.load(Ordering::Relaxed) & bit == 0 {
             self.seen.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
-    /// Returns the languages of the files that were looked at: those in which the pattern is code, or those in which it
-    /// is none.
+    /// Returns the languages of the files that were looked at: those in which the pattern is code,
+    /// or those in which it is none.
     fn languages(&self, is_code: bool) -> Vec<Language> {
         let seen = self.seen.load(Ordering::Relaxed);
-        let is_wanted =
-            |language: &Language| seen & bit(*language) != 0 && self.patterns.contains_key(language) == is_code;
+        let is_wanted = |language: &Language| {
+            seen & bit(*language) != 0 && self.patterns.contains_key(language) == is_code
+        };
         Language::ALL.into_iter().filter(is_wanted).collect()
     }
 
-    /// Refuses a pattern that is code in languages of other files alone: that nothing matches it says nothing.
+    /// Refuses a pattern that is code in languages of other files alone: that nothing matches it
+    /// says nothing.
     fn require_code(&self) -> Result<(), ToolError> {
         let others = self.languages(false);
         if self.named.is_some() || others.is_empty() || !self.languages(true).is_empty() {
@@ -155,22 +176,35 @@ impl Search {
         let read_as = format!("the pattern was read as {}", names(&searched));
         match others.is_empty() || self.named.is_some() {
             true => read_as,
-            false => format!("{read_as}; it is no code in {}, in which there are files, too", names(&others)),
+            false => format!(
+                "{read_as}; it is no code in {}, in which there are files, too",
+                names(&others)
+            ),
         }
     }
 }
 
 /// Returns the bit of a language among all languages.
 fn bit(language: Language) -> usize {
-    Language::ALL.iter().position(|other| *other == language).map_or(0, |place| 1_usize << place)
+    Language::ALL
+        .iter()
+        .position(|other| *other == language)
+        .map_or(0, |place| 1_usize << place)
 }
 
 fn names(languages: &[Language]) -> String {
-    languages.iter().map(|language| language.name()).collect::<Vec<_>>().join(", ")
+    languages
+        .iter()
+        .map(|language| language.name())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Reads the pattern in the language that the call names, or in each in which it is code.
-fn patterns(arguments: &Arguments, limits: &WalkLimits) -> Result<BTreeMap<Language, Pattern>, ToolError> {
+fn patterns(
+    arguments: &Arguments,
+    limits: &WalkLimits,
+) -> Result<BTreeMap<Language, Pattern>, ToolError> {
     let stop = || limits.check().is_err();
     let parse = |language| match Pattern::parse(language, &arguments.pattern, &stop) {
         Ok(pattern) => Ok(pattern),
@@ -178,7 +212,12 @@ fn patterns(arguments: &Arguments, limits: &WalkLimits) -> Result<BTreeMap<Langu
         Err(error) => Err(invalid(&format!("`pattern`: {error}"))),
     };
     if let Some(name) = &arguments.language {
-        let unknown = || invalid(&format!("`language`: expected one of {}", Language::names().join(", ")));
+        let unknown = || {
+            invalid(&format!(
+                "`language`: expected one of {}",
+                Language::names().join(", ")
+            ))
+        };
         let language = Language::named(name).ok_or_else(unknown)?;
         return Ok(BTreeMap::from([(language, parse(language)?)]));
     }
@@ -220,9 +259,15 @@ fn answer(survey: Survey<Vec<PatternMatch>>, search: &Search) -> Answer {
     }
     if total > data.len() {
         lines.push(if files == 1 {
-            format!("[the first {} of {total} matches in one file; narrow the pattern]", data.len())
+            format!(
+                "[the first {} of {total} matches in one file; narrow the pattern]",
+                data.len()
+            )
         } else {
-            format!("[the first {} of {total} matches in {files} files; name a folder or a file]", data.len())
+            format!(
+                "[the first {} of {total} matches in {files} files; name a folder or a file]",
+                data.len()
+            )
         });
     }
     let languages = search.languages(true);
@@ -231,17 +276,36 @@ fn answer(survey: Survey<Vec<PatternMatch>>, search: &Search) -> Answer {
         lines.push(format!("[{}]", search.worded()));
     }
     lines.extend(notes);
-    Answer::new(lines.join("\n"), json!({"matches": data, "total": total, "languages": languages}))
+    Answer::new(
+        lines.join("\n"),
+        json!({"matches": data, "total": total, "languages": languages}),
+    )
 }
 
 fn line(path: &str, found: &PatternMatch) -> String {
     let one_line = |text: &str| {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let begin: String = words.chars().take(MAX_CHARACTERS).collect();
-        if begin.len() < words.len() { format!("{begin}…") } else { begin }
+        if begin.len() < words.len() {
+            format!("{begin}…")
+        } else {
+            begin
+        }
     };
-    let captures: Vec<String> =
-        found.captures.iter().map(|capture| format!("${} = {}", capture.name, one_line(&capture.text))).collect();
-    let captures = if captures.is_empty() { String::new() } else { format!("  [{}]", captures.join("; ")) };
-    shown(&format!("{path}:{}:{}: {}{captures}", found.line, found.column, one_line(&found.text)))
+    let captures: Vec<String> = found
+        .captures
+        .iter()
+        .map(|capture| format!("${} = {}", capture.name, one_line(&capture.text)))
+        .collect();
+    let captures = if captures.is_empty() {
+        String::new()
+    } else {
+        format!("  [{}]", captures.join("; "))
+    };
+    shown(&format!(
+        "{path}:{}:{}: {}{captures}",
+        found.line,
+        found.column,
+        one_line(&found.text)
+    ))
 }

@@ -4,7 +4,8 @@ use std::io::Read as _;
 
 use async_trait::async_trait;
 use orchestrate_code::{
-    CodeError, HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, Stop, within_memory,
+    CodeError, HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, Stop,
+    within_memory,
 };
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
@@ -28,7 +29,8 @@ use crate::tool::Tool;
 const MAX_FUNCTIONS: usize = 30;
 /// Maximum number of paths that the text shows.
 const MAX_PATHS: usize = 10;
-/// The files of the newest results of criterion, and the maximum number and size of those that are read.
+/// The files of the newest results of criterion, and the maximum number and size of those that are
+/// read.
 const RESULTS: [&str; 2] = ["/new/estimates.json", "/new/benchmark.json"];
 const MAX_RESULTS: usize = 2_000;
 const MAX_RESULT_BYTES: u64 = 1 << 20;
@@ -77,7 +79,12 @@ impl Tool for AnalyzePerformance {
         true
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
         let look = move |files: &Files, _: &_| match arguments.profile(files)? {
             Profile::At(path) => files.find(&path).map(drop),
@@ -89,7 +96,9 @@ impl Tool for AnalyzePerformance {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
         let limits = Surveyor::of(context).limits;
-        context.blocking(move |files, _| analyze(files, arguments, &limits)).await
+        context
+            .blocking(move |files, _| analyze(files, arguments, &limits))
+            .await
     }
 }
 
@@ -106,9 +115,9 @@ fn analyze(files: &Files, arguments: Arguments, limits: &WalkLimits) -> Result<A
             limits.check()?;
             Err(ToolError::Interrupted(error.to_string()))
         }
-        Err(error @ CodeError::UnknownProfile) => {
-            Err(ToolError::Retry(format!("this is {error}; a profile that is a file is named by `path`")))
-        }
+        Err(error @ CodeError::UnknownProfile) => Err(ToolError::Retry(format!(
+            "this is {error}; a profile that is a file is named by `path`"
+        ))),
         Err(error) => Err(ToolError::Retry(error.to_string())),
     }
 }
@@ -168,10 +177,16 @@ fn results(
 ) -> Result<Vec<(String, Vec<u8>)>, ToolError> {
     let mut paths = Vec::new();
     files.walk_all(folder, limits, &mut |entry| {
-        if entry.kind == EntryKind::File && RESULTS.iter().any(|result| entry.path.ends_with(result)) {
+        if entry.kind == EntryKind::File
+            && RESULTS.iter().any(|result| entry.path.ends_with(result))
+        {
             paths.push(entry.path.clone());
         }
-        Ok(if paths.len() < MAX_RESULTS { Flow::Continue } else { Flow::Stop })
+        Ok(if paths.len() < MAX_RESULTS {
+            Flow::Continue
+        } else {
+            Flow::Stop
+        })
     })?;
     let mut results = Vec::new();
     for path in paths {
@@ -180,28 +195,60 @@ fn results(
             break;
         }
         // A file that has been deleted, or that is not readable, has nothing to report.
-        let Ok((mut file, stamp)) = files.open_found(&path) else { continue };
+        let Ok((mut file, stamp)) = files.open_found(&path) else {
+            continue;
+        };
         let mut bytes = Vec::new();
-        if stamp.size <= MAX_RESULT_BYTES && file.by_ref().take(MAX_RESULT_BYTES).read_to_end(&mut bytes).is_ok() {
+        if stamp.size <= MAX_RESULT_BYTES
+            && file
+                .by_ref()
+                .take(MAX_RESULT_BYTES)
+                .read_to_end(&mut bytes)
+                .is_ok()
+        {
             results.push((path, bytes));
         }
     }
     if results.is_empty() {
         let name = if folder.is_empty() { "." } else { folder };
         let expected = "it holds no results of criterion, `…/new/estimates.json`";
-        return Err(ToolError::Retry(format!("{}: {expected}; name the file of a profile", shown(name))));
+        return Err(ToolError::Retry(format!(
+            "{}: {expected}; name the file of a profile",
+            shown(name)
+        )));
     }
     Ok(results)
 }
 
 fn answer(analysis: &PerformanceAnalysis) -> Answer {
-    let PerformanceAnalysis { format, measure, unit, total, functions, paths, left_out } = analysis;
+    let PerformanceAnalysis {
+        format,
+        measure,
+        unit,
+        total,
+        functions,
+        paths,
+        left_out,
+    } = analysis;
     let whole = quantity(*total, unit);
-    let mut lines = vec![format!("{}: {} ({}) in all", format.name(), whole, shown(measure))];
+    let mut lines = vec![format!(
+        "{}: {} ({}) in all",
+        format.name(),
+        whole,
+        shown(measure)
+    )];
     lines.push("   self    total        self  function".to_owned());
-    lines.extend(functions.iter().take(MAX_FUNCTIONS).map(|one| function(one, unit)));
+    lines.extend(
+        functions
+            .iter()
+            .take(MAX_FUNCTIONS)
+            .map(|one| function(one, unit)),
+    );
     if functions.len() > MAX_FUNCTIONS {
-        lines.push(format!("[the first {MAX_FUNCTIONS} of {} that are in the data]", functions.len()));
+        lines.push(format!(
+            "[the first {MAX_FUNCTIONS} of {} that are in the data]",
+            functions.len()
+        ));
     }
     if !paths.is_empty() {
         lines.push("hottest paths:".to_owned());
@@ -212,26 +259,46 @@ fn answer(analysis: &PerformanceAnalysis) -> Answer {
 }
 
 fn function(one: &HotFunction, unit: &str) -> String {
-    let calls = one.calls.map(|calls| format!(" ({calls} calls)")).unwrap_or_default();
+    let calls = one
+        .calls
+        .map(|calls| format!(" ({calls} calls)"))
+        .unwrap_or_default();
     let (own, total) = (percent(one.own_share), percent(one.total_share));
-    format!("{own:>7}  {total:>7}  {:>10}  {}{calls}", quantity(one.own, unit), shown(&one.name))
+    format!(
+        "{own:>7}  {total:>7}  {:>10}  {}{calls}",
+        quantity(one.own, unit),
+        shown(&one.name)
+    )
 }
 
 fn path(one: &HotPath, unit: &str) -> String {
-    format!("{:>7}  {:>10}  {}", percent(one.share), quantity(one.value, unit), shown(&one.frames.join(" > ")))
+    format!(
+        "{:>7}  {:>10}  {}",
+        percent(one.share),
+        quantity(one.value, unit),
+        shown(&one.frames.join(" > "))
+    )
 }
 
 fn notes(left_out: LeftOut) -> Vec<String> {
-    let LeftOut { unread, other_events, paths } = left_out;
+    let LeftOut {
+        unread,
+        other_events,
+        paths,
+    } = left_out;
     let mut notes = Vec::new();
     if unread > 0 {
         notes.push(format!("[{unread} lines or records could not be read]"));
     }
     if other_events > 0 {
-        notes.push(format!("[{other_events} samples of other events are not counted]"));
+        notes.push(format!(
+            "[{other_events} samples of other events are not counted]"
+        ));
     }
     if paths > 0 {
-        notes.push(format!("[the paths of {paths} samples were not compared: there are too many]"));
+        notes.push(format!(
+            "[the paths of {paths} samples were not compared: there are too many]"
+        ));
     }
     notes
 }

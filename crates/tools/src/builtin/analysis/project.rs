@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_code::{
-    CodeError, FileImports, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles, Source, Stop,
+    CodeError, FileImports, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles,
+    Source, Stop,
 };
 use orchestrate_core::invisible::shown;
 use orchestrate_memory::Work;
@@ -14,11 +15,19 @@ use orchestrate_memory::Work;
 use crate::code_files::{FileAnalysis, Held, Place, Surveyor};
 use crate::counted::counted;
 use crate::error::ToolError;
-use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order};
+use crate::files::{
+    Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order,
+};
 
 /// Folders of packages that were installed: they are the project's, but not its own.
-const INSTALLED: [&str; 6] =
-    ["node_modules", "bower_components", "jspm_packages", "site-packages", "__pypackages__", ".venv"];
+const INSTALLED: [&str; 6] = [
+    "node_modules",
+    "bower_components",
+    "jspm_packages",
+    "site-packages",
+    "__pypackages__",
+    ".venv",
+];
 /// What go writes into a folder of packages that it has copied.
 const GO_VENDORED: &str = "vendor/modules.txt";
 /// Maximum number of files of requirements that are read because others include them.
@@ -45,18 +54,40 @@ impl Gathered {
     /// # Errors
     /// As [`Files::walk`].
     pub(super) fn of(files: &Files, surveyor: &Surveyor) -> Result<Gathered, ToolError> {
-        let (limits, place, has_grammars) = (&surveyor.limits, surveyor.place(files), AtomicBool::new(true));
-        let reader = || Reader { files, limits, place: &place, has_grammars: &has_grammars, found: Found::default() };
+        let (limits, place, has_grammars) = (
+            &surveyor.limits,
+            surveyor.place(files),
+            AtomicBool::new(true),
+        );
+        let reader = || Reader {
+            files,
+            limits,
+            place: &place,
+            has_grammars: &has_grammars,
+            found: Found::default(),
+        };
         let (readers, walk) = files.walk_parallel("", limits, reader)?;
         let mut all = Found::default();
         for reader in readers {
             all.append(reader.found);
         }
-        let Found { mut project, mut left_out, installed, not_built } = all;
+        let Found {
+            mut project,
+            mut left_out,
+            installed,
+            not_built,
+        } = all;
         project.paths.sort();
         left_out.sort_by(|(left, _), (right, _)| walk_order(left, right));
         let held = Arc::clone(&place.held);
-        let mut gathered = Gathered { project, left_out, no_imports: not_built, installed, walk, held };
+        let mut gathered = Gathered {
+            project,
+            left_out,
+            no_imports: not_built,
+            installed,
+            walk,
+            held,
+        };
         gathered.leave_out_vendored();
         gathered.read_included(files, limits)?;
         Ok(gathered)
@@ -64,12 +95,12 @@ impl Gathered {
 
     /// Leaves out the packages that go has copied.
     fn leave_out_vendored(&mut self) {
-        let ends = self
-            .project
-            .paths
-            .iter()
-            .filter(|path| path.as_str() == GO_VENDORED || path.ends_with(&format!("/{GO_VENDORED}")));
-        let folders: Vec<String> = ends.map(|path| path.trim_end_matches("modules.txt").to_owned()).collect();
+        let ends = self.project.paths.iter().filter(|path| {
+            path.as_str() == GO_VENDORED || path.ends_with(&format!("/{GO_VENDORED}"))
+        });
+        let folders: Vec<String> = ends
+            .map(|path| path.trim_end_matches("modules.txt").to_owned())
+            .collect();
         if folders.is_empty() {
             return;
         }
@@ -77,15 +108,27 @@ impl Gathered {
         let before = self.project.paths.len();
         self.project.paths.retain(|path| is_own(path));
         self.installed += before - self.project.paths.len();
-        self.project.manifests.retain(|manifest| is_own(&manifest.path));
+        self.project
+            .manifests
+            .retain(|manifest| is_own(&manifest.path));
         self.project.invalid.retain(|(path, _)| is_own(path));
         self.project.code.retain(|(path, _)| is_own(path));
     }
 
     /// Reads what requirements include under any name.
     fn read_included(&mut self, files: &Files, limits: &WalkLimits) -> Result<(), ToolError> {
-        let mut read: BTreeSet<String> = self.project.manifests.iter().map(|manifest| manifest.path.clone()).collect();
-        let mut pending: Vec<String> = self.project.manifests.iter().flat_map(Manifest::includes).collect();
+        let mut read: BTreeSet<String> = self
+            .project
+            .manifests
+            .iter()
+            .map(|manifest| manifest.path.clone())
+            .collect();
+        let mut pending: Vec<String> = self
+            .project
+            .manifests
+            .iter()
+            .flat_map(Manifest::includes)
+            .collect();
         pending.sort_unstable_by(|left, right| right.cmp(left));
         let mut count = 0;
         while let Some(path) = pending.pop().filter(|_| count < MAX_INCLUDED) {
@@ -95,7 +138,9 @@ impl Gathered {
                 continue;
             }
             count += 1;
-            let Some(text) = text_of(files, &path, MAX_MANIFEST_BYTES) else { continue };
+            let Some(text) = text_of(files, &path, MAX_MANIFEST_BYTES) else {
+                continue;
+            };
             let held = Arc::clone(&self.held);
             held.keep(|| {
                 match Manifest::read(&path, &text) {
@@ -119,13 +164,25 @@ impl Gathered {
         }
         if !self.left_out.is_empty() {
             let named = self.left_out.iter().take(MAX_NAMED);
-            let named: Vec<String> = named.map(|(path, error)| format!("{}: {error}", shown(path))).collect();
-            let more = if self.left_out.len() > MAX_NAMED { "; …" } else { "" };
+            let named: Vec<String> = named
+                .map(|(path, error)| format!("{}: {error}", shown(path)))
+                .collect();
+            let more = if self.left_out.len() > MAX_NAMED {
+                "; …"
+            } else {
+                ""
+            };
             let files = counted(self.left_out.len(), "file");
-            notes.push(format!("[{files} not analysed: {}{more}]", named.join("; ")));
+            notes.push(format!(
+                "[{files} not analysed: {}{more}]",
+                named.join("; ")
+            ));
         }
         if self.installed > 0 {
-            notes.push(format!("[{} files of installed packages not analysed]", self.installed));
+            notes.push(format!(
+                "[{} files of installed packages not analysed]",
+                self.installed
+            ));
         }
         notes.extend(self.walk.note());
         notes
@@ -199,10 +256,15 @@ impl Reader<'_> {
     }
 
     fn manifest(&mut self, path: &str) {
-        let Some(_work) = Work::begin(&|| self.limits.check().is_err()) else { return };
+        let Some(_work) = Work::begin(&|| self.limits.check().is_err()) else {
+            return;
+        };
         let read = match text_of(self.files, path, MAX_MANIFEST_BYTES) {
             Some(text) => Manifest::read(path, &text),
-            None => Err(ManifestError { line: 1, message: "not a text, or too large".to_owned() }),
+            None => Err(ManifestError {
+                line: 1,
+                message: "not a text, or too large".to_owned(),
+            }),
         };
         match read {
             Ok(manifest) => self.found.project.manifests.push(manifest),
@@ -228,11 +290,19 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the text of a file that a walk has found; `None` if it is no text, is too large, or is gone.
+/// Returns the text of a file that a walk has found; `None` if it is no text, is too large, or is
+/// gone.
 fn text_of(files: &Files, path: &str, most: usize) -> Option<String> {
     let (mut file, stamp) = files.open_found(path).ok()?;
-    let size = usize::try_from(stamp.size).ok().filter(|size| *size <= most)?;
+    let size = usize::try_from(stamp.size)
+        .ok()
+        .filter(|size| *size <= most)?;
     let mut bytes = Vec::with_capacity(size);
-    file.by_ref().take(most as u64).read_to_end(&mut bytes).ok()?;
-    Decoded::detect(path, &bytes).ok().map(|decoded| decoded.text)
+    file.by_ref()
+        .take(most as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Decoded::detect(path, &bytes)
+        .ok()
+        .map(|decoded| decoded.text)
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop, within_memory};
+use orchestrate_code::{
+    CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop, within_memory,
+};
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -52,8 +54,14 @@ impl Tool for FindSimilarCode {
         AnswersFrom::Contents
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let (Arguments { code_snippet, path }, limits) = (read(arguments.clone())?, Surveyor::limits(scope));
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
+        let (Arguments { code_snippet, path }, limits) =
+            (read(arguments.clone())?, Surveyor::limits(scope));
         let look = move |files: &Files, _: &_| {
             snippet(&code_snippet, &limits)?;
             files.find(&path).map(drop)
@@ -67,7 +75,9 @@ impl Tool for FindSimilarCode {
         context
             .blocking(move |files, _| {
                 let snippet = snippet(&code_snippet, &surveyor.limits)?;
-                surveyor.survey(files, &[path], &|file| regions(&snippet, file)).map(answer)
+                surveyor
+                    .survey(files, &[path], &|file| regions(&snippet, file))
+                    .map(answer)
             })
             .await
     }
@@ -83,14 +93,17 @@ impl FileAnalysis for CodeFingerprints {
     }
 }
 
-/// Returns the regions of a file that resemble a snippet, if there are any. Only a file that may have some is read.
+/// Returns the regions of a file that resemble a snippet, if there are any. Only a file that may
+/// have some is read.
 fn regions(snippet: &Snippet, file: &CodeFile<'_>) -> Result<Option<Vec<SimilarCode>>, CodeError> {
     let fingerprints: Option<Arc<CodeFingerprints>> = file.analysis()?;
     if fingerprints.is_none_or(|fingerprints| !snippet.may_be_in(&fingerprints, MIN_SIMILARITY)) {
         return Ok(None);
     }
     file.within_memory(|stop| {
-        let Some((language, text)) = file.code()? else { return Ok(None) };
+        let Some((language, text)) = file.code()? else {
+            return Ok(None);
+        };
         let found = snippet.find(&Source::parse(language, text, stop)?, MIN_SIMILARITY, stop)?;
         Ok(if found.is_empty() { None } else { Some(found) })
     })
@@ -101,7 +114,10 @@ fn snippet(code: &str, limits: &WalkLimits) -> Result<Snippet, ToolError> {
     let parsed = within_memory(&stop, |stop| Snippet::parse(code, &Language::ALL, stop));
     parsed.map_err(|error| match error {
         CodeError::NotBuilt(_) => ToolError::Absent(error.to_string()),
-        CodeError::Stopped => limits.check().err().unwrap_or(ToolError::Interrupted(error.to_string())),
+        CodeError::Stopped => limits
+            .check()
+            .err()
+            .unwrap_or(ToolError::Interrupted(error.to_string())),
         _ => invalid(&format!("`code_snippet`: {error}")),
     })
 }
@@ -121,14 +137,28 @@ fn answer(survey: Survey<Vec<SimilarCode>>) -> Answer {
         lines.push("no similar code".to_owned());
     }
     if total > found.len() {
-        lines.push(format!("[the likest {} of {total}; name a folder or a file for others]", found.len()));
+        lines.push(format!(
+            "[the likest {} of {total}; name a folder or a file for others]",
+            found.len()
+        ));
     }
     lines.extend(notes);
-    let data: Vec<Value> = found.iter().map(|(path, region)| json!({"path": path, "region": region})).collect();
+    let data: Vec<Value> = found
+        .iter()
+        .map(|(path, region)| json!({"path": path, "region": region}))
+        .collect();
     Answer::new(lines.join("\n"), json!({"similar": data, "total": total}))
 }
 
 fn line((path, region): &(String, SimilarCode)) -> String {
-    let SimilarCode { line, end_line, similarity, names } = region;
-    format!("{}:{line}-{end_line}: structure {similarity} %, names {names} %", shown(path))
+    let SimilarCode {
+        line,
+        end_line,
+        similarity,
+        names,
+    } = region;
+    format!(
+        "{}:{line}-{end_line}: structure {similarity} %, names {names} %",
+        shown(path)
+    )
 }

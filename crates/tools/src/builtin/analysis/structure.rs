@@ -1,4 +1,5 @@
-//! `analyze_code_structure`: the modules, types and functions of a file, or of the files below a folder.
+//! `analyze_code_structure`: the modules, types and functions of a file, or of the files below a
+//! folder.
 
 use std::sync::Arc;
 
@@ -51,9 +52,17 @@ impl Tool for AnalyzeCodeStructure {
         AnswersFrom::Contents
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| files.find(&path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.find(&path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -83,14 +92,18 @@ impl FileAnalysis for CodeStructure {
 
 /// What was found in a file.
 struct Found {
-    /// The number of items. To count them once all files are found would fetch each structure into the processor again.
+    /// The number of items. To count them once all files are found would fetch each structure into
+    /// the processor again.
     items: usize,
     structure: Arc<CodeStructure>,
 }
 
 impl Found {
     fn of(structure: Arc<CodeStructure>) -> Found {
-        Found { items: structure.items.len(), structure }
+        Found {
+            items: structure.items.len(),
+            structure,
+        }
     }
 }
 
@@ -103,8 +116,18 @@ fn answer(survey: &Survey<Found>) -> Answer {
         lines.push(heading(path, structure));
         // A file is listed whole or not at all.
         let is_listed = structure.items.len() <= room || files == 1;
-        let listed = if is_listed { MAX_ITEMS.min(structure.items.len()) } else { 0 };
-        lines.extend(structure.items.iter().take(listed).map(|item| line(item, structure.language)));
+        let listed = if is_listed {
+            MAX_ITEMS.min(structure.items.len())
+        } else {
+            0
+        };
+        lines.extend(
+            structure
+                .items
+                .iter()
+                .take(listed)
+                .map(|item| line(item, structure.language)),
+        );
         room = room.saturating_sub(listed);
         data.push(file_data(path, is_listed, structure.to_json(listed)));
     }
@@ -116,27 +139,46 @@ fn answer(survey: &Survey<Found>) -> Answer {
         lines.push(if files == 1 {
             format!("[the first {listed} of {items} items; read the file for the rest]")
         } else {
-            format!("[{listed} of {items} items in {files} files; name a folder or a file for the rest]")
+            format!(
+                "[{listed} of {items} items in {files} files; name a folder or a file for the rest]"
+            )
         });
     }
     lines.extend(notes);
-    let data = Map::from_iter([("files".to_owned(), Value::Array(data)), ("items".to_owned(), items.into())]);
+    let data = Map::from_iter([
+        ("files".to_owned(), Value::Array(data)),
+        ("items".to_owned(), items.into()),
+    ]);
     Answer::new(lines.join("\n"), Value::Object(data))
 }
 
-/// Returns what the data say of a file. Nothing is copied: as [`serde_json::json`] copies what it is given, the data of
-/// many files would take longer than finding them.
+/// Returns what the data say of a file. Nothing is copied: as [`serde_json::json`] copies what it
+/// is given, the data of many files would take longer than finding them.
 fn file_data(path: &str, is_listed: bool, structure: Value) -> Value {
     let path = ("path".to_owned(), Value::from(path));
     let is_listed = ("is_listed".to_owned(), Value::from(is_listed));
-    Value::Object(Map::from_iter([path, is_listed, ("structure".to_owned(), structure)]))
+    Value::Object(Map::from_iter([
+        path,
+        is_listed,
+        ("structure".to_owned(), structure),
+    ]))
 }
 
 fn heading(path: &str, structure: &CodeStructure) -> String {
-    let CodeStructure { language, lines, items, syntax_errors } = structure;
+    let CodeStructure {
+        language,
+        lines,
+        items,
+        syntax_errors,
+    } = structure;
     let errors = match syntax_errors.first.first() {
-        Some(first) if syntax_errors.total == 1 => format!(", 1 syntax error, in line {}", first.line),
-        Some(first) => format!(", {} syntax errors, the first in line {}", syntax_errors.total, first.line),
+        Some(first) if syntax_errors.total == 1 => {
+            format!(", 1 syntax error, in line {}", first.line)
+        }
+        Some(first) => format!(
+            ", {} syntax errors, the first in line {}",
+            syntax_errors.total, first.line
+        ),
         None => String::new(),
     };
     let (lines, items) = (counted(*lines, "line"), counted(items.len(), "item"));
@@ -145,13 +187,27 @@ fn heading(path: &str, structure: &CodeStructure) -> String {
 
 fn line(item: &Item, language: Language) -> String {
     let indent = "  ".repeat(item.depth + 1);
-    let visibility = if is_said_elsewhere(language) { format!("  [{}]", item.visibility) } else { String::new() };
-    let doc = item.doc.as_deref().map(|doc| format!("  // {doc}")).unwrap_or_default();
-    shown(&format!("{}-{}{indent}{}{visibility}{doc}", item.line, item.end_line, item.signature))
+    let visibility = if is_said_elsewhere(language) {
+        format!("  [{}]", item.visibility)
+    } else {
+        String::new()
+    };
+    let doc = item
+        .doc
+        .as_deref()
+        .map(|doc| format!("  // {doc}"))
+        .unwrap_or_default();
+    shown(&format!(
+        "{}-{}{indent}{}{visibility}{doc}",
+        item.line, item.end_line, item.signature
+    ))
 }
 
-/// Reports whether an export or an access specifier, rather than the signature, says who may use an item. In all other
-/// languages a modifier or the name does.
+/// Reports whether an export or an access specifier, rather than the signature, says who may use an
+/// item. In all other languages a modifier or the name does.
 fn is_said_elsewhere(language: Language) -> bool {
-    matches!(language, Language::Cpp | Language::JavaScript | Language::Tsx | Language::TypeScript)
+    matches!(
+        language,
+        Language::Cpp | Language::JavaScript | Language::Tsx | Language::TypeScript
+    )
 }

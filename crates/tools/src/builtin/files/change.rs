@@ -42,10 +42,16 @@ impl WriteArguments {
 impl Tool for WriteFile {
     facts!("write_file", FILES, FileWrite, paths["path"]);
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: WriteArguments = read(arguments.clone())?;
         let (bytes, ledger) = (arguments.bytes()?, scope.ledger.clone());
-        let look = move |files: &Files, _: &_| replaced(files, &ledger, &arguments.path, &bytes).map(drop);
+        let look =
+            move |files: &Files, _: &_| replaced(files, &ledger, &arguments.path, &bytes).map(drop);
         blocking(project, &scope.cancel, look).await
     }
 
@@ -53,7 +59,9 @@ impl Tool for WriteFile {
         let arguments: WriteArguments = read(arguments)?;
         let bytes = arguments.bytes()?;
         let ledger = context.ledger().clone();
-        let (answer, changed) = context.blocking(move |files, _| write(files, &ledger, &arguments.path, bytes)).await?;
+        let (answer, changed) = context
+            .blocking(move |files, _| write(files, &ledger, &arguments.path, bytes))
+            .await?;
         let new = created(&answer);
         let answer = say_if_ignored(context, answer, new).await;
         Ok(say_if_broken(context, answer, vec![changed]).await)
@@ -77,33 +85,67 @@ impl Tool for AppendFile {
         false
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let AppendArguments { path, content } = read(arguments.clone())?;
         let ledger = scope.ledger.clone();
-        let look = move |files: &Files, _: &_| Appended::of(files, &ledger, &path, &content).map(drop);
+        let look =
+            move |files: &Files, _: &_| Appended::of(files, &ledger, &path, &content).map(drop);
         blocking(project, &scope.cancel, look).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let AppendArguments { path, content } = read(arguments)?;
         let ledger = context.ledger().clone();
-        let answer = context.blocking(move |files, _| append(files, &ledger, &path, &content)).await?;
+        let answer = context
+            .blocking(move |files, _| append(files, &ledger, &path, &content))
+            .await?;
         let new = created(&answer);
         Ok(say_if_ignored(context, answer, new).await)
     }
 }
 
-/// Adds text to the end of a file, in the encoding that the file seems to have, or creates the file.
-fn append(files: &Files, ledger: &ReadLedger, path: &str, content: &str) -> Result<Answer, ToolError> {
+/// Adds text to the end of a file, in the encoding that the file seems to have, or creates the
+/// file.
+fn append(
+    files: &Files,
+    ledger: &ReadLedger,
+    path: &str,
+    content: &str,
+) -> Result<Answer, ToolError> {
     let _turn = ledger.exclusively();
-    let Appended { bytes, added, has_seen, expect } = Appended::of(files, ledger, path, content)?;
+    let Appended {
+        bytes,
+        added,
+        has_seen,
+        expect,
+    } = Appended::of(files, ledger, path, content)?;
     let written = files.write(path, &bytes, expect)?;
-    let seen: Vec<SeenFile> = has_seen.then(|| SeenFile::holding(&written.path, &bytes)).into_iter().collect();
+    let seen: Vec<SeenFile> = has_seen
+        .then(|| SeenFile::holding(&written.path, &bytes))
+        .into_iter()
+        .collect();
     seen.iter().for_each(|seen| ledger.note(seen));
-    let verb = if written.created { "created" } else { "appended to" };
-    let text = format!("{verb} {} ({} added)", shown(&written.path), size(added as u64));
+    let verb = if written.created {
+        "created"
+    } else {
+        "appended to"
+    };
+    let text = format!(
+        "{verb} {} ({} added)",
+        shown(&written.path),
+        size(added as u64)
+    );
     let data = json!({"path": written.path, "bytes": added, "created": written.created});
-    Ok(Answer { seen, written_bytes: added as u64, ..Answer::new(text, data) })
+    Ok(Answer {
+        seen,
+        written_bytes: added as u64,
+        ..Answer::new(text, data)
+    })
 }
 
 /// What a file holds once text is added to its end.
@@ -118,45 +160,96 @@ struct Appended {
 
 impl Appended {
     /// Computes the new content of a file, without changing anything.
-    fn of(files: &Files, ledger: &ReadLedger, path: &str, content: &str) -> Result<Appended, ToolError> {
+    fn of(
+        files: &Files,
+        ledger: &ReadLedger,
+        path: &str,
+        content: &str,
+    ) -> Result<Appended, ToolError> {
         let old = match files.metadata(path) {
             Ok(_) => Some(files.read(path)?),
             Err(ToolError::Retry(_)) => None,
             Err(error) => return Err(error),
         };
-        // Appending to a version that the agent has not seen is harmless, but does not show it the rest of the file.
-        let has_seen = old.as_ref().is_none_or(|(file, bytes)| !ledger.is_stale(&file.path, bytes));
-        let expect = if old.is_some() { Expect::Any } else { Expect::Nothing };
+        // Appending to a version that the agent has not seen is harmless, but does not show it the
+        // rest of the file.
+        let has_seen = old
+            .as_ref()
+            .is_none_or(|(file, bytes)| !ledger.is_stale(&file.path, bytes));
+        let expect = if old.is_some() {
+            Expect::Any
+        } else {
+            Expect::Nothing
+        };
         let mut bytes = old.map(|(_, bytes)| bytes).unwrap_or_default();
         let added = Decoded::detect(path, &bytes)?.encoding.encode(content)?;
         bytes.extend_from_slice(&added);
         files.require_writable(path, &bytes, expect)?;
-        Ok(Appended { bytes, added: added.len(), has_seen, expect })
+        Ok(Appended {
+            bytes,
+            added: added.len(),
+            has_seen,
+            expect,
+        })
     }
 }
 
 /// Returns the path of a new file that an answer is about.
 fn created(answer: &Answer) -> Vec<String> {
     let is_new = answer.data.get("created").and_then(Value::as_bool) == Some(true);
-    let path = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new);
+    let path = answer
+        .data
+        .get("path")
+        .and_then(Value::as_str)
+        .filter(|_| is_new);
     path.map(str::to_owned).into_iter().collect()
 }
 
-fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: Vec<u8>) -> Result<(Answer, Changed), ToolError> {
+fn write(
+    files: &Files,
+    ledger: &ReadLedger,
+    path: &str,
+    bytes: Vec<u8>,
+) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
     let before = replaced(files, ledger, path, &bytes)?;
     let written = files.write(path, &bytes, Expect::Any)?;
     let seen = SeenFile::holding(&written.path, &bytes);
     ledger.note(&seen);
-    let verb = if written.created { "created" } else { "replaced" };
-    let text = format!("{verb} {} ({})", shown(&written.path), size(bytes.len() as u64));
+    let verb = if written.created {
+        "created"
+    } else {
+        "replaced"
+    };
+    let text = format!(
+        "{verb} {} ({})",
+        shown(&written.path),
+        size(bytes.len() as u64)
+    );
     let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
-    let answer = Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) };
-    Ok((answer, Changed { path: written.path, before, after: bytes }))
+    let answer = Answer {
+        seen: vec![seen],
+        written_bytes: bytes.len() as u64,
+        ..Answer::new(text, data)
+    };
+    Ok((
+        answer,
+        Changed {
+            path: written.path,
+            before,
+            after: bytes,
+        },
+    ))
 }
 
-/// Returns what a file holds that a write would replace; refuses a write that cannot be made. Nothing is changed.
-fn replaced(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, ToolError> {
+/// Returns what a file holds that a write would replace; refuses a write that cannot be made.
+/// Nothing is changed.
+fn replaced(
+    files: &Files,
+    ledger: &ReadLedger,
+    path: &str,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>, ToolError> {
     let before = match files.read(path) {
         Ok((old, content)) => {
             refuse_stale(ledger, &old.path, &content)?;
@@ -187,21 +280,39 @@ impl Tool for DeleteFile {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        effect(arguments, "path", Access::Delete).into_iter().collect()
+        effect(arguments, "path", Access::Delete)
+            .into_iter()
+            .collect()
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let DeleteArguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| content_to_keep(files, &path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            content_to_keep(files, &path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DeleteArguments { path } = read(arguments)?;
         let kept_path = path.clone();
-        let content = context.blocking(move |files, _| content_to_keep(files, &kept_path)).await?;
+        let content = context
+            .blocking(move |files, _| content_to_keep(files, &kept_path))
+            .await?;
         // Stored before the file is deleted: an untracked file would be lost otherwise.
         let kept = match content {
-            Some((file, content)) => Some(context.services().artifacts.put(content, Some(file)).await?),
+            Some((file, content)) => Some(
+                context
+                    .services()
+                    .artifacts
+                    .put(content, Some(file))
+                    .await?,
+            ),
             None => None,
         };
         let ledger = context.ledger().clone();
@@ -214,7 +325,10 @@ impl Tool for DeleteFile {
         let deleted = context.blocking(work).await?;
         let name = shown(&deleted);
         let text = match &kept {
-            Some(kept) => format!("deleted {name}; its content: read_file with path `artifact:{}`", kept.handle),
+            Some(kept) => format!(
+                "deleted {name}; its content: read_file with path `artifact:{}`",
+                kept.handle
+            ),
             None => format!("deleted the link {name}"),
         };
         Ok(Answer {
@@ -239,7 +353,9 @@ fn content_to_keep(files: &Files, path: &str) -> Result<Option<(String, Vec<u8>)
             shown(path)
         )));
     }
-    files.read(path).map(|(file, bytes)| Some((file.path, bytes)))
+    files
+        .read(path)
+        .map(|(file, bytes)| Some((file.path, bytes)))
 }
 
 /// The `create_directory` tool.
@@ -264,7 +380,12 @@ impl Tool for CreateDirectory {
         true
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let CreateArguments { path, parents } = read(arguments.clone())?;
         let look = move |files: &Files, _: &_| files.is_new_directory(&path, parents).map(drop);
         blocking(project, &scope.cancel, look).await
@@ -274,8 +395,16 @@ impl Tool for CreateDirectory {
         let CreateArguments { path, parents } = read(arguments)?;
         let work = move |files: &Files, _: &_| {
             let created = files.create_directory(&path, parents)?;
-            let name = if path.is_empty() { ".".to_owned() } else { shown(&path) };
-            let text = if created { format!("created {name}") } else { format!("{name} exists already") };
+            let name = if path.is_empty() {
+                ".".to_owned()
+            } else {
+                shown(&path)
+            };
+            let text = if created {
+                format!("created {name}")
+            } else {
+                format!("{name} exists already")
+            };
             Ok(Answer::new(text, json!({"path": path, "created": created})))
         };
         context.blocking(work).await

@@ -1,4 +1,5 @@
-//! Checks shared by the file tools: the encoding of a file, and whether the agent has seen its current version.
+//! Checks shared by the file tools: the encoding of a file, and whether the agent has seen its
+//! current version.
 
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Target};
@@ -14,22 +15,34 @@ use crate::output::Answer;
 
 /// Returns the encoding that a call names, or UTF-8 if it names none.
 pub(super) fn encoding(name: Option<&str>) -> Result<Encoding, ToolError> {
-    let Some(name) = name else { return Ok(Encoding::UTF_8) };
+    let Some(name) = name else {
+        return Ok(Encoding::UTF_8);
+    };
     Encoding::named(name).ok_or_else(|| {
-        invalid(&format!("`encoding`: expected a label such as utf-8, utf-16le or latin1, got {name:?}"))
+        invalid(&format!(
+            "`encoding`: expected a label such as utf-8, utf-16le or latin1, got {name:?}"
+        ))
     })
 }
 
 /// Refuses a write if the file has changed since the agent last saw it.
-pub(super) fn refuse_stale(ledger: &ReadLedger, path: &str, content: &[u8]) -> Result<(), ToolError> {
+pub(super) fn refuse_stale(
+    ledger: &ReadLedger,
+    path: &str,
+    content: &[u8],
+) -> Result<(), ToolError> {
     if ledger.is_stale(path, content) {
-        return Err(ToolError::Retry(format!("{} has changed since you read it; read it again first", shown(path))));
+        return Err(ToolError::Retry(format!(
+            "{} has changed since you read it; read it again first",
+            shown(path)
+        )));
     }
     Ok(())
 }
 
-/// Returns what is found about a change before anybody is asked about it. What shows something of the content of a file
-/// that the agent may not read is found by the change itself, once it is approved.
+/// Returns what is found about a change before anybody is asked about it. What shows something of
+/// the content of a file that the agent may not read is found by the change itself, once it is
+/// approved.
 pub(super) fn foreseen<'p, T>(
     planned: Result<T, ToolError>,
     files: &Files,
@@ -41,9 +54,13 @@ pub(super) fn foreseen<'p, T>(
     }
 }
 
-/// Adds a note to the answer for each new file that git ignores, which the agent would otherwise believe to be part of
-/// its work. The file is written either way.
-pub(super) async fn say_if_ignored(context: &ToolContext, mut answer: Answer, new: Vec<String>) -> Answer {
+/// Adds a note to the answer for each new file that git ignores, which the agent would otherwise
+/// believe to be part of its work. The file is written either way.
+pub(super) async fn say_if_ignored(
+    context: &ToolContext,
+    mut answer: Answer,
+    new: Vec<String>,
+) -> Answer {
     let many = new.len() > 1;
     for path in new {
         let note = match context.services().git.ignores(&path).await {
@@ -51,7 +68,11 @@ pub(super) async fn say_if_ignored(context: &ToolContext, mut answer: Answer, ne
             Ok(false) => continue,
             Err(error) => format!("unknown whether git ignores it: {error}"),
         };
-        let before = if many { format!("\n{}: ", shown(&path)) } else { "; ".to_owned() };
+        let before = if many {
+            format!("\n{}: ", shown(&path))
+        } else {
+            "; ".to_owned()
+        };
         answer.text.push_str(&before);
         answer.text.push_str(&note);
     }
@@ -61,5 +82,8 @@ pub(super) async fn say_if_ignored(context: &ToolContext, mut answer: Answer, ne
 /// Returns the effect on the path that an argument names.
 pub(super) fn effect(arguments: &Value, field: &str, access: Access) -> Option<Effect> {
     let path = arguments.get(field).and_then(Value::as_str)?;
-    Some(Effect { access, target: Target::Path(path.to_owned()) })
+    Some(Effect {
+        access,
+        target: Target::Path(path.to_owned()),
+    })
 }

@@ -37,14 +37,28 @@ impl Tool for CopyFile {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        [effect(arguments, "src", Access::Read), effect(arguments, "dst", Access::Own)].into_iter().flatten().collect()
+        [
+            effect(arguments, "src", Access::Read),
+            effect(arguments, "dst", Access::Own),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
         let look = move |files: &Files, _: &_| {
             let (_, bytes) = copied(files, &arguments.src)?;
-            name_the_file(files.require_writable(&arguments.dst, &bytes, Expect::Nothing), &arguments.dst)
+            name_the_file(
+                files.require_writable(&arguments.dst, &bytes, Expect::Nothing),
+                &arguments.dst,
+            )
         };
         blocking(project, &scope.cancel, look).await
     }
@@ -59,7 +73,13 @@ impl Tool for CopyFile {
             let to = name_the_file(files.create(&dst, &bytes, mode), &dst)?;
             let text = format!("copied {} to {}", shown(&from.path), shown(&to));
             let data = json!({"src": from.path, "dst": to});
-            Ok((Answer { written_bytes: bytes.len() as u64, ..Answer::new(text, data) }, to))
+            Ok((
+                Answer {
+                    written_bytes: bytes.len() as u64,
+                    ..Answer::new(text, data)
+                },
+                to,
+            ))
         };
         let (answer, to) = context.blocking(work).await?;
         Ok(say_if_ignored(context, answer, vec![to]).await)
@@ -84,11 +104,21 @@ impl Tool for MoveFile {
 
     /// Moving a file lets it be read under another name.
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let of_source = [Access::Read, Access::Delete].map(|access| effect(arguments, "src", access));
-        of_source.into_iter().chain([effect(arguments, "dst", Access::Own)]).flatten().collect()
+        let of_source =
+            [Access::Read, Access::Delete].map(|access| effect(arguments, "src", access));
+        of_source
+            .into_iter()
+            .chain([effect(arguments, "dst", Access::Own)])
+            .flatten()
+            .collect()
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { src, dst } = read(arguments.clone())?;
         let look = move |files: &Files, _: &_| {
             require_readable(files, &src)?;
@@ -108,7 +138,14 @@ impl Tool for MoveFile {
             ledger.note(&gone);
             let text = format!("moved {} to {}", shown(&from), shown(&to));
             let answer = Answer::new(text, json!({"src": from, "dst": to}));
-            Ok((Answer { seen: vec![gone], deleted: vec![from], ..answer }, to))
+            Ok((
+                Answer {
+                    seen: vec![gone],
+                    deleted: vec![from],
+                    ..answer
+                },
+                to,
+            ))
         };
         let (answer, to) = context.blocking(work).await?;
         Ok(say_if_ignored(context, answer, vec![to]).await)
@@ -120,12 +157,13 @@ fn require_readable(files: &Files, src: &str) -> Result<(), ToolError> {
     files.accessed(Access::Read).open(src).map(drop)
 }
 
-/// Explains that a target is a path of a file: the rules about it were asked before it was known to be a folder.
+/// Explains that a target is a path of a file: the rules about it were asked before it was known to
+/// be a folder.
 fn name_the_file<T>(result: Result<T, ToolError>, dst: &str) -> Result<T, ToolError> {
     match result {
-        Err(ToolError::File { reason, .. }) if reason == "is a directory" => {
-            Err(ToolError::Retry(format!("{} is a directory; name the new file in it", shown(dst))))
-        }
+        Err(ToolError::File { reason, .. }) if reason == "is a directory" => Err(ToolError::Retry(
+            format!("{} is a directory; name the new file in it", shown(dst)),
+        )),
         other => other,
     }
 }

@@ -42,8 +42,8 @@ struct Arguments {
     replace_all: bool,
     /// How often `old` has to occur, as calls in the form of another product say.
     expected_replacements: Option<usize>,
-    /// Several replacements, each in the text that the one before has made; calls in the form of another product give
-    /// them instead of one.
+    /// Several replacements, each in the text that the one before has made; calls in the form of
+    /// another product give them instead of one.
     #[serde(default)]
     edits: Vec<Replacement>,
 }
@@ -62,8 +62,17 @@ impl Arguments {
     fn of(arguments: Value) -> Result<Arguments, ToolError> {
         let mut arguments: Arguments = read(arguments)?;
         if arguments.edits.is_empty() {
-            let Arguments { old, new, replace_all, .. } = &arguments;
-            let only = Replacement { old: old.clone(), new: new.clone(), replace_all: *replace_all };
+            let Arguments {
+                old,
+                new,
+                replace_all,
+                ..
+            } = &arguments;
+            let only = Replacement {
+                old: old.clone(),
+                new: new.clone(),
+                replace_all: *replace_all,
+            };
             arguments.edits.push(only);
         }
         Ok(arguments)
@@ -71,7 +80,10 @@ impl Arguments {
 
     /// Returns the text of a new file, if the first replacement creates one.
     fn created(&self) -> Option<&str> {
-        self.edits.first().filter(|first| first.old.is_empty()).map(|first| first.new.as_str())
+        self.edits
+            .first()
+            .filter(|first| first.old.is_empty())
+            .map(|first| first.new.as_str())
     }
 }
 
@@ -91,11 +103,17 @@ impl Tool for UpdateFile {
         }
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let (arguments, ledger) = (Arguments::of(arguments.clone())?, scope.ledger.clone());
         let look = move |files: &Files, _: &_| match arguments.created() {
             Some(new) => {
-                let writable = files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
+                let writable =
+                    files.require_writable(&arguments.path, new.as_bytes(), Expect::Nothing);
                 require_new(writable, &arguments.path)
             }
             None => {
@@ -109,12 +127,18 @@ impl Tool for UpdateFile {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments = Arguments::of(arguments)?;
         let ledger = context.ledger().clone();
-        let (answer, changed) = context.blocking(move |files, _| update(files, &ledger, &arguments)).await?;
+        let (answer, changed) = context
+            .blocking(move |files, _| update(files, &ledger, &arguments))
+            .await?;
         Ok(say_if_broken(context, answer, vec![changed]).await)
     }
 }
 
-fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
+fn update(
+    files: &Files,
+    ledger: &ReadLedger,
+    arguments: &Arguments,
+) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
     if let Some(new) = arguments.created() {
         return create(files, ledger, arguments, new);
@@ -124,10 +148,26 @@ fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(
     let seen = SeenFile::holding(&written.path, &new);
     ledger.note(&seen);
     let many = if lines.len() == 1 { "" } else { "s" };
-    let text = format!("updated {}: {} replacement{many}, line {}", shown(&written.path), lines.len(), list(&lines));
+    let text = format!(
+        "updated {}: {} replacement{many}, line {}",
+        shown(&written.path),
+        lines.len(),
+        list(&lines)
+    );
     let data = json!({"path": written.path, "replacements": lines.len(), "lines": lines});
-    let answer = Answer { seen: vec![seen], written_bytes: new.len() as u64, ..Answer::new(text, data) };
-    Ok((answer, Changed { path: written.path, before: Some(old), after: new }))
+    let answer = Answer {
+        seen: vec![seen],
+        written_bytes: new.len() as u64,
+        ..Answer::new(text, data)
+    };
+    Ok((
+        answer,
+        Changed {
+            path: written.path,
+            before: Some(old),
+            after: new,
+        },
+    ))
 }
 
 /// What a call makes of a file, with the line numbers of its replacements.
@@ -144,18 +184,23 @@ fn plan(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Pla
     refuse_stale(ledger, &file.path, &old)?;
     let before = Decoded::detect(path, &old)?;
     before.require_reversible(path, &old)?;
-    let (changed, lines) = replaced(before.clone(), arguments, &arguments.edits).map_err(|error| {
-        // The error shows lines of the file.
-        match files.is_secret(path) {
-            true => ToolError::Retry(format!("`old` does not occur once in {}, which you may not read", shown(path))),
-            false => error,
-        }
-    })?;
+    let (changed, lines) =
+        replaced(before.clone(), arguments, &arguments.edits).map_err(|error| {
+            // The error shows lines of the file.
+            match files.is_secret(path) {
+                true => ToolError::Retry(format!(
+                    "`old` does not occur once in {}, which you may not read",
+                    shown(path)
+                )),
+                false => error,
+            }
+        })?;
     let new = before.encode(&changed)?;
     Ok(Planned { old, new, lines })
 }
 
-/// Returns a text after these replacements, and the lines of all of them; nothing is changed unless each has its place.
+/// Returns a text after these replacements, and the lines of all of them; nothing is changed unless
+/// each has its place.
 fn replaced(
     mut file: Decoded,
     arguments: &Arguments,
@@ -163,11 +208,13 @@ fn replaced(
 ) -> Result<(String, Vec<usize>), ToolError> {
     let mut lines = Vec::new();
     for (number, wanted) in (1..).zip(edits) {
-        let found = Edit::find(&file, &arguments.path, wanted).and_then(|edit| edit.require(arguments));
+        let found =
+            Edit::find(&file, &arguments.path, wanted).and_then(|edit| edit.require(arguments));
         let edit = found.map_err(|error| match error {
-            ToolError::Retry(text) if edits.len() > 1 => {
-                ToolError::Retry(format!("edit {number} of {}: {text}; nothing was changed", edits.len()))
-            }
+            ToolError::Retry(text) if edits.len() > 1 => ToolError::Retry(format!(
+                "edit {number} of {}: {text}; nothing was changed",
+                edits.len()
+            )),
             other => other,
         })?;
         file.text = file.text.replace(&edit.old, &edit.new);
@@ -183,16 +230,35 @@ fn create(
     arguments: &Arguments,
     new: &str,
 ) -> Result<(Answer, Changed), ToolError> {
-    let begun = Decoded { text: new.to_owned(), encoding: Encoding::UTF_8, has_mark: false };
-    let (new, _) = replaced(begun, arguments, arguments.edits.get(1..).unwrap_or_default())?;
+    let begun = Decoded {
+        text: new.to_owned(),
+        encoding: Encoding::UTF_8,
+        has_mark: false,
+    };
+    let (new, _) = replaced(
+        begun,
+        arguments,
+        arguments.edits.get(1..).unwrap_or_default(),
+    )?;
     let written = files.write(&arguments.path, new.as_bytes(), Expect::Nothing);
     let written = require_new(written, &arguments.path)?;
     let seen = SeenFile::holding(&written.path, new.as_bytes());
     ledger.note(&seen);
     let text = format!("created {}", shown(&written.path));
     let data = json!({"path": written.path, "created": true});
-    let answer = Answer { seen: vec![seen], written_bytes: new.len() as u64, ..Answer::new(text, data) };
-    Ok((answer, Changed { path: written.path, before: None, after: new.into_bytes() }))
+    let answer = Answer {
+        seen: vec![seen],
+        written_bytes: new.len() as u64,
+        ..Answer::new(text, data)
+    };
+    Ok((
+        answer,
+        Changed {
+            path: written.path,
+            before: None,
+            after: new.into_bytes(),
+        },
+    ))
 }
 
 /// Explains that an empty text is not replaced in a file.
@@ -215,21 +281,30 @@ struct Edit {
 }
 
 impl Edit {
-    /// Finds the old text exactly, or else with the file's own line ends, or, in a file of mixed ones, with the others.
-    /// It must occur once, unless `replace_all` is set.
+    /// Finds the old text exactly, or else with the file's own line ends, or, in a file of mixed
+    /// ones, with the others. It must occur once, unless `replace_all` is set.
     fn find(file: &Decoded, path: &str, wanted: &Replacement) -> Result<Edit, ToolError> {
         let (old, new) = (&wanted.old, &wanted.new);
         if old.is_empty() {
-            return Err(ToolError::Retry("`old` is empty, which creates a new file".to_owned()));
+            return Err(ToolError::Retry(
+                "`old` is empty, which creates a new file".to_owned(),
+            ));
         }
         let lf = |text: &str| text.replace("\r\n", "\n");
         let crlf = |text: &str| lf(text).replace('\n', "\r\n");
         // What has no line end itself is replaced with the file's own ones.
-        let mut ways = [(crlf(old), crlf(new)), (lf(old), lf(new)), (old.clone(), new.clone())];
+        let mut ways = [
+            (crlf(old), crlf(new)),
+            (lf(old), lf(new)),
+            (old.clone(), new.clone()),
+        ];
         if !file.has_crlf() {
             ways.reverse();
         }
-        let Some((old, new)) = ways.into_iter().find(|(old, _)| file.text.contains(old.as_str())) else {
+        let Some((old, new)) = ways
+            .into_iter()
+            .find(|(old, _)| file.text.contains(old.as_str()))
+        else {
             return Err(ToolError::Retry(not_found(path, &file.text, &wanted.old)));
         };
         let lines: Vec<usize> = positions(&file.text, &old);
@@ -262,7 +337,11 @@ fn positions(text: &str, old: &str) -> Vec<usize> {
     let mut lines = Vec::new();
     let (mut line, mut counted) = (1, 0);
     for (at, _) in text.match_indices(old) {
-        line += text.get(counted..at).unwrap_or_default().matches('\n').count();
+        line += text
+            .get(counted..at)
+            .unwrap_or_default()
+            .matches('\n')
+            .count();
         counted = at;
         lines.push(line);
     }
@@ -270,14 +349,31 @@ fn positions(text: &str, old: &str) -> Vec<usize> {
 }
 
 fn list(lines: &[usize]) -> String {
-    let shown: Vec<String> = lines.iter().take(LISTED_LINES).map(usize::to_string).collect();
-    let more = if lines.len() > LISTED_LINES { ", …" } else { "" };
+    let shown: Vec<String> = lines
+        .iter()
+        .take(LISTED_LINES)
+        .map(usize::to_string)
+        .collect();
+    let more = if lines.len() > LISTED_LINES {
+        ", …"
+    } else {
+        ""
+    };
     format!("{}{more}", shown.join(", "))
 }
 
 fn not_found(path: &str, text: &str, old: &str) -> String {
-    let clip = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
-    let wanted = old.lines().map(clip).find(|line| !line.is_empty()).unwrap_or_default();
+    let clip = |line: &str| {
+        line.trim()
+            .chars()
+            .take(COMPARED_CHARACTERS)
+            .collect::<String>()
+    };
+    let wanted = old
+        .lines()
+        .map(clip)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     let mut near: Vec<(usize, usize, String)> = text
         .lines()
         .take(COMPARED_LINES)
@@ -285,7 +381,9 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
         .map(|(at, line)| (at + 1, clip(line)))
         .filter(|(_, line)| !line.is_empty())
         .map(|(number, line)| (strsim::osa_distance(&wanted, &line), number, line))
-        .filter(|(distance, _, line)| *distance <= wanted.chars().count().max(line.chars().count()) / 2)
+        .filter(|(distance, _, line)| {
+            *distance <= wanted.chars().count().max(line.chars().count()) / 2
+        })
         .collect();
     near.sort_unstable();
     near.truncate(NEAREST_LINES);
@@ -294,8 +392,14 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
     if near.is_empty() {
         return format!("{intro}, and no line resembles its first line; read the file again");
     }
-    let shown: Vec<String> = near.into_iter().map(|(_, number, line)| format!("{number:>6}\t{line}")).collect();
-    format!("{intro}; the lines most similar to its first line are:\n{}", shown.join("\n"))
+    let shown: Vec<String> = near
+        .into_iter()
+        .map(|(_, number, line)| format!("{number:>6}\t{line}"))
+        .collect();
+    format!(
+        "{intro}; the lines most similar to its first line are:\n{}",
+        shown.join("\n")
+    )
 }
 
 #[cfg(test)]
@@ -303,33 +407,65 @@ mod tests {
     use super::*;
 
     fn find(text: &str, old: &str, new: &str, replace_all: bool) -> Result<Edit, String> {
-        let file = Decoded { text: text.to_owned(), encoding: Encoding::UTF_8, has_mark: false };
-        let wanted = Replacement { old: old.to_owned(), new: new.to_owned(), replace_all };
+        let file = Decoded {
+            text: text.to_owned(),
+            encoding: Encoding::UTF_8,
+            has_mark: false,
+        };
+        let wanted = Replacement {
+            old: old.to_owned(),
+            new: new.to_owned(),
+            replace_all,
+        };
         Edit::find(&file, "f", &wanted).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_text_that_is_there_once_is_replaced() {
-        let expected = Edit { old: "b".into(), new: "c".into(), lines: vec![2] };
+        let expected = Edit {
+            old: "b".into(),
+            new: "c".into(),
+            lines: vec![2],
+        };
         assert_eq!(find("a\nb\n", "b", "c", false), Ok(expected));
     }
 
     #[test]
     fn line_ends_of_the_file_are_kept() {
-        let expected = Edit { old: "a\r\nb".into(), new: "x\r\ny".into(), lines: vec![1] };
+        let expected = Edit {
+            old: "a\r\nb".into(),
+            new: "x\r\ny".into(),
+            lines: vec![1],
+        };
         assert_eq!(find("a\r\nb\r\n", "a\nb", "x\ny", false), Ok(expected));
-        let expected = Edit { old: "a\nb".into(), new: "x\ny".into(), lines: vec![1] };
+        let expected = Edit {
+            old: "a\nb".into(),
+            new: "x\ny".into(),
+            lines: vec![1],
+        };
         assert_eq!(find("a\nb\n", "a\r\nb", "x\r\ny", false), Ok(expected));
     }
 
     #[test]
     fn a_text_is_found_in_a_file_of_mixed_line_ends() {
         // Mostly CRLF, and mostly LF; what is given has the line ends that `read_file` shows.
-        let expected = Edit { old: "b\nc".into(), new: "x\ny".into(), lines: vec![2] };
+        let expected = Edit {
+            old: "b\nc".into(),
+            new: "x\ny".into(),
+            lines: vec![2],
+        };
         assert_eq!(find("a\r\nb\nc\r\n", "b\nc", "x\ny", false), Ok(expected));
-        let expected = Edit { old: "a\r\nb".into(), new: "x\r\ny".into(), lines: vec![1] };
+        let expected = Edit {
+            old: "a\r\nb".into(),
+            new: "x\r\ny".into(),
+            lines: vec![1],
+        };
         assert_eq!(find("a\r\nb\nc\nd\n", "a\nb", "x\ny", false), Ok(expected));
-        let expected = Edit { old: "a".into(), new: "x\r\ny".into(), lines: vec![1] };
+        let expected = Edit {
+            old: "a".into(),
+            new: "x\r\ny".into(),
+            lines: vec![1],
+        };
         assert_eq!(find("a\r\nb\nc\r\n", "a", "x\ny", false), Ok(expected));
     }
 
@@ -340,7 +476,10 @@ mod tests {
             Err("`old` occurs 2 times in f, at lines 1, 3; add lines around it until it is unique, or set replace_all"
                 .to_owned())
         );
-        assert_eq!(find("a\nb\na\n", "a", "c", true).map(|edit| edit.lines), Ok(vec![1, 3]));
+        assert_eq!(
+            find("a\nb\na\n", "a", "c", true).map(|edit| edit.lines),
+            Ok(vec![1, 3])
+        );
     }
 
     #[test]

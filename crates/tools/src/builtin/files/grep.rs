@@ -8,7 +8,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
+};
 use ignore::types::{FileTypeDef, TypesBuilder};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::similar::most_similar;
@@ -25,8 +27,8 @@ use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{
-    Entry, EntryKind, FileOrFolder, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams, Visitor, WalkLimits,
-    WalkSummary, walk_order,
+    Entry, EntryKind, FileOrFolder, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams,
+    Visitor, WalkLimits, WalkSummary, walk_order,
 };
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -49,8 +51,8 @@ const HEAP_BYTES: usize = 16 << 20;
 /// Maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES: usize = 4 << 20;
 
-/// The size in bytes from which on a file is searched in parts. It must be the searcher's own: in so much of a slice it
-/// looks for zero bytes.
+/// The size in bytes from which on a file is searched in parts. It must be the searcher's own: in
+/// so much of a slice it looks for zero bytes.
 const WHOLE_BYTES: usize = 64 << 10;
 /// Maximum size of a file whose trigrams are kept, in bytes; larger ones are hardly sources.
 const MAX_INDEXED_BYTES: u64 = 1 << 20;
@@ -72,8 +74,8 @@ struct Arguments {
     context: usize,
     #[serde(default)]
     mode: Mode,
-    /// The lines before a match; `None` means as many as of context. These and the following are of calls in the form
-    /// of other products.
+    /// The lines before a match; `None` means as many as of context. These and the following are of
+    /// calls in the form of other products.
     before: Option<usize>,
     after: Option<usize>,
     /// The maximum number of matches, or of files, to show.
@@ -114,7 +116,12 @@ impl Tool for Grep {
         require_pattern(arguments)
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
         let look = move |files: &Files, _: &Cancel| {
             arguments.compiled()?;
@@ -138,7 +145,9 @@ impl Tool for Grep {
             hits: AtomicUsize::new(0),
             known: Known::of(context, &arguments.expression()),
         };
-        context.blocking(move |files, _| search.run(files, &arguments.path)).await
+        context
+            .blocking(move |files, _| search.run(files, &arguments.path))
+            .await
     }
 }
 
@@ -153,7 +162,10 @@ impl Arguments {
     /// Returns the pattern with what else is asked for of it.
     fn expression(&self) -> String {
         let flags = [(self.ignore_case, "(?i)"), (self.multiline, "(?s)")];
-        let flags = flags.into_iter().filter(|(is_on, _)| *is_on).map(|(_, flag)| flag);
+        let flags = flags
+            .into_iter()
+            .filter(|(is_on, _)| *is_on)
+            .map(|(_, flag)| flag);
         flags.chain([self.pattern.as_str()]).collect()
     }
 
@@ -168,7 +180,12 @@ impl Arguments {
 
     fn shown(&self) -> Shown {
         let most = self.limit.unwrap_or(MAX_SHOWN).min(MAX_SHOWN);
-        Shown { mode: self.mode, skip: self.skip.min(MAX_HITS), most, has_limit: self.limit.is_some() || self.skip > 0 }
+        Shown {
+            mode: self.mode,
+            skip: self.skip.min(MAX_HITS),
+            most,
+            has_limit: self.limit.is_some() || self.skip > 0,
+        }
     }
 }
 
@@ -176,15 +193,23 @@ impl Arguments {
 fn type_globs(name: &str) -> Result<GlobSet, ToolError> {
     let known = TypesBuilder::new().add_defaults().definitions();
     let Some(kind) = known.iter().find(|kind| kind.name() == name) else {
-        let nearest = most_similar(name, known.iter().map(FileTypeDef::name), NEAREST_TYPES).join("`, `");
-        return Err(invalid(&format!("`type`: there is no kind of files `{}`; similar: `{nearest}`", shown(name))));
+        let nearest =
+            most_similar(name, known.iter().map(FileTypeDef::name), NEAREST_TYPES).join("`, `");
+        return Err(invalid(&format!(
+            "`type`: there is no kind of files `{}`; similar: `{nearest}`",
+            shown(name)
+        )));
     };
     let mut globs = GlobSetBuilder::new();
     for glob in kind.globs() {
-        let glob = GlobBuilder::new(&format!("**/{glob}")).literal_separator(true).build();
+        let glob = GlobBuilder::new(&format!("**/{glob}"))
+            .literal_separator(true)
+            .build();
         globs.add(glob.map_err(|error| ToolError::Execution(error.to_string()))?);
     }
-    globs.build().map_err(|error| ToolError::Execution(error.to_string()))
+    globs
+        .build()
+        .map_err(|error| ToolError::Execution(error.to_string()))
 }
 
 /// What of the matches is shown.
@@ -235,12 +260,20 @@ impl Known {
         let contents = context.services().replay.contents()?;
         let seen = context.shared().value::<SeenTrigrams>();
         let is_first = seen.is_empty();
-        Some(Known { required, contents, seen, is_first })
+        Some(Known {
+            required,
+            contents,
+            seen,
+            is_first,
+        })
     }
 
     /// Reports whether it is certain that the pattern does not match in a file.
     fn rules_out(&self, entry: &Entry) -> bool {
-        let trigrams = || self.seen.find(&self.contents.known(&entry.path, &entry.stamp()?)?);
+        let trigrams = || {
+            self.seen
+                .find(&self.contents.known(&entry.path, &entry.stamp()?)?)
+        };
         !self.is_first && trigrams().is_some_and(|trigrams| !trigrams.may_match(&self.required))
     }
 }
@@ -262,21 +295,27 @@ impl Search {
         let seeker = || Seeker::new(self, files, directory);
         let (seekers, summary) = files.walk_parallel(directory, &self.limits, seeker)?;
         let mut found = Found::new(self.shown);
-        seekers.into_iter().for_each(|seeker| found.merge(seeker.found));
+        seekers
+            .into_iter()
+            .for_each(|seeker| found.merge(seeker.found));
         Ok(found.answer(&summary))
     }
 
     /// Fails if the whole search was cancelled or reached a limit.
     fn check(&self, new_hits: usize) -> Result<(), ToolError> {
         if self.limits.cancel.is_cancelled() {
-            return Err(ToolError::Interrupted("the search was cancelled".to_owned()));
+            return Err(ToolError::Interrupted(
+                "the search was cancelled".to_owned(),
+            ));
         }
         if self.hits.fetch_add(new_hits, Ordering::Relaxed) + new_hits > MAX_HITS {
-            let reason = format!("more than {MAX_HITS} matches; narrow the pattern, the path or the glob");
+            let reason =
+                format!("more than {MAX_HITS} matches; narrow the pattern, the path or the glob");
             return Err(ToolError::TooBroad(reason));
         }
         if Instant::now() > self.limits.deadline {
-            let reason = "the search ran into its time limit; name a directory further down, or a glob";
+            let reason =
+                "the search ran into its time limit; name a directory further down, or a glob";
             return Err(ToolError::TooBroad(reason.to_owned()));
         }
         Ok(())
@@ -328,15 +367,33 @@ impl<'s> Seeker<'s> {
             .build();
         let (matcher, buffer) = (search.matcher.clone(), vec![0; WHOLE_BYTES]);
         let found = Found::new(search.shown);
-        Seeker { search, files, directory, matcher, searcher, buffer, length: 0, rest: Vec::new(), found }
+        Seeker {
+            search,
+            files,
+            directory,
+            matcher,
+            searcher,
+            buffer,
+            length: 0,
+            rest: Vec::new(),
+            found,
+        }
     }
 
     /// Searches a file, and keeps its trigrams for the next search.
-    fn indexed(&mut self, path: &str, mut file: FileReader, stamp: &FileStamp) -> Result<(), ToolError> {
+    fn indexed(
+        &mut self,
+        path: &str,
+        mut file: FileReader,
+        stamp: &FileStamp,
+    ) -> Result<(), ToolError> {
         self.file(path, &mut file, stamp.size)?;
         let read = self.buffer.get(..self.length).unwrap_or_default();
         // A file that changed while it was read is not the one with this id.
-        let is_whole = || (read.len() + self.rest.len()) as u64 == stamp.size && FileStamp::now(&file) == Some(*stamp);
+        let is_whole = || {
+            (read.len() + self.rest.len()) as u64 == stamp.size
+                && FileStamp::now(&file) == Some(*stamp)
+        };
         if let Some(known) = &self.search.known
             && let Some(id) = known.contents.known(path, stamp)
             && is_whole()
@@ -348,11 +405,22 @@ impl<'s> Seeker<'s> {
     }
 
     fn file(&mut self, path: &str, file: &mut FileReader, size: u64) -> Result<(), ToolError> {
-        let hits = FileHits { path: path.to_owned(), ..FileHits::default() };
-        let mut sink = LineSink { shown: self.search.shown, file: hits, binary: false };
+        let hits = FileHits {
+            path: path.to_owned(),
+            ..FileHits::default()
+        };
+        let mut sink = LineSink {
+            shown: self.search.shown,
+            file: hits,
+            binary: false,
+        };
         let result = self.content(file, size, &mut sink);
         // The lines before the first zero byte are part of a binary file too.
-        let hits = if sink.binary { FileHits::default() } else { sink.file };
+        let hits = if sink.binary {
+            FileHits::default()
+        } else {
+            sink.file
+        };
         self.search.check(hits.hits)?;
         if hits.hits > 0 {
             self.found.add(hits);
@@ -364,22 +432,35 @@ impl<'s> Seeker<'s> {
     fn content(&mut self, file: &mut FileReader, size: u64, sink: &mut LineSink) -> io::Result<()> {
         self.rest.clear();
         self.length = fill(&mut self.buffer, file, size)?;
-        let (matcher, begin) = (&self.matcher, self.buffer.get(..self.length).unwrap_or_default());
+        let (matcher, begin) = (
+            &self.matcher,
+            self.buffer.get(..self.length).unwrap_or_default(),
+        );
         if self.length < self.buffer.len() {
             return self.searcher.search_slice(matcher, begin, sink);
         }
         if size <= MAX_INDEXED_BYTES {
-            file.by_ref().take(MAX_INDEXED_BYTES).read_to_end(&mut self.rest)?;
+            file.by_ref()
+                .take(MAX_INDEXED_BYTES)
+                .read_to_end(&mut self.rest)?;
         }
-        let Search { limits: WalkLimits { deadline, cancel, .. }, .. } = self.search;
-        let reader =
-            LimitedReader { inner: begin.chain(self.rest.as_slice()).chain(file), deadline: *deadline, cancel };
+        let Search {
+            limits: WalkLimits {
+                deadline, cancel, ..
+            },
+            ..
+        } = self.search;
+        let reader = LimitedReader {
+            inner: begin.chain(self.rest.as_slice()).chain(file),
+            deadline: *deadline,
+            cancel,
+        };
         self.searcher.search_reader(matcher, reader, sink)
     }
 }
 
-/// Reads a file of this size until it ends or the buffer is full, in most cases with one call of the system; returns
-/// the number of bytes.
+/// Reads a file of this size until it ends or the buffer is full, in most cases with one call of
+/// the system; returns the number of bytes.
 fn fill(buffer: &mut [u8], file: &mut FileReader, size: u64) -> io::Result<usize> {
     let mut length = 0;
     while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
@@ -419,7 +500,12 @@ struct Found {
 
 impl Found {
     fn new(shown: Shown) -> Found {
-        Found { shown, files: Vec::new(), lines: 0, skipped: 0 }
+        Found {
+            shown,
+            files: Vec::new(),
+            lines: 0,
+            skipped: 0,
+        }
     }
 
     fn add(&mut self, file: FileHits) {
@@ -437,7 +523,8 @@ impl Found {
 
     /// Drops the lines of files that come after those with enough hits.
     fn cut(&mut self) {
-        self.files.sort_unstable_by(|left, right| walk_order(&left.path, &right.path));
+        self.files
+            .sort_unstable_by(|left, right| walk_order(&left.path, &right.path));
         self.lines = 0;
         for file in &mut self.files {
             if self.lines >= self.shown.needed() {
@@ -448,31 +535,54 @@ impl Found {
     }
 
     fn answer(mut self, summary: &WalkSummary) -> Answer {
-        let Shown { mode, skip, most, has_limit } = self.shown;
+        let Shown {
+            mode,
+            skip,
+            most,
+            has_limit,
+        } = self.shown;
         self.cut();
-        let data: Vec<Value> = self.files.iter().map(|file| json!({"path": file.path, "matches": file.hits})).collect();
+        let data: Vec<Value> = self
+            .files
+            .iter()
+            .map(|file| json!({"path": file.path, "matches": file.hits}))
+            .collect();
         let hits: usize = self.files.iter().map(|file| file.hits).sum();
         let count = self.files.len();
         let mut lines: Vec<String> = match mode {
             Mode::Content => self.first_lines(),
             Mode::Files => self.files.iter().map(|file| shown(&file.path)).collect(),
-            Mode::Count => self.files.iter().map(|file| format!("{}: {}", shown(&file.path), file.hits)).collect(),
+            Mode::Count => self
+                .files
+                .iter()
+                .map(|file| format!("{}: {}", shown(&file.path), file.hits))
+                .collect(),
         };
         if hits == 0 {
             lines.push("no matches".to_owned());
         }
-        let (what, all) = if mode == Mode::Content { ("matches", hits) } else { ("files", count) };
+        let (what, all) = if mode == Mode::Content {
+            ("matches", hits)
+        } else {
+            ("files", count)
+        };
         if mode != Mode::Content && has_limit {
             lines = lines.into_iter().skip(skip).take(most).collect();
         }
         if has_limit && all > most.min(all.saturating_sub(skip)) {
             let last = (skip + most).min(all);
-            lines.push(format!("[{what} {} to {last} of {all}]", (skip + 1).min(all)));
+            lines.push(format!(
+                "[{what} {} to {last} of {all}]",
+                (skip + 1).min(all)
+            ));
         } else if mode == Mode::Content && hits > MAX_SHOWN {
             lines.push(format!("[the first {MAX_SHOWN} of {hits} matches in {count} files; mode `count` shows where]"));
         }
         if self.skipped > 0 {
-            lines.push(format!("[{} files could not be searched as text]", self.skipped));
+            lines.push(format!(
+                "[{} files could not be searched as text]",
+                self.skipped
+            ));
         }
         lines.extend(summary.note());
         Answer::new(lines.join("\n"), json!({"matches": hits, "files": data}))
@@ -522,7 +632,10 @@ impl LineSink {
             let begin: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
             let cut = if begin.len() < line.len() { "…" } else { "" };
             let is_hit = mark == HIT && number == first.unwrap_or_default();
-            self.file.lines.push(Line { text: format!("{path}{mark}{number}{mark}{begin}{cut}"), is_hit });
+            self.file.lines.push(Line {
+                text: format!("{path}{mark}{number}{mark}{begin}{cut}"),
+                is_hit,
+            });
         }
     }
 
@@ -552,7 +665,10 @@ impl Sink for LineSink {
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
         if self.shows() {
-            self.file.lines.push(Line { text: "--".to_owned(), is_hit: false });
+            self.file.lines.push(Line {
+                text: "--".to_owned(),
+                is_hit: false,
+            });
         }
         Ok(true)
     }
@@ -563,7 +679,8 @@ impl Sink for LineSink {
     }
 }
 
-/// A reader that fails once the search is cancelled or out of time, so that one endless file cannot block it.
+/// A reader that fails once the search is cancelled or out of time, so that one endless file cannot
+/// block it.
 struct LimitedReader<'a, R> {
     inner: R,
     deadline: Instant,

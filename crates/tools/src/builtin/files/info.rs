@@ -60,9 +60,17 @@ impl Tool for GetFileInfo {
         false
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| files.metadata(&path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.metadata(&path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -129,7 +137,12 @@ fn time(seconds: i64) -> String {
 }
 
 fn git_status(status: &GitStatus, path: &str, is_ignored: bool) -> &'static str {
-    match status.changes.iter().find(|change| change.path == path).map(|change| change.status) {
+    match status
+        .changes
+        .iter()
+        .find(|change| change.path == path)
+        .map(|change| change.status)
+    {
         Some('A' | '?') => "new",
         Some('D') => "deleted",
         Some(_) => "modified",
@@ -140,7 +153,11 @@ fn git_status(status: &GitStatus, path: &str, is_ignored: bool) -> &'static str 
 
 impl FileInfo {
     fn render(&self) -> String {
-        let path = if self.path.is_empty() { ".".to_owned() } else { shown(&self.path) };
+        let path = if self.path.is_empty() {
+            ".".to_owned()
+        } else {
+            shown(&self.path)
+        };
         let mut lines = vec![
             format!("path: {path}"),
             format!("type: {}", self.kind),
@@ -149,9 +166,20 @@ impl FileInfo {
             format!("modified: {}", self.modified),
         ];
         lines.extend(self.lines.map(|count| format!("lines: {count}")));
-        lines.extend(self.encoding.as_ref().map(|name| format!("encoding: {name}")));
-        lines.extend(self.content.as_ref().map(|content| format!("content: {content}")));
-        lines.extend(self.git_status.map(|status| format!("git status: {status}")));
+        lines.extend(
+            self.encoding
+                .as_ref()
+                .map(|name| format!("encoding: {name}")),
+        );
+        lines.extend(
+            self.content
+                .as_ref()
+                .map(|content| format!("content: {content}")),
+        );
+        lines.extend(
+            self.git_status
+                .map(|status| format!("git status: {status}")),
+        );
         lines.join("\n")
     }
 }

@@ -1,5 +1,5 @@
-//! Lines of a file that is too large to be read whole: what lies behind them is not read, and nothing is kept of what
-//! lies before them.
+//! Lines of a file that is too large to be read whole: what lies behind them is not read, and
+//! nothing is kept of what lies before them.
 
 use std::io::{BufRead, Read as _, Result};
 
@@ -17,7 +17,8 @@ pub(super) enum Lines {
     TooLong,
 }
 
-/// Reads at most so many lines from `first` on, counted from 1; fewer if they are larger than [`MAX_BYTES`].
+/// Reads at most so many lines from `first` on, counted from 1; fewer if they are larger than
+/// [`MAX_BYTES`].
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -57,7 +58,10 @@ mod tests {
     }
 
     fn of(text: &str, are_last: bool) -> Lines {
-        Lines::Of { bytes: text.as_bytes().to_vec(), are_last }
+        Lines::Of {
+            bytes: text.as_bytes().to_vec(),
+            are_last,
+        }
     }
 
     #[test]

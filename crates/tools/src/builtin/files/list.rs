@@ -39,11 +39,19 @@ pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits 
 
 /// Requires a pattern that is not empty.
 pub(super) fn require_pattern(arguments: &Value) -> Result<(), ToolError> {
-    let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
-    if pattern.is_empty() { Err(invalid("`pattern` is empty")) } else { Ok(()) }
+    let pattern = arguments
+        .get("pattern")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if pattern.is_empty() {
+        Err(invalid("`pattern` is empty"))
+    } else {
+        Ok(())
+    }
 }
 
-/// Compiles a glob for paths relative to a directory; one without a slash matches names at any depth.
+/// Compiles a glob for paths relative to a directory; one without a slash matches names at any
+/// depth.
 pub(super) fn path_glob(pattern: &str) -> Result<GlobSet, ToolError> {
     glob_of(pattern, false)
 }
@@ -53,8 +61,11 @@ fn glob_of(pattern: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
         return Err(invalid("the glob is too long"));
     }
     let pattern = pattern.trim_start_matches("./");
-    let whole =
-        if pattern.contains('/') { pattern.trim_start_matches('/').to_owned() } else { format!("**/{pattern}") };
+    let whole = if pattern.contains('/') {
+        pattern.trim_start_matches('/').to_owned()
+    } else {
+        format!("**/{pattern}")
+    };
     // A set matches plain names without a regular expression.
     let glob = GlobBuilder::new(&whole)
         .literal_separator(true)
@@ -66,7 +77,9 @@ fn glob_of(pattern: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
 
 /// Returns a path relative to the searched directory.
 pub(super) fn below<'a>(directory: &str, path: &'a str) -> &'a str {
-    path.strip_prefix(directory).unwrap_or(path).trim_start_matches('/')
+    path.strip_prefix(directory)
+        .unwrap_or(path)
+        .trim_start_matches('/')
 }
 
 /// The `list_directory` tool.
@@ -78,7 +91,8 @@ struct ListArguments {
     path: String,
     #[serde(default)]
     recursive: bool,
-    /// Globs of what is left out. These and the following are of calls in the form of other products.
+    /// Globs of what is left out. These and the following are of calls in the form of other
+    /// products.
     #[serde(default)]
     ignore: Vec<String>,
     /// How far below the directory entries are listed.
@@ -100,7 +114,11 @@ struct Wanted {
 impl ListArguments {
     fn wanted(&self) -> Result<Wanted, ToolError> {
         Ok(Wanted {
-            ignored: self.ignore.iter().map(|glob| path_glob(glob)).collect::<Result<_, _>>()?,
+            ignored: self
+                .ignore
+                .iter()
+                .map(|glob| path_glob(glob))
+                .collect::<Result<_, _>>()?,
             depth: self.depth.unwrap_or(usize::MAX),
             limit: self.limit.unwrap_or(MAX_LISTED).min(MAX_LISTED),
             skip: self.offset.unwrap_or(1).saturating_sub(1),
@@ -114,7 +132,11 @@ impl Wanted {
         let parts: Vec<&str> = name.split('/').collect();
         // What lies in a folder that is left out is left out too.
         let begins = |many: usize| parts.get(..many).map(|begin| begin.join("/"));
-        let is_ignored = |glob: &GlobSet| (1..=parts.len()).filter_map(begins).any(|begin| glob.is_match(begin));
+        let is_ignored = |glob: &GlobSet| {
+            (1..=parts.len())
+                .filter_map(begins)
+                .any(|begin| glob.is_match(begin))
+        };
         parts.len() <= self.depth && !self.ignored.iter().any(is_ignored)
     }
 }
@@ -127,21 +149,39 @@ impl Tool for ListDirectory {
         true
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let arguments: ListArguments = read(arguments.clone())?;
         arguments.wanted()?;
         let path = arguments.path;
-        blocking(project, &scope.cancel, move |files, _| files.directory(&path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.directory(&path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: ListArguments = read(arguments)?;
-        let (wanted, limits) = (arguments.wanted()?, walk_limits(context, arguments.recursive));
-        context.blocking(move |files, _| list(files, &arguments.path, &wanted, &limits)).await
+        let (wanted, limits) = (
+            arguments.wanted()?,
+            walk_limits(context, arguments.recursive),
+        );
+        context
+            .blocking(move |files, _| list(files, &arguments.path, &wanted, &limits))
+            .await
     }
 }
 
-fn list(files: &Files, path: &str, wanted: &Wanted, limits: &WalkLimits) -> Result<Answer, ToolError> {
+fn list(
+    files: &Files,
+    path: &str,
+    wanted: &Wanted,
+    limits: &WalkLimits,
+) -> Result<Answer, ToolError> {
     let directory = files.directory(path)?;
     let mut lines = Vec::new();
     let mut names = Vec::new();
@@ -169,13 +209,25 @@ fn list(files: &Files, path: &str, wanted: &Wanted, limits: &WalkLimits) -> Resu
     if more {
         let (first, last) = (wanted.skip + 1, wanted.skip + wanted.limit);
         lines.push(match (wanted.skip, wanted.limit) {
-            (0, MAX_LISTED) => format!("[the first {MAX_LISTED} entries; list a subdirectory for the rest]"),
-            _ => format!("[entries {first} to {last}; `offset` {} has the next]", last + 1),
+            (0, MAX_LISTED) => {
+                format!("[the first {MAX_LISTED} entries; list a subdirectory for the rest]")
+            }
+            _ => format!(
+                "[entries {first} to {last}; `offset` {} has the next]",
+                last + 1
+            ),
         });
     }
     lines.extend(summary.note());
-    let text = if lines.is_empty() { "(the directory is empty)".to_owned() } else { lines.join("\n") };
-    Ok(Answer::new(text, json!({"entries": names, "ignored": summary.ignored, "complete": !more})))
+    let text = if lines.is_empty() {
+        "(the directory is empty)".to_owned()
+    } else {
+        lines.join("\n")
+    };
+    Ok(Answer::new(
+        text,
+        json!({"entries": names, "ignored": summary.ignored, "complete": !more}),
+    ))
 }
 
 fn describe(name: &str, entry: &Entry) -> Option<String> {
@@ -217,17 +269,31 @@ impl Tool for SearchFiles {
         require_pattern(arguments)
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let SearchArguments { pattern, path, .. } = read(arguments.clone())?;
         path_glob(&pattern)?;
-        blocking(project, &scope.cancel, move |files, _| files.directory(&path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.directory(&path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let SearchArguments { pattern, path, ignore_case } = read(arguments)?;
+        let SearchArguments {
+            pattern,
+            path,
+            ignore_case,
+        } = read(arguments)?;
         let glob = glob_of(&pattern, ignore_case)?;
         let limits = walk_limits(context, true);
-        context.blocking(move |files, _| search(files, &path, &glob, &limits)).await
+        context
+            .blocking(move |files, _| search(files, &path, &glob, &limits))
+            .await
     }
 }
 
@@ -254,21 +320,50 @@ impl Visitor for Matches<'_> {
     }
 }
 
-fn search(files: &Files, path: &str, glob: &GlobSet, limits: &WalkLimits) -> Result<Answer, ToolError> {
+fn search(
+    files: &Files,
+    path: &str,
+    glob: &GlobSet,
+    limits: &WalkLimits,
+) -> Result<Answer, ToolError> {
     let directory = files.directory(path)?;
-    let matches = || Matches { files, directory: &directory, glob, found: Vec::new() };
+    let matches = || Matches {
+        files,
+        directory: &directory,
+        glob,
+        found: Vec::new(),
+    };
     let (matches, summary) = files.walk_parallel(&directory, limits, matches)?;
-    let mut found: Vec<(i128, String)> = matches.into_iter().flat_map(|matches| matches.found).collect();
+    let mut found: Vec<(i128, String)> = matches
+        .into_iter()
+        .flat_map(|matches| matches.found)
+        .collect();
     found.sort_unstable_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     let total = found.len();
-    let names: Vec<String> = found.into_iter().take(MAX_FOUND).map(|(_, path)| path).collect();
+    let names: Vec<String> = found
+        .into_iter()
+        .take(MAX_FOUND)
+        .map(|(_, path)| path)
+        .collect();
     let mut lines: Vec<String> = names.iter().map(|name| shown(name)).collect();
     if lines.is_empty() {
-        lines.push(format!("no file matches below {}", if directory.is_empty() { "." } else { &directory }));
+        lines.push(format!(
+            "no file matches below {}",
+            if directory.is_empty() {
+                "."
+            } else {
+                &directory
+            }
+        ));
     }
     if total > names.len() {
-        lines.push(format!("[the newest {MAX_FOUND} of {total}; narrow the pattern for the rest]"));
+        lines.push(format!(
+            "[the newest {MAX_FOUND} of {total}; narrow the pattern for the rest]"
+        ));
     }
     lines.extend(summary.note());
-    Ok(Answer::new(lines.join("\n"), json!({"files": names, "total": total})))
+    Ok(Answer::new(
+        lines.join("\n"),
+        json!({"files": names, "total": total}),
+    ))
 }

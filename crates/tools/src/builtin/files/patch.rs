@@ -53,7 +53,9 @@ impl Tool for ApplyPatch {
         let text = patch.to_string();
         // What is judged has to be what is carried out.
         if parse(&text).as_ref() != Ok(&patch) {
-            return Err(invalid("the patch names a path that a patch cannot express"));
+            return Err(invalid(
+                "the patch names a path that a patch cannot express",
+            ));
         }
         if let Some(argument) = arguments.get_mut("patch") {
             *argument = Value::String(text);
@@ -67,20 +69,44 @@ impl Tool for ApplyPatch {
 
     /// A file that is moved is deleted under its old name, and could be read under the new one.
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let changes = parsed(arguments).map(|patch| patch.changes).unwrap_or_default();
+        let changes = parsed(arguments)
+            .map(|patch| patch.changes)
+            .unwrap_or_default();
         let of_change = |change| match change {
             Change::Add { path, .. } => vec![(Access::Own, path)],
             Change::Delete { path } => vec![(Access::Delete, path)],
-            Change::Update { path, moved_to: None, .. } => vec![(Access::Own, path)],
-            Change::Update { path, moved_to: Some(target), .. } => {
-                vec![(Access::Read, path.clone()), (Access::Delete, path), (Access::Own, target)]
+            Change::Update {
+                path,
+                moved_to: None,
+                ..
+            } => vec![(Access::Own, path)],
+            Change::Update {
+                path,
+                moved_to: Some(target),
+                ..
+            } => {
+                vec![
+                    (Access::Read, path.clone()),
+                    (Access::Delete, path),
+                    (Access::Own, target),
+                ]
             }
         };
         let effects = changes.into_iter().flat_map(of_change);
-        effects.map(|(access, path)| Effect { access, target: Target::Path(path) }).collect()
+        effects
+            .map(|(access, path)| Effect {
+                access,
+                target: Target::Path(path),
+            })
+            .collect()
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let (patch, ledger) = (parsed(arguments)?, scope.ledger.clone());
         let look = move |files: &Files, _: &_| {
             let updated = patch.changes.iter().filter_map(|change| match change {
@@ -96,12 +122,20 @@ impl Tool for ApplyPatch {
         let Arguments { patch } = read(arguments)?;
         let patch = parse(&patch).map_err(|error| invalid(&error.to_string()))?;
         let (ledger, planned) = (context.ledger().clone(), patch.clone());
-        let steps = context.blocking(move |files, _| plan(files, &ledger, &planned)).await?;
+        let steps = context
+            .blocking(move |files, _| plan(files, &ledger, &planned))
+            .await?;
         // Stored before the files are deleted: untracked ones would be lost otherwise.
         let mut artifacts = Vec::new();
         for step in steps {
             if let Step::Delete { old, .. } = step {
-                artifacts.push(context.services().artifacts.put(old.bytes, Some(old.file)).await?);
+                artifacts.push(
+                    context
+                        .services()
+                        .artifacts
+                        .put(old.bytes, Some(old.file))
+                        .await?,
+                );
             }
         }
         let ledger = context.ledger().clone();
@@ -111,7 +145,14 @@ impl Tool for ApplyPatch {
             let answer = carry_out(files, &steps)?;
             answer.seen.iter().for_each(|seen| ledger.note(seen));
             let new: Vec<String> = steps.iter().filter_map(Step::creates).collect();
-            Ok((Answer { artifacts, ..answer }, new, changed(steps)))
+            Ok((
+                Answer {
+                    artifacts,
+                    ..answer
+                },
+                new,
+                changed(steps),
+            ))
         };
         let (answer, new, changed) = context.blocking(work).await?;
         let answer = say_if_ignored(context, answer, new).await;
@@ -120,7 +161,10 @@ impl Tool for ApplyPatch {
 }
 
 fn parsed(arguments: &Value) -> Result<Patch, ToolError> {
-    let text = arguments.get("patch").and_then(Value::as_str).unwrap_or_default();
+    let text = arguments
+        .get("patch")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     parse(text).map_err(|error| invalid(&error.to_string()))
 }
 
@@ -137,10 +181,7 @@ struct Old {
 #[derive(Debug)]
 enum Step {
     /// A new file.
-    Create {
-        path: String,
-        new: Vec<u8>,
-    },
+    Create { path: String, new: Vec<u8> },
     /// A new file with the mode of the one that it replaces, which the next step deletes.
     Move {
         path: String,
@@ -171,18 +212,32 @@ impl Step {
     }
 }
 
-/// Returns the files that the steps have written, with what they held before; that of a file that has moved is held by
-/// the step that deletes it, behind the one that creates it.
+/// Returns the files that the steps have written, with what they held before; that of a file that
+/// has moved is held by the step that deletes it, behind the one that creates it.
 fn changed(steps: Vec<Step>) -> Vec<Changed> {
     let (mut changed, mut moved) = (Vec::new(), None);
     for step in steps {
         match step {
-            Step::Create { path, new } => changed.push(Changed { path, before: None, after: new }),
-            Step::Replace { path, old, new } => changed.push(Changed { path, before: Some(old.bytes), after: new }),
+            Step::Create { path, new } => changed.push(Changed {
+                path,
+                before: None,
+                after: new,
+            }),
+            Step::Replace { path, old, new } => changed.push(Changed {
+                path,
+                before: Some(old.bytes),
+                after: new,
+            }),
             Step::Move { path, new, .. } => moved = Some((path, new)),
-            Step::Delete { old, is_moved: true, .. } => {
-                changed.extend(moved.take().map(|(path, after)| Changed { path, before: Some(old.bytes), after }))
-            }
+            Step::Delete {
+                old,
+                is_moved: true,
+                ..
+            } => changed.extend(moved.take().map(|(path, after)| Changed {
+                path,
+                before: Some(old.bytes),
+                after,
+            })),
             Step::Delete { .. } => {}
         }
     }
@@ -191,7 +246,12 @@ fn changed(steps: Vec<Step>) -> Vec<Changed> {
 
 /// Computes every file's new content, without changing anything.
 fn plan(files: &Files, ledger: &ReadLedger, patch: &Patch) -> Result<Vec<Step>, ToolError> {
-    let mut planner = Planner { files, ledger, known: BTreeSet::new(), steps: Vec::new() };
+    let mut planner = Planner {
+        files,
+        ledger,
+        known: BTreeSet::new(),
+        steps: Vec::new(),
+    };
     for change in &patch.changes {
         planner.add(change)?;
     }
@@ -212,24 +272,52 @@ impl Planner<'_> {
             Change::Add { path, content } => {
                 let new = content.clone().into_bytes();
                 self.require_none(path, &new)?;
-                self.steps.push(Step::Create { path: path.clone(), new });
+                self.steps.push(Step::Create {
+                    path: path.clone(),
+                    new,
+                });
             }
             Change::Delete { path } => {
                 let old = self.removed(path)?;
-                self.steps.push(Step::Delete { path: path.clone(), old, is_moved: false });
+                self.steps.push(Step::Delete {
+                    path: path.clone(),
+                    old,
+                    is_moved: false,
+                });
             }
-            Change::Update { path, moved_to: None, hunks } => {
+            Change::Update {
+                path,
+                moved_to: None,
+                hunks,
+            } => {
                 let old = self.old(self.files, path)?;
                 let new = patched(path, &old.bytes, hunks)?;
-                self.steps.push(Step::Replace { path: path.clone(), old, new });
+                self.steps.push(Step::Replace {
+                    path: path.clone(),
+                    old,
+                    new,
+                });
             }
-            Change::Update { path, moved_to: Some(target), hunks } => {
+            Change::Update {
+                path,
+                moved_to: Some(target),
+                hunks,
+            } => {
                 self.require_none(target, &[])?;
                 self.files.accessed(Access::Read).open(path)?;
                 let old = self.removed(path)?;
                 let (new, mode) = (patched(path, &old.bytes, hunks)?, old.mode);
-                self.steps.push(Step::Move { path: target.clone(), new, mode, from: path.clone() });
-                self.steps.push(Step::Delete { path: path.clone(), old, is_moved: true });
+                self.steps.push(Step::Move {
+                    path: target.clone(),
+                    new,
+                    mode,
+                    from: path.clone(),
+                });
+                self.steps.push(Step::Delete {
+                    path: path.clone(),
+                    old,
+                    is_moved: true,
+                });
             }
         }
         Ok(())
@@ -251,9 +339,16 @@ impl Planner<'_> {
         refuse_stale(self.ledger, &file.path, &bytes)?;
         let mode = files.metadata(&file.path)?.mode;
         if !self.known.insert(file.path.clone()) {
-            return Err(invalid(&format!("the patch changes {} under two names", shown(&file.path))));
+            return Err(invalid(&format!(
+                "the patch changes {} under two names",
+                shown(&file.path)
+            )));
         }
-        Ok(Old { file: file.path, bytes, mode })
+        Ok(Old {
+            file: file.path,
+            bytes,
+            mode,
+        })
     }
 
     /// Requires that a file with this content can be new there.
@@ -261,7 +356,14 @@ impl Planner<'_> {
         match self.files.metadata(path) {
             Ok(_) => Err(ToolError::Retry(format!("exists already: {}", shown(path)))),
             // A file in the place of its folder may be one of those that are gone by then.
-            Err(ToolError::Retry(_)) if self.steps.iter().any(|step| matches!(step, Step::Delete { .. })) => Ok(()),
+            Err(ToolError::Retry(_))
+                if self
+                    .steps
+                    .iter()
+                    .any(|step| matches!(step, Step::Delete { .. })) =>
+            {
+                Ok(())
+            }
             Err(ToolError::Retry(_)) => self.files.require_writable(path, new, Expect::Nothing),
             Err(error) => Err(error),
         }
@@ -275,7 +377,8 @@ fn patched(path: &str, old: &[u8], hunks: &[Hunk]) -> Result<Vec<u8>, ToolError>
     }
     let text = Decoded::detect(path, old)?;
     text.require_reversible(path, old)?;
-    let new = apply(&text.text, hunks).map_err(|error| ToolError::Retry(format!("{}: {error}", shown(path))))?;
+    let new = apply(&text.text, hunks)
+        .map_err(|error| ToolError::Retry(format!("{}: {error}", shown(path))))?;
     text.encode(&new)
 }
 
@@ -285,10 +388,20 @@ fn carry_out(files: &Files, steps: &[Step]) -> Result<Answer, ToolError> {
     for (number, step) in steps.iter().enumerate() {
         match take(files, step, &mut answer) {
             Ok(line) => lines.extend(line),
-            Err(error) => return Err(undone(files, steps.get(..number).unwrap_or_default(), error)),
+            Err(error) => {
+                return Err(undone(
+                    files,
+                    steps.get(..number).unwrap_or_default(),
+                    error,
+                ));
+            }
         }
     }
-    let written = answer.seen.iter().filter(|seen| seen.sha256.is_some()).map(|seen| &seen.path);
+    let written = answer
+        .seen
+        .iter()
+        .filter(|seen| seen.sha256.is_some())
+        .map(|seen| &seen.path);
     answer.data = json!({"changed": written.collect::<Vec<_>>(), "deleted": answer.deleted});
     answer.text = lines.join("\n");
     Ok(answer)
@@ -302,7 +415,12 @@ fn take(files: &Files, step: &Step, answer: &mut Answer) -> Result<Option<String
             let line = format!("created {}", shown(&written));
             (written, new, line)
         }
-        Step::Move { path, new, mode, from } => {
+        Step::Move {
+            path,
+            new,
+            mode,
+            from,
+        } => {
             let created = files.create(path, new, *mode)?;
             let line = format!("moved {} to {}", shown(from), shown(&created));
             (created, new, line)
@@ -325,15 +443,21 @@ fn take(files: &Files, step: &Step, answer: &mut Answer) -> Result<Option<String
     Ok(Some(line))
 }
 
-/// Restores the files of the steps that were carried out, and returns the error, with the files that could not be
-/// restored.
+/// Restores the files of the steps that were carried out, and returns the error, with the files
+/// that could not be restored.
 fn undone(files: &Files, steps: &[Step], error: ToolError) -> ToolError {
     let mut left = Vec::new();
     for step in steps.iter().rev() {
         let (path, restored) = match step {
-            Step::Create { path, .. } | Step::Move { path, .. } => (path, files.delete(path).map(drop)),
-            Step::Replace { path, old, .. } => (path, files.write(path, &old.bytes, Expect::Any).map(drop)),
-            Step::Delete { path, old, .. } => (path, files.create(path, &old.bytes, old.mode).map(drop)),
+            Step::Create { path, .. } | Step::Move { path, .. } => {
+                (path, files.delete(path).map(drop))
+            }
+            Step::Replace { path, old, .. } => {
+                (path, files.write(path, &old.bytes, Expect::Any).map(drop))
+            }
+            Step::Delete { path, old, .. } => {
+                (path, files.create(path, &old.bytes, old.mode).map(drop))
+            }
         };
         left.extend(restored.err().map(|_| shown(path)));
     }
@@ -341,5 +465,7 @@ fn undone(files: &Files, steps: &[Step], error: ToolError) -> ToolError {
         return error;
     }
     let left = left.join(", ");
-    ToolError::Execution(format!("{error}; these files are changed already and could not be restored: {left}"))
+    ToolError::Execution(format!(
+        "{error}; these files are changed already and could not be restored: {left}"
+    ))
 }

@@ -33,11 +33,11 @@ const ARTIFACT: &str = "artifact:";
 const MAX_LINES: usize = 2000;
 /// Maximum number of characters to show of one line.
 const MAX_LINE_CHARACTERS: usize = 2000;
-/// Maximum size of a page's content in the structured result, in bytes: a page is far smaller, unless its lines are
-/// extremely long.
+/// Maximum size of a page's content in the structured result, in bytes: a page is far smaller,
+/// unless its lines are extremely long.
 const CONTENT_BYTES: usize = 64 << 10;
-/// Maximum size of a file that is read whole, so that an agent may change what it has seen, if the limit of files is
-/// higher.
+/// Maximum size of a file that is read whole, so that an agent may change what it has seen, if the
+/// limit of files is higher.
 const WHOLE_BYTES: u64 = 64 << 20;
 /// Bytes reserved in a page for the note on how to continue.
 const NOTE_BYTES: usize = 80;
@@ -72,12 +72,19 @@ impl Tool for ReadFile {
         if read_many::is_meant(arguments) {
             return read_many::normalize(arguments, worktree);
         }
-        let Some(path) = arguments.get_mut("path") else { return Ok(()) };
+        let Some(path) = arguments.get_mut("path") else {
+            return Ok(());
+        };
         let text = path.as_str().unwrap_or_default();
         if !text.starts_with(ARTIFACT) {
-            // The name of a file that looks like an artifact keeps the `./` that marks it as a file.
+            // The name of a file that looks like an artifact keeps the `./` that marks it as a
+            // file.
             let name = path::normalize(text, worktree)?;
-            *path = Value::String(if name.starts_with(ARTIFACT) { format!("./{name}") } else { name });
+            *path = Value::String(if name.starts_with(ARTIFACT) {
+                format!("./{name}")
+            } else {
+                name
+            });
         }
         Ok(())
     }
@@ -86,34 +93,64 @@ impl Tool for ReadFile {
         if read_many::is_meant(arguments) {
             return read_many::effects(arguments);
         }
-        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = arguments
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if path.starts_with(ARTIFACT) {
             return vec![Effect::on(Target::Name(path.to_owned()))];
         }
-        vec![Effect::on(Target::Path(path.trim_start_matches("./").to_owned()))]
+        vec![Effect::on(Target::Path(
+            path.trim_start_matches("./").to_owned(),
+        ))]
     }
 
-    /// Foresees what file a copy was made of, so that the rules about the file decide about its copy.
-    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
-        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-        let file = path.strip_prefix(ARTIFACT).and_then(|handle| scope.services.artifacts.file_of(handle));
+    /// Foresees what file a copy was made of, so that the rules about the file decide about its
+    /// copy.
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
+        let path = arguments
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let file = path
+            .strip_prefix(ARTIFACT)
+            .and_then(|handle| scope.services.artifacts.file_of(handle));
         let Some(file) = file else { return Ok(None) };
         let details = json!({ "file": file });
-        let effects = self.effects(arguments).into_iter().chain([Effect::on(Target::Path(file))]).collect();
+        let effects = self
+            .effects(arguments)
+            .into_iter()
+            .chain([Effect::on(Target::Path(file))])
+            .collect();
         Ok(Some(Foreseen { effects, details }))
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         if read_many::is_meant(arguments) {
             return read_many::rehearse(scope, project, arguments).await;
         }
         let arguments: Arguments = read(arguments.clone())?;
         if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
             let allowed = allowed_bytes(scope.result_tokens).saturating_sub(NOTE_BYTES);
-            return page_of_artifact(&scope.services, handle, &arguments, allowed).await.map(drop);
+            return page_of_artifact(&scope.services, handle, &arguments, allowed)
+                .await
+                .map(drop);
         }
         encoding(arguments.encoding.as_deref())?;
-        blocking(project, &scope.cancel, move |files, _| files.open(&arguments.path).map(drop)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            files.open(&arguments.path).map(drop)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -127,15 +164,32 @@ impl Tool for ReadFile {
         }
         let encoding = encoding(arguments.encoding.as_deref())?;
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| page_of_file(files, &ledger, &arguments, (encoding, allowed));
+        let work = move |files: &Files, _: &_| {
+            page_of_file(files, &ledger, &arguments, (encoding, allowed))
+        };
         context.blocking(work).await
     }
 }
 
 /// Reads the first page of one file of several, up to so many bytes.
-fn first_page(files: &Files, ledger: &ReadLedger, path: &str, allowed: usize) -> Result<Answer, ToolError> {
-    let arguments = Arguments { path: path.to_owned(), offset: 1, limit: MAX_LINES, encoding: None };
-    page_of_file(files, ledger, &arguments, (Encoding::UTF_8, allowed.saturating_sub(NOTE_BYTES)))
+fn first_page(
+    files: &Files,
+    ledger: &ReadLedger,
+    path: &str,
+    allowed: usize,
+) -> Result<Answer, ToolError> {
+    let arguments = Arguments {
+        path: path.to_owned(),
+        offset: 1,
+        limit: MAX_LINES,
+        encoding: None,
+    };
+    page_of_file(
+        files,
+        ledger,
+        &arguments,
+        (Encoding::UTF_8, allowed.saturating_sub(NOTE_BYTES)),
+    )
 }
 
 fn page_of_file(
@@ -163,7 +217,10 @@ fn page_of_file(
         "total_lines": page.total,
         "content": content,
     });
-    Ok(Answer { seen: vec![seen], ..Answer::new(page.text, data) })
+    Ok(Answer {
+        seen: vec![seen],
+        ..Answer::new(page.text, data)
+    })
 }
 
 async fn page_of_artifact(
@@ -172,7 +229,10 @@ async fn page_of_artifact(
     arguments: &Arguments,
     allowed: usize,
 ) -> Result<Answer, ToolError> {
-    let range = PageRange { first_line: arguments.offset, lines: arguments.limit.min(MAX_LINES) };
+    let range = PageRange {
+        first_line: arguments.offset,
+        lines: arguments.limit.min(MAX_LINES),
+    };
     let kept = services.artifacts.page(handle, range).await?;
     let lines = kept.text.lines();
     let extent = Extent::Lines(kept.total_lines);
@@ -182,7 +242,8 @@ async fn page_of_artifact(
     Ok(Answer::new(page.text, data))
 }
 
-/// Returns a page of a file that is not read whole. It counts as not seen: what is read in parts cannot be changed.
+/// Returns a page of a file that is not read whole. It counts as not seen: what is read in parts
+/// cannot be changed.
 fn page_of_large(
     opened: OpenFile,
     arguments: &Arguments,
@@ -191,22 +252,36 @@ fn page_of_large(
 ) -> Result<Answer, ToolError> {
     let (path, first) = (&arguments.path, arguments.offset.max(1));
     if !encoding.is_ascii_compatible() {
-        let text = format!("{path} has {}, too much to be read in {}", size(opened.size), encoding.name());
+        let text = format!(
+            "{path} has {}, too much to be read in {}",
+            size(opened.size),
+            encoding.name()
+        );
         return Err(ToolError::Retry(text));
     }
-    let read = read_lines(&mut BufReader::new(opened.file), first, arguments.limit.min(MAX_LINES));
+    let read = read_lines(
+        &mut BufReader::new(opened.file),
+        first,
+        arguments.limit.min(MAX_LINES),
+    );
     let (bytes, are_last) = match read.map_err(|error| ToolError::file(path, error.to_string()))? {
         Lines::Of { bytes, are_last } => (bytes, are_last),
         Lines::PastEnd(total) => return Err(past_end(&shown(path), first, total)),
         Lines::TooLong => {
-            let text =
-                format!("line {first} of {path} has more than {}; read it with run_shell_command", size(MAX_BYTES));
+            let text = format!(
+                "line {first} of {path} has more than {}; read it with run_shell_command",
+                size(MAX_BYTES)
+            );
             return Err(ToolError::Retry(text));
         }
     };
     let decoded = Decoded::of(path, &bytes, encoding)?;
     let lines = decoded.text.lines();
-    let extent = if are_last { Extent::Lines(first - 1 + lines.clone().count()) } else { Extent::Bytes(opened.size) };
+    let extent = if are_last {
+        Extent::Lines(first - 1 + lines.clone().count())
+    } else {
+        Extent::Bytes(opened.size)
+    };
     let page = Page::of_lines(&shown(path), lines, first, (extent, allowed))?;
     let data = json!({
         "path": opened.path,
@@ -220,13 +295,23 @@ fn page_of_large(
 }
 
 fn past_end(path: &str, first: usize, total: usize) -> ToolError {
-    ToolError::Retry(format!("offset {first} is past the end: {path} has {total} lines"))
+    ToolError::Retry(format!(
+        "offset {first} is past the end: {path} has {total} lines"
+    ))
 }
 
 fn page(path: &str, text: &str, arguments: &Arguments, allowed: usize) -> Result<Page, ToolError> {
     let total = text.lines().count();
-    let lines = text.lines().skip(arguments.offset.saturating_sub(1)).take(arguments.limit.min(MAX_LINES));
-    Page::of_lines(&shown(path), lines, arguments.offset, (Extent::Lines(total), allowed))
+    let lines = text
+        .lines()
+        .skip(arguments.offset.saturating_sub(1))
+        .take(arguments.limit.min(MAX_LINES));
+    Page::of_lines(
+        &shown(path),
+        lines,
+        arguments.offset,
+        (Extent::Lines(total), allowed),
+    )
 }
 
 /// How much there is.
@@ -257,7 +342,12 @@ impl Page {
     ) -> Result<Page, ToolError> {
         let (total, of) = match extent {
             Extent::Lines(0) => {
-                return Ok(Page { text: format!("({path} is empty)"), first: 0, last: 0, total: Some(0) });
+                return Ok(Page {
+                    text: format!("({path} is empty)"),
+                    first: 0,
+                    last: 0,
+                    total: Some(0),
+                });
             }
             Extent::Lines(total) if first > total => return Err(past_end(path, first, total)),
             Extent::Lines(total) => (Some(total), total.to_string()),
@@ -274,19 +364,28 @@ impl Page {
             last += 1;
         }
         if total.is_none_or(|total| last < total) {
-            text.push_str(&format!("[lines {first}-{last} of {of}; continue with offset {}]", last + 1));
+            text.push_str(&format!(
+                "[lines {first}-{last} of {of}; continue with offset {}]",
+                last + 1
+            ));
         }
-        Ok(Page { text, first, last, total })
+        Ok(Page {
+            text,
+            first,
+            last,
+            total,
+        })
     }
 
-    /// Returns the page's lines as they are, without numbers and with their ends, from a text in which they begin at
-    /// this line; not more than [`CONTENT_BYTES`].
+    /// Returns the page's lines as they are, without numbers and with their ends, from a text in
+    /// which they begin at this line; not more than [`CONTENT_BYTES`].
     fn content<'t>(&self, text: &'t str, begins: usize) -> &'t str {
         let lines = (self.last + 1).saturating_sub(self.first);
         let start = length_of_lines(text, begins.saturating_sub(1));
         let rest = text.get(start..).unwrap_or_default();
         let length = length_of_lines(rest, if self.total == Some(0) { 0 } else { lines });
-        rest.get(..rest.floor_char_boundary(length.min(CONTENT_BYTES))).unwrap_or_default()
+        rest.get(..rest.floor_char_boundary(length.min(CONTENT_BYTES)))
+            .unwrap_or_default()
     }
 }
 
@@ -301,7 +400,10 @@ fn cut_line(line: &str, allowed: usize) -> String {
         None => line.to_owned(),
         Some((at, _)) => {
             let (shown, rest) = line.split_at(at);
-            format!("{shown}… [{} more characters in this line]", rest.chars().count())
+            format!(
+                "{shown}… [{} more characters in this line]",
+                rest.chars().count()
+            )
         }
     }
 }
@@ -311,30 +413,56 @@ mod tests {
     use super::*;
 
     fn page_text(text: &str, offset: usize, limit: usize, allowed: usize) -> String {
-        let arguments = Arguments { path: "f".to_owned(), offset, limit, encoding: None };
-        page("f", text, &arguments, allowed).map_or_else(|error| error.to_string(), |page| page.text)
+        let arguments = Arguments {
+            path: "f".to_owned(),
+            offset,
+            limit,
+            encoding: None,
+        };
+        page("f", text, &arguments, allowed)
+            .map_or_else(|error| error.to_string(), |page| page.text)
     }
 
     #[test]
     fn a_page_says_how_to_go_on() {
         let text = "a\nb\nc\nd\n";
-        assert_eq!(page_text(text, 1, 2000, 1000), "     1\ta\n     2\tb\n     3\tc\n     4\td\n");
-        assert_eq!(page_text(text, 2, 2, 1000), "     2\tb\n     3\tc\n[lines 2-3 of 4; continue with offset 4]");
-        assert_eq!(page_text(text, 1, 2000, 20), "     1\ta\n     2\tb\n[lines 1-2 of 4; continue with offset 3]");
-        assert_eq!(page_text(text, 5, 1, 1000), "offset 5 is past the end: f has 4 lines");
+        assert_eq!(
+            page_text(text, 1, 2000, 1000),
+            "     1\ta\n     2\tb\n     3\tc\n     4\td\n"
+        );
+        assert_eq!(
+            page_text(text, 2, 2, 1000),
+            "     2\tb\n     3\tc\n[lines 2-3 of 4; continue with offset 4]"
+        );
+        assert_eq!(
+            page_text(text, 1, 2000, 20),
+            "     1\ta\n     2\tb\n[lines 1-2 of 4; continue with offset 3]"
+        );
+        assert_eq!(
+            page_text(text, 5, 1, 1000),
+            "offset 5 is past the end: f has 4 lines"
+        );
         assert_eq!(page_text("", 1, 1, 1000), "(f is empty)");
     }
 
     #[test]
     fn a_long_line_is_cut() {
         let shown = page_text(&"é".repeat(5000), 1, 1, 30_000);
-        assert!(shown.ends_with("é… [3000 more characters in this line]\n"), "{shown}");
+        assert!(
+            shown.ends_with("é… [3000 more characters in this line]\n"),
+            "{shown}"
+        );
     }
 
     #[test]
     fn the_content_is_that_of_the_lines_shown() {
         let content = |text: &'static str, offset, limit| {
-            let arguments = Arguments { path: "f".to_owned(), offset, limit, encoding: None };
+            let arguments = Arguments {
+                path: "f".to_owned(),
+                offset,
+                limit,
+                encoding: None,
+            };
             let page = page("f", text, &arguments, 1000).unwrap();
             page.content(text, page.first)
         };

@@ -1,5 +1,5 @@
-//! `read_file` with `paths`: the first page of several files, named or by globs, as `read_many_files` of another
-//! product is called.
+//! `read_file` with `paths`: the first page of several files, named or by globs, as
+//! `read_many_files` of another product is called.
 
 use std::path::Path;
 
@@ -44,7 +44,12 @@ pub(super) fn is_meant(arguments: &Value) -> bool {
 
 /// Rewrites the paths as the executor does for one path.
 pub(super) fn normalize(arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-    for given in arguments.get_mut(PATHS).and_then(Value::as_array_mut).into_iter().flatten() {
+    for given in arguments
+        .get_mut(PATHS)
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if let Some(text) = given.as_str() {
             *given = Value::String(path::normalize(text, worktree)?);
         }
@@ -54,7 +59,12 @@ pub(super) fn normalize(arguments: &mut Value, worktree: &Path) -> Result<(), To
 
 /// Returns the files, and the folders that are searched.
 pub(super) fn effects(arguments: &Value) -> Vec<Effect> {
-    let given = arguments.get(PATHS).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let given = arguments
+        .get(PATHS)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let target = |path: &str| match searched(path) {
         Some(folder) => Target::Folder(folder.to_owned()),
         None => Target::Path(path.to_owned()),
@@ -63,7 +73,11 @@ pub(super) fn effects(arguments: &Value) -> Vec<Effect> {
 }
 
 /// Looks whether the named files are there.
-pub(super) async fn rehearse(scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+pub(super) async fn rehearse(
+    scope: &CallScope,
+    project: &Files,
+    arguments: &Value,
+) -> Result<(), ToolError> {
     let Arguments { paths } = read(arguments.clone())?;
     let look = move |files: &Files, _: &Cancel| {
         let mut named = paths.iter().filter(|path| searched(path).is_none());
@@ -73,11 +87,28 @@ pub(super) async fn rehearse(scope: &CallScope, project: &Files, arguments: &Val
 }
 
 /// Reads the files.
-pub(super) async fn execute(context: &ToolContext, arguments: Value, page: FirstPage) -> Result<Answer, ToolError> {
+pub(super) async fn execute(
+    context: &ToolContext,
+    arguments: Value,
+    page: FirstPage,
+) -> Result<Answer, ToolError> {
     let Arguments { paths } = read(arguments)?;
-    let (limits, ledger, allowed) = (walk_limits(context, true), context.ledger().clone(), context.result_bytes());
+    let (limits, ledger, allowed) = (
+        walk_limits(context, true),
+        context.ledger().clone(),
+        context.result_bytes(),
+    );
     let first_page = move |files: &Files, path: &str, left: usize| page(files, &ledger, path, left);
-    context.blocking(move |files, _| read_all(files, &first_page, &wanted(files, &paths, &limits)?, allowed)).await
+    context
+        .blocking(move |files, _| {
+            read_all(
+                files,
+                &first_page,
+                &wanted(files, &paths, &limits)?,
+                allowed,
+            )
+        })
+        .await
 }
 
 /// Returns the folder that a glob searches; `None` for the path of one file.
@@ -99,7 +130,10 @@ fn wanted(files: &Files, paths: &[String], limits: &WalkLimits) -> Result<Vec<St
     }
     if wanted.is_empty() {
         let paths: Vec<String> = paths.iter().map(|path| shown(path)).collect();
-        return Err(ToolError::Retry(format!("no file matches {}", paths.join(", "))));
+        return Err(ToolError::Retry(format!(
+            "no file matches {}",
+            paths.join(", ")
+        )));
     }
     Ok(wanted)
 }
@@ -110,7 +144,8 @@ fn read_all(
     wanted: &[String],
     allowed: usize,
 ) -> Result<Answer, ToolError> {
-    let (mut text, mut data, mut seen, mut unread) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut text, mut data, mut seen, mut unread) =
+        (String::new(), Vec::new(), Vec::new(), Vec::new());
     let mut failed = None;
     for path in wanted {
         let left = allowed.saturating_sub(text.len());
@@ -131,16 +166,26 @@ fn read_all(
                 said
             }
         };
-        text.push_str(&format!("--- {} ---\n{}\n", shown(path), said.trim_end_matches('\n')));
+        text.push_str(&format!(
+            "--- {} ---\n{}\n",
+            shown(path),
+            said.trim_end_matches('\n')
+        ));
     }
     match failed {
         Some(error) if data.is_empty() => return Err(error),
         _ => {}
     }
     if !unread.is_empty() {
-        text.push_str(&format!("[not read for lack of room: {}]", unread.join(", ")));
+        text.push_str(&format!(
+            "[not read for lack of room: {}]",
+            unread.join(", ")
+        ));
     }
-    Ok(Answer { seen, ..Answer::new(text, json!({ "files": data, "unread": unread })) })
+    Ok(Answer {
+        seen,
+        ..Answer::new(text, json!({ "files": data, "unread": unread }))
+    })
 }
 
 /// Returns the files that a path names: itself, those in the folder, or those that match the glob.
@@ -168,7 +213,12 @@ mod tests {
 
     #[test]
     fn a_glob_searches_the_folder_before_its_first_sign() {
-        let table = [("src/**/*.rs", Some("src")), ("*.md", Some("")), ("a/b.rs", None), ("a/b{c,d}/e", Some("a"))];
+        let table = [
+            ("src/**/*.rs", Some("src")),
+            ("*.md", Some("")),
+            ("a/b.rs", None),
+            ("a/b{c,d}/e", Some("a")),
+        ];
         for (path, expected) in table {
             assert_eq!(searched(path), expected, "{path}");
         }

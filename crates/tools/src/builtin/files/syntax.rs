@@ -1,7 +1,7 @@
 //! Notes about the syntax errors that a change introduced into files.
 //!
-//! They are no reason to refuse it: an agent may need several steps to change code, and a grammar may not know the
-//! newest syntax.
+//! They are no reason to refuse it: an agent may need several steps to change code, and a grammar
+//! may not know the newest syntax.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,11 @@ pub(super) struct Changed {
 }
 
 /// Adds a note about the syntax errors that a change introduced to its answer.
-pub(super) async fn say_if_broken(context: &ToolContext, mut answer: Answer, changed: Vec<Changed>) -> Answer {
+pub(super) async fn say_if_broken(
+    context: &ToolContext,
+    mut answer: Answer,
+    changed: Vec<Changed>,
+) -> Answer {
     let found = context.blocking(move |files, cancel| {
         let since = Instant::now();
         let stop = || cancel.is_cancelled() || since.elapsed() > TIME_LIMIT;
@@ -52,22 +56,29 @@ pub(super) async fn say_if_broken(context: &ToolContext, mut answer: Answer, cha
             }
         }
         // The file is written all the same.
-        Err(error) => answer.text.push_str(&format!("\nunknown whether the change introduced syntax errors: {error}")),
+        Err(error) => answer.text.push_str(&format!(
+            "\nunknown whether the change introduced syntax errors: {error}"
+        )),
     }
     answer
 }
 
-/// Returns the syntax errors that a change introduced into a file; `None` if there are none, or if it is not known.
+/// Returns the syntax errors that a change introduced into a file; `None` if there are none, or if
+/// it is not known.
 fn introduced(file: &Changed, stop: &(dyn Fn() -> bool + Sync)) -> Option<SyntaxErrors> {
     let is_small = |bytes: &Vec<u8>| bytes.len() <= MAX_BYTES;
     if !is_small(&file.after) || !file.before.as_ref().is_none_or(is_small) {
         return None;
     }
     let after = Decoded::detect(&file.path, &file.after).ok()?.text;
-    let before = file.before.as_ref().and_then(|before| Decoded::detect(&file.path, before).ok());
+    let before = file
+        .before
+        .as_ref()
+        .and_then(|before| Decoded::detect(&file.path, before).ok());
     let before = before.as_ref().map(|before| before.text.as_str());
     let errors = match Language::of_file(&file.path, &after) {
-        // Whatever stops it, nothing is known: a text of zero bytes, the time limit, a program without grammars.
+        // Whatever stops it, nothing is known: a text of zero bytes, the time limit, a program
+        // without grammars.
         Some(language) => SyntaxErrors::introduced(language, before, &after, stop).ok()?,
         None if file.path.ends_with(".json") => of_json(before, &after)?,
         None => return None,
@@ -80,32 +91,68 @@ fn of_json(before: Option<&str>, after: &str) -> Option<SyntaxErrors> {
     let check = |text: &str| serde_json::from_str::<IgnoredAny>(text).err();
     let error = check(after)?;
     // Settings of some programs are JSON with comments.
-    let has_comments = after.lines().any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
+    let has_comments = after
+        .lines()
+        .any(|line| line.trim_start().starts_with("//") || line.contains("/*"));
     if before.is_some_and(|before| check(before).is_some()) || before.is_none() && has_comments {
         return None;
     }
-    let text = after.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let text = after
+        .lines()
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
     let text = text.trim().chars().take(120).collect();
     let message = error.to_string();
-    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned();
-    let error = SyntaxError { line: error.line(), column: error.column(), message, text };
-    Some(SyntaxErrors { first: vec![error], total: 1 })
+    let message = message
+        .rsplit_once(" at line ")
+        .map_or(message.as_str(), |(message, _)| message)
+        .to_owned();
+    let error = SyntaxError {
+        line: error.line(),
+        column: error.column(),
+        message,
+        text,
+    };
+    Some(SyntaxErrors {
+        first: vec![error],
+        total: 1,
+    })
 }
 
 fn note(found: &[(String, SyntaxErrors)]) -> String {
     let total: usize = found.iter().map(|(_, errors)| errors.total).sum();
-    let all = found.iter().flat_map(|(path, errors)| errors.first.iter().map(move |error| (path, error)));
+    let all = found
+        .iter()
+        .flat_map(|(path, errors)| errors.first.iter().map(move |error| (path, error)));
     let lines: Vec<String> = all
         .take(MAX_SHOWN)
-        .map(|(path, SyntaxError { line, column, message, text })| {
-            shown(&format!("{path}:{line}:{column}: {message}: {text}"))
-        })
+        .map(
+            |(
+                path,
+                SyntaxError {
+                    line,
+                    column,
+                    message,
+                    text,
+                },
+            )| { shown(&format!("{path}:{line}:{column}: {message}: {text}")) },
+        )
         .collect();
-    let many = if total == 1 { "a syntax error".to_owned() } else { format!("{total} syntax errors") };
+    let many = if total == 1 {
+        "a syntax error".to_owned()
+    } else {
+        format!("{total} syntax errors")
+    };
     let more = if total > lines.len() { "\n…" } else { "" };
-    format!("\nwarning: the change introduced {many}:\n{}{more}", lines.join("\n"))
+    format!(
+        "\nwarning: the change introduced {many}:\n{}{more}",
+        lines.join("\n")
+    )
 }
 
 fn data_of(found: &[(String, SyntaxErrors)]) -> Value {
-    found.iter().map(|(path, errors)| json!({"path": path, "errors": errors})).collect()
+    found
+        .iter()
+        .map(|(path, errors)| json!({"path": path, "errors": errors}))
+        .collect()
 }

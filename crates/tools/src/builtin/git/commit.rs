@@ -38,17 +38,33 @@ impl Tool for GitAdd {
         false
     }
 
-    fn normalize(&self, arguments: &mut Value, worktree: &std::path::Path) -> Result<(), ToolError> {
+    fn normalize(
+        &self,
+        arguments: &mut Value,
+        worktree: &std::path::Path,
+    ) -> Result<(), ToolError> {
         paths::normalize("files", arguments, worktree)
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        paths::of("files", arguments).into_iter().map(|path| Effect::on(Target::Path(path))).collect()
+        paths::of("files", arguments)
+            .into_iter()
+            .map(|path| Effect::on(Target::Path(path)))
+            .collect()
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let AddArguments { files } = read(arguments.clone())?;
-        scope.services.git.rehearse(&GitOperation::Add { files }).await?;
+        scope
+            .services
+            .git
+            .rehearse(&GitOperation::Add { files })
+            .await?;
         Ok(())
     }
 
@@ -58,9 +74,14 @@ impl Tool for GitAdd {
         let mut lines = vec!["the next commit takes:".to_owned()];
         lines.extend(lines_of(&selected));
         if selected.is_empty() {
-            lines = vec!["these files do not differ from your last commit; nothing is selected".to_owned()];
+            lines = vec![
+                "these files do not differ from your last commit; nothing is selected".to_owned(),
+            ];
         }
-        Ok(Answer::new(lines.join("\n"), json!({ "selected": selected })))
+        Ok(Answer::new(
+            lines.join("\n"),
+            json!({ "selected": selected }),
+        ))
     }
 }
 
@@ -77,13 +98,29 @@ impl Tool for GitCommit {
     facts!("git_commit", GIT, GitOperations);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
-        if message.trim().is_empty() { Err(invalid("`message` is empty")) } else { Ok(()) }
+        let message = arguments
+            .get("message")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if message.trim().is_empty() {
+            Err(invalid("`message` is empty"))
+        } else {
+            Ok(())
+        }
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let CommitArguments { message } = read(arguments.clone())?;
-        scope.services.git.rehearse(&GitOperation::Commit { message }).await?;
+        scope
+            .services
+            .git
+            .rehearse(&GitOperation::Commit { message })
+            .await?;
         Ok(())
     }
 
@@ -93,7 +130,10 @@ impl Tool for GitCommit {
         let mut text = format!("committed {}", describe(&commit));
         if !commit.left_out.is_empty() {
             let left_out: Vec<String> = commit.left_out.iter().map(|path| shown(path)).collect();
-            text.push_str(&format!("\nleft out, since git cannot store it: {}", left_out.join(", ")));
+            text.push_str(&format!(
+                "\nleft out, since git cannot store it: {}",
+                left_out.join(", ")
+            ));
         }
         text.push_str(&described(&commit.aside));
         Ok(Answer::new(text, data(&commit)))
@@ -110,7 +150,9 @@ fn described(aside: &LeftAside) -> String {
         text.push_str(&format!("\nleft out until the user decides: {file}"));
     }
     if !aside.boxes.is_empty() {
-        text.push_str("\nthe boxes of the plan are as before: they are ticked when the run's work lands");
+        text.push_str(
+            "\nthe boxes of the plan are as before: they are ticked when the run's work lands",
+        );
     }
     text
 }

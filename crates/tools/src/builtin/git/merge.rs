@@ -42,17 +42,36 @@ impl Tool for GitMerge {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let branch = arguments.get("branch").and_then(Value::as_str).unwrap_or_default();
-        if branch.trim().is_empty() { Err(invalid("`branch` is empty")) } else { Ok(()) }
+        let branch = arguments
+            .get("branch")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if branch.trim().is_empty() {
+            Err(invalid("`branch` is empty"))
+        } else {
+            Ok(())
+        }
     }
 
     fn effects(&self, _: &Value) -> Vec<Effect> {
-        vec![Effect { access: Access::Write, target: Target::Path(String::new()) }]
+        vec![Effect {
+            access: Access::Write,
+            target: Target::Path(String::new()),
+        }]
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { branch } = read(arguments.clone())?;
-        scope.services.git.rehearse(&GitOperation::Merge { branch }).await?;
+        scope
+            .services
+            .git
+            .rehearse(&GitOperation::Merge { branch })
+            .await?;
         Ok(())
     }
 
@@ -76,7 +95,10 @@ pub(super) fn text(result: &MergeResult) -> String {
     }
     match &result.commit {
         Some(commit) => {
-            let mut lines = vec![format!("merged {name} ({other}) as {}", short(commit.as_str()))];
+            let mut lines = vec![format!(
+                "merged {name} ({other}) as {}",
+                short(commit.as_str())
+            )];
             lines.extend(lines_of(&result.changes));
             lines.join("\n")
         }

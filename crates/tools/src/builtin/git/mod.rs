@@ -1,4 +1,5 @@
-//! Tools for the agent's own branch, here and in remote repositories, carried out by the coordinator.
+//! Tools for the agent's own branch, here and in remote repositories, carried out by the
+//! coordinator.
 
 mod branch;
 mod commit;

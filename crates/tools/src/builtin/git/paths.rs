@@ -11,7 +11,11 @@ use crate::path;
 ///
 /// # Errors
 /// As [`path::normalize`].
-pub(super) fn normalize(field: &str, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+pub(super) fn normalize(
+    field: &str,
+    arguments: &mut Value,
+    worktree: &Path,
+) -> Result<(), ToolError> {
     let paths = arguments.get_mut(field).and_then(Value::as_array_mut);
     for value in paths.into_iter().flatten() {
         if let Some(text) = value.as_str() {
@@ -24,5 +28,10 @@ pub(super) fn normalize(field: &str, arguments: &mut Value, worktree: &Path) -> 
 /// Returns the paths of an argument.
 pub(super) fn of(field: &str, arguments: &Value) -> Vec<String> {
     let paths = arguments.get(field).and_then(Value::as_array);
-    paths.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    paths
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }

@@ -28,9 +28,17 @@ impl Tool for GitStatus {
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         let status = context.services().git.status().await?;
-        let head = status.head.as_ref().map_or("no commit", |head| short(head.as_str()));
+        let head = status
+            .head
+            .as_ref()
+            .map_or("no commit", |head| short(head.as_str()));
         let mut lines = vec![format!("branch {} at {head}", status.branch)];
-        lines.extend(status.merging.iter().map(|other| format!("merging {}", short(other.as_str()))));
+        lines.extend(
+            status
+                .merging
+                .iter()
+                .map(|other| format!("merging {}", short(other.as_str()))),
+        );
         lines.extend(lines_of(&status.changes));
         if status.changes.is_empty() && status.merging.is_none() {
             lines.push("nothing to commit".to_owned());
@@ -58,11 +66,23 @@ impl Tool for GitDiff {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DiffArguments { staged } = read(arguments)?;
-        let diff = context.services().git.diff(staged, context.shows_path()).await?;
-        let text = if diff.text.is_empty() { "no differences".to_owned() } else { diff.text.clone() };
+        let diff = context
+            .services()
+            .git
+            .diff(staged, context.shows_path())
+            .await?;
+        let text = if diff.text.is_empty() {
+            "no differences".to_owned()
+        } else {
+            diff.text.clone()
+        };
         let names: Vec<String> = diff.withheld.iter().map(|path| shown(path)).collect();
-        let withheld = (!names.is_empty()).then(|| format!("[not shown, as the rules demand: {}]", names.join(", ")));
-        Ok(Answer { footer: withheld, ..Answer::new(text, data(&diff)) })
+        let withheld = (!names.is_empty())
+            .then(|| format!("[not shown, as the rules demand: {}]", names.join(", ")));
+        Ok(Answer {
+            footer: withheld,
+            ..Answer::new(text, data(&diff))
+        })
     }
 }
 
@@ -80,9 +100,17 @@ impl Tool for GitLog {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let LogArguments { limit } = read(arguments)?;
-        let commits = context.services().git.log(limit.unwrap_or(DEFAULT_LOG).min(MAX_LOG)).await?;
+        let commits = context
+            .services()
+            .git
+            .log(limit.unwrap_or(DEFAULT_LOG).min(MAX_LOG))
+            .await?;
         let lines: Vec<String> = commits.iter().map(describe).collect();
-        let text = if lines.is_empty() { "no commits".to_owned() } else { lines.join("\n") };
+        let text = if lines.is_empty() {
+            "no commits".to_owned()
+        } else {
+            lines.join("\n")
+        };
         Ok(Answer::new(text, data(&commits)))
     }
 }

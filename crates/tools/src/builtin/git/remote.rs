@@ -1,4 +1,5 @@
-//! `git_push` and `git_pull`: what the user is asked about is looked up first, and exactly that is done.
+//! `git_push` and `git_pull`: what the user is asked about is looked up first, and exactly that is
+//! done.
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ use crate::scope::CallScope;
 use crate::services::{GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, UsersCommits};
 use crate::tool::{Category, Tool};
 
-/// The time limit of one connection, before a longer one is tried: a repository's whole history may have to be sent.
+/// The time limit of one connection, before a longer one is tried: a repository's whole history may
+/// have to be sent.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// The longest name of a remote or a branch in bytes; git takes no longer ones.
 const LONGEST_NAME: usize = 250;
@@ -52,28 +54,37 @@ impl Arguments {
     fn of(arguments: &Value) -> Result<Arguments, ToolError> {
         let Arguments { remote, branch } = read(arguments.clone())?;
         let or_default = |text: String| if text.is_empty() { origin() } else { text };
-        Ok(Arguments { remote: or_default(remote), branch: branch.filter(|branch| !branch.is_empty()) })
+        Ok(Arguments {
+            remote: or_default(remote),
+            branch: branch.filter(|branch| !branch.is_empty()),
+        })
     }
 }
 
 /// Refuses names that git, or a program that it starts, could take for something else.
 fn require_names(arguments: &Value) -> Result<(), ToolError> {
     let Arguments { remote, branch } = Arguments::of(arguments)?;
-    let is_odd =
-        |c: char| c.is_control() || c.is_whitespace() || matches!(c, ':' | '+' | '*' | '?' | '[' | '\\' | '^' | '~');
+    let is_odd = |c: char| {
+        c.is_control()
+            || c.is_whitespace()
+            || matches!(c, ':' | '+' | '*' | '?' | '[' | '\\' | '^' | '~')
+    };
     let is_name = |name: &str| {
-        let is_path =
-            name.starts_with(['/', '.', '-']) || name.contains("..") || name.contains("//") || name.contains("@{");
+        let is_path = name.starts_with(['/', '.', '-'])
+            || name.contains("..")
+            || name.contains("//")
+            || name.contains("@{");
         !is_path && name.len() <= LONGEST_NAME && !name.chars().any(is_odd)
     };
     if !is_name(&remote) {
-        let reason =
-            "`remote` is the name of a remote of the repository, such as `origin`, not an address or an option";
+        let reason = "`remote` is the name of a remote of the repository, such as `origin`, not an address or an option";
         return Err(invalid(reason));
     }
     match branch {
         Some(branch) if !is_name(&branch) || branch.starts_with("refs/") || branch == "HEAD" => {
-            Err(invalid("`branch` is the short name of one branch, without `refs/heads/`, `+` or `:`"))
+            Err(invalid(
+                "`branch` is the short name of one branch, without `refs/heads/`, `+` or `:`",
+            ))
         }
         _ => Ok(()),
     }
@@ -81,28 +92,43 @@ fn require_names(arguments: &Value) -> Result<(), ToolError> {
 
 /// Returns the effect of a call before anything is looked up: no rule about a host allows it.
 fn unresolved(arguments: &Value) -> Effect {
-    let Arguments { remote, branch } =
-        Arguments::of(arguments).unwrap_or_else(|_| Arguments { remote: origin(), branch: None });
+    let Arguments { remote, branch } = Arguments::of(arguments).unwrap_or_else(|_| Arguments {
+        remote: origin(),
+        branch: None,
+    });
     let branch = branch.unwrap_or_default();
-    Effect::on(Target::Remote(RemoteBranch { remote, branch, ..RemoteBranch::default() }))
+    Effect::on(Target::Remote(RemoteBranch {
+        remote,
+        branch,
+        ..RemoteBranch::default()
+    }))
 }
 
 /// Parses the host of a remote that was looked up.
 fn parsed(host: Option<&String>) -> Result<Option<Host>, ToolError> {
-    host.map(|host| Host::parse(host)).transpose().map_err(|error| ToolError::Execution(error.to_string()))
+    host.map(|host| Host::parse(host))
+        .transpose()
+        .map_err(|error| ToolError::Execution(error.to_string()))
 }
 
 /// Returns what was decided about.
 fn decided<T: DeserializeOwned>(context: &ToolContext) -> Result<T, ToolError> {
     let plan = context.permit().foreseen().cloned().unwrap_or_default();
-    serde_json::from_value(plan)
-        .map_err(|_| ToolError::Execution("nobody has decided about what the call would reach".to_owned()))
+    serde_json::from_value(plan).map_err(|_| {
+        ToolError::Execution("nobody has decided about what the call would reach".to_owned())
+    })
 }
 
 fn terms(context: &ToolContext) -> RemoteTerms {
     let limits = context.limits();
-    let timeout = TIMEOUT.saturating_mul(limits.time_factor).min(limits.max_command_timeout);
-    RemoteTerms { timeout, fetched_bytes: limits.fetched_bytes, cancel: context.cancel().clone() }
+    let timeout = TIMEOUT
+        .saturating_mul(limits.time_factor)
+        .min(limits.max_command_timeout);
+    RemoteTerms {
+        timeout,
+        fetched_bytes: limits.fetched_bytes,
+        cancel: context.cancel().clone(),
+    }
 }
 
 #[async_trait]
@@ -129,9 +155,18 @@ impl Tool for GitPush {
         vec![unresolved(arguments)]
     }
 
-    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
         let Arguments { remote, branch } = Arguments::of(arguments)?;
-        let plan = scope.services.git.foresee_push(&remote, branch.as_deref()).await?;
+        let plan = scope
+            .services
+            .git
+            .foresee_push(&remote, branch.as_deref())
+            .await?;
         let to = RemoteBranch {
             remote: plan.remote.clone(),
             branch: plan.branch.clone(),
@@ -139,7 +174,10 @@ impl Tool for GitPush {
             protected: plan.protected.clone(),
             publishes_users: plan.users_commits.is_some(),
         };
-        Ok(Some(Foreseen { effects: vec![Effect::on(Target::Remote(to))], details: data(&plan) }))
+        Ok(Some(Foreseen {
+            effects: vec![Effect::on(Target::Remote(to))],
+            details: data(&plan),
+        }))
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
@@ -177,13 +215,30 @@ impl Tool for GitPull {
         vec![unresolved(arguments), written()]
     }
 
-    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
         let Arguments { remote, branch } = Arguments::of(arguments)?;
-        let plan = scope.services.git.foresee_pull(&remote, branch.as_deref()).await?;
+        let plan = scope
+            .services
+            .git
+            .foresee_pull(&remote, branch.as_deref())
+            .await?;
         let PullPlan { remote, branch, .. } = plan.clone();
-        let from = RemoteBranch { remote, branch, host: parsed(plan.host.as_ref())?, ..RemoteBranch::default() };
+        let from = RemoteBranch {
+            remote,
+            branch,
+            host: parsed(plan.host.as_ref())?,
+            ..RemoteBranch::default()
+        };
         let effects = vec![Effect::on(Target::Remote(from)), written()];
-        Ok(Some(Foreseen { effects, details: data(&plan) }))
+        Ok(Some(Foreseen {
+            effects,
+            details: data(&plan),
+        }))
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
@@ -195,11 +250,17 @@ impl Tool for GitPull {
 
 /// The effect of a merge on the worktree.
 fn written() -> Effect {
-    Effect { access: Access::Write, target: Target::Path(String::new()) }
+    Effect {
+        access: Access::Write,
+        target: Target::Path(String::new()),
+    }
 }
 
 fn pushed(result: &GitPushResult, plan: &PushPlan) -> String {
-    let (commit, place) = (short(result.commit.as_str()), format!("{}/{}", result.remote, result.branch));
+    let (commit, place) = (
+        short(result.commit.as_str()),
+        format!("{}/{}", result.remote, result.branch),
+    );
     let place = format!("{} ({})", shown(&place), shown(&result.address));
     let mut lines = vec![match result.state {
         PushState::Created => format!("pushed {commit} as the new branch {place}"),
@@ -211,7 +272,10 @@ fn pushed(result: &GitPushResult, plan: &PushPlan) -> String {
         lines.extend(plan.users_commits.iter().flat_map(gone_along));
     }
     if !result.uncommitted.is_empty() {
-        lines.push("not pushed, since it is in no commit of yours; call `git_commit` and push again:".to_owned());
+        lines.push(
+            "not pushed, since it is in no commit of yours; call `git_commit` and push again:"
+                .to_owned(),
+        );
         lines.extend(lines_of(&result.uncommitted));
     }
     lines.join("\n")
@@ -220,8 +284,13 @@ fn pushed(result: &GitPushResult, plan: &PushPlan) -> String {
 /// Returns the lines about commits of the user's that were published with those of the run.
 fn gone_along(users: &UsersCommits) -> Vec<String> {
     let UsersCommits { count, newest } = users;
-    let heading = format!("with it, commits of the user's that the remote was not known to have, {count} in all:");
+    let heading = format!(
+        "with it, commits of the user's that the remote was not known to have, {count} in all:"
+    );
     let others = count.saturating_sub(newest.len());
     let others = (others > 0).then(|| format!("and {others} more"));
-    std::iter::once(heading).chain(newest.iter().map(|commit| shown(commit))).chain(others).collect()
+    std::iter::once(heading)
+        .chain(newest.iter().map(|commit| shown(commit)))
+        .chain(others)
+        .collect()
 }

@@ -48,14 +48,33 @@ impl Tool for GitStash {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let only_looks = matches!(arguments.get("action").and_then(Value::as_str), Some("list" | "drop"));
-        let worktree = Effect { access: Access::Write, target: Target::Path(String::new()) };
-        if only_looks { Vec::new() } else { vec![worktree] }
+        let only_looks = matches!(
+            arguments.get("action").and_then(Value::as_str),
+            Some("list" | "drop")
+        );
+        let worktree = Effect {
+            access: Access::Write,
+            target: Target::Path(String::new()),
+        };
+        if only_looks {
+            Vec::new()
+        } else {
+            vec![worktree]
+        }
     }
 
-    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        _: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { action } = read(arguments.clone())?;
-        scope.services.git.rehearse(&GitOperation::Stash { action }).await?;
+        scope
+            .services
+            .git
+            .rehearse(&GitOperation::Stash { action })
+            .await?;
         Ok(())
     }
 
@@ -65,12 +84,21 @@ impl Tool for GitStash {
             refuse_forbidden(context).await?;
         }
         let result = context.services().git.stash(action).await?;
-        let id = result.entry.as_ref().map_or("", |entry| short(entry.commit.as_str()));
+        let id = result
+            .entry
+            .as_ref()
+            .map_or("", |entry| short(entry.commit.as_str()));
         let mut lines = match action {
-            StashAction::Push => vec![format!("set aside as {id}; your worktree is as in your last commit")],
+            StashAction::Push => vec![format!(
+                "set aside as {id}; your worktree is as in your last commit"
+            )],
             StashAction::Pop => vec![format!("{id} is back in your worktree")],
-            StashAction::Drop => vec![format!("dropped {id}; `git_checkout` still finds it by this id")],
-            StashAction::List if result.stashes.is_empty() => vec!["nothing is set aside".to_owned()],
+            StashAction::Drop => vec![format!(
+                "dropped {id}; `git_checkout` still finds it by this id"
+            )],
+            StashAction::List if result.stashes.is_empty() => {
+                vec!["nothing is set aside".to_owned()]
+            }
             StashAction::List => result.stashes.iter().enumerate().map(line).collect(),
         };
         lines.extend(lines_of(&result.changes));
@@ -83,9 +111,16 @@ async fn refuse_forbidden(context: &ToolContext) -> Result<(), ToolError> {
     let guard = context.write_guard();
     let allowed = Arc::new(move |path: &str| guard.check(path).is_ok());
     let changes = context.services().git.diff(false, allowed).await?;
-    changes.withheld.iter().try_for_each(|path| context.write_guard().check(path))
+    changes
+        .withheld
+        .iter()
+        .try_for_each(|path| context.write_guard().check(path))
 }
 
 fn line((at, entry): (usize, &Entry)) -> String {
-    format!("stash@{{{at}}} {} {}", short(entry.commit.as_str()), entry.message)
+    format!(
+        "stash@{{{at}}} {} {}",
+        short(entry.commit.as_str()),
+        entry.message
+    )
 }

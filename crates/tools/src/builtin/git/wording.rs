@@ -10,12 +10,18 @@ const SHORT_ID: usize = 10;
 
 /// Words a commit in one line.
 pub(super) fn describe(commit: &GitCommit) -> String {
-    format!("{} {}", short(commit.id.as_str()), commit.message.lines().next().unwrap_or_default())
+    format!(
+        "{} {}",
+        short(commit.id.as_str()),
+        commit.message.lines().next().unwrap_or_default()
+    )
 }
 
 /// Words each change in one line, as git does.
 pub(super) fn lines_of(changes: &[GitChange]) -> impl Iterator<Item = String> {
-    changes.iter().map(|change| format!("{} {}", change.status, shown(&change.path)))
+    changes
+        .iter()
+        .map(|change| format!("{} {}", change.status, shown(&change.path)))
 }
 
 /// Shortens a commit's id.

@@ -1,4 +1,5 @@
-//! Which programs check and format a project's code, decided from its files and those that a call names.
+//! Which programs check and format a project's code, decided from its files and those that a call
+//! names.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +32,8 @@ pub(super) type Formatter = Candidate<Formatting>;
 pub(super) enum Formatting {
     /// By its command, for all files at once.
     Command,
-    /// For each of these files with its edition, or why that is not known. rustfmt would format the modules of a file
-    /// that it is given as well, so it is given the text.
+    /// For each of these files with its edition, or why that is not known. rustfmt would format the
+    /// modules of a file that it is given as well, so it is given the text.
     EachText(Vec<RustFile>),
 }
 
@@ -50,14 +51,30 @@ const ENDINGS: &[(Language, &[&str])] = &[
     (Language::Rust, &["rs"]),
     (Language::Go, &["go"]),
     (Language::Python, &["py", "pyi"]),
-    (Language::JavaScript, &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "json", "css", "html", "md"]),
+    (
+        Language::JavaScript,
+        &[
+            "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "json", "css", "html",
+            "md",
+        ],
+    ),
 ];
 
-/// Returns the linters for these files, or the project; preferred ones first, none if there is no linter for them.
+/// Returns the linters for these files, or the project; preferred ones first, none if there is no
+/// linter for them.
 pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
     by_language(project, files, |language| match language {
         Language::Rust => {
-            vec![cargo("clippy", &["cargo", "clippy", "--all-targets", "--message-format=json", "--quiet"])]
+            vec![cargo(
+                "clippy",
+                &[
+                    "cargo",
+                    "clippy",
+                    "--all-targets",
+                    "--message-format=json",
+                    "--quiet",
+                ],
+            )]
         }
         Language::Go => {
             let golangci = words(&["golangci-lint", "run"]);
@@ -67,7 +84,10 @@ pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
         Language::Python => {
             let argv = with(project, "ruff", &["check", "--force-exclude"], files);
             let ruff = Candidate::new("ruff", argv, RUFF, Findings::Ruff);
-            vec![Candidate { variables: &[("RUFF_OUTPUT_FORMAT", "json")], ..ruff }]
+            vec![Candidate {
+                variables: &[("RUFF_OUTPUT_FORMAT", "json")],
+                ..ruff
+            }]
         }
         Language::JavaScript => {
             let argv = with(project, "eslint", &["--format=json"], files);
@@ -81,25 +101,49 @@ pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
 pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker> {
     by_language(project, files, |language| match language {
         Language::Rust => {
-            vec![cargo("check", &["cargo", "check", "--all-targets", "--message-format=json", "--quiet"])]
+            vec![cargo(
+                "check",
+                &[
+                    "cargo",
+                    "check",
+                    "--all-targets",
+                    "--message-format=json",
+                    "--quiet",
+                ],
+            )]
         }
         Language::Go => vec![vet()],
         Language::Python => {
-            let options = ["--show-column-numbers", "--show-error-codes", "--no-pretty", "--no-error-summary"];
+            let options = [
+                "--show-column-numbers",
+                "--show-error-codes",
+                "--no-pretty",
+                "--no-error-summary",
+            ];
             let mypy = with(project, "mypy", &options, files);
             let mypy = Candidate::new("mypy", mypy, MYPY, Findings::Mypy);
             let pyright = with(project, "pyright", &["--outputjson"], files);
             let pyright = Candidate::new("pyright", pyright, PYRIGHT, Findings::Pyright);
-            let prefers_pyright =
-                project.has("pyrightconfig.json") || project.mentions(&["pyproject.toml"], "[tool.pyright]");
-            if prefers_pyright { vec![pyright, mypy] } else { vec![mypy, pyright] }
+            let prefers_pyright = project.has("pyrightconfig.json")
+                || project.mentions(&["pyproject.toml"], "[tool.pyright]");
+            if prefers_pyright {
+                vec![pyright, mypy]
+            } else {
+                vec![mypy, pyright]
+            }
         }
         Language::JavaScript => {
             // With files, it would not read the project's settings.
             let argv = with(project, "tsc", &["--noEmit", "--pretty", "false"], &[]);
-            let tsc = Candidate::new("tsc", argv, TYPESCRIPT, Findings::Lines)
-                .making(Products { files: &["tsconfig.tsbuildinfo"], ..Products::default() });
-            if project.has("tsconfig.json") { vec![tsc] } else { Vec::new() }
+            let tsc = Candidate::new("tsc", argv, TYPESCRIPT, Findings::Lines).making(Products {
+                files: &["tsconfig.tsbuildinfo"],
+                ..Products::default()
+            });
+            if project.has("tsconfig.json") {
+                vec![tsc]
+            } else {
+                Vec::new()
+            }
         }
         _ => Vec::new(),
     })
@@ -109,49 +153,81 @@ pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker>
 pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> {
     by_language(project, files, |language| match language {
         Language::Rust => {
-            let rustfmt = if files.is_empty() { cargo_fmt() } else { rustfmt(project.rust_files()) };
+            let rustfmt = if files.is_empty() {
+                cargo_fmt()
+            } else {
+                rustfmt(project.rust_files())
+            };
             vec![rustfmt.versioned(&["rustfmt", "--version"])]
         }
         Language::Go => {
             let argv = listed(&["gofmt", "-w"], files);
             // It has no option that prints its version, which is that of go.
-            vec![Candidate::new("gofmt", argv, GO, Formatting::Command).versioned(&["go", "version"])]
+            vec![
+                Candidate::new("gofmt", argv, GO, Formatting::Command)
+                    .versioned(&["go", "version"]),
+            ]
         }
         Language::Python => {
             let ruff = with(project, "ruff", &["format", "--force-exclude"], files);
             let ruff = Candidate::new("ruff format", ruff, RUFF, Formatting::Command);
-            let black =
-                Candidate::new("black", with(project, "black", &["--quiet"], files), BLACK, Formatting::Command);
+            let black = Candidate::new(
+                "black",
+                with(project, "black", &["--quiet"], files),
+                BLACK,
+                Formatting::Command,
+            );
             let prefers_black = project.mentions(&["pyproject.toml"], "[tool.black]");
-            if prefers_black { vec![black] } else { vec![ruff, black] }
+            if prefers_black {
+                vec![black]
+            } else {
+                vec![ruff, black]
+            }
         }
         Language::JavaScript => {
             let argv = with(project, "prettier", &["--write", "--log-level=warn"], files);
-            vec![Candidate::new("prettier", argv, PRETTIER, Formatting::Command)]
+            vec![Candidate::new(
+                "prettier",
+                argv,
+                PRETTIER,
+                Formatting::Command,
+            )]
         }
         _ => Vec::new(),
     })
 }
 
-/// Returns the language of these files, which are all of one; `None` if they are not, or none is known.
+/// Returns the language of these files, which are all of one; `None` if they are not, or none is
+/// known.
 fn language(files: &[String]) -> Option<Language> {
     let of_file = |file: &String| {
         let ending = crate::path::split(file).1.rsplit_once('.')?.1;
-        ENDINGS.iter().find(|(_, endings)| endings.contains(&ending)).map(|(language, _)| *language)
+        ENDINGS
+            .iter()
+            .find(|(_, endings)| endings.contains(&ending))
+            .map(|(language, _)| *language)
     };
     let (first, rest) = files.split_first()?;
     let language = of_file(first)?;
-    rest.iter().all(|file| of_file(file) == Some(language)).then_some(language)
+    rest.iter()
+        .all(|file| of_file(file) == Some(language))
+        .then_some(language)
 }
 
-/// Returns the programs for the language of the files, or without files for the first one that has any.
+/// Returns the programs for the language of the files, or without files for the first one that has
+/// any.
 fn by_language<R>(
     project: &Project,
     files: &[String],
     programs: impl Fn(Language) -> Vec<Candidate<R>>,
 ) -> Vec<Candidate<R>> {
     match files {
-        [] => project.languages().into_iter().map(programs).find(|found| !found.is_empty()).unwrap_or_default(),
+        [] => project
+            .languages()
+            .into_iter()
+            .map(programs)
+            .find(|found| !found.is_empty())
+            .unwrap_or_default(),
         // A folder belongs to the project's first language.
         _ => match language(files).or_else(|| project.languages().into_iter().next()) {
             Some(language) => programs(language),
@@ -160,32 +236,67 @@ fn by_language<R>(
     }
 }
 
-/// Returns a command with the project's own copy of a program, else the installed one, for all files by default.
+/// Returns a command with the project's own copy of a program, else the installed one, for all
+/// files by default.
 fn with(project: &Project, program: &str, options: &[&str], files: &[String]) -> Vec<String> {
-    let own = [".venv/bin", "venv/bin", "node_modules/.bin"].map(|folder| format!("{folder}/{program}"));
-    let program = own.into_iter().find(|path| project.has(path)).unwrap_or_else(|| program.to_owned());
+    let own =
+        [".venv/bin", "venv/bin", "node_modules/.bin"].map(|folder| format!("{folder}/{program}"));
+    let program = own
+        .into_iter()
+        .find(|path| project.has(path))
+        .unwrap_or_else(|| program.to_owned());
     let is_whole = program.ends_with("tsc");
-    let head: Vec<&str> = std::iter::once(program.as_str()).chain(options.iter().copied()).collect();
-    if is_whole { words(&head) } else { listed(&head, files) }
+    let head: Vec<&str> = std::iter::once(program.as_str())
+        .chain(options.iter().copied())
+        .collect();
+    if is_whole {
+        words(&head)
+    } else {
+        listed(&head, files)
+    }
 }
 
 /// Adds the files, or the project's root; a name that begins with `-` would be an option.
 fn listed(head: &[&str], files: &[String]) -> Vec<String> {
-    let name =
-        |file: &String| if file.starts_with('-') || file.is_empty() { format!("./{file}") } else { file.clone() };
-    let files = if files.is_empty() { vec![".".to_owned()] } else { files.iter().map(name).collect() };
+    let name = |file: &String| {
+        if file.starts_with('-') || file.is_empty() {
+            format!("./{file}")
+        } else {
+            file.clone()
+        }
+    };
+    let files = if files.is_empty() {
+        vec![".".to_owned()]
+    } else {
+        files.iter().map(name).collect()
+    };
     words(head).into_iter().chain(files).collect()
 }
 
 fn cargo(program: &'static str, argv: &[&str]) -> Checker {
-    let version: &[&str] =
-        if program == "clippy" { &["cargo", "clippy", "--version"] } else { &["cargo", "--version"] };
-    let name = if program == "clippy" { "clippy" } else { "cargo check" };
-    Candidate::new(name, words(argv), RUSTUP, Findings::Cargo).versioned(version).making(products::CARGO)
+    let version: &[&str] = if program == "clippy" {
+        &["cargo", "clippy", "--version"]
+    } else {
+        &["cargo", "--version"]
+    };
+    let name = if program == "clippy" {
+        "clippy"
+    } else {
+        "cargo check"
+    };
+    Candidate::new(name, words(argv), RUSTUP, Findings::Cargo)
+        .versioned(version)
+        .making(products::CARGO)
 }
 
 fn vet() -> Checker {
-    Candidate::new("go vet", words(&["go", "vet", "./..."]), GO, Findings::Lines).versioned(&["go", "version"])
+    Candidate::new(
+        "go vet",
+        words(&["go", "vet", "./..."]),
+        GO,
+        Findings::Lines,
+    )
+    .versioned(&["go", "version"])
 }
 
 fn cargo_fmt() -> Formatter {
@@ -193,13 +304,20 @@ fn cargo_fmt() -> Formatter {
     Candidate::new("rustfmt", argv, RUSTUP, Formatting::Command).making(products::CARGO)
 }
 
-/// Returns rustfmt for these files: a command for each of their editions, so that the rules judge all of them.
+/// Returns rustfmt for these files: a command for each of their editions, so that the rules judge
+/// all of them.
 fn rustfmt(files: &[RustFile]) -> Formatter {
-    let editions: BTreeSet<&str> = files.iter().filter_map(|file| file.edition.as_deref().ok()).collect();
+    let editions: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|file| file.edition.as_deref().ok())
+        .collect();
     let mut commands: Vec<Vec<String>> = editions.into_iter().map(rustfmt_command).collect();
     let argv = commands.pop().unwrap_or_else(|| words(&["rustfmt"]));
     let report = Formatting::EachText(files.to_vec());
-    Candidate { before: commands, ..Candidate::new("rustfmt", argv, RUSTUP, report) }
+    Candidate {
+        before: commands,
+        ..Candidate::new("rustfmt", argv, RUSTUP, report)
+    }
 }
 
 /// Returns the command that formats the text of an edition on its standard input.

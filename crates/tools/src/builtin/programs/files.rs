@@ -28,14 +28,19 @@ pub(super) struct Selection {
 /// Returns the programs of one kind for these files of a project, preferred ones first.
 pub(super) type Find<R> = fn(&Project, &[String]) -> Vec<Candidate<R>>;
 
-/// Implements what tools have in common that run the first of these candidates on the files of a [`Selection`].
+/// Implements what tools have in common that run the first of these candidates on the files of a
+/// [`Selection`].
 macro_rules! selects_files {
     ($candidates:path) => {
         fn is_default(&self) -> bool {
             false
         }
 
-        fn normalize(&self, arguments: &mut Value, worktree: &std::path::Path) -> Result<(), ToolError> {
+        fn normalize(
+            &self,
+            arguments: &mut Value,
+            worktree: &std::path::Path,
+        ) -> Result<(), ToolError> {
             Selection::normalize(arguments, worktree)
         }
 
@@ -49,7 +54,11 @@ macro_rules! selects_files {
             project: &$crate::files::Files,
         ) -> Result<$crate::tool::Programs, ToolError> {
             let selection = Selection::of(arguments)?;
-            let project = Project::look_for(project, &orchestrate_sandbox::Cancel::default(), &selection.files)?;
+            let project = Project::look_for(
+                project,
+                &orchestrate_sandbox::Cancel::default(),
+                &selection.files,
+            )?;
             let candidates = $candidates(&project, &selection.files);
             Ok($crate::builtin::programs::candidate::first_of(&candidates))
         }
@@ -61,7 +70,12 @@ pub(super) use selects_files;
 impl Selection {
     /// Rewrites the paths of a call as the executor does for one path.
     pub(super) fn normalize(arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        for file in arguments.get_mut("files").and_then(Value::as_array_mut).into_iter().flatten() {
+        for file in arguments
+            .get_mut("files")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Some(text) = file.as_str() {
                 *file = Value::String(path::normalize(text, worktree)?);
             }
@@ -71,11 +85,19 @@ impl Selection {
 
     /// Returns the paths of a call, for the policy.
     pub(super) fn effects(arguments: &Value) -> Vec<Effect> {
-        let files = arguments.get("files").and_then(Value::as_array).into_iter().flatten();
-        files.filter_map(Value::as_str).map(|path| Effect::on(Target::Path(path.to_owned()))).collect()
+        let files = arguments
+            .get("files")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        files
+            .filter_map(Value::as_str)
+            .map(|path| Effect::on(Target::Path(path.to_owned())))
+            .collect()
     }
 
-    /// Reads the arguments, without looking at the files. The root of the worktree stands for the whole project.
+    /// Reads the arguments, without looking at the files. The root of the worktree stands for the
+    /// whole project.
     ///
     /// # Errors
     /// `Retry` if the arguments are others.
@@ -87,7 +109,8 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Looks whether there is a program of this kind for the files of a call, before the user is asked about it.
+    /// Looks whether there is a program of this kind for the files of a call, before the user is
+    /// asked about it.
     ///
     /// # Errors
     /// As [`Selection::candidates`].
@@ -98,33 +121,49 @@ impl Selection {
         (kind, find): (&'static str, Find<R>),
     ) -> Result<(), ToolError> {
         let selection = Selection::of(arguments)?;
-        let look = move |files: &Files, cancel: &Cancel| selection.candidates(files, cancel, (kind, find)).map(drop);
+        let look = move |files: &Files, cancel: &Cancel| {
+            selection.candidates(files, cancel, (kind, find)).map(drop)
+        };
         blocking(project, &scope.cancel, look).await
     }
 
     /// Returns the programs of this kind that may be run on the files, which have to be there.
     ///
     /// # Errors
-    /// `Retry` for a file that does not exist, or without any program; `Denied` for a file outside the worktree.
+    /// `Retry` for a file that does not exist, or without any program; `Denied` for a file outside
+    /// the worktree.
     pub(super) fn candidates<R>(
         &self,
         files: &Files,
         cancel: &Cancel,
         (kind, find): (&str, Find<R>),
     ) -> Result<Vec<Candidate<R>>, ToolError> {
-        self.files.iter().try_for_each(|file| match files.is_link(file)? {
-            // What a link leads to is opened by the program, so it has to be in the worktree.
-            true => files.open(file).map(drop),
-            false => files.metadata(file).map(drop),
-        })?;
+        self.files
+            .iter()
+            .try_for_each(|file| match files.is_link(file)? {
+                // What a link leads to is opened by the program, so it has to be in the worktree.
+                true => files.open(file).map(drop),
+                false => files.metadata(file).map(drop),
+            })?;
         let candidates = find(&Project::look_for(files, cancel, &self.files)?, &self.files);
-        if candidates.is_empty() { Err(self.nothing_for(kind)) } else { Ok(candidates) }
+        if candidates.is_empty() {
+            Err(self.nothing_for(kind))
+        } else {
+            Ok(candidates)
+        }
     }
 
     /// Reports whether a finding in this file was asked for.
     pub(super) fn covers(&self, file: &str) -> bool {
-        let is_below = |folder: &String| file.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        self.files.is_empty() || self.files.iter().any(|named| named == file || is_below(named))
+        let is_below = |folder: &String| {
+            file.strip_prefix(folder.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.files.is_empty()
+            || self
+                .files
+                .iter()
+                .any(|named| named == file || is_below(named))
     }
 
     /// Creates the error for a project without such a program.

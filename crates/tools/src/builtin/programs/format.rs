@@ -1,7 +1,8 @@
-//! `run_formatter`: formats code in place with what the project uses, and lists the files that changed.
+//! `run_formatter`: formats code in place with what the project uses, and lists the files that
+//! changed.
 //!
-//! Named files alone change. rustfmt formats the modules of a file as well, so it is given each file's text, with the
-//! edition of its package.
+//! Named files alone change. rustfmt formats the modules of a file as well, so it is given each
+//! file's text, with the edition of its package.
 
 use std::time::{Duration, Instant};
 
@@ -41,13 +42,20 @@ impl Tool for RunFormatter {
 
     selects_files!(formatters);
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         Selection::rehearse(scope, project, arguments, FORMATTER).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let selection = Selection::of(&arguments)?;
-        let candidates = context.blocking(move |files, cancel| selection.candidates(files, cancel, FORMATTER)).await?;
+        let candidates = context
+            .blocking(move |files, cancel| selection.candidates(files, cancel, FORMATTER))
+            .await?;
         let chosen = choose(context, candidates).await?;
         if let Formatting::EachText(files) = chosen.format() {
             let (ran, changed) = each_text(context, &chosen, files).await?;
@@ -60,8 +68,8 @@ impl Tool for RunFormatter {
     }
 }
 
-/// Formats these files one after another, up to the first that cannot be formatted; returns the last run, and the files
-/// that have changed.
+/// Formats these files one after another, up to the first that cannot be formatted; returns the
+/// last run, and the files that have changed.
 async fn each_text(
     context: &ToolContext,
     chosen: &Chosen<Formatting>,
@@ -70,7 +78,10 @@ async fn each_text(
     // Nothing is formatted unless the edition of every file is known.
     let mut editions = Vec::with_capacity(files.len());
     for file in files {
-        let edition = file.edition.as_ref().map_err(|why| ToolError::Retry(format!("{}: {why}", shown(&file.path))))?;
+        let edition = file
+            .edition
+            .as_ref()
+            .map_err(|why| ToolError::Retry(format!("{}: {why}", shown(&file.path))))?;
         editions.push((file.path.as_str(), edition.as_str()));
     }
     let until = Instant::now() + context.limits().max_command_timeout;
@@ -100,14 +111,23 @@ async fn one_text(
 ) -> Result<(Ran, bool), ToolError> {
     let name = path.to_owned();
     let (_, text) = context.blocking(move |files, _| files.read(&name)).await?;
-    let (argv, timeout) = (rustfmt_command(edition), until.saturating_duration_since(Instant::now()));
+    let (argv, timeout) = (
+        rustfmt_command(edition),
+        until.saturating_duration_since(Instant::now()),
+    );
     let timeout = timeout.max(Duration::from_secs(1));
     // It finds its settings from the folder that it is started in.
     let (folder, _) = path::split(path);
-    let command = Command { cwd: folder.to_owned(), stdin: text.clone(), ..command(&argv, &[], timeout) };
+    let command = Command {
+        cwd: folder.to_owned(),
+        stdin: text.clone(),
+        ..command(&argv, &[], timeout)
+    };
     let finished = match context.start(command).await? {
         Ok(finished) => finished,
-        Err(error @ (SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. })) => {
+        Err(
+            error @ (SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. }),
+        ) => {
             return Err(ToolError::Absent(format!("failed to {error}")));
         }
         Err(error) => return Err(ToolError::not_started(&error)),
@@ -125,18 +145,31 @@ async fn one_text(
         return Ok((ran, false));
     }
     let name = path.to_owned();
-    context.blocking(move |files, _| files.write(&name, &formatted, Expect::Any).map(drop)).await?;
+    context
+        .blocking(move |files, _| files.write(&name, &formatted, Expect::Any).map(drop))
+        .await?;
     Ok((ran, true))
 }
 
 fn answer(ran: &Ran, changed: Vec<String>) -> Answer {
     let failed = (ran.run.exit_code != Some(0)).then(|| ran.how.clone());
-    let mut parts: Vec<String> = changed.iter().map(|path| format!("formatted {}", shown(path))).collect();
+    let mut parts: Vec<String> = changed
+        .iter()
+        .map(|path| format!("formatted {}", shown(path)))
+        .collect();
     if changed.is_empty() && failed.is_none() {
         parts.push("nothing to change".to_owned());
     }
     parts.extend(failed.is_some().then(|| ran.tail()));
     let exit_code = ran.run.exit_code;
-    let results = FormatResults { run: ran.run.clone(), changed };
-    Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(parts.join("\n"), json!(results)) }
+    let results = FormatResults {
+        run: ran.run.clone(),
+        changed,
+    };
+    Answer {
+        footer: Some(ran.footer()),
+        failed,
+        exit_code,
+        ..Answer::new(parts.join("\n"), json!(results))
+    }
 }

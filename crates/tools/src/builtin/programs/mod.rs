@@ -1,7 +1,9 @@
-//! Tools that find out which programs a project uses, run them as commands run, and read what they say.
+//! Tools that find out which programs a project uses, run them as commands run, and read what they
+//! say.
 //!
-//! What a project uses is decided by pure functions over the files that are there, and every report is read by a pure
-//! parser; machine-readable reports are preferred where all common versions of a program have them.
+//! What a project uses is decided by pure functions over the files that are there, and every report
+//! is read by a pure parser; machine-readable reports are preferred where all common versions of a
+//! program have them.
 
 mod candidate;
 mod check;

@@ -27,17 +27,26 @@ pub(super) struct Products {
 }
 
 /// What cargo makes, whatever it does.
-pub(super) const CARGO: Products = Products { folders: &["target"], marks: &[], files: &["Cargo.lock"] };
+pub(super) const CARGO: Products = Products {
+    folders: &["target"],
+    marks: &[],
+    files: &["Cargo.lock"],
+};
 
 impl Products {
     /// Makes git ignore the folders that do not exist yet, and returns the files that do not.
     ///
     /// # Errors
     /// `File` if a folder cannot be made.
-    pub(super) async fn prepare(self, context: &ToolContext) -> Result<Vec<&'static str>, ToolError> {
+    pub(super) async fn prepare(
+        self,
+        context: &ToolContext,
+    ) -> Result<Vec<&'static str>, ToolError> {
         let prepare = move |files: &Files, cancel: &Cancel| {
             for part in self.parts(files, cancel)? {
-                self.folders.iter().try_for_each(|folder| hide(files, &join(&part, folder)))?;
+                self.folders
+                    .iter()
+                    .try_for_each(|folder| hide(files, &join(&part, folder)))?;
             }
             let is_absent = |path: &&str| matches!(files.metadata(path), Err(ToolError::Retry(_)));
             Ok(self.files.iter().copied().filter(is_absent).collect())
@@ -51,7 +60,11 @@ impl Products {
         if self.marks.is_empty() {
             return Ok(parts);
         }
-        let limits = WalkLimits { recursive: true, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+        let limits = WalkLimits {
+            recursive: true,
+            deadline: Instant::now() + LISTING_TIME,
+            cancel: cancel.clone(),
+        };
         let walked = files.walk("", &limits, &mut |entry| {
             let (part, name) = split(&entry.path);
             if entry.kind == EntryKind::File && !part.is_empty() && self.marks.contains(&name) {
@@ -68,7 +81,8 @@ impl Products {
     }
 }
 
-/// Makes a folder of which git stores nothing. One that exists belongs to the project or to the agent.
+/// Makes a folder of which git stores nothing. One that exists belongs to the project or to the
+/// agent.
 fn hide(files: &Files, folder: &str) -> Result<(), ToolError> {
     if !matches!(files.metadata(folder), Err(ToolError::Retry(_))) {
         return Ok(());
@@ -84,9 +98,14 @@ fn hide(files: &Files, folder: &str) -> Result<(), ToolError> {
 ///
 /// # Errors
 /// `File` if one cannot be deleted, `Execution` if the project's ignore rules cannot be read.
-pub(super) async fn remove(context: &ToolContext, absent: Vec<&'static str>) -> Result<(), ToolError> {
+pub(super) async fn remove(
+    context: &ToolContext,
+    absent: Vec<&'static str>,
+) -> Result<(), ToolError> {
     for path in absent {
-        if context.blocking(move |files, _| Ok(files.metadata(path).is_ok())).await?
+        if context
+            .blocking(move |files, _| Ok(files.metadata(path).is_ok()))
+            .await?
             && !context.services().git.ignores(path).await?
         {
             context.blocking(move |files, _| files.delete(path)).await?;

@@ -17,7 +17,15 @@ const MANIFEST_BYTES: u64 = 1 << 18;
 /// How the name of a Rust file ends.
 const OF_RUST: &str = ".rs";
 /// The folders whose entries are listed, as far as git does not ignore them.
-const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__", "build", "requirements"];
+const LISTED: &[&str] = &[
+    "",
+    "src",
+    "test",
+    "tests",
+    "__tests__",
+    "build",
+    "requirements",
+];
 /// Files that git may ignore, and those in folders that are not listed.
 const MARKS: &[&str] = &[
     ".yarn/cache",
@@ -88,13 +96,18 @@ pub(super) struct RustFile {
 }
 
 impl Project {
-    /// Looks at a worktree. What is absent, unreadable or hidden by a rule is not part of the project.
+    /// Looks at a worktree. What is absent, unreadable or hidden by a rule is not part of the
+    /// project.
     ///
     /// # Errors
     /// `Interrupted` if cancelled, `TooBroad` if a folder has too many entries.
     pub(super) fn look(files: &Files, cancel: &Cancel) -> Result<Project, ToolError> {
         let mut project = Project::default();
-        let limits = WalkLimits { recursive: false, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+        let limits = WalkLimits {
+            recursive: false,
+            deadline: Instant::now() + LISTING_TIME,
+            cancel: cancel.clone(),
+        };
         for folder in LISTED {
             let walked = files.walk(folder, &limits, &mut |entry| {
                 project.present.insert(entry.path.clone());
@@ -106,8 +119,12 @@ impl Project {
         }
         let marks = MARKS.iter().filter(|path| files.metadata(path).is_ok());
         project.present.extend(marks.map(|path| (*path).to_owned()));
-        let manifests = MANIFESTS.iter().filter(|path| project.present.contains(**path));
-        project.texts = manifests.map(|path| ((*path).to_owned(), text(files, path))).collect();
+        let manifests = MANIFESTS
+            .iter()
+            .filter(|path| project.present.contains(**path));
+        project.texts = manifests
+            .map(|path| ((*path).to_owned(), text(files, path)))
+            .collect();
         Ok(project)
     }
 
@@ -115,9 +132,17 @@ impl Project {
     ///
     /// # Errors
     /// As [`Project::look`].
-    pub(super) fn look_for(files: &Files, cancel: &Cancel, named: &[String]) -> Result<Project, ToolError> {
+    pub(super) fn look_for(
+        files: &Files,
+        cancel: &Cancel,
+        named: &[String],
+    ) -> Result<Project, ToolError> {
         let mut project = Project::look(files, cancel)?;
-        let limits = WalkLimits { recursive: true, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+        let limits = WalkLimits {
+            recursive: true,
+            deadline: Instant::now() + LISTING_TIME,
+            cancel: cancel.clone(),
+        };
         for path in named {
             if path.ends_with(OF_RUST) {
                 project.rust_files.push(rust_file(files, path));
@@ -168,10 +193,14 @@ impl Project {
 
     /// Returns the entries of a folder that is listed.
     pub(super) fn entries<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
-        self.present.iter().map(String::as_str).filter(move |path| crate::path::split(path).0 == folder)
+        self.present
+            .iter()
+            .map(String::as_str)
+            .filter(move |path| crate::path::split(path).0 == folder)
     }
 
-    /// Returns the kinds of project that it is, the one whose programs come first before the others.
+    /// Returns the kinds of project that it is, the one whose programs come first before the
+    /// others.
     pub(super) fn languages(&self) -> Vec<Language> {
         let table = [
             (Language::Rust, self.has("Cargo.toml")),
@@ -181,12 +210,22 @@ impl Project {
             (Language::Maven, self.has("pom.xml")),
             (
                 Language::Gradle,
-                self.first(&["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]).is_some(),
+                self.first(&[
+                    "build.gradle",
+                    "build.gradle.kts",
+                    "settings.gradle",
+                    "settings.gradle.kts",
+                ])
+                .is_some(),
             ),
             (Language::CMake, self.has("CMakeLists.txt")),
             (Language::Make, self.makefile().is_some()),
         ];
-        table.into_iter().filter(|(_, is_one)| *is_one).map(|(language, _)| language).collect()
+        table
+            .into_iter()
+            .filter(|(_, is_one)| *is_one)
+            .map(|(language, _)| language)
+            .collect()
     }
 
     /// Returns the makefile that make reads.
@@ -196,14 +235,24 @@ impl Project {
 
     /// Returns the interpreter of its own virtual environment, else the one that is installed.
     pub(super) fn python(&self) -> &'static str {
-        self.first(&[".venv/bin/python", "venv/bin/python"]).unwrap_or("python3")
+        self.first(&[".venv/bin/python", "venv/bin/python"])
+            .unwrap_or("python3")
     }
 
     fn is_python(&self) -> bool {
-        const MANIFESTS: &[&str] =
-            &["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"];
+        const MANIFESTS: &[&str] = &[
+            "pyproject.toml",
+            "setup.py",
+            "setup.cfg",
+            "pytest.ini",
+            "tox.ini",
+            "requirements.txt",
+        ];
         let is_module = |name: &str| name.ends_with(".py");
-        self.first(MANIFESTS).is_some() || ["", "test", "tests"].iter().any(|folder| self.any_in(folder, is_module))
+        self.first(MANIFESTS).is_some()
+            || ["", "test", "tests"]
+                .iter()
+                .any(|folder| self.any_in(folder, is_module))
     }
 
     /// Creates a project of these files.
@@ -211,7 +260,10 @@ impl Project {
     pub(super) fn of(files: &[(&str, &str)]) -> Project {
         Project {
             present: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
-            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+            texts: files
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+                .collect(),
             rust_files: Vec::new(),
         }
     }
@@ -221,21 +273,35 @@ impl Project {
     pub(super) fn naming(mut self, named: &[&str]) -> Project {
         let text_of = |path: &str| self.texts.get(path).cloned();
         let files = named.iter().filter(|path| path.ends_with(OF_RUST));
-        self.rust_files =
-            files.map(|path| RustFile { path: (*path).to_owned(), edition: edition_of(&text_of, path) }).collect();
+        self.rust_files = files
+            .map(|path| RustFile {
+                path: (*path).to_owned(),
+                edition: edition_of(&text_of, path),
+            })
+            .collect();
         self
     }
 }
 
 /// Returns a Rust file with its edition.
 fn rust_file(files: &Files, path: &str) -> RustFile {
-    let text_of = |manifest: &str| files.metadata(manifest).is_ok().then(|| text(files, manifest));
-    RustFile { path: path.to_owned(), edition: edition_of(&text_of, path) }
+    let text_of = |manifest: &str| {
+        files
+            .metadata(manifest)
+            .is_ok()
+            .then(|| text(files, manifest))
+    };
+    RustFile {
+        path: path.to_owned(),
+        edition: edition_of(&text_of, path),
+    }
 }
 
 fn text(files: &Files, path: &str) -> String {
     let mut bytes = Vec::new();
-    let read = files.open(path).map(|opened| opened.file.take(MANIFEST_BYTES).read_to_end(&mut bytes));
+    let read = files
+        .open(path)
+        .map(|opened| opened.file.take(MANIFEST_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(Ok(_)) => String::from_utf8_lossy(&bytes).into_owned(),
         _ => String::new(),

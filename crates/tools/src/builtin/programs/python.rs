@@ -45,7 +45,10 @@ impl Tool for RunPython {
     facts!("run_python", EXEC, CodeExecution);
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
-        let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
+        let code = arguments
+            .get("code")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let python = Project::look(project, &Cancel::default())?.python();
         let commands = vec![judged(python, code), interpreter(python)];
         Ok(Programs::FirstOf(vec![ProgramChoice { commands }]))
@@ -56,19 +59,30 @@ impl Tool for RunPython {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
-        if code.trim().is_empty() { Err(invalid("`code` is empty")) } else { Ok(()) }
+        let code = arguments
+            .get("code")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if code.trim().is_empty() {
+            Err(invalid("`code` is empty"))
+        } else {
+            Ok(())
+        }
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
+        let code = arguments
+            .get("code")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![runs(&judged(PYTHON, code))]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Script { code, timeout } = read(arguments)?;
         let python = context.blocking(Project::look).await?.python();
-        let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS)).min(context.limits().max_command_timeout);
+        let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS))
+            .min(context.limits().max_command_timeout);
         context.check_program(&judged(python, &code))?;
         let argv = interpreter(python);
         let finished = start(context, &argv, &[], code.as_bytes(), timeout).await?;
@@ -77,19 +91,23 @@ impl Tool for RunPython {
     }
 }
 
-/// Returns the command that reads a script from its input: isolated from the user's settings and packages, and from
-/// the variable that keeps Python from storing compiled modules.
+/// Returns the command that reads a script from its input: isolated from the user's settings and
+/// packages, and from the variable that keeps Python from storing compiled modules.
 fn interpreter(python: &str) -> Vec<String> {
     words(&[python, "-I", "-B", "-"])
 }
 
-/// Returns the command that rules judge: what the code runs counts as it does for a shell that is given the same.
+/// Returns the command that rules judge: what the code runs counts as it does for a shell that is
+/// given the same.
 fn judged(python: &str, code: &str) -> Vec<String> {
     words(&[python, "-c", code])
 }
 
 fn runs(argv: &[String]) -> Effect {
-    Effect { access: Access::Run, target: Target::Argv(argv.to_vec()) }
+    Effect {
+        access: Access::Run,
+        target: Target::Argv(argv.to_vec()),
+    }
 }
 
 fn no_python(python: &str) -> ToolError {
@@ -109,44 +127,85 @@ struct Place {
 
 #[async_trait]
 impl Tool for CreateVirtualEnvironment {
-    facts!("create_virtual_environment", EXEC, CodeExecution, paths["path"]);
+    facts!(
+        "create_virtual_environment",
+        EXEC,
+        CodeExecution,
+        paths["path"]
+    );
 
     fn is_default(&self) -> bool {
         false
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = arguments
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![Effect::on(Target::Path(path.to_owned())), runs(&venv(path))]
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Place { path } = read(arguments.clone())?;
-        blocking(project, &scope.cancel, move |files, _| require_free(files, &path)).await
+        blocking(project, &scope.cancel, move |files, _| {
+            require_free(files, &path)
+        })
+        .await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Place { path } = read(arguments)?;
         let wanted = path.clone();
-        context.blocking(move |files, _| require_free(files, &wanted)).await?;
+        context
+            .blocking(move |files, _| require_free(files, &wanted))
+            .await?;
         let argv = venv(&path);
         let timeout: Duration = context.limits().max_command_timeout;
-        let finished = start(context, &argv, &[], &[], timeout).await?.ok_or_else(|| no_python(PYTHON))?;
+        let finished = start(context, &argv, &[], &[], timeout)
+            .await?
+            .ok_or_else(|| no_python(PYTHON))?;
         if matches!(finished.exit, Exit::TimedOut | Exit::Cancelled) || !finished.exit.success() {
             let answer = exec::answer(&finished, timeout, None)?;
             let hint = "on Debian and Ubuntu, the package python3-venv has what is missing";
             let is_incomplete = answer.text.contains("ensurepip");
-            let text = if is_incomplete { format!("{}\n{hint}", answer.text) } else { answer.text.clone() };
-            return Ok(Answer { text, data: json!(false), ..answer });
+            let text = if is_incomplete {
+                format!("{}\n{hint}", answer.text)
+            } else {
+                answer.text.clone()
+            };
+            return Ok(Answer {
+                text,
+                data: json!(false),
+                ..answer
+            });
         }
         // Newer versions of Python write it themselves.
         let ignore = join(&path, ".gitignore");
-        let made = context.blocking(move |files, _| files.write(&ignore, IGNORE_ALL, Expect::Any)).await;
+        let made = context
+            .blocking(move |files, _| files.write(&ignore, IGNORE_ALL, Expect::Any))
+            .await;
         made?;
-        let (version, seconds) = (version(context, &path).await?, finished.duration.as_secs_f64());
-        let text = format!("made the virtual environment {}; its programs are in {}/bin", shown(&path), shown(&path));
+        let (version, seconds) = (
+            version(context, &path).await?,
+            finished.duration.as_secs_f64(),
+        );
+        let text = format!(
+            "made the virtual environment {}; its programs are in {}/bin",
+            shown(&path),
+            shown(&path)
+        );
         Ok(Answer {
-            footer: Some(format!("[{version}: `{}`, {}, {seconds:.1} s]", argv.join(" "), finished.exit)),
+            footer: Some(format!(
+                "[{version}: `{}`, {}, {seconds:.1} s]",
+                argv.join(" "),
+                finished.exit
+            )),
             exit_code: Some(0),
             ..Answer::new(text, json!(true))
         })
@@ -161,7 +220,10 @@ fn venv(path: &str) -> Vec<String> {
 /// Requires that the path is inside the worktree, also through links, and does not exist yet.
 fn require_free(files: &Files, path: &str) -> Result<(), ToolError> {
     match files.metadata(path) {
-        Ok(_) => Err(ToolError::Retry(format!("exists already: {}; name another path", shown(path)))),
+        Ok(_) => Err(ToolError::Retry(format!(
+            "exists already: {}; name another path",
+            shown(path)
+        ))),
         Err(ToolError::Retry(_)) => Ok(()),
         Err(error) => Err(error),
     }
@@ -171,6 +233,11 @@ fn require_free(files: &Files, path: &str) -> Result<(), ToolError> {
 async fn version(context: &ToolContext, path: &str) -> Result<String, ToolError> {
     let argv = words(&[&join(path, "bin/python"), "--version"]);
     let limit = context.limits().command_timeout;
-    let finished = start(context, &argv, &[], &[], limit).await?.filter(|finished| finished.exit.success());
-    Ok(finished.map_or_else(|| PYTHON.to_owned(), |finished| finished.stdout.text().trim().to_owned()))
+    let finished = start(context, &argv, &[], &[], limit)
+        .await?
+        .filter(|finished| finished.exit.success());
+    Ok(finished.map_or_else(
+        || PYTHON.to_owned(),
+        |finished| finished.stdout.text().trim().to_owned(),
+    ))
 }

@@ -1,4 +1,5 @@
-//! `run_tests`: runs the project's tests with its own runner, and tells which failed, why and where.
+//! `run_tests`: runs the project's tests with its own runner, and tells which failed, why and
+//! where.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -44,7 +45,9 @@ impl Tool for RunTests {
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let pattern = arguments.get("test_pattern").and_then(Value::as_str);
-        let candidates = runners(&Project::look(project, &Cancel::default())?, pattern).into_iter().next();
+        let candidates = runners(&Project::look(project, &Cancel::default())?, pattern)
+            .into_iter()
+            .next();
         Ok(first_of(&candidates.unwrap_or_default()))
     }
 
@@ -53,16 +56,28 @@ impl Tool for RunTests {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let pattern = arguments.get("test_pattern").and_then(Value::as_str).unwrap_or("x");
+        let pattern = arguments
+            .get("test_pattern")
+            .and_then(Value::as_str)
+            .unwrap_or("x");
         match pattern {
-            "" => Err(invalid("`test_pattern` is empty; leave it out to run all tests")),
-            _ if pattern.starts_with('-') => Err(invalid("`test_pattern` begins with `-`, like an option")),
+            "" => Err(invalid(
+                "`test_pattern` is empty; leave it out to run all tests",
+            )),
+            _ if pattern.starts_with('-') => {
+                Err(invalid("`test_pattern` begins with `-`, like an option"))
+            }
             _ if pattern.contains('\0') => Err(invalid("`test_pattern` contains a NUL byte")),
             _ => Ok(()),
         }
     }
 
-    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+    async fn rehearse(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<(), ToolError> {
         let Arguments { test_pattern } = read(arguments.clone())?;
         let look = move |files: &Files, cancel: &Cancel| {
             let Suites { candidates, .. } = Suites::of(files, cancel, test_pattern.as_deref())?;
@@ -74,15 +89,22 @@ impl Tool for RunTests {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { test_pattern } = read(arguments)?;
         let pattern = test_pattern.clone();
-        let suites = context.blocking(move |files, cancel| Suites::of(files, cancel, pattern.as_deref())).await?;
+        let suites = context
+            .blocking(move |files, cancel| Suites::of(files, cancel, pattern.as_deref()))
+            .await?;
         let Suites { candidates, others } = suites;
         let chosen = choose(context, candidates).await?;
-        require_pattern(test_pattern.as_deref(), std::slice::from_ref(&chosen.candidate))?;
+        require_pattern(
+            test_pattern.as_deref(),
+            std::slice::from_ref(&chosen.candidate),
+        )?;
         let before = files_of(context, &chosen.candidate.report).await?.files;
         let ran = chosen.run(context).await?;
         let report = chosen.candidate.report;
         let mut saved = files_of(context, &report).await?;
-        saved.files.retain(|path, state| before.get(path) != Some(state));
+        saved
+            .files
+            .retain(|path, state| before.get(path) != Some(state));
         let root = context.worktree().to_string_lossy().into_owned();
         // A large report takes a while to read.
         let told = move |files: &Files, cancel: &Cancel| {
@@ -90,7 +112,9 @@ impl Tool for RunTests {
                 Report::JunitFiles(_) => read_files(files, saved, &root, cancel)?,
                 report => read_output(report, &ran, &root),
             };
-            let unmatched = test_pattern.as_deref().filter(|_| is_unmatched(&ran, &tally, &report));
+            let unmatched = test_pattern
+                .as_deref()
+                .filter(|_| is_unmatched(&ran, &tally, &report));
             Ok(answer(&ran, tally, &report, &others, unmatched))
         };
         context.blocking(told).await
@@ -113,7 +137,9 @@ impl Suites {
     fn of(files: &Files, cancel: &Cancel, pattern: Option<&str>) -> Result<Suites, ToolError> {
         let mut groups = runners(&Project::look(files, cancel)?, pattern).into_iter();
         let candidates = groups.next().ok_or_else(no_tests)?;
-        let others = groups.filter_map(|group| Some(group.first()?.program)).collect();
+        let others = groups
+            .filter_map(|group| Some(group.first()?.program))
+            .collect();
         Ok(Suites { candidates, others })
     }
 }
@@ -123,7 +149,9 @@ fn require_pattern(pattern: Option<&str>, candidates: &[Runner]) -> Result<(), T
     match candidates.first() {
         Some(first) if pattern.is_some() && !candidates.iter().any(takes_pattern) => {
             let program = first.program;
-            Err(invalid(&format!("`{program}` runs all tests or none; leave `test_pattern` out")))
+            Err(invalid(&format!(
+                "`{program}` runs all tests or none; leave `test_pattern` out"
+            )))
         }
         _ => Ok(()),
     }
@@ -158,7 +186,12 @@ fn without_report(ran: &Ran) -> Tally {
     let mut tally = Tally::default();
     if ran.run.exit_code == Some(0) {
         let name = format!("the report of {}", ran.run.program);
-        tally.lose(TestErrorKind::Report, name, "nothing in its output can be read as one", None);
+        tally.lose(
+            TestErrorKind::Report,
+            name,
+            "nothing in its output can be read as one",
+            None,
+        );
     }
     tally
 }
@@ -173,14 +206,22 @@ struct Saved {
 }
 
 async fn files_of(context: &ToolContext, report: &Report) -> Result<Saved, ToolError> {
-    let Report::JunitFiles(folders) = report else { return Ok(Saved::default()) };
+    let Report::JunitFiles(folders) = report else {
+        return Ok(Saved::default());
+    };
     let folders = *folders;
-    context.blocking(move |files, cancel| find_files(files, folders, cancel)).await
+    context
+        .blocking(move |files, cancel| find_files(files, folders, cancel))
+        .await
 }
 
 /// Finds the reports of the project and of its parts, which may be in any folder of it.
 fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<Saved, ToolError> {
-    let limits = WalkLimits { recursive: true, deadline: Instant::now() + REPORTS_TIME, cancel: cancel.clone() };
+    let limits = WalkLimits {
+        recursive: true,
+        deadline: Instant::now() + REPORTS_TIME,
+        cancel: cancel.clone(),
+    };
     let mut parts = vec![String::new()];
     files
         .walk("", &limits, &mut |entry| {
@@ -189,19 +230,26 @@ fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<Saved,
         })
         .map_err(too_many_files)?;
     let mut saved = Saved::default();
-    for folder in parts.iter().flat_map(|part| folders.iter().map(move |folder| join(part, folder))) {
+    for folder in parts
+        .iter()
+        .flat_map(|part| folders.iter().map(move |folder| join(part, folder)))
+    {
         // Most projects ignore what a build writes.
         let known = saved.files.len();
         let walked = files.walk_all(&folder, &limits, &mut |entry| {
             if is_report(entry)
                 && let Some(stamp) = entry.stamp()
             {
-                saved.files.insert(entry.path.clone(), (files.modified(&stamp), stamp.size));
+                saved
+                    .files
+                    .insert(entry.path.clone(), (files.modified(&stamp), stamp.size));
             }
             Ok(Flow::Continue)
         });
         match walked {
-            Ok(summary) if summary.hidden > 0 && saved.files.len() == known => saved.hidden.push(folder),
+            Ok(summary) if summary.hidden > 0 && saved.files.len() == known => {
+                saved.hidden.push(folder)
+            }
             // Most parts have no reports.
             Ok(_) | Err(ToolError::Retry(_) | ToolError::Denied { .. }) => {}
             Err(error) => return Err(too_many_files(error)),
@@ -212,7 +260,9 @@ fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<Saved,
 
 /// TestNG writes results a second time, into a folder of its own.
 fn is_report(entry: &Entry) -> bool {
-    entry.kind == EntryKind::File && entry.path.ends_with(".xml") && !entry.path.contains("/junitreports/")
+    entry.kind == EntryKind::File
+        && entry.path.ends_with(".xml")
+        && !entry.path.contains("/junitreports/")
 }
 
 fn too_many_files(error: ToolError) -> ToolError {
@@ -224,18 +274,36 @@ fn too_many_files(error: ToolError) -> ToolError {
     }
 }
 
-fn read_files(files: &Files, reports: Saved, root: &str, cancel: &Cancel) -> Result<Tally, ToolError> {
+fn read_files(
+    files: &Files,
+    reports: Saved,
+    root: &str,
+    cancel: &Cancel,
+) -> Result<Tally, ToolError> {
     let mut tally = Tally::default();
     for folder in reports.hidden {
-        tally.lose(TestErrorKind::Report, folder, "the rules about files hide what is in it", None);
+        tally.lose(
+            TestErrorKind::Report,
+            folder,
+            "the rules about files hide what is in it",
+            None,
+        );
     }
     for path in reports.files.into_keys() {
         if cancel.is_cancelled() {
-            return Err(ToolError::Interrupted("the reports were not read to their end".to_owned()));
+            return Err(ToolError::Interrupted(
+                "the reports were not read to their end".to_owned(),
+            ));
         }
         match files.read(&path) {
-            Ok((_, bytes)) => tally.add(parse::junit_file(&String::from_utf8_lossy(&bytes), &path, root)),
-            Err(error @ (ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. })) => {
+            Ok((_, bytes)) => tally.add(parse::junit_file(
+                &String::from_utf8_lossy(&bytes),
+                &path,
+                root,
+            )),
+            Err(
+                error @ (ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. }),
+            ) => {
                 tally.lose(TestErrorKind::Report, path, &error.to_string(), None);
             }
             Err(error) => return Err(error),
@@ -245,7 +313,13 @@ fn read_files(files: &Files, reports: Saved, root: &str, cancel: &Cancel) -> Res
 }
 
 /// Creates the answer; `unmatched` is the pattern if no test matches it.
-fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str], unmatched: Option<&str>) -> Answer {
+fn answer(
+    ran: &Ran,
+    tally: Tally,
+    report: &Report,
+    others: &[&str],
+    unmatched: Option<&str>,
+) -> Answer {
     let failed = match unmatched {
         Some(pattern) => Some(no_match(pattern, &tally)),
         None => fault(ran, &tally, report),
@@ -267,22 +341,53 @@ fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str], unmatched: 
         parts.push(ran.tail());
     }
     if !others.is_empty() {
-        parts.push(format!("[not run: {}, which this project has as well]", others.join(", ")));
+        parts.push(format!(
+            "[not run: {}, which this project has as well]",
+            others.join(", ")
+        ));
     }
     let exit_code = ran.run.exit_code;
-    let Tally { passed, failed: failed_tests, skipped, failures, errors } = tally;
-    let results = TestResults { run: ran.run.clone(), passed, failed: failed_tests, skipped, failures, errors };
+    let Tally {
+        passed,
+        failed: failed_tests,
+        skipped,
+        failures,
+        errors,
+    } = tally;
+    let results = TestResults {
+        run: ran.run.clone(),
+        passed,
+        failed: failed_tests,
+        skipped,
+        failures,
+        errors,
+    };
     let (footer, is_correctable) = (Some(ran.footer()), unmatched.is_some());
-    Answer { footer, failed, is_correctable, exit_code, ..Answer::new(parts.join("\n\n"), json!(results)) }
+    Answer {
+        footer,
+        failed,
+        is_correctable,
+        exit_code,
+        ..Answer::new(parts.join("\n\n"), json!(results))
+    }
 }
 
-/// Says what is wrong; `None` if tests ran and all went well, by what was reported of them and by the exit code.
+/// Says what is wrong; `None` if tests ran and all went well, by what was reported of them and by
+/// the exit code.
 fn fault(ran: &Ran, tally: &Tally, report: &Report) -> Option<String> {
     let exited_well = ran.run.exit_code == Some(0);
     let mut faults = Vec::new();
     if tally.failed > 0 {
-        let but = if exited_well { ", although the exit code is 0" } else { "" };
-        faults.push(format!("{} of {} tests failed{but}", tally.failed, tally.total()));
+        let but = if exited_well {
+            ", although the exit code is 0"
+        } else {
+            ""
+        };
+        faults.push(format!(
+            "{} of {} tests failed{but}",
+            tally.failed,
+            tally.total()
+        ));
     }
     faults.extend(lost(tally));
     if !faults.is_empty() {
@@ -297,16 +402,34 @@ fn fault(ran: &Ran, tally: &Tally, report: &Report) -> Option<String> {
 
 /// Says that not the project's tests are at fault, but the pattern.
 fn no_match(pattern: &str, tally: &Tally) -> String {
-    let none = if tally.skipped > 0 { "no test that is enabled matches" } else { "no test matches" };
-    format!("{none} `{}`, so none ran; name tests as their runner does, or leave `test_pattern` out", shown(pattern))
+    let none = if tally.skipped > 0 {
+        "no test that is enabled matches"
+    } else {
+        "no test matches"
+    };
+    format!(
+        "{none} `{}`, so none ran; name tests as their runner does, or leave `test_pattern` out",
+        shown(pattern)
+    )
 }
 
 /// Says which results are lost.
 fn lost(tally: &Tally) -> Option<String> {
     let (first, more) = tally.errors.split_first()?;
-    let more = if more.is_empty() { String::new() } else { format!(", and {} more errors", more.len()) };
-    let only_uncollected = tally.errors.iter().all(|error| error.kind == TestErrorKind::Collection);
-    let what = if tally.total() == 0 && only_uncollected { "no test ran" } else { "results may be incomplete" };
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!(", and {} more errors", more.len())
+    };
+    let only_uncollected = tally
+        .errors
+        .iter()
+        .all(|error| error.kind == TestErrorKind::Collection);
+    let what = if tally.total() == 0 && only_uncollected {
+        "no test ran"
+    } else {
+        "results may be incomplete"
+    };
     Some(format!("{what}: {}{more}", headline(first)))
 }
 
@@ -320,16 +443,33 @@ fn headline(error: &TestError) -> String {
 }
 
 fn counts(tally: &Tally) -> String {
-    format!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped)
+    format!(
+        "{} passed, {} failed, {} skipped",
+        tally.passed, tally.failed, tally.skipped
+    )
 }
 
 fn describe(failure: &TestFailure) -> String {
-    let TestFailure { name, message, file, line } = failure;
-    format!("{}{}\n{message}", place(file.as_deref(), *line), shown(name))
+    let TestFailure {
+        name,
+        message,
+        file,
+        line,
+    } = failure;
+    format!(
+        "{}{}\n{message}",
+        place(file.as_deref(), *line),
+        shown(name)
+    )
 }
 
 fn describe_error(error: &TestError) -> String {
-    format!("{}{}\n{}", place(error.file.as_deref(), error.line), headline(error), error.message)
+    format!(
+        "{}{}\n{}",
+        place(error.file.as_deref(), error.line),
+        headline(error),
+        error.message
+    )
 }
 
 fn place(file: Option<&str>, line: Option<u32>) -> String {

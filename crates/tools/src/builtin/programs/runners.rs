@@ -46,7 +46,8 @@ const CTEST_MARK: &str = "CTestTestfile.cmake";
 /// Where CTest writes its report, below the build folder.
 const CTEST_REPORT: &str = "Testing/orchestrate.xml";
 
-/// Returns, for each language of the project with tests, the programs that can run them, preferred ones first.
+/// Returns, for each language of the project with tests, the programs that can run them, preferred
+/// ones first.
 pub(super) fn runners(project: &Project, pattern: Option<&str>) -> Vec<Vec<Runner>> {
     let of_language = |language| match language {
         Language::Rust => rust(project, pattern),
@@ -58,7 +59,12 @@ pub(super) fn runners(project: &Project, pattern: Option<&str>) -> Vec<Vec<Runne
         Language::CMake => vec![ctest(project, pattern)],
         Language::Make => make(project).into_iter().collect(),
     };
-    project.languages().into_iter().map(of_language).filter(|runners| !runners.is_empty()).collect()
+    project
+        .languages()
+        .into_iter()
+        .map(of_language)
+        .filter(|runners| !runners.is_empty())
+        .collect()
 }
 
 /// Reports whether a runner can run a part of the tests.
@@ -67,39 +73,75 @@ pub(super) fn takes_pattern(runner: &Runner) -> bool {
 }
 
 fn with<'a>(argv: &[&'a str], more: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    argv.iter().copied().chain(more).map(str::to_owned).collect()
+    argv.iter()
+        .copied()
+        .chain(more)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn rust(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
-    let cargo =
-        Candidate::new("cargo test", with(&["cargo", "test", "--no-fail-fast"], pattern), CARGO, Report::Libtest);
+    let cargo = Candidate::new(
+        "cargo test",
+        with(&["cargo", "test", "--no-fail-fast"], pattern),
+        CARGO,
+        Report::Libtest,
+    );
     let nextest = Candidate {
         variables: &[("NEXTEST_EXPERIMENTAL_LIBTEST_JSON", "1")],
         ..Candidate::new(
             "cargo nextest",
-            with(&["cargo", "nextest", "run", "--no-fail-fast", "--message-format", "libtest-json"], pattern),
+            with(
+                &[
+                    "cargo",
+                    "nextest",
+                    "run",
+                    "--no-fail-fast",
+                    "--message-format",
+                    "libtest-json",
+                ],
+                pattern,
+            ),
             NEXTEST,
             Report::Nextest,
         )
     };
     let nextest = nextest.versioned(&["cargo", "nextest", "--version"]);
     // It runs no tests in documentation, so it is used only where the project is set up for it.
-    let runner = if project.has(".config/nextest.toml") { nextest } else { cargo };
+    let runner = if project.has(".config/nextest.toml") {
+        nextest
+    } else {
+        cargo
+    };
     vec![runner.making(products::CARGO)]
 }
 
 fn go(project: &Project, pattern: Option<&str>) -> Runner {
-    let module = project.text("go.mod").lines().find_map(|line| line.trim().strip_prefix("module "));
-    let module = module.unwrap_or_default().trim().trim_matches('"').to_owned();
+    let module = project
+        .text("go.mod")
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("module "));
+    let module = module
+        .unwrap_or_default()
+        .trim()
+        .trim_matches('"')
+        .to_owned();
     let some = pattern.into_iter().flat_map(|pattern| ["-run", pattern]);
     let argv = with(&["go", "test", "-json"], some.chain(["./..."]));
     Candidate::new("go test", argv, GO, Report::Go { module }).versioned(&["go", "version"])
 }
 
 fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
-    const MANIFESTS: &[&str] = &["pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"];
+    const MANIFESTS: &[&str] = &[
+        "pyproject.toml",
+        "setup.cfg",
+        "tox.ini",
+        "requirements.txt",
+        "requirements-dev.txt",
+    ];
     let python = project.python();
-    let is_place = |pattern: &str| pattern.contains("::") || pattern.ends_with(".py") || project.has(pattern);
+    let is_place =
+        |pattern: &str| pattern.contains("::") || pattern.ends_with(".py") || project.has(pattern);
     let some: Vec<&str> = match pattern {
         Some(place) if is_place(place) => vec![place],
         Some(words) => vec!["-k", words],
@@ -113,9 +155,21 @@ fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
     let mut pytest = vec![module.versioned(&[python, "-m", "pytest", "--version"])];
     if python == "python3" {
         // It may be installed with an interpreter of its own.
-        pytest.push(Candidate::new("pytest", with(&["pytest"], options()), PYTEST, Report::JunitBeside));
+        pytest.push(Candidate::new(
+            "pytest",
+            with(&["pytest"], options()),
+            PYTEST,
+            Report::JunitBeside,
+        ));
     }
-    let is_set_up = project.first(&["pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"]).is_some()
+    let is_set_up = project
+        .first(&[
+            "pytest.ini",
+            "conftest.py",
+            "tests/conftest.py",
+            "test/conftest.py",
+        ])
+        .is_some()
         || project.mentions(MANIFESTS, "pytest");
     if !is_set_up {
         pytest.push(unittest(project, pattern));
@@ -128,53 +182,94 @@ fn unittest(project: &Project, pattern: Option<&str>) -> Runner {
     let is_test = |name: &str| name.starts_with("test") && name.ends_with(".py");
     // Its search does not enter a folder that is no package.
     let folders = ["tests", "test"];
-    let is_apart = |folder: &&str| project.any_in(folder, is_test) && !project.has(&format!("{folder}/__init__.py"));
-    let start = folders.into_iter().find(is_apart).into_iter().flat_map(|folder| ["-s", folder]);
+    let is_apart = |folder: &&str| {
+        project.any_in(folder, is_test) && !project.has(&format!("{folder}/__init__.py"))
+    };
+    let start = folders
+        .into_iter()
+        .find(is_apart)
+        .into_iter()
+        .flat_map(|folder| ["-s", folder]);
     let some = pattern.into_iter().flat_map(|pattern| ["-k", pattern]);
-    let argv = with(&[python, "-m", "unittest", "discover", "-v"], start.chain(some));
+    let argv = with(
+        &[python, "-m", "unittest", "discover", "-v"],
+        start.chain(some),
+    );
     Candidate::new("unittest", argv, PYTHON, Report::Unittest)
 }
 
 fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
-    let manifest: serde_json::Value = serde_json::from_str(project.text("package.json")).unwrap_or_default();
-    let script = manifest.pointer("/scripts/test").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let manifest: serde_json::Value =
+        serde_json::from_str(project.text("package.json")).unwrap_or_default();
+    let script = manifest
+        .pointer("/scripts/test")
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default();
     let depends = |package: &str| {
-        ["dependencies", "devDependencies"].iter().any(|key| manifest.pointer(&format!("/{key}/{package}")).is_some())
+        ["dependencies", "devDependencies"]
+            .iter()
+            .any(|key| manifest.pointer(&format!("/{key}/{package}")).is_some())
     };
-    let has_word = |word: &str| script.split(|c: char| !c.is_alphanumeric()).any(|found| found == word);
-    let is_file = |pattern: &&str| pattern.contains('/') || pattern.ends_with("js") || pattern.ends_with("ts");
+    let has_word = |word: &str| {
+        script
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|found| found == word)
+    };
+    let is_file = |pattern: &&str| {
+        pattern.contains('/') || pattern.ends_with("js") || pattern.ends_with("ts")
+    };
     let some: Vec<&str> = match pattern {
         Some(name) if !is_file(&name) => vec!["-t", name],
         file => file.into_iter().collect(),
     };
     let own = |tool: &'static str, rest: &[&str]| {
-        let program = project.first(&[tool]).unwrap_or_else(|| crate::path::split(tool).1);
+        let program = project
+            .first(&[tool])
+            .unwrap_or_else(|| crate::path::split(tool).1);
         with(&[program], rest.iter().chain(&some).copied())
     };
     let (vitest, jest) = ("node_modules/.bin/vitest", "node_modules/.bin/jest");
-    if has_word("vitest") || (depends("vitest") && !has_word("jest") && !script.contains("--test")) {
+    if has_word("vitest") || (depends("vitest") && !has_word("jest") && !script.contains("--test"))
+    {
         let argv = own(vitest, &["run", "--reporter=json"]);
         return Some(Candidate::new("vitest", argv, NPM_INSTALL, Report::Jest));
     }
     if has_word("jest") || (depends("jest") && !script.contains("--test")) {
-        return Some(Candidate::new("jest", own(jest, &["--json"]), NPM_INSTALL, Report::Jest));
+        return Some(Candidate::new(
+            "jest",
+            own(jest, &["--json"]),
+            NPM_INSTALL,
+            Report::Jest,
+        ));
     }
     node(project, script, pattern)
 }
 
-/// Returns Node's own runner if the script starts it, or there are tests without a script; else the script itself.
+/// Returns Node's own runner if the script starts it, or there are tests without a script; else the
+/// script itself.
 fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner> {
-    let is_test = |name: &str| [".test.js", ".test.mjs", ".test.cjs"].iter().any(|end| name.ends_with(end));
-    let has_tests = ["", "test", "tests", "src"].iter().any(|folder| project.any_in(folder, is_test));
+    let is_test = |name: &str| {
+        [".test.js", ".test.mjs", ".test.cjs"]
+            .iter()
+            .any(|end| name.ends_with(end))
+    };
+    let has_tests = ["", "test", "tests", "src"]
+        .iter()
+        .any(|folder| project.any_in(folder, is_test));
     let is_plain = |c: char| c.is_alphanumeric() || " -_./=:@*".contains(c);
     let own: Option<Vec<&str>> = match script.split_whitespace().collect::<Vec<_>>().split_first() {
         None if has_tests => Some(vec!["--test"]),
-        Some((&"node", rest)) if rest.contains(&"--test") && script.chars().all(is_plain) => Some(rest.to_vec()),
+        Some((&"node", rest)) if rest.contains(&"--test") && script.chars().all(is_plain) => {
+            Some(rest.to_vec())
+        }
         _ => None,
     };
     if let Some(own) = own.filter(|own| !own.iter().any(|word| word.contains('*'))) {
         let some = pattern.map(|pattern| format!("--test-name-pattern={pattern}"));
-        let argv = with(&["node", "--test-reporter=junit"], some.as_deref().into_iter().chain(own));
+        let argv = with(
+            &["node", "--test-reporter=junit"],
+            some.as_deref().into_iter().chain(own),
+        );
         return Some(Candidate::new("node", argv, NODE, Report::Junit));
     }
     let is_script = !script.is_empty() && !script.contains("no test specified");
@@ -182,44 +277,98 @@ fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner
 }
 
 fn maven(project: &Project, pattern: Option<&str>) -> Runner {
-    let program: &[&str] = if project.has("mvnw") { &["sh", "mvnw"] } else { &["mvn"] };
+    let program: &[&str] = if project.has("mvnw") {
+        &["sh", "mvnw"]
+    } else {
+        &["mvn"]
+    };
     let some = pattern.map(|pattern| format!("-Dtest={pattern}"));
     let options = ["-B", "-Dstyle.color=never", "--fail-at-end", "test"];
     let argv = with(program, options.into_iter().chain(some.as_deref()));
     let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
-    Candidate::new("maven", argv, MAVEN, Report::JunitFiles(&["target/surefire-reports"]))
-        .versioned(&version)
-        .making(Products { folders: &["target"], marks: &["pom.xml"], files: &[] })
+    Candidate::new(
+        "maven",
+        argv,
+        MAVEN,
+        Report::JunitFiles(&["target/surefire-reports"]),
+    )
+    .versioned(&version)
+    .making(Products {
+        folders: &["target"],
+        marks: &["pom.xml"],
+        files: &[],
+    })
 }
 
 fn gradle(project: &Project, pattern: Option<&str>) -> Runner {
-    let program: &[&str] = if project.has("gradlew") { &["sh", "gradlew"] } else { &["gradle"] };
+    let program: &[&str] = if project.has("gradlew") {
+        &["sh", "gradlew"]
+    } else {
+        &["gradle"]
+    };
     let some = pattern.into_iter().flat_map(|pattern| ["--tests", pattern]);
     // Results of an earlier build would not be written again.
-    let options = ["--no-daemon", "--console=plain", "--continue", "cleanTest", "test"];
+    let options = [
+        "--no-daemon",
+        "--console=plain",
+        "--continue",
+        "cleanTest",
+        "test",
+    ];
     let argv = with(program, options.into_iter().chain(some));
     let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
-    Candidate::new("gradle", argv, GRADLE, Report::JunitFiles(&["build/test-results"]))
-        .versioned(&version)
-        .making(Products { folders: &["build", ".gradle"], marks: &["build.gradle", "build.gradle.kts"], files: &[] })
+    Candidate::new(
+        "gradle",
+        argv,
+        GRADLE,
+        Report::JunitFiles(&["build/test-results"]),
+    )
+    .versioned(&version)
+    .making(Products {
+        folders: &["build", ".gradle"],
+        marks: &["build.gradle", "build.gradle.kts"],
+        files: &[],
+    })
 }
 
 fn ctest(project: &Project, pattern: Option<&str>) -> Runner {
     let some = pattern.into_iter().flat_map(|pattern| ["-R", pattern]);
     let (build, folders, reports) = build_folder(project);
-    let options = ["--test-dir", build, "--output-on-failure", "--output-junit", CTEST_REPORT];
+    let options = [
+        "--test-dir",
+        build,
+        "--output-on-failure",
+        "--output-junit",
+        CTEST_REPORT,
+    ];
     let argv = with(&["ctest"], options.into_iter().chain(some));
     let configuration = words(&["cmake", "-S", ".", "-B", build]);
     let is_configured = project.has(&format!("{build}/{CTEST_MARK}"));
     let compilation = words(&["cmake", "--build", build]);
-    let before = if is_configured { vec![compilation] } else { vec![configuration, compilation] };
+    let before = if is_configured {
+        vec![compilation]
+    } else {
+        vec![configuration, compilation]
+    };
     let ctest = Candidate::new("ctest", argv, CMAKE, Report::JunitFiles(reports));
-    Candidate { before, ..ctest.making(Products { folders, ..Products::default() }) }
+    Candidate {
+        before,
+        ..ctest.making(Products {
+            folders,
+            ..Products::default()
+        })
+    }
 }
 
-/// Returns the folder to build in, as one of its products and with its folder of reports: `build`, unless that holds
-/// files that git does not ignore.
-fn build_folder(project: &Project) -> (&'static str, &'static [&'static str], &'static [&'static str]) {
+/// Returns the folder to build in, as one of its products and with its folder of reports: `build`,
+/// unless that holds files that git does not ignore.
+fn build_folder(
+    project: &Project,
+) -> (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+) {
     let holds_files = project.has("build") && project.any_in("build", |name| name != CTEST_MARK);
     if holds_files {
         (".ctest-build", &[".ctest-build"], &[".ctest-build/Testing"])
@@ -230,9 +379,18 @@ fn build_folder(project: &Project) -> (&'static str, &'static [&'static str], &'
 
 fn make(project: &Project) -> Option<Runner> {
     let makefile = project.text(project.makefile()?);
-    let has = |target: &&str| makefile.lines().any(|line| line.split(':').next() == Some(target) && line.contains(':'));
+    let has = |target: &&str| {
+        makefile
+            .lines()
+            .any(|line| line.split(':').next() == Some(target) && line.contains(':'))
+    };
     let target = ["test", "check"].into_iter().find(has)?;
-    Some(Candidate::new("make", words(&["make", target]), MAKE, Report::ExitCode))
+    Some(Candidate::new(
+        "make",
+        words(&["make", target]),
+        MAKE,
+        Report::ExitCode,
+    ))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The edition of a Rust file: that of its own package, which may inherit it from its workspace. It is read from the
-//! manifests alone, since cargo would run what a repository names.
+//! The edition of a Rust file: that of its own package, which may inherit it from its workspace. It
+//! is read from the manifests alone, since cargo would run what a repository names.
 
 use cargo_toml::{Inheritable, Manifest};
 
@@ -16,34 +16,57 @@ pub(super) type TextOf<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// Returns the edition of a file, or why it is not known.
 pub(super) fn edition_of(text_of: TextOf<'_>, file: &str) -> Result<String, String> {
     for folder in above(split(file).0) {
-        let Some(manifest) = read(text_of, folder)? else { continue };
-        let Some(package) = &manifest.package else { continue };
+        let Some(manifest) = read(text_of, folder)? else {
+            continue;
+        };
+        let Some(package) = &manifest.package else {
+            continue;
+        };
         return match &package.edition {
             Inheritable::Set(edition) => name_of(edition),
-            Inheritable::Inherited => inherited(text_of, (folder, &manifest), package.workspace.as_deref()),
+            Inheritable::Inherited => {
+                inherited(text_of, (folder, &manifest), package.workspace.as_deref())
+            }
         };
     }
     Ok(FIRST_EDITION.to_owned())
 }
 
-/// Returns the edition of a package's workspace: the package's own, the one that it names, or the next one above.
+/// Returns the edition of a package's workspace: the package's own, the one that it names, or the
+/// next one above.
 fn inherited(
     text_of: TextOf<'_>,
     (folder, manifest): (&str, &Manifest),
     named: Option<&std::path::Path>,
 ) -> Result<String, String> {
-    let none = || format!("{} inherits its edition, but no workspace has one", join(folder, MANIFEST));
+    let none = || {
+        format!(
+            "{} inherits its edition, but no workspace has one",
+            join(folder, MANIFEST)
+        )
+    };
     if let Some(workspace) = &manifest.workspace {
-        let edition = workspace.package.as_ref().and_then(|package| package.edition.as_ref());
+        let edition = workspace
+            .package
+            .as_ref()
+            .and_then(|package| package.edition.as_ref());
         return edition.map_or_else(|| Err(none()), name_of);
     }
     let candidates = match named {
         Some(named) => vec![beside(folder, &named.to_string_lossy()).ok_or_else(none)?],
-        None => above(folder).into_iter().skip(1).map(str::to_owned).collect(),
+        None => above(folder)
+            .into_iter()
+            .skip(1)
+            .map(str::to_owned)
+            .collect(),
     };
     for candidate in candidates {
-        let Some(root) = read(text_of, &candidate)? else { continue };
-        let Some(workspace) = root.workspace else { continue };
+        let Some(root) = read(text_of, &candidate)? else {
+            continue;
+        };
+        let Some(workspace) = root.workspace else {
+            continue;
+        };
         let edition = workspace.package.and_then(|package| package.edition);
         return edition.map_or_else(|| Err(none()), |edition| name_of(&edition));
     }
@@ -53,9 +76,13 @@ fn inherited(
 /// Returns the manifest of a folder, if it has one.
 fn read(text_of: TextOf<'_>, folder: &str) -> Result<Option<Manifest>, String> {
     let path = join(folder, MANIFEST);
-    let Some(text) = text_of(&path) else { return Ok(None) };
+    let Some(text) = text_of(&path) else {
+        return Ok(None);
+    };
     let manifest = Manifest::from_slice(text.as_bytes());
-    manifest.map(Some).map_err(|error| format!("{path} cannot be read: {}", error.to_string().trim()))
+    manifest
+        .map(Some)
+        .map_err(|error| format!("{path} cannot be read: {}", error.to_string().trim()))
 }
 
 /// Returns a folder and all that it is in, up to the worktree.
@@ -84,7 +111,9 @@ fn beside(folder: &str, path: &str) -> Option<String> {
 
 /// Returns an edition as rustfmt takes it.
 fn name_of(edition: &cargo_toml::Edition) -> Result<String, String> {
-    let name = serde_json::to_value(edition).ok().and_then(|name| name.as_str().map(str::to_owned));
+    let name = serde_json::to_value(edition)
+        .ok()
+        .and_then(|name| name.as_str().map(str::to_owned));
     name.ok_or_else(|| "the edition has no name".to_owned())
 }
 
@@ -109,7 +138,12 @@ mod tests {
 
     #[test]
     fn the_edition_is_that_of_the_files_own_package() {
-        let files = [ROOT, ("a/Cargo.toml", INHERITS), ("b/Cargo.toml", NAMED), ("c/d/Cargo.toml", "[workspace]\n")];
+        let files = [
+            ROOT,
+            ("a/Cargo.toml", INHERITS),
+            ("b/Cargo.toml", NAMED),
+            ("c/d/Cargo.toml", "[workspace]\n"),
+        ];
         let table = [
             // A package in the root that names none does not have that of its workspace.
             ("src/lib.rs", "2015"),
@@ -123,25 +157,41 @@ mod tests {
         assert_eq!(edition(&[], "x.rs"), Ok("2015".to_owned()));
         // The first line that begins so is of another table.
         let text = "[package.metadata.x]\nedition = \"2021\"\n[package]\nname = \"x\"\nedition = \"2018\"\n";
-        assert_eq!(edition(&[("Cargo.toml", text)], "x.rs"), Ok("2018".to_owned()));
+        assert_eq!(
+            edition(&[("Cargo.toml", text)], "x.rs"),
+            Ok("2018".to_owned())
+        );
     }
 
     #[test]
     fn a_workspace_is_found_where_the_package_says() {
-        let elsewhere = "[package]\nname = \"e\"\nedition = { workspace = true }\nworkspace = \"../../a/ws\"\n";
+        let elsewhere =
+            "[package]\nname = \"e\"\nedition = { workspace = true }\nworkspace = \"../../a/ws\"\n";
         let workspace = "[workspace]\n[workspace.package]\nedition = \"2021\"\n";
-        let files = [("x/e/Cargo.toml", elsewhere), ("a/ws/Cargo.toml", workspace), ROOT];
+        let files = [
+            ("x/e/Cargo.toml", elsewhere),
+            ("a/ws/Cargo.toml", workspace),
+            ROOT,
+        ];
         assert_eq!(edition(&files, "x/e/src/lib.rs"), Ok("2021".to_owned()));
-        let own =
-            "[package]\nname = \"o\"\nedition.workspace = true\n[workspace]\n[workspace.package]\nedition = \"2021\"\n";
-        assert_eq!(edition(&[("Cargo.toml", own)], "src/lib.rs"), Ok("2021".to_owned()));
+        let own = "[package]\nname = \"o\"\nedition.workspace = true\n[workspace]\n[workspace.package]\nedition = \"2021\"\n";
+        assert_eq!(
+            edition(&[("Cargo.toml", own)], "src/lib.rs"),
+            Ok("2021".to_owned())
+        );
     }
 
     #[test]
     fn an_edition_that_cannot_be_known_is_explained() {
         let table = [
-            (INHERITS, "a/Cargo.toml inherits its edition, but no workspace has one"),
-            ("[package]\nname = \"x\"\nedition = \"2099\"\n", "a/Cargo.toml cannot be read: "),
+            (
+                INHERITS,
+                "a/Cargo.toml inherits its edition, but no workspace has one",
+            ),
+            (
+                "[package]\nname = \"x\"\nedition = \"2099\"\n",
+                "a/Cargo.toml cannot be read: ",
+            ),
             ("[package\n", "a/Cargo.toml cannot be read: "),
         ];
         for (text, expected) in table {

@@ -19,7 +19,11 @@ pub(super) type States = BTreeMap<String, (i128, u64)>;
 /// # Errors
 /// `Interrupted` if cancelled, `TooBroad` if there are too many files.
 pub(super) fn states(files: &Files, cancel: &Cancel) -> Result<States, ToolError> {
-    let limits = WalkLimits { recursive: true, deadline: Instant::now() + LOOKING_TIME, cancel: cancel.clone() };
+    let limits = WalkLimits {
+        recursive: true,
+        deadline: Instant::now() + LOOKING_TIME,
+        cancel: cancel.clone(),
+    };
     let mut found = States::new();
     files.walk("", &limits, &mut |entry| {
         if entry.kind == EntryKind::File
@@ -34,7 +38,9 @@ pub(super) fn states(files: &Files, cancel: &Cancel) -> Result<States, ToolError
 
 /// Returns the files that are new or were written, and then those that are gone.
 pub(super) fn changed(before: &States, after: &States) -> Vec<String> {
-    let written = after.iter().filter(|(path, state)| before.get(*path) != Some(*state));
+    let written = after
+        .iter()
+        .filter(|(path, state)| before.get(*path) != Some(*state));
     let gone = before.iter().filter(|(path, _)| !after.contains_key(*path));
     written.chain(gone).map(|(path, _)| path.clone()).collect()
 }

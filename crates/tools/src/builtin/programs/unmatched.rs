@@ -1,7 +1,8 @@
-//! Whether a runner found no test that matches the pattern of a call. Each says so in its own way: with an exit code of
-//! its own, with a sentence, or not at all.
+//! Whether a runner found no test that matches the pattern of a call. Each says so in its own way:
+//! with an exit code of its own, with a sentence, or not at all.
 //!
-//! The project's tests are not at fault then, so this is told apart from tests that do not end well.
+//! The project's tests are not at fault then, so this is told apart from tests that do not end
+//! well.
 
 use super::candidate::Ran;
 use super::parse::Tally;
@@ -30,14 +31,19 @@ pub(super) fn is_unmatched(ran: &Ran, tally: &Tally, report: &Report) -> bool {
     }
     let (code, is_empty) = (ran.run.exit_code, tally.total() == 0);
     let exited_well = code == Some(0);
-    let says = |marks: &[&str]| marks.iter().any(|mark| ran.stdout.contains(mark) || ran.stderr.contains(mark));
+    let says = |marks: &[&str]| {
+        marks
+            .iter()
+            .any(|mark| ran.stdout.contains(mark) || ran.stderr.contains(mark))
+    };
     let is_line = |line: &str| PYTEST_NO_PLACE.iter().any(|begin| line.starts_with(begin));
     match report {
         Report::Libtest | Report::Junit | Report::Go { .. } => exited_well && is_empty,
         Report::Nextest => is_empty && (exited_well || code == Some(NEXTEST_NONE)),
         Report::Unittest => is_empty && (exited_well || code == Some(PYTHON_NONE)),
         Report::JunitBeside => {
-            is_empty && (exited_well || code == Some(PYTHON_NONE) || ran.stderr.lines().any(is_line))
+            is_empty
+                && (exited_well || code == Some(PYTHON_NONE) || ran.stderr.lines().any(is_line))
         }
         // They count tests that do not match as skipped.
         Report::Jest => exited_well || (is_empty && says(JEST_NONE)),
@@ -53,49 +59,146 @@ mod tests {
 
     fn ran(exit_code: i32, stdout: &str, stderr: &str) -> Ran {
         Ran {
-            run: ProgramRun { exit_code: Some(exit_code), ..ProgramRun::default() },
+            run: ProgramRun {
+                exit_code: Some(exit_code),
+                ..ProgramRun::default()
+            },
             how: format!("exit code {exit_code}"),
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table, with one row per case")]
     #[test]
     fn each_runner_says_in_its_own_way_that_no_test_matches() {
-        let go = || Report::Go { module: "m".to_owned() };
+        let go = || Report::Go {
+            module: "m".to_owned(),
+        };
         let files = || Report::JunitFiles(&["build"]);
-        let no_place = "ERROR: not found: /w/test_a.py::nope\n(no match in any of [<Module test_a.py>])\n";
+        let no_place =
+            "ERROR: not found: /w/test_a.py::nope\n(no match in any of [<Module test_a.py>])\n";
         let maven = "[ERROR] No tests matching pattern \"zzz\" were executed! (Set …)\n";
         let gradle = "> No tests found for given includes: [zzz](--tests filter)\n";
-        let skipped = Tally { skipped: 2, ..Tally::default() };
+        let skipped = Tally {
+            skipped: 2,
+            ..Tally::default()
+        };
         let table = [
-            (Report::Libtest, ran(0, "running 0 tests\n", ""), Tally::default(), true),
-            (Report::Libtest, ran(101, "", "error: could not compile `a`\n"), Tally::default(), false),
+            (
+                Report::Libtest,
+                ran(0, "running 0 tests\n", ""),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::Libtest,
+                ran(101, "", "error: could not compile `a`\n"),
+                Tally::default(),
+                false,
+            ),
             (Report::Libtest, ran(0, "", ""), skipped.clone(), false),
-            (Report::Libtest, ran(0, "", ""), Tally { passed: 1, ..Tally::default() }, false),
-            (Report::Nextest, ran(4, "", "error: no tests to run\n"), Tally::default(), true),
+            (
+                Report::Libtest,
+                ran(0, "", ""),
+                Tally {
+                    passed: 1,
+                    ..Tally::default()
+                },
+                false,
+            ),
+            (
+                Report::Nextest,
+                ran(4, "", "error: no tests to run\n"),
+                Tally::default(),
+                true,
+            ),
             (Report::Nextest, ran(100, "", ""), Tally::default(), false),
-            (Report::JunitBeside, ran(5, "1 deselected in 0.00s\n", ""), Tally::default(), true),
-            (Report::JunitBeside, ran(4, "", no_place), Tally::default(), true),
-            (Report::JunitBeside, ran(4, "", "ERROR: usage: pytest [options]\n"), Tally::default(), false),
-            (Report::Unittest, ran(0, "", "Ran 0 tests in 0.000s\n\nOK\n"), Tally::default(), true),
-            (Report::Unittest, ran(5, "", "NO TESTS RAN\n"), Tally::default(), true),
-            (Report::Junit, ran(0, "<testsuites/>", ""), Tally::default(), true),
-            (Report::Junit, ran(1, "", "SyntaxError\n"), Tally::default(), false),
+            (
+                Report::JunitBeside,
+                ran(5, "1 deselected in 0.00s\n", ""),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::JunitBeside,
+                ran(4, "", no_place),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::JunitBeside,
+                ran(4, "", "ERROR: usage: pytest [options]\n"),
+                Tally::default(),
+                false,
+            ),
+            (
+                Report::Unittest,
+                ran(0, "", "Ran 0 tests in 0.000s\n\nOK\n"),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::Unittest,
+                ran(5, "", "NO TESTS RAN\n"),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::Junit,
+                ran(0, "<testsuites/>", ""),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::Junit,
+                ran(1, "", "SyntaxError\n"),
+                Tally::default(),
+                false,
+            ),
             (Report::Jest, ran(0, "", ""), skipped.clone(), true),
-            (Report::Jest, ran(1, "No tests found, exiting with code 1\n", ""), Tally::default(), true),
-            (Report::Jest, ran(1, "", "No test files found, exiting with code 1\n"), Tally::default(), true),
+            (
+                Report::Jest,
+                ran(1, "No tests found, exiting with code 1\n", ""),
+                Tally::default(),
+                true,
+            ),
+            (
+                Report::Jest,
+                ran(1, "", "No test files found, exiting with code 1\n"),
+                Tally::default(),
+                true,
+            ),
             (Report::Jest, ran(1, "", ""), skipped, false),
             (go(), ran(0, "", ""), Tally::default(), true),
-            (go(), ran(1, "", "testing: invalid regexp for -test.run\n"), Tally::default(), false),
+            (
+                go(),
+                ran(1, "", "testing: invalid regexp for -test.run\n"),
+                Tally::default(),
+                false,
+            ),
             (files(), ran(1, maven, ""), Tally::default(), true),
             (files(), ran(1, "", gradle), Tally::default(), true),
-            (files(), ran(0, "", "No tests were found!!!\n"), Tally::default(), true),
-            (files(), ran(1, "", "broken build\n"), Tally::default(), false),
+            (
+                files(),
+                ran(0, "", "No tests were found!!!\n"),
+                Tally::default(),
+                true,
+            ),
+            (
+                files(),
+                ran(1, "", "broken build\n"),
+                Tally::default(),
+                false,
+            ),
             (Report::ExitCode, ran(0, "", ""), Tally::default(), false),
         ];
         for (report, ran, tally, expected) in table {
-            assert_eq!(is_unmatched(&ran, &tally, &report), expected, "{report:?} {ran:?} {tally:?}");
+            assert_eq!(
+                is_unmatched(&ran, &tally, &report),
+                expected,
+                "{report:?} {ran:?} {tally:?}"
+            );
         }
     }
 }

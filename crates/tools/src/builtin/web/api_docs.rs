@@ -21,20 +21,37 @@ use crate::scope::CallScope;
 use crate::tool::Tool;
 use crate::web_results::APIDocumentation;
 
-/// The registries, each with what may stand before a library's name, and with the files of projects that use it.
+/// The registries, each with what may stand before a library's name, and with the files of projects
+/// that use it.
 const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [
-    (WebServiceName::DocsRs, &["rust", "crate", "cargo", "docs.rs"], &["Cargo.toml"]),
+    (
+        WebServiceName::DocsRs,
+        &["rust", "crate", "cargo", "docs.rs"],
+        &["Cargo.toml"],
+    ),
     (
         WebServiceName::Pypi,
         &["python", "pypi", "pip"],
-        &["pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"],
+        &[
+            "pyproject.toml",
+            "requirements.txt",
+            "setup.py",
+            "setup.cfg",
+        ],
     ),
-    (WebServiceName::Npm, &["npm", "javascript", "js", "typescript", "node"], &["package.json"]),
-    (WebServiceName::GoPackages, &["go", "golang", "pkg.go.dev"], &["go.mod", "go.work"]),
+    (
+        WebServiceName::Npm,
+        &["npm", "javascript", "js", "typescript", "node"],
+        &["package.json"],
+    ),
+    (
+        WebServiceName::GoPackages,
+        &["go", "golang", "pkg.go.dev"],
+        &["go.mod", "go.work"],
+    ),
 ];
 /// Said if the project's files lead to other registries than those that were decided about.
-const CHANGED: &str =
-    "the project has manifests of other languages than when this call was decided about; make it again";
+const CHANGED: &str = "the project has manifests of other languages than when this call was decided about; make it again";
 /// Maximum length of a library's name and of a version.
 const MAX_NAME: usize = 214;
 
@@ -66,23 +83,44 @@ impl Tool for FetchApiDocs {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let given = |name: &str| {
+            arguments
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "@/._-+~^*=:".contains(c);
-        let is_name = |text: &str| text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..");
-        match (registry_of(given("library")), is_name(given("library")), is_name(given("version"))) {
+        let is_name = |text: &str| {
+            text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..")
+        };
+        match (
+            registry_of(given("library")),
+            is_name(given("library")),
+            is_name(given("version")),
+        ) {
             ((_, ""), ..) => Err(invalid("`library` is empty")),
-            ((service, _), false, _) => Err(invalid(&format!("`library` is the name of {}", called(service)))),
-            ((service, _), _, false) => Err(invalid(&format!("`version` is one such as {}", version_of(service)))),
+            ((service, _), false, _) => Err(invalid(&format!(
+                "`library` is the name of {}",
+                called(service)
+            ))),
+            ((service, _), _, false) => Err(invalid(&format!(
+                "`version` is one such as {}",
+                version_of(service)
+            ))),
             _ => Ok(()),
         }
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let library = arguments.get("library").and_then(Value::as_str).unwrap_or_default();
+        let library = arguments
+            .get("library")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         effects_of_services(&candidates(library))
     }
 
-    /// A library without a registry is looked for at those that the project uses, and nobody is asked about others.
+    /// A library without a registry is looked for at those that the project uses, and nobody is
+    /// asked about others.
     async fn foresee(
         &self,
         scope: &CallScope,
@@ -94,13 +132,18 @@ impl Tool for FetchApiDocs {
             return Ok(None);
         }
         let used = blocking(project, &scope.cancel, |files, _| Ok(used_by(files))).await?;
-        Ok(Some(Foreseen { effects: effects_of_services(&used), details: details(&used) }))
+        Ok(Some(Foreseen {
+            effects: effects_of_services(&used),
+            details: details(&used),
+        }))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { library, version } = read(arguments)?;
         let (named, name) = registry_of(&library);
-        let version = version.as_deref().filter(|version| !matches!(*version, "" | "latest"));
+        let version = version
+            .as_deref()
+            .filter(|version| !matches!(*version, "" | "latest"));
         let library_of = Library { name, version };
         let services = match named {
             Some(service) => vec![service],
@@ -110,7 +153,9 @@ impl Tool for FetchApiDocs {
             return Err(ToolError::Retry(CHANGED.to_owned()));
         }
         let web = Web::new(context, "fetch_api_docs", hosts_of(&services), None);
-        first_of(&web, &services, &library_of).await.map(|found| answer(&found))
+        first_of(&web, &services, &library_of)
+            .await
+            .map(|found| answer(&found))
     }
 }
 
@@ -119,8 +164,8 @@ fn details(services: &[WebServiceName]) -> Value {
     json!({ "registries": services.iter().map(|service| service.as_str()).collect::<Vec<_>>() })
 }
 
-/// Asks the registries for a library. Returns what the first one has that knows the name, with the others that do: the
-/// same name is another library in each of them.
+/// Asks the registries for a library. Returns what the first one has that knows the name, with the
+/// others that do: the same name is another library in each of them.
 async fn first_of(
     web: &Web<'_>,
     services: &[WebServiceName],
@@ -134,10 +179,13 @@ async fn first_of(
                 not_found.push(reason);
                 continue;
             }
-            // What one registry has is worth more than that another one is away, or may not be asked.
+            // What one registry has is worth more than that another one is away, or may not be
+            // asked.
             Err(error) => match (first.as_mut(), error) {
                 (Some(first), ToolError::Denied { reason, .. }) => {
-                    first.refused.push(format!("{} ({reason})", service.as_str()));
+                    first
+                        .refused
+                        .push(format!("{} ({reason})", service.as_str()));
                     continue;
                 }
                 (Some(first), error) if is_away(&error) => {
@@ -165,17 +213,24 @@ async fn first_of(
 }
 
 fn is_away(error: &ToolError) -> bool {
-    matches!(error, ToolError::Network(_) | ToolError::Busy { .. } | ToolError::Timeout { .. })
+    matches!(
+        error,
+        ToolError::Network(_) | ToolError::Busy { .. } | ToolError::Timeout { .. }
+    )
 }
 
 /// Returns a library's name with its registry, as a call can name it.
 fn prefixed(service: WebServiceName, name: &str) -> String {
     let of = REGISTRIES.iter().find(|(of, ..)| *of == service);
-    let prefix = of.and_then(|(_, names, _)| names.first()).copied().unwrap_or_else(|| service.as_str());
+    let prefix = of
+        .and_then(|(_, names, _)| names.first())
+        .copied()
+        .unwrap_or_else(|| service.as_str());
     format!("{prefix}:{name}")
 }
 
-/// Returns what a library of a registry is called, with an example; `None` stands for all registries.
+/// Returns what a library of a registry is called, with an example; `None` stands for all
+/// registries.
 fn called(service: Option<WebServiceName>) -> &'static str {
     match service {
         Some(WebServiceName::DocsRs) => "a crate at crates.io, such as serde",
@@ -187,7 +242,11 @@ fn called(service: Option<WebServiceName>) -> &'static str {
 }
 
 fn version_of(service: Option<WebServiceName>) -> &'static str {
-    if service == Some(WebServiceName::GoPackages) { "v1.2.3" } else { "1.2.3" }
+    if service == Some(WebServiceName::GoPackages) {
+        "v1.2.3"
+    } else {
+        "1.2.3"
+    }
 }
 
 /// Reports whether a path of Go is one of the standard library: all others begin with a host.
@@ -198,7 +257,9 @@ fn is_standard(path: &str) -> bool {
 /// Splits a library's name from its registry, if that is named, or follows from the name.
 fn registry_of(library: &str) -> (Option<WebServiceName>, &str) {
     if let Some((before, name)) = library.split_once(':')
-        && let Some((service, ..)) = REGISTRIES.iter().find(|(_, names, _)| names.contains(&before))
+        && let Some((service, ..)) = REGISTRIES
+            .iter()
+            .find(|(_, names, _)| names.contains(&before))
     {
         return (Some(*service), name);
     }
@@ -220,10 +281,21 @@ fn candidates(library: &str) -> Vec<WebServiceName> {
 
 /// Returns the registries that the project uses, or all if it uses none.
 fn used_by(files: &Files) -> Vec<WebServiceName> {
-    let is_used = |manifests: &[&str]| manifests.iter().any(|manifest| files.open(manifest).is_ok());
-    let used: Vec<WebServiceName> =
-        REGISTRIES.iter().filter(|(.., manifests)| is_used(manifests)).map(|(service, ..)| *service).collect();
-    if used.is_empty() { REGISTRIES.iter().map(|(service, ..)| *service).collect() } else { used }
+    let is_used = |manifests: &[&str]| {
+        manifests
+            .iter()
+            .any(|manifest| files.open(manifest).is_ok())
+    };
+    let used: Vec<WebServiceName> = REGISTRIES
+        .iter()
+        .filter(|(.., manifests)| is_used(manifests))
+        .map(|(service, ..)| *service)
+        .collect();
+    if used.is_empty() {
+        REGISTRIES.iter().map(|(service, ..)| *service).collect()
+    } else {
+        used
+    }
 }
 
 async fn documentation(
@@ -239,18 +311,23 @@ async fn documentation(
     }
 }
 
-/// `/<crate>/<version>/<crate with underscores>/` is the page of the crate, as <https://docs.rs/about/redirections>
-/// says; `latest` is the last version.
+/// `/<crate>/<version>/<crate with underscores>/` is the page of the crate, as
+/// <https://docs.rs/about/redirections> says; `latest` is the last version.
 async fn docs_rs(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
-    let (base, version) = (web.service(WebServiceName::DocsRs)?, library.version.unwrap_or("latest"));
+    let (base, version) = (
+        web.service(WebServiceName::DocsRs)?,
+        library.version.unwrap_or("latest"),
+    );
     let page = library.name.replace('-', "_");
-    let url = base.below([library.name, version, page.as_str()]).below_folder();
+    let url = base
+        .below([library.name, version, page.as_str()])
+        .below_folder();
     let response = web.ask(WebServiceName::DocsRs, url, ACCEPT, None).await?;
     of_page(web, response, WebServiceName::DocsRs, library).await
 }
 
-/// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says. A version is `v1.2.3`, and one
-/// of the standard library `go1.22`.
+/// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says. A version
+/// is `v1.2.3`, and one of the standard library `go1.22`.
 async fn go(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
     let base = web.service(WebServiceName::GoPackages)?;
     let mark = match library.version {
@@ -258,9 +335,19 @@ async fn go(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, To
         _ if is_standard(library.name) => "go",
         _ => "v",
     };
-    let version = library.version.map(|version| format!("@{mark}{version}")).unwrap_or_default();
+    let version = library
+        .version
+        .map(|version| format!("@{mark}{version}"))
+        .unwrap_or_default();
     let path = format!("{}{version}", library.name);
-    let response = web.ask(WebServiceName::GoPackages, base.below(path.split('/')), ACCEPT, None).await?;
+    let response = web
+        .ask(
+            WebServiceName::GoPackages,
+            base.below(path.split('/')),
+            ACCEPT,
+            None,
+        )
+        .await?;
     of_page(web, response, WebServiceName::GoPackages, library).await
 }
 
@@ -270,7 +357,14 @@ async fn of_page(
     service: WebServiceName,
     library: &Library<'_>,
 ) -> Result<APIDocumentation, ToolError> {
-    let (response, Readable { title: summary, content, .. }) = web.readable(response).await?;
+    let (
+        response,
+        Readable {
+            title: summary,
+            content,
+            ..
+        },
+    ) = web.readable(response).await?;
     Ok(APIDocumentation {
         library: library.name.to_owned(),
         registry: service.as_str().to_owned(),
@@ -283,19 +377,24 @@ async fn of_page(
     })
 }
 
-/// `/pypi/<name>[/<version>]/json` → `{"info": {"name", "version", "summary", "description", "package_url",
-/// "docs_url", "project_urls"}}`, as <https://docs.pypi.org/api/json/> says.
+/// `/pypi/<name>[/<version>]/json` → `{"info": {"name", "version", "summary", "description",
+/// "package_url", "docs_url", "project_urls"}}`, as <https://docs.pypi.org/api/json/> says.
 async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
-    let base = web.service(WebServiceName::Pypi)?.below(["pypi", library.name]);
+    let base = web
+        .service(WebServiceName::Pypi)?
+        .below(["pypi", library.name]);
     let url = base.below(library.version.into_iter().chain(["json"]));
-    let response = web.ask(WebServiceName::Pypi, url, "application/json", None).await?;
+    let response = web
+        .ask(WebServiceName::Pypi, url, "application/json", None)
+        .await?;
     let value = web.json(&response)?;
     let info = value.get("info").cloned().unwrap_or_default();
     let named = text(&info, "name");
     if of_python(&named) != of_python(library.name) {
         return Err(another(&response, library, &named));
     }
-    let url = of_urls(&info, "project_urls").or_else(|| Some(text(&info, "docs_url")).filter(|url| !url.is_empty()));
+    let url = of_urls(&info, "project_urls")
+        .or_else(|| Some(text(&info, "docs_url")).filter(|url| !url.is_empty()));
     Ok(APIDocumentation {
         library: library.name.to_owned(),
         registry: WebServiceName::Pypi.as_str().to_owned(),
@@ -310,31 +409,52 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
 /// Returns the form in which names of Python's packages are compared, as
 /// <https://packaging.python.org/en/latest/specifications/name-normalization/> says.
 fn of_python(name: &str) -> String {
-    let parts: Vec<&str> = name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = name
+        .split(['-', '_', '.'])
+        .filter(|part| !part.is_empty())
+        .collect();
     parts.join("-").to_ascii_lowercase()
 }
 
-/// Words that a registry answers with another package than it was asked for, which an agent would take for its own.
+/// Words that a registry answers with another package than it was asked for, which an agent would
+/// take for its own.
 fn another(response: &WebResponse, library: &Library<'_>, named: &str) -> ToolError {
     let named = shown(&named.chars().take(MAX_NAME).collect::<String>());
-    let what = if named.is_empty() { "no package".to_owned() } else { format!("the package `{named}`") };
-    ToolError::Retry(format!("{} describes {what}, not `{}`", response.url, library.name))
+    let what = if named.is_empty() {
+        "no package".to_owned()
+    } else {
+        format!("the package `{named}`")
+    };
+    ToolError::Retry(format!(
+        "{} describes {what}, not `{}`",
+        response.url, library.name
+    ))
 }
 
 /// Returns the address of the documentation among a project's own.
 fn of_urls(info: &Value, field: &str) -> Option<String> {
     let urls = info.get(field)?.as_object()?;
-    let named = |name: &str| urls.iter().find(|(key, _)| key.to_lowercase().contains(name)).map(|(_, url)| url);
-    named("doc").or_else(|| named("home"))?.as_str().map(str::to_owned)
+    let named = |name: &str| {
+        urls.iter()
+            .find(|(key, _)| key.to_lowercase().contains(name))
+            .map(|(_, url)| url)
+    };
+    named("doc")
+        .or_else(|| named("home"))?
+        .as_str()
+        .map(str::to_owned)
 }
 
-/// `/<name>` → `{"name", "description", "dist-tags": {"latest"}, "readme", "homepage"}`, and `/<name>/<version>` → the
-/// manifest of one version, as <https://github.com/npm/registry/blob/main/docs/REGISTRY-API.md> says. A package's page
-/// may be too large, as it lists all versions; a manifest is small, but seldom has the text.
+/// `/<name>` → `{"name", "description", "dist-tags": {"latest"}, "readme", "homepage"}`, and
+/// `/<name>/<version>` → the manifest of one version, as
+/// <https://github.com/npm/registry/blob/main/docs/REGISTRY-API.md> says. A package's page may be
+/// too large, as it lists all versions; a manifest is small, but seldom has the text.
 async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
     let base = web.service(WebServiceName::Npm)?.below([library.name]);
     let url = base.below([library.version.unwrap_or("latest")]);
-    let response = web.ask(WebServiceName::Npm, url, "application/json", None).await?;
+    let response = web
+        .ask(WebServiceName::Npm, url, "application/json", None)
+        .await?;
     let manifest = web.json(&response)?;
     let named = text(&manifest, "name");
     if named != library.name {
@@ -342,9 +462,15 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
     }
     let (mut content, mut is_cut) = (text(&manifest, "readme"), false);
     if content.is_empty() {
-        let package = web.ask(WebServiceName::Npm, base, "application/json", None).await?;
+        let package = web
+            .ask(WebServiceName::Npm, base, "application/json", None)
+            .await?;
         is_cut = package.is_cut;
-        content = if is_cut { String::new() } else { text(&web.json(&package)?, "readme") };
+        content = if is_cut {
+            String::new()
+        } else {
+            text(&web.json(&package)?, "readme")
+        };
     }
     let url = Some(text(&manifest, "homepage")).filter(|url| !url.is_empty());
     Ok(APIDocumentation {
@@ -360,8 +486,18 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
 }
 
 fn answer(found: &APIDocumentation) -> Answer {
-    let APIDocumentation { library, registry, version, url, summary, content, others, unanswered, refused, is_cut } =
-        found;
+    let APIDocumentation {
+        library,
+        registry,
+        version,
+        url,
+        summary,
+        content,
+        others,
+        unanswered,
+        refused,
+        is_cut,
+    } = found;
     let version = version.as_deref().unwrap_or("latest");
     let content = match content.trim() {
         "" if *is_cut => {
@@ -372,17 +508,31 @@ fn answer(found: &APIDocumentation) -> Answer {
     };
     let also = match others.as_slice() {
         [] => String::new(),
-        others => format!("other libraries of that name: {}; name the one that is meant\n", others.join(", ")),
+        others => format!(
+            "other libraries of that name: {}; name the one that is meant\n",
+            others.join(", ")
+        ),
     };
     let away = match unanswered.as_slice() {
         [] => String::new(),
-        away => format!("not asked about that name, as they did not answer: {}\n", away.join(", ")),
+        away => format!(
+            "not asked about that name, as they did not answer: {}\n",
+            away.join(", ")
+        ),
     };
     let refused = match refused.as_slice() {
         [] => String::new(),
-        refused => format!("not asked about that name, as that was refused: {}\n", refused.join(", ")),
+        refused => format!(
+            "not asked about that name, as that was refused: {}\n",
+            refused.join(", ")
+        ),
     };
-    let text = format!("{library} {version} ({registry})\n{also}{away}{refused}{summary}\n{url}\n\n{content}");
+    let text = format!(
+        "{library} {version} ({registry})\n{also}{away}{refused}{summary}\n{url}\n\n{content}"
+    );
     let footer = is_cut.then(|| "[cut: the registry has more]".to_owned());
-    Answer { footer, ..Answer::new(text, json!(found)) }
+    Answer {
+        footer,
+        ..Answer::new(text, json!(found))
+    }
 }

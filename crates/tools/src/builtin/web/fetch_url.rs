@@ -78,7 +78,9 @@ impl Tool for FetchUrl {
         let web = Web::new(context, "fetch_url", vec![url.host().clone()], timeout);
         let response = web.get(url, ACCEPT).await?;
         let (limit, bytes) = (context.limits().web_response_bytes, response.body.len());
-        let made = context.blocking(move |_, _| answer(&response, format, limit)).await;
+        let made = context
+            .blocking(move |_, _| answer(&response, format, limit))
+            .await;
         let (answer, shows_page) = web.made(made, bytes)?;
         if !shows_page {
             context.meter().take_back_outside(bytes as u64);
@@ -89,12 +91,20 @@ impl Tool for FetchUrl {
 
 impl Wrap for FetchUrl {
     /// Takes the words as the address and the form, as other products' models give them.
-    fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError> {
+    fn deserialize_wrapped(
+        &self,
+        arguments: &Value,
+        template: Option<&CommandTemplate>,
+    ) -> Result<Value, ToolError> {
         if let Some(template) = template {
-            let words = template.fill(arguments).map_err(|reason| invalid(&reason))?;
+            let words = template
+                .fill(arguments)
+                .map_err(|reason| invalid(&reason))?;
             return of_words(&words.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        let Some(words) = arguments.get(ARGUMENTS).and_then(Value::as_array) else { return Ok(arguments.clone()) };
+        let Some(words) = arguments.get(ARGUMENTS).and_then(Value::as_array) else {
+            return Ok(arguments.clone());
+        };
         of_words(&words.iter().filter_map(Value::as_str).collect::<Vec<_>>())
     }
 
@@ -107,22 +117,40 @@ fn of_words(words: &[&str]) -> Result<Value, ToolError> {
     match words {
         [url] => Ok(json!({"url": url})),
         [url, format] => Ok(json!({"url": url, "format": format})),
-        _ => Err(invalid(&format!("`{ARGUMENTS}` are an address and a form: markdown, text, html or json"))),
+        _ => Err(invalid(&format!(
+            "`{ARGUMENTS}` are an address and a form: markdown, text, html or json"
+        ))),
     }
 }
 
 /// Returns the answer, and whether it shows anything of the page.
 fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer, bool), ToolError> {
-    let Readable { title, content, has_more, misread } = match format {
+    let Readable {
+        title,
+        content,
+        has_more,
+        misread,
+    } = match format {
         Format::Markdown => readable(response, Style::Markdown)?,
         Format::Text => readable(response, Style::Text)?,
         Format::Html => Readable::plain(Text::of(response)?),
-        Format::Json => Readable { content: json_text(response)?, ..Readable::default() },
+        Format::Json => Readable {
+            content: json_text(response)?,
+            ..Readable::default()
+        },
     };
-    let heading = if title.is_empty() { String::new() } else { format!("{}\n", escaped(&title)) };
+    let heading = if title.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", escaped(&title))
+    };
     let is_empty = content.trim().is_empty();
     let shows_page = !(is_empty && title.is_empty());
-    let body = if is_empty { "(no text; the page may be made by its programs)" } else { content.trim_end() };
+    let body = if is_empty {
+        "(no text; the page may be made by its programs)"
+    } else {
+        content.trim_end()
+    };
     let text = format!("{heading}{}\n\n{body}", response.url);
     let is_cut = response.is_cut || has_more;
     let cut = match is_cut {
@@ -130,8 +158,14 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer,
         true => ", cut: it has too many parts".to_owned(),
         false => String::new(),
     };
-    let misread = misread.map(|misread| format!(", {misread}")).unwrap_or_default();
-    let footer = format!("[status {}, {}{cut}{misread}]", response.status, size(response.body.len() as u64));
+    let misread = misread
+        .map(|misread| format!(", {misread}"))
+        .unwrap_or_default();
+    let footer = format!(
+        "[status {}, {}{cut}{misread}]",
+        response.status,
+        size(response.body.len() as u64)
+    );
     let data = WebContent {
         url: response.url.to_string(),
         status: response.status,
@@ -141,7 +175,13 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer,
         bytes: response.body.len(),
         is_cut,
     };
-    Ok((Answer { footer: Some(footer), ..Answer::new(text, json!(data)) }, shows_page))
+    Ok((
+        Answer {
+            footer: Some(footer),
+            ..Answer::new(text, json!(data))
+        },
+        shows_page,
+    ))
 }
 
 /// Returns a value with line ends; `None` if it is too long: within many lists, a line has far more
@@ -163,9 +203,15 @@ fn json_text(response: &WebResponse) -> Result<String, ToolError> {
         Ok(value) => Ok(pretty(&value).unwrap_or_else(|| text.into_owned())),
         Err(error) if error.is_io() => Ok(text.into_owned()),
         Err(error) => {
-            let stated = if is_json { ", although its server says so" } else { "" };
+            let stated = if is_json {
+                ", although its server says so"
+            } else {
+                ""
+            };
             let url = &response.url;
-            Err(ToolError::Retry(format!("{url} is no JSON{stated}: {error}; fetch it as `markdown`")))
+            Err(ToolError::Retry(format!(
+                "{url} is no JSON{stated}: {error}; fetch it as `markdown`"
+            )))
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::tool::Tool;
 use crate::web_results::GitHubResult;
 
 const SERVICE: WebServiceName = WebServiceName::Github;
-/// Where the user's token, which is to raise the limits alone, would also find private repositories: an agent that
-/// searches the web counts as one that has read nothing private.
+/// Where the user's token, which is to raise the limits alone, would also find private
+/// repositories: an agent that searches the web counts as one that has read nothing private.
 const PUBLIC_HOST: &str = "api.github.com";
 /// The number of repositories that are returned.
 const RESULTS: &str = "10";
@@ -46,7 +46,10 @@ impl Tool for SearchGithub {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let language = arguments.get("language").and_then(Value::as_str).unwrap_or_default();
+        let language = arguments
+            .get("language")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         match language.contains('"') {
             true => Err(invalid("`language` is a name such as rust or c++")),
             false => Ok(()),
@@ -57,8 +60,8 @@ impl Tool for SearchGithub {
         effects_of_services(&[SERVICE])
     }
 
-    /// `GET /search/repositories?q=…` → `{"total_count", "items": [{"full_name", "html_url", "description", "language",
-    /// "stargazers_count", "pushed_at", "private"}]}`, as
+    /// `GET /search/repositories?q=…` → `{"total_count", "items": [{"full_name", "html_url",
+    /// "description", "language", "stargazers_count", "pushed_at", "private"}]}`, as
     /// <https://docs.github.com/en/rest/search/search#search-repositories> says.
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { query, language } = read(arguments)?;
@@ -71,11 +74,17 @@ impl Tool for SearchGithub {
         let is_own = service.host().to_string() != PUBLIC_HOST;
         let url = service.below(["search", "repositories"]);
         let url = url.with_query([("q", query.as_str()), ("per_page", RESULTS)]);
-        let answer = web.ask(SERVICE, url, "application/vnd.github+json", None).await?;
+        let answer = web
+            .ask(SERVICE, url, "application/vnd.github+json", None)
+            .await?;
         let found = web.json(&answer)?;
         let is_shown = |item: &&Value| is_own || item.get("private") != Some(&Value::Bool(true));
-        let found: Vec<GitHubResult> =
-            web.items(&found, "/items", &answer)?.iter().filter(is_shown).map(repository).collect();
+        let found: Vec<GitHubResult> = web
+            .items(&found, "/items", &answer)?
+            .iter()
+            .filter(is_shown)
+            .map(repository)
+            .collect();
         Ok(Answer::new(worded(&found), json!(found)))
     }
 }
@@ -86,7 +95,10 @@ fn repository(item: &Value) -> GitHubResult {
         url: text(item, "html_url"),
         description: text(item, "description"),
         language: Some(text(item, "language")).filter(|language| !language.is_empty()),
-        stars: item.get("stargazers_count").and_then(Value::as_u64).unwrap_or_default(),
+        stars: item
+            .get("stargazers_count")
+            .and_then(Value::as_u64)
+            .unwrap_or_default(),
         updated: text(item, "pushed_at"),
     }
 }
@@ -96,9 +108,24 @@ fn worded(found: &[GitHubResult]) -> String {
         return "(nothing found)".to_owned();
     }
     let one = |(at, repository): (usize, &GitHubResult)| {
-        let GitHubResult { name, url, description, language, stars, updated } = repository;
+        let GitHubResult {
+            name,
+            url,
+            description,
+            language,
+            stars,
+            updated,
+        } = repository;
         let language = language.as_deref().unwrap_or("no language");
-        format!("{}. {name}\n   {url}\n   {description}\n   {language}, {stars} stars, last pushed {updated}", at + 1)
+        format!(
+            "{}. {name}\n   {url}\n   {description}\n   {language}, {stars} stars, last pushed {updated}",
+            at + 1
+        )
     };
-    found.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
+    found
+        .iter()
+        .enumerate()
+        .map(one)
+        .collect::<Vec<_>>()
+        .join("\n")
 }

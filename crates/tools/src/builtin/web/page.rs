@@ -11,10 +11,15 @@ use orchestrate_html::{MAX_TEXT, Page, Style, main_part, markdown};
 use orchestrate_memory::Work;
 
 /// What is accepted of pages.
-pub(super) const ACCEPT: &str = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5";
+pub(super) const ACCEPT: &str =
+    "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5";
 /// How types begin that are no text, with what they are.
-const MEDIA: [(&str, &str); 4] =
-    [("image/", "an image"), ("audio/", "a sound"), ("video/", "a video"), ("font/", "a font")];
+const MEDIA: [(&str, &str); 4] = [
+    ("image/", "an image"),
+    ("audio/", "a sound"),
+    ("video/", "a video"),
+    ("font/", "a font"),
+];
 /// How many bytes of a page may come before its charset, as the standard of HTML has it.
 const PRESCAN: usize = 1024;
 
@@ -24,7 +29,8 @@ pub(super) struct Text<'r> {
     pub(super) text: Cow<'r, str>,
     pub(super) is_html: bool,
     pub(super) is_json: bool,
-    /// The charset that the server states and the one that the bytes are in, if it states a wrong one.
+    /// The charset that the server states and the one that the bytes are in, if it states a wrong
+    /// one.
     misread: Option<(&'static Encoding, &'static Encoding)>,
 }
 
@@ -32,7 +38,11 @@ impl Text<'_> {
     /// Says that the bytes are in another charset than the server states.
     pub(super) fn misread(&self) -> Option<String> {
         let (stated, used) = self.misread?;
-        Some(format!("read as {}, since it is not {} as its server says", used.name(), stated.name()))
+        Some(format!(
+            "read as {}, since it is not {} as its server says",
+            used.name(),
+            stated.name()
+        ))
     }
 }
 
@@ -43,7 +53,12 @@ impl<'r> Text<'r> {
     /// `Retry` if it is no text, with what it is.
     pub(super) fn of(response: &'r WebResponse) -> Result<Text<'r>, ToolError> {
         let stated = response.content_type.as_deref().unwrap_or_default();
-        let kind = stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let kind = stated
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         let body = &response.body;
         let refused = |what: &str| {
             Err(ToolError::Retry(format!(
@@ -56,21 +71,37 @@ impl<'r> Text<'r> {
             return refused("a PDF document");
         }
         // The type itself is the server's word.
-        let media = MEDIA.iter().find(|(media, _)| kind.starts_with(media) && kind != "image/svg+xml");
+        let media = MEDIA
+            .iter()
+            .find(|(media, _)| kind.starts_with(media) && kind != "image/svg+xml");
         if let Some((_, what)) = media {
             return refused(what);
         }
-        if let Some(binary) = binary_kind(body).filter(|_| !marked && charset_in(stated).is_none_or(is_ascii)) {
+        if let Some(binary) =
+            binary_kind(body).filter(|_| !marked && charset_in(stated).is_none_or(is_ascii))
+        {
             return refused(&format!("{binary}{}", cut_words(response)));
         }
         let (text, used) = decode(body, charset_in(stated));
-        let start = text.trim_start().chars().take(PRESCAN).collect::<String>().to_ascii_lowercase();
+        let start = text
+            .trim_start()
+            .chars()
+            .take(PRESCAN)
+            .collect::<String>()
+            .to_ascii_lowercase();
         let looks_like_html = start.starts_with("<!doctype html") || start.starts_with("<html");
         let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
             || (looks_like_html && !kind.starts_with("text/plain"));
         let is_json = kind == "application/json" || kind.ends_with("+json");
-        let misread = charset_in(stated).filter(|stated| *stated != used && !marked).map(|stated| (stated, used));
-        Ok(Text { text, is_html, is_json, misread })
+        let misread = charset_in(stated)
+            .filter(|stated| *stated != used && !marked)
+            .map(|stated| (stated, used));
+        Ok(Text {
+            text,
+            is_html,
+            is_json,
+            misread,
+        })
     }
 }
 
@@ -89,12 +120,16 @@ impl Readable {
     /// Returns the text as it is.
     pub(super) fn plain(text: Text<'_>) -> Readable {
         let misread = text.misread();
-        Readable { content: text.text.into_owned(), misread, ..Readable::default() }
+        Readable {
+            content: text.text.into_owned(),
+            misread,
+            ..Readable::default()
+        }
     }
 }
 
-/// Returns the main part of a response's page as Markdown, with its title; any other text as it is. It blocks until few
-/// others make as much of theirs.
+/// Returns the main part of a response's page as Markdown, with its title; any other text as it is.
+/// It blocks until few others make as much of theirs.
 ///
 /// # Errors
 /// As [`Text::of`].
@@ -107,7 +142,12 @@ pub(super) fn readable(response: &WebResponse, style: Style) -> Result<Readable,
     let page = Page::parse(&text.text);
     let content = markdown(&page, main_part(&page), &response.url, style);
     let has_more = page.is_cut() || content.len() >= MAX_TEXT;
-    Ok(Readable { title: page.title(), content, has_more, misread: text.misread() })
+    Ok(Readable {
+        title: page.title(),
+        content,
+        has_more,
+        misread: text.misread(),
+    })
 }
 
 /// Says how content was compressed, and which limit has cut it.
@@ -115,14 +155,27 @@ fn cut_words(response: &WebResponse) -> String {
     if !response.is_cut {
         return String::new();
     }
-    let coding = response.coding.as_deref().map(shown_kind).unwrap_or_default();
-    let compressed = if coding.is_empty() { String::new() } else { format!(" decompressed from {coding},") };
-    format!(",{compressed} the first part up to the limit `tools.web_requests.max_response_size_mb`")
+    let coding = response
+        .coding
+        .as_deref()
+        .map(shown_kind)
+        .unwrap_or_default();
+    let compressed = if coding.is_empty() {
+        String::new()
+    } else {
+        format!(" decompressed from {coding},")
+    };
+    format!(
+        ",{compressed} the first part up to the limit `tools.web_requests.max_response_size_mb`"
+    )
 }
 
 /// Returns a type of content, as far as it is one.
 fn shown_kind(kind: &str) -> String {
-    kind.chars().filter(|c| c.is_ascii_alphanumeric() || "/+-.".contains(*c)).take(60).collect()
+    kind.chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "/+-.".contains(*c))
+        .take(60)
+        .collect()
 }
 
 fn is_ascii(encoding: &'static Encoding) -> bool {
@@ -133,25 +186,48 @@ fn is_ascii(encoding: &'static Encoding) -> bool {
 fn charset_in(content_type: &str) -> Option<&'static Encoding> {
     let lower = content_type.to_ascii_lowercase();
     let (_, label) = lower.split_once("charset=")?;
-    let label = label.trim_start_matches(['"', '\'', ' ']).split(['"', '\'', ';', ' ', '>', '/']).next()?;
+    let label = label
+        .trim_start_matches(['"', '\'', ' '])
+        .split(['"', '\'', ';', ' ', '>', '/'])
+        .next()?;
     Encoding::for_label_no_replacement(label.as_bytes())
 }
 
-/// Decodes bytes: by their mark, by what the server states, by what the page states, or by how they look. A label that
-/// the bytes contradict counts for nothing.
-fn decode<'b>(bytes: &'b [u8], stated: Option<&'static Encoding>) -> (Cow<'b, str>, &'static Encoding) {
+/// Decodes bytes: by their mark, by what the server states, by what the page states, or by how they
+/// look. A label that the bytes contradict counts for nothing.
+fn decode<'b>(
+    bytes: &'b [u8],
+    stated: Option<&'static Encoding>,
+) -> (Cow<'b, str>, &'static Encoding) {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
-        return (encoding.decode_without_bom_handling(bytes.get(mark..).unwrap_or_default()).0, encoding);
+        return (
+            encoding
+                .decode_without_bom_handling(bytes.get(mark..).unwrap_or_default())
+                .0,
+            encoding,
+        );
     }
     let stated = stated.filter(|stated| !is_utf_8_in_disguise(bytes, stated));
     let prescan = bytes.get(..PRESCAN.min(bytes.len())).unwrap_or_default();
     let in_page = charset_in(&String::from_utf8_lossy(prescan));
     // UTF-8 that a page states of itself cannot be UTF-16, in which nobody could have read it.
-    let in_page = in_page.map(|found| if found.is_ascii_compatible() { found } else { encoding_rs::UTF_8 });
-    for encoding in [stated, in_page, Some(encoding_rs::UTF_8)].into_iter().flatten() {
+    let in_page = in_page.map(|found| {
+        if found.is_ascii_compatible() {
+            found
+        } else {
+            encoding_rs::UTF_8
+        }
+    });
+    for encoding in [stated, in_page, Some(encoding_rs::UTF_8)]
+        .into_iter()
+        .flatten()
+    {
         // The last character may have been cut in two.
         let (text, has_errors) = encoding.decode_without_bom_handling(bytes);
-        let only_at_end = || text.trim_end_matches(char::REPLACEMENT_CHARACTER).contains(char::REPLACEMENT_CHARACTER);
+        let only_at_end = || {
+            text.trim_end_matches(char::REPLACEMENT_CHARACTER)
+                .contains(char::REPLACEMENT_CHARACTER)
+        };
         if !has_errors || !only_at_end() {
             return (text, encoding);
         }
@@ -162,13 +238,15 @@ fn decode<'b>(bytes: &'b [u8], stated: Option<&'static Encoding>) -> (Cow<'b, st
     (guessed.decode_without_bom_handling(bytes).0, guessed)
 }
 
-/// Reports whether bytes are UTF-8, although the charset that is stated would read them without an error, as signs of
-/// another script.
+/// Reports whether bytes are UTF-8, although the charset that is stated would read them without an
+/// error, as signs of another script.
 fn is_utf_8_in_disguise(bytes: &[u8], stated: &'static Encoding) -> bool {
     let valid = match std::str::from_utf8(bytes) {
         Ok(_) => bytes,
         // The last character may have been cut in two.
-        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).unwrap_or_default(),
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).unwrap_or_default()
+        }
         Err(_) => return false,
     };
     match stated.is_ascii_compatible() {
@@ -199,7 +277,11 @@ mod tests {
 
     #[test]
     fn content_that_was_cut_names_its_compression_and_the_limit() {
-        let bomb = WebResponse { coding: Some("gzip".to_owned()), is_cut: true, ..response("text/html", &[0; 2048]) };
+        let bomb = WebResponse {
+            coding: Some("gzip".to_owned()),
+            is_cut: true,
+            ..response("text/html", &[0; 2048])
+        };
         let expected = "https://page.example/a is no text but binary data of 2 kB, decompressed from gzip, the first part \
                         up to the limit `tools.web_requests.max_response_size_mb`; look for a page that has it as text";
         assert_eq!(Text::of(&bomb).unwrap_err().to_string(), expected);
@@ -232,7 +314,11 @@ mod tests {
         for (content_type, body, expected, misread) in table {
             let response = response(content_type, body);
             let text = Text::of(&response).unwrap();
-            assert_eq!((&*text.text, text.misread().as_deref()), (expected, misread), "{content_type}");
+            assert_eq!(
+                (&*text.text, text.misread().as_deref()),
+                (expected, misread),
+                "{content_type}"
+            );
         }
     }
 
@@ -248,9 +334,17 @@ mod tests {
         let table: [(&str, &[u8], &str); 11] = [
             ("text/plain; charset=utf-8", "é".as_bytes(), "é"),
             ("text/plain; charset=\"ISO-8859-1\"", b"\xe9", "é"),
-            ("text/plain;charset=koi8-r", b"\xf0\xd2\xc9\xd7\xc5\xd4", "Привет"),
+            (
+                "text/plain;charset=koi8-r",
+                b"\xf0\xd2\xc9\xd7\xc5\xd4",
+                "Привет",
+            ),
             ("text/plain", "é".as_bytes(), "é"),
-            ("text/html", b"<meta charset=windows-1251>\xcf", "<meta charset=windows-1251>П"),
+            (
+                "text/html",
+                b"<meta charset=windows-1251>\xcf",
+                "<meta charset=windows-1251>П",
+            ),
             (
                 "text/html",
                 b"<meta http-equiv=content-type content='text/html; charset=shift_jis'>\x82\xa0",
@@ -261,7 +355,11 @@ mod tests {
             ("text/plain", b"\xff\xfea\0b\0", "ab"),
             ("text/plain; charset=utf-16le", b"a\0b\0", "ab"),
             // Labels that lie, or are none.
-            ("text/plain; charset=utf-8", b"caf\xe9 au lait, d\xe9j\xe0 vu", "café au lait, déjà vu"),
+            (
+                "text/plain; charset=utf-8",
+                b"caf\xe9 au lait, d\xe9j\xe0 vu",
+                "café au lait, déjà vu",
+            ),
             ("text/plain; charset=nonsense", "é".as_bytes(), "é"),
         ];
         for (content_type, body, expected) in table {
@@ -275,13 +373,18 @@ mod tests {
             ("application/pdf", b"%PDF-1.7", "a PDF document"),
             ("text/html", b"%PDF-1.7", "a PDF document"),
             ("image/do-as-i-say", b"\x89PNG", "an image"),
-            ("application/octet-stream", b"PK\x03\x04", "a ZIP archive of 4 B"),
+            (
+                "application/octet-stream",
+                b"PK\x03\x04",
+                "a ZIP archive of 4 B",
+            ),
             ("text/html", b"a\0b", "binary data of 3 B"),
             ("", b"\x7fELF", "an ELF program of 4 B"),
         ];
         for (content_type, body, expected) in table {
-            let expected =
-                format!("https://page.example/a is no text but {expected}; look for a page that has it as text");
+            let expected = format!(
+                "https://page.example/a is no text but {expected}; look for a page that has it as text"
+            );
             assert_eq!(read(content_type, body), expected, "{content_type}");
         }
         assert_eq!(read("application/octet-stream", b"plain"), "plain");
@@ -297,7 +400,13 @@ mod tests {
             ("application/json", "{}", false),
         ];
         for (content_type, body, expected) in table {
-            assert_eq!(Text::of(&response(content_type, body.as_bytes())).unwrap().is_html, expected, "{content_type}");
+            assert_eq!(
+                Text::of(&response(content_type, body.as_bytes()))
+                    .unwrap()
+                    .is_html,
+                expected,
+                "{content_type}"
+            );
         }
     }
 }

@@ -49,7 +49,12 @@ impl Tool for ParseDocumentation {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let url = address(&arguments, "url")?;
-        let web = Web::new(context, "parse_documentation", vec![url.host().clone()], None);
+        let web = Web::new(
+            context,
+            "parse_documentation",
+            vec![url.host().clone()],
+            None,
+        );
         let response = web.get(url, ACCEPT).await?;
         let bytes = response.body.len();
         let made = context.blocking(move |_, _| answer(&response)).await;
@@ -61,7 +66,10 @@ fn answer(response: &WebResponse) -> Result<Answer, ToolError> {
     let _work = Work::begin(&|| false);
     let text = Text::of(response)?;
     if !text.is_html {
-        return Err(ToolError::Retry(format!("{} is no HTML; read it with fetch_url", response.url)));
+        return Err(ToolError::Retry(format!(
+            "{} is no HTML; read it with fetch_url",
+            response.url
+        )));
     }
     let page = Page::parse(&text.text);
     let found = outline(&page, main_part(&page), &response.url);
@@ -70,12 +78,23 @@ fn answer(response: &WebResponse) -> Result<Answer, ToolError> {
         url: response.url.to_string(),
         title: page.title(),
         headings: found.headings,
-        code_blocks: found.code.into_iter().map(|(language, code)| CodeBlock { language, code }).collect(),
-        links: found.links.into_iter().map(|(text, url)| PageLink { text, url }).collect(),
+        code_blocks: found
+            .code
+            .into_iter()
+            .map(|(language, code)| CodeBlock { language, code })
+            .collect(),
+        links: found
+            .links
+            .into_iter()
+            .map(|(text, url)| PageLink { text, url })
+            .collect(),
         is_cut,
     };
     let footer = is_cut.then(|| "[cut: the page has more]".to_owned());
-    Ok(Answer { footer, ..Answer::new(worded(&data), json!(data)) })
+    Ok(Answer {
+        footer,
+        ..Answer::new(worded(&data), json!(data))
+    })
 }
 
 /// Returns the parts of a page as a model reads them.
@@ -86,10 +105,20 @@ fn worded(page: &Documentation) -> String {
         push_headings(&mut text, &page.headings);
     }
     for block in &page.code_blocks {
-        let longest = block.code.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+        let longest = block
+            .code
+            .split(|c| c != '`')
+            .map(str::len)
+            .max()
+            .unwrap_or_default();
         let fence = "`".repeat(longest.max(2) + 1);
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n{fence}{}\n{}\n{fence}\n", block.language.as_deref().unwrap_or_default(), block.code);
+        let _ = write!(
+            text,
+            "\n{fence}{}\n{}\n{fence}\n",
+            block.language.as_deref().unwrap_or_default(),
+            block.code
+        );
     }
     if !page.links.is_empty() {
         text.push_str("\nLinks:\n");
@@ -104,7 +133,11 @@ fn worded(page: &Documentation) -> String {
 fn push_headings(text: &mut String, headings: &[Heading]) {
     for heading in headings {
         let indent = "  ".repeat(usize::from(heading.level.saturating_sub(1)));
-        let anchor = heading.anchor.as_ref().map(|anchor| format!(" #{anchor}")).unwrap_or_default();
+        let anchor = heading
+            .anchor
+            .as_ref()
+            .map(|anchor| format!(" #{anchor}"))
+            .unwrap_or_default();
         let _ = writeln!(text, "{indent}- {}{anchor}", escaped(&heading.text));
         push_headings(text, &heading.children);
     }

@@ -27,9 +27,11 @@ use crate::tool::Tool;
 const RESULTS: usize = 10;
 /// The number of results that Brave returns at most.
 const MOST_RESULTS: usize = 20;
-/// The host through which Gemini leads to the pages that it has found, whose titles are the hosts of the pages.
+/// The host through which Gemini leads to the pages that it has found, whose titles are the hosts
+/// of the pages.
 const REDIRECTING: &str = "vertexaisearch.cloud.google.com";
-/// Maximum number of engines that are named, and maximum number of characters of what is said of each.
+/// Maximum number of engines that are named, and maximum number of characters of what is said of
+/// each.
 const MOST_ENGINES: usize = 10;
 const SAID_OF_ENGINE: usize = 60;
 /// What is accepted.
@@ -87,7 +89,9 @@ impl Tool for WebSearch {
             WebServiceName::Model => by_model(context, query).await?,
             service => ask(context, service, &query, count).await?,
         };
-        let found = found.without_denied(&context.host_guard("web_search", Vec::new())).cut(count);
+        let found = found
+            .without_denied(&context.host_guard("web_search", Vec::new()))
+            .cut(count);
         Ok(Answer::new(found.worded(), json!(found.results)))
     }
 }
@@ -104,7 +108,12 @@ fn chosen(web: &WebRequests) -> Result<WebServiceName, ToolError> {
 }
 
 /// Asks a service for pages.
-async fn ask(context: &ToolContext, service: WebServiceName, query: &str, count: usize) -> Result<Found, ToolError> {
+async fn ask(
+    context: &ToolContext,
+    service: WebServiceName,
+    query: &str,
+    count: usize,
+) -> Result<Found, ToolError> {
     let web = Web::new(context, "web_search", Vec::new(), None);
     let base = web.service(service)?;
     let results = match service {
@@ -112,7 +121,10 @@ async fn ask(context: &ToolContext, service: WebServiceName, query: &str, count:
         WebServiceName::Tavily => tavily(&web, &base, query, count).await?,
         _ => return searxng(&web, &base, query).await,
     };
-    Ok(Found { results, ..Found::default() })
+    Ok(Found {
+        results,
+        ..Found::default()
+    })
 }
 
 /// Lets the endpoint of the agent's model search, and answer.
@@ -128,13 +140,24 @@ async fn by_model(context: &ToolContext, query: String) -> Result<Found, ToolErr
     match reply.failure {
         Some(why) if results.is_empty() => {
             context.meter().add_outside(why.len() as u64);
-            Err(ToolError::Execution(format!("the search of {model} failed: {why}")))
+            Err(ToolError::Execution(format!(
+                "the search of {model} failed: {why}"
+            )))
         }
         _ => {
             let answer = reply.text.trim();
-            let from = if results.is_empty() { "without any page" } else { "from the pages below" };
-            let answer = (!answer.is_empty()).then(|| format!("answer of {model}, {from}:\n{answer}\n"));
-            Ok(Found { answer, results, ..Found::default() })
+            let from = if results.is_empty() {
+                "without any page"
+            } else {
+                "from the pages below"
+            };
+            let answer =
+                (!answer.is_empty()).then(|| format!("answer of {model}, {from}:\n{answer}\n"));
+            Ok(Found {
+                answer,
+                results,
+                ..Found::default()
+            })
         }
     }
 }
@@ -142,18 +165,33 @@ async fn by_model(context: &ToolContext, query: String) -> Result<Found, ToolErr
 /// Returns a page that an endpoint names, in one form; `None` if its address leads to no page.
 fn of_endpoint(result: &SearchResult) -> Option<SearchResult> {
     let url = WebUrl::parse(&result.url).ok()?;
-    let title = if result.title.is_empty() { url.host().to_string() } else { plain(&result.title) };
-    Some(SearchResult { title, url: url.to_string(), snippet: plain(&result.snippet) })
+    let title = if result.title.is_empty() {
+        url.host().to_string()
+    } else {
+        plain(&result.title)
+    };
+    Some(SearchResult {
+        title,
+        url: url.to_string(),
+        snippet: plain(&result.snippet),
+    })
 }
 
 impl Found {
-    /// Leaves out the results whose hosts a rule denies, and an answer that was made of them as well.
+    /// Leaves out the results whose hosts a rule denies, and an answer that was made of them as
+    /// well.
     fn without_denied(self, guard: &HostGuard) -> Found {
         let all = self.results.len();
-        let is_shown = |result: &SearchResult| !host_of(result).is_some_and(|host| guard.denies(&host));
+        let is_shown =
+            |result: &SearchResult| !host_of(result).is_some_and(|host| guard.denies(&host));
         let results: Vec<SearchResult> = self.results.into_iter().filter(is_shown).collect();
         let left_out = all - results.len();
-        Found { answer: self.answer.filter(|_| left_out == 0), results, left_out, silent: self.silent }
+        Found {
+            answer: self.answer.filter(|_| left_out == 0),
+            results,
+            left_out,
+            silent: self.silent,
+        }
     }
 
     fn cut(mut self, count: usize) -> Found {
@@ -165,29 +203,55 @@ impl Found {
     fn nothing(&self) -> String {
         match self.silent.as_slice() {
             [] => "(nothing found)".to_owned(),
-            silent => format!("(nothing found: these engines of the service did not answer: {})", silent.join(", ")),
+            silent => format!(
+                "(nothing found: these engines of the service did not answer: {})",
+                silent.join(", ")
+            ),
         }
     }
 
     fn worded(&self) -> String {
         let one = |(at, result): (usize, &SearchResult)| {
-            format!("{}. {}\n   {}\n   {}", at + 1, result.title, result.url, result.snippet)
+            format!(
+                "{}. {}\n   {}\n   {}",
+                at + 1,
+                result.title,
+                result.url,
+                result.snippet
+            )
         };
         let listed = self.results.iter().enumerate().map(one);
-        let left_out = format!("(left out, since a rule denies their hosts: {})", self.left_out);
+        let left_out = format!(
+            "(left out, since a rule denies their hosts: {})",
+            self.left_out
+        );
         let left_out = (self.left_out > 0).then_some(left_out);
         let nothing = (self.results.is_empty() && self.left_out == 0).then(|| self.nothing());
-        self.answer.clone().into_iter().chain(listed).chain(nothing).chain(left_out).collect::<Vec<_>>().join("\n")
+        self.answer
+            .clone()
+            .into_iter()
+            .chain(listed)
+            .chain(nothing)
+            .chain(left_out)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
 /// Returns the engines that a service says have not answered, as `[["name", "why"]]`.
 fn silent_engines(answer: &Value) -> Vec<String> {
-    let engines = answer.get("unresponsive_engines").and_then(Value::as_array).into_iter().flatten();
+    let engines = answer
+        .get("unresponsive_engines")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let words = |text: &str| shown(&text.chars().take(SAID_OF_ENGINE).collect::<String>());
     let one = |engine: &Value| {
         let name = engine.get(0).and_then(Value::as_str).or(engine.as_str())?;
-        let why = engine.get(1).and_then(Value::as_str).map(|why| format!(" ({})", words(why)));
+        let why = engine
+            .get(1)
+            .and_then(Value::as_str)
+            .map(|why| format!(" ({})", words(why)));
         Some(format!("{}{}", words(name), why.unwrap_or_default()))
     };
     engines.filter_map(one).take(MOST_ENGINES).collect()
@@ -197,25 +261,44 @@ fn silent_engines(answer: &Value) -> Vec<String> {
 fn host_of(result: &SearchResult) -> Option<Host> {
     let url = WebUrl::parse(&result.url).ok()?;
     let host = url.host().clone();
-    if host.to_string() == REDIRECTING { Host::parse(&result.title).ok().or(Some(host)) } else { Some(host) }
+    if host.to_string() == REDIRECTING {
+        Host::parse(&result.title).ok().or(Some(host))
+    } else {
+        Some(host)
+    }
 }
 
-/// `GET /search?q=…&format=json` → `{"results": [{"title", "url", "content"}], "unresponsive_engines"}`, as
-/// <https://docs.searxng.org/dev/search_api.html> says. It answers as well where no engine does.
+/// `GET /search?q=…&format=json` → `{"results": [{"title", "url", "content"}],
+/// "unresponsive_engines"}`, as <https://docs.searxng.org/dev/search_api.html> says. It answers as
+/// well where no engine does.
 async fn searxng(web: &Web<'_>, base: &WebUrl, query: &str) -> Result<Found, ToolError> {
-    let url = base.below(["search"]).with_query([("q", query), ("format", "json")]);
+    let url = base
+        .below(["search"])
+        .with_query([("q", query), ("format", "json")]);
     let answer = web.ask(WebServiceName::Searxng, url, ACCEPT, None).await?;
     let value = web.json(&answer)?;
     let results = results(web.items(&value, "/results", &answer)?, "content")?;
-    Ok(Found { results, silent: silent_engines(&value), ..Found::default() })
+    Ok(Found {
+        results,
+        silent: silent_engines(&value),
+        ..Found::default()
+    })
 }
 
-/// `GET /res/v1/web/search?q=…&count=…` → `{"web": {"results": [{"title", "url", "description"}]}}`, as
-/// <https://api-dashboard.search.brave.com/app/documentation/web-search/get-started> says. Without results, there is no
-/// `web`.
-async fn brave(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Result<Vec<SearchResult>, ToolError> {
+/// `GET /res/v1/web/search?q=…&count=…` → `{"web": {"results": [{"title", "url",
+/// "description"}]}}`, as
+/// <https://api-dashboard.search.brave.com/app/documentation/web-search/get-started> says. Without
+/// results, there is no `web`.
+async fn brave(
+    web: &Web<'_>,
+    base: &WebUrl,
+    query: &str,
+    count: usize,
+) -> Result<Vec<SearchResult>, ToolError> {
     let count = count.to_string();
-    let url = base.below(["res", "v1", "web", "search"]).with_query([("q", query), ("count", &count)]);
+    let url = base
+        .below(["res", "v1", "web", "search"])
+        .with_query([("q", query), ("count", &count)]);
     let answer = web.ask(WebServiceName::Brave, url, ACCEPT, None).await?;
     let value = web.json(&answer)?;
     match value.get("web") {
@@ -226,17 +309,37 @@ async fn brave(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Resul
 
 /// `POST /search {"query", "max_results"}` → `{"results": [{"title", "url", "content"}]}`, as
 /// <https://docs.tavily.com/documentation/api-reference/endpoint/search> says.
-async fn tavily(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Result<Vec<SearchResult>, ToolError> {
+async fn tavily(
+    web: &Web<'_>,
+    base: &WebUrl,
+    query: &str,
+    count: usize,
+) -> Result<Vec<SearchResult>, ToolError> {
     let asked = json!({"query": query, "max_results": count});
-    let answer = web.ask(WebServiceName::Tavily, base.below(["search"]), ACCEPT, Some(asked)).await?;
-    results(web.items(&web.json(&answer)?, "/results", &answer)?, "content")
+    let answer = web
+        .ask(
+            WebServiceName::Tavily,
+            base.below(["search"]),
+            ACCEPT,
+            Some(asked),
+        )
+        .await?;
+    results(
+        web.items(&web.json(&answer)?, "/results", &answer)?,
+        "content",
+    )
 }
 
-/// Reads results, of which titles and snippets may be HTML; those that lead to no page are left out.
+/// Reads results, of which titles and snippets may be HTML; those that lead to no page are left
+/// out.
 fn results(items: &[Value], snippet: &str) -> Result<Vec<SearchResult>, ToolError> {
     let read = |item: &Value| {
         let url = WebUrl::parse(&text(item, "url")).ok()?.to_string();
-        Some(SearchResult { title: plain(&text(item, "title")), url, snippet: plain(&text(item, snippet)) })
+        Some(SearchResult {
+            title: plain(&text(item, "title")),
+            url,
+            snippet: plain(&text(item, snippet)),
+        })
     };
     Ok(items.iter().filter_map(read).collect())
 }

@@ -44,34 +44,52 @@ impl Tool for SearchStackOverflow {
         effects_of_services(&[SERVICE])
     }
 
-    /// `GET /search/advanced?q=…&site=stackoverflow` → `{"items": [{"title", "link", "score", "answer_count",
-    /// "is_answered", "accepted_answer_id", "tags"}], "has_more", "quota_remaining"}`, as
-    /// <https://api.stackexchange.com/docs/advanced-search> says. Titles have entities of HTML; an error is
-    /// `{"error_id", "error_name", "error_message"}` with status 400.
+    /// `GET /search/advanced?q=…&site=stackoverflow` → `{"items": [{"title", "link", "score",
+    /// "answer_count", "is_answered", "accepted_answer_id", "tags"}], "has_more",
+    /// "quota_remaining"}`, as <https://api.stackexchange.com/docs/advanced-search> says. Titles
+    /// have entities of HTML; an error is `{"error_id", "error_name", "error_message"}` with
+    /// status 400.
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { query } = read(arguments)?;
         let web = Web::new(context, "search_stackoverflow", hosts_of(&[SERVICE]), None);
-        let url = web.service(SERVICE)?.below(["search", "advanced"]).with_query([
-            ("q", query.as_str()),
-            ("site", "stackoverflow"),
-            ("order", "desc"),
-            ("sort", "relevance"),
-            ("pagesize", RESULTS),
-        ]);
+        let url = web
+            .service(SERVICE)?
+            .below(["search", "advanced"])
+            .with_query([
+                ("q", query.as_str()),
+                ("site", "stackoverflow"),
+                ("order", "desc"),
+                ("sort", "relevance"),
+                ("pagesize", RESULTS),
+            ]);
         let answer = web.ask(SERVICE, url, "application/json", None).await?;
-        let found: Vec<StackOverflowResult> =
-            web.items(&web.json(&answer)?, "/items", &answer)?.iter().map(question).collect();
+        let found: Vec<StackOverflowResult> = web
+            .items(&web.json(&answer)?, "/items", &answer)?
+            .iter()
+            .map(question)
+            .collect();
         Ok(Answer::new(worded(&found), json!(found)))
     }
 }
 
 fn question(item: &Value) -> StackOverflowResult {
-    let tags = item.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let tags = item
+        .get("tags")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     StackOverflowResult {
         title: plain(&text(item, "title")),
         url: text(item, "link"),
-        score: item.get("score").and_then(Value::as_i64).unwrap_or_default(),
-        answers: item.get("answer_count").and_then(Value::as_u64).unwrap_or_default(),
+        score: item
+            .get("score")
+            .and_then(Value::as_i64)
+            .unwrap_or_default(),
+        answers: item
+            .get("answer_count")
+            .and_then(Value::as_u64)
+            .unwrap_or_default(),
         is_answered: item.get("accepted_answer_id").is_some(),
         tags: tags.map(str::to_owned).collect(),
     }
@@ -82,7 +100,11 @@ fn worded(found: &[StackOverflowResult]) -> String {
         return "(nothing found)".to_owned();
     }
     let one = |(at, question): (usize, &StackOverflowResult)| {
-        let accepted = if question.is_answered { ", one accepted" } else { "" };
+        let accepted = if question.is_answered {
+            ", one accepted"
+        } else {
+            ""
+        };
         let (score, answers, tags) = (question.score, question.answers, question.tags.join(" "));
         let number = at + 1;
         format!(
@@ -90,5 +112,10 @@ fn worded(found: &[StackOverflowResult]) -> String {
             question.title, question.url
         )
     };
-    found.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
+    found
+        .iter()
+        .enumerate()
+        .map(one)
+        .collect::<Vec<_>>()
+        .join("\n")
 }

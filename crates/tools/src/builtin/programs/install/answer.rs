@@ -54,21 +54,26 @@ impl Installed {
         let name = &self.requested.name;
         let is_asked = |has: &String| match self.ecosystem {
             // A package of Go is in the module whose path begins its own.
-            Ecosystem::Go => {
-                name.strip_prefix(has.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            }
+            Ecosystem::Go => name
+                .strip_prefix(has.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
             ecosystem => ecosystem.is_same(has, name),
         };
         let is_there = self.has.iter().any(is_asked);
-        (!is_there).then(|| format!("the command ended well, but `{name}` is not among what is installed"))
+        (!is_there)
+            .then(|| format!("the command ended well, but `{name}` is not among what is installed"))
     }
 }
 
 impl Installed {
-    /// Returns the packages that other jobs need: those that are new, and the one that was asked for.
+    /// Returns the packages that other jobs need: those that are new, and the one that was asked
+    /// for.
     pub(super) fn wanted(&self, now: &Packages) -> Packages {
-        let is_new =
-            |name: &String| self.packages.iter().any(|change| change.name == *name && !change.added.is_empty());
+        let is_new = |name: &String| {
+            self.packages
+                .iter()
+                .any(|change| change.name == *name && !change.added.is_empty())
+        };
         let is_asked = |name: &String| self.ecosystem.is_same(name, &self.requested.name);
         now.iter()
             .filter(|(name, _)| is_new(name) || is_asked(name))
@@ -94,16 +99,24 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
         None => parts.push(list("installed", installed.packages.iter().map(describe))),
     }
     if !installed.changed.is_empty() {
-        parts.push(list("changed", installed.changed.iter().map(|path| shown(path))));
+        parts.push(list(
+            "changed",
+            installed.changed.iter().map(|path| shown(path)),
+        ));
     }
     parts.extend(refusals(&installed.egress, &installed.unreached));
     if failed.is_some() {
-        parts.extend(login::hint(login::is_wanted(ran), installed.login.as_deref()).map(|hint| format!("[{hint}]")));
+        parts.extend(
+            login::hint(login::is_wanted(ran), installed.login.as_deref())
+                .map(|hint| format!("[{hint}]")),
+        );
     }
     if !installed.foreign.is_empty() {
         let hosts: Vec<String> = installed.foreign.iter().map(Server::to_string).collect();
         let hosts = hosts.join(", ");
-        parts.push(format!("[the lock file names hosts that belong to no registry of this project: {hosts}]"));
+        parts.push(format!(
+            "[the lock file names hosts that belong to no registry of this project: {hosts}]"
+        ));
     }
     if installed.from_source {
         let text = "no wheel fits, so packages were built from their sources, which ran their code in the sandbox";
@@ -115,7 +128,9 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
             Some(Ok(sharing)) => sharing.for_whom().to_owned(),
             Some(Err(reason)) => format!("{ELSEWHERE}; downloading it for them failed: {reason}"),
         };
-        let notes = [installed.note.to_owned(), elsewhere].into_iter().filter(|note| !note.is_empty());
+        let notes = [installed.note.to_owned(), elsewhere]
+            .into_iter()
+            .filter(|note| !note.is_empty());
         parts.extend(notes.map(|note| format!("[{note}]")));
     }
     let results = InstallResults {
@@ -128,12 +143,21 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
         foreign: installed.foreign.iter().map(Server::to_string).collect(),
     };
     let exit_code = ran.run.exit_code;
-    Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(parts.join("\n"), json!(results)) }
+    Answer {
+        footer: Some(ran.footer()),
+        failed,
+        exit_code,
+        ..Answer::new(parts.join("\n"), json!(results))
+    }
 }
 
 /// Formats a change of a package as `name old → new`.
 fn describe(change: &PackageChange) -> String {
-    let PackageChange { name, removed, added } = change;
+    let PackageChange {
+        name,
+        removed,
+        added,
+    } = change;
     let (removed, added) = (removed.join(", "), added.join(", "));
     let versions = match (removed.as_str(), added.as_str()) {
         ("", added) => added.to_owned(),
@@ -145,6 +169,13 @@ fn describe(change: &PackageChange) -> String {
 
 fn list(what: &str, items: impl ExactSizeIterator<Item = String>) -> String {
     let more = items.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{what}: {}{more}", items.take(MAX_NAMED).collect::<Vec<_>>().join(", "))
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "{what}: {}{more}",
+        items.take(MAX_NAMED).collect::<Vec<_>>().join(", ")
+    )
 }

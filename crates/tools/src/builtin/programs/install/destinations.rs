@@ -27,8 +27,15 @@ pub(super) struct Server {
 impl Server {
     /// Returns where an address leads.
     pub(super) fn of(url: &WebUrl) -> Server {
-        let port = if WEB_PORTS.contains(&url.port()) { WEB_PORT } else { url.port() };
-        Server { host: url.host().clone(), port }
+        let port = if WEB_PORTS.contains(&url.port()) {
+            WEB_PORT
+        } else {
+            url.port()
+        };
+        Server {
+            host: url.host().clone(),
+            port,
+        }
     }
 }
 
@@ -50,15 +57,29 @@ pub(super) struct Registries {
 }
 
 impl Registries {
-    /// Creates what judges the connections of a call, by the hosts of the registry that its package manager asks by
-    /// itself, and by the registries that the project names.
-    pub(super) fn new(scope: &CallScope, well_known: &[&str], of_project: Vec<Server>) -> Registries {
+    /// Creates what judges the connections of a call, by the hosts of the registry that its package
+    /// manager asks by itself, and by the registries that the project names.
+    pub(super) fn new(
+        scope: &CallScope,
+        well_known: &[&str],
+        of_project: Vec<Server>,
+    ) -> Registries {
         let mut grant = Grant::clone(&scope.grant);
         // A role that lists a wrapper need not list the wrapped tool.
         grant.tools.insert(TOOL.to_owned());
         let well_known = well_known.iter().filter_map(|host| Host::parse(host).ok());
-        let well_known = well_known.map(|host| Server { host, port: WEB_PORT }).collect();
-        Registries { policy: Arc::clone(&scope.policy), grant, well_known, of_project }
+        let well_known = well_known
+            .map(|host| Server {
+                host,
+                port: WEB_PORT,
+            })
+            .collect();
+        Registries {
+            policy: Arc::clone(&scope.policy),
+            grant,
+            well_known,
+            of_project,
+        }
     }
 
     /// Reports whether a server is that of one of the registries.
@@ -66,25 +87,33 @@ impl Registries {
         self.well_known.contains(server) || self.of_project.contains(server)
     }
 
-    /// Returns the hosts of the registries: those that the policy lets a package manager reach, and the others.
+    /// Returns the hosts of the registries: those that the policy lets a package manager reach, and
+    /// the others.
     pub(super) fn hosts(&self) -> (Vec<String>, Vec<String>) {
         let all: BTreeSet<&Server> = self.well_known.iter().chain(&self.of_project).collect();
-        let (open, closed): (Vec<&Server>, Vec<&Server>) = all.into_iter().partition(|server| self.is_open(server));
+        let (open, closed): (Vec<&Server>, Vec<&Server>) =
+            all.into_iter().partition(|server| self.is_open(server));
         let names = |servers: Vec<&Server>| servers.into_iter().map(Server::to_string).collect();
         (names(open), names(closed))
     }
 
     fn is_open(&self, server: &Server) -> bool {
-        let is_refused = self.policy.refuse_port(TOOL, &server.host, server.port).is_some();
+        let is_refused = self
+            .policy
+            .refuse_port(TOOL, &server.host, server.port)
+            .is_some();
         !is_refused && matches!(self.decide(server), Decision::Allow { .. })
     }
 
     fn decide(&self, server: &Server) -> Decision {
-        let decision = self.policy.decide_registry(&self.grant, TOOL, &server.host, self.kind(server));
+        let decision =
+            self.policy
+                .decide_registry(&self.grant, TOOL, &server.host, self.kind(server));
         match (decision, self.beside(server)) {
-            (Decision::Deny { rule, reason }, Some(registry)) => {
-                Decision::Deny { rule, reason: format!("`{server}` is not the registry `{registry}`: {reason}") }
-            }
+            (Decision::Deny { rule, reason }, Some(registry)) => Decision::Deny {
+                rule,
+                reason: format!("`{server}` is not the registry `{registry}`: {reason}"),
+            },
             (decision, _) => decision,
         }
     }
@@ -92,11 +121,15 @@ impl Registries {
     /// Returns a registry that is on another port of this server's host.
     fn beside(&self, server: &Server) -> Option<&Server> {
         let mut all = self.well_known.iter().chain(&self.of_project);
-        all.find(|registry| registry.host == server.host).filter(|_| !self.knows(server))
+        all.find(|registry| registry.host == server.host)
+            .filter(|_| !self.knows(server))
     }
 
     fn kind(&self, server: &Server) -> Registry {
-        match (self.well_known.contains(server), self.of_project.contains(server)) {
+        match (
+            self.well_known.contains(server),
+            self.of_project.contains(server),
+        ) {
             (true, _) => Registry::WellKnown,
             (_, true) => Registry::OfProject,
             _ => Registry::Other,
@@ -108,11 +141,15 @@ impl Destinations for Registries {
     fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
         let host = url.host();
         let rule = admitted(self.decide(&Server::of(url)))?;
-        self.policy.refuse_port(TOOL, host, url.port()).map_or(Ok(rule), admitted)
+        self.policy
+            .refuse_port(TOOL, host, url.port())
+            .map_or(Ok(rule), admitted)
     }
 
     fn admit_address(&self, host: &Host, address: IpAddr) -> Result<(), WebFailure> {
-        self.policy.refuse_address(TOOL, host, address).map_or(Ok(()), |decision| admitted(decision).map(drop))
+        self.policy
+            .refuse_address(TOOL, host, address)
+            .map_or(Ok(()), |decision| admitted(decision).map(drop))
     }
 }
 
@@ -145,10 +182,17 @@ mod tests {
     /// Judges by this list of hosts, and these rules that allow something.
     fn registries(listed: &[&str], allowed: &[&str], of_project: &[&str]) -> Registries {
         let mut settings = ToolSettings::default();
-        settings.web_requests.allowed_domains.extend(listed.iter().map(|host| (*host).to_owned()));
-        let rules: Vec<RuleText> =
-            allowed.iter().map(|rule| RuleText::new(RuleDecision::Allow, *rule, "the user")).collect();
-        let policy = Policy::new(&rules, &ToolNames::default()).unwrap().limited(&settings, Path::new("/w/T1"));
+        settings
+            .web_requests
+            .allowed_domains
+            .extend(listed.iter().map(|host| (*host).to_owned()));
+        let rules: Vec<RuleText> = allowed
+            .iter()
+            .map(|rule| RuleText::new(RuleDecision::Allow, *rule, "the user"))
+            .collect();
+        let policy = Policy::new(&rules, &ToolNames::default())
+            .unwrap()
+            .limited(&settings, Path::new("/w/T1"));
         Registries {
             policy: Arc::new(policy),
             grant: Grant::of_tools([TOOL]),
@@ -160,7 +204,8 @@ mod tests {
     #[test]
     fn another_port_of_a_registrys_host_is_no_registry() {
         let registry = "http://127.0.0.1:8702/simple/";
-        let (listed, by_rule): (&[&str], &[&str]) = (&["127.0.0.1"], &["install_package(domain:127.0.0.1)"]);
+        let (listed, by_rule): (&[&str], &[&str]) =
+            (&["127.0.0.1"], &["install_package(domain:127.0.0.1)"]);
         let table: [(&[&str], &[&str], &str, bool); 7] = [
             (listed, &[], "http://127.0.0.1:8702/npm/", true),
             (listed, &[], "http://127.0.0.1:8701/evil.tgz", false),
@@ -173,25 +218,43 @@ mod tests {
         for (listed, allowed, url, expected) in table {
             let registries = registries(listed, allowed, &[registry]);
             let admitted = registries.admit(&WebUrl::parse(url).unwrap());
-            assert_eq!(admitted.is_ok(), expected, "{listed:?} {allowed:?} {url}: {admitted:?}");
+            assert_eq!(
+                admitted.is_ok(),
+                expected,
+                "{listed:?} {allowed:?} {url}: {admitted:?}"
+            );
         }
-        let refused = registries(listed, &[], &[registry]).admit(&WebUrl::parse("http://127.0.0.1:8701/").unwrap());
-        let WebFailure::Refused { rule, reason } = refused.unwrap_err() else { unreachable!() };
+        let refused = registries(listed, &[], &[registry])
+            .admit(&WebUrl::parse("http://127.0.0.1:8701/").unwrap());
+        let WebFailure::Refused { rule, reason } = refused.unwrap_err() else {
+            unreachable!()
+        };
         assert_eq!(rule, "built-in:registry");
         assert!(
-            reason.starts_with("`127.0.0.1:8701` is not the registry `127.0.0.1:8702`: `127.0.0.1` is no"),
+            reason.starts_with(
+                "`127.0.0.1:8701` is not the registry `127.0.0.1:8702`: `127.0.0.1` is no"
+            ),
             "{reason}"
         );
     }
 
     #[test]
     fn registries_are_shown_with_the_ports_that_are_not_the_webs() {
-        let names = ["http://127.0.0.1:8702/", "http://a.example/", "https://a.example/b", "https://b.example:8443/"];
+        let names = [
+            "http://127.0.0.1:8702/",
+            "http://a.example/",
+            "https://a.example/b",
+            "https://b.example:8443/",
+        ];
         let (open, closed) = registries(&["127.0.0.1", "*.example"], &[], &names).hosts();
         assert_eq!(
             (open, closed),
             (
-                vec!["a.example".to_owned(), "pypi.org".to_owned(), "127.0.0.1:8702".to_owned()],
+                vec![
+                    "a.example".to_owned(),
+                    "pypi.org".to_owned(),
+                    "127.0.0.1:8702".to_owned()
+                ],
                 vec!["b.example:8443".to_owned()]
             )
         );

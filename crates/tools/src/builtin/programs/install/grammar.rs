@@ -1,5 +1,5 @@
-//! Names and versions of packages, by the grammar of each registry: what else a package manager would read, such as an
-//! address, a path, a repository or an option, is refused before any runs.
+//! Names and versions of packages, by the grammar of each registry: what else a package manager
+//! would read, such as an address, a path, a repository or an option, is refused before any runs.
 
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
@@ -9,11 +9,14 @@ const MAX_NAME: usize = 214;
 /// Maximum length of a version.
 const MAX_VERSION: usize = 128;
 /// Endings of files that package managers install instead of a package of that name.
-const ARCHIVES: [&str; 14] =
-    [".zip", ".whl", ".egg", ".tar", ".tgz", ".gz", ".tbz", ".bz2", ".txz", ".xz", ".tlz", ".lz", ".lzma", ".crate"];
+const ARCHIVES: [&str; 14] = [
+    ".zip", ".whl", ".egg", ".tar", ".tgz", ".gz", ".tbz", ".bz2", ".txz", ".xz", ".tlz", ".lz",
+    ".lzma", ".crate",
+];
 /// Names of npm that stand for something else.
 const RESERVED_BY_NPM: [&str; 2] = ["node_modules", "favicon.ico"];
-/// What stands for a version of a module of Go beside one: the newest, the newest that is compatible, the newest patch.
+/// What stands for a version of a module of Go beside one: the newest, the newest that is
+/// compatible, the newest patch.
 const QUERIES_OF_GO: [&str; 3] = ["latest", "upgrade", "patch"];
 
 /// What has a registry and a grammar of its own.
@@ -37,7 +40,12 @@ pub(super) struct Requested {
 
 impl Ecosystem {
     /// Every ecosystem.
-    pub(super) const ALL: [Ecosystem; 4] = [Ecosystem::Python, Ecosystem::JavaScript, Ecosystem::Rust, Ecosystem::Go];
+    pub(super) const ALL: [Ecosystem; 4] = [
+        Ecosystem::Python,
+        Ecosystem::JavaScript,
+        Ecosystem::Rust,
+        Ecosystem::Go,
+    ];
 
     /// Reads a name and a version.
     ///
@@ -51,7 +59,10 @@ impl Ecosystem {
             return Err(refused());
         }
         let word = self.word(name, extras, version).ok_or_else(refused)?;
-        Ok(Requested { name: name.to_owned(), word })
+        Ok(Requested {
+            name: name.to_owned(),
+            word,
+        })
     }
 
     /// Splits what names a package into its name and its extras; `None` if it names none here.
@@ -81,7 +92,8 @@ impl Ecosystem {
             Ecosystem::Python if version == "latest" => Some(format!("{name}{extras}")),
             Ecosystem::Python => Some(format!("{name}{extras}{}", specifiers_of_python(version)?)),
             Ecosystem::JavaScript => {
-                let is_known = is_tag(version) || comparators(version, ' ', OPERATORS_OF_NPM).is_some();
+                let is_known =
+                    is_tag(version) || comparators(version, ' ', OPERATORS_OF_NPM).is_some();
                 is_known.then(|| format!("{name}@{version}"))
             }
             Ecosystem::Rust if version == "latest" => Some(name.to_owned()),
@@ -121,8 +133,12 @@ impl Ecosystem {
     fn versions(self) -> &'static str {
         match self {
             Ecosystem::Python => "one such as 1.4.2, or a range such as >=1.4,<2",
-            Ecosystem::JavaScript => "one such as 1.4.2, a range such as ^1.4 or a tag such as next",
-            Ecosystem::Rust => "one such as 1.4.2, which stands for all that are compatible, or =1.4.2",
+            Ecosystem::JavaScript => {
+                "one such as 1.4.2, a range such as ^1.4 or a tag such as next"
+            }
+            Ecosystem::Rust => {
+                "one such as 1.4.2, which stands for all that are compatible, or =1.4.2"
+            }
             Ecosystem::Go => "one such as v1.4.2, or latest, upgrade or patch",
         }
     }
@@ -142,7 +158,11 @@ impl Ecosystem {
         let plain = |name: &str| match self {
             Ecosystem::Python => {
                 let lower = name.to_ascii_lowercase();
-                lower.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+                lower
+                    .split(['-', '_', '.'])
+                    .filter(|part| !part.is_empty())
+                    .collect::<Vec<_>>()
+                    .join("-")
             }
             Ecosystem::Rust => name.to_ascii_lowercase().replace('_', "-"),
             Ecosystem::JavaScript | Ecosystem::Go => name.to_owned(),
@@ -153,7 +173,11 @@ impl Ecosystem {
 
 /// Says why none of these ecosystems has a package of this name in this version.
 pub(super) fn refusal(ecosystems: &[Ecosystem], package: &str, version: Option<&str>) -> String {
-    let named: Vec<Ecosystem> = ecosystems.iter().copied().filter(|one| one.split(package).is_some()).collect();
+    let named: Vec<Ecosystem> = ecosystems
+        .iter()
+        .copied()
+        .filter(|one| one.split(package).is_some())
+        .collect();
     if named.is_empty() {
         let examples: Vec<&str> = ecosystems.iter().map(|one| one.example()).collect();
         return format!(
@@ -165,14 +189,23 @@ pub(super) fn refusal(ecosystems: &[Ecosystem], package: &str, version: Option<&
         );
     }
     let version = shown(version.unwrap_or_default());
-    let versions: Vec<String> =
-        named.iter().map(|one| format!("for {}, name {}", one.kind(), one.versions())).collect();
-    format!("`{version}` is no version {}; {}", of(&named), versions.join("; "))
+    let versions: Vec<String> = named
+        .iter()
+        .map(|one| format!("for {}, name {}", one.kind(), one.versions()))
+        .collect();
+    format!(
+        "`{version}` is no version {}; {}",
+        of(&named),
+        versions.join("; ")
+    )
 }
 
 /// Says whose name or version is meant.
 fn of(ecosystems: &[Ecosystem]) -> String {
-    let kinds: Vec<String> = ecosystems.iter().map(|one| format!("of {}", one.kind())).collect();
+    let kinds: Vec<String> = ecosystems
+        .iter()
+        .map(|one| format!("of {}", one.kind()))
+        .collect();
     any_of(&kinds)
 }
 
@@ -192,7 +225,9 @@ fn any_of(parts: &[impl AsRef<str>]) -> String {
 }
 
 fn is_archive(text: &str) -> bool {
-    ARCHIVES.iter().any(|ending| text.to_ascii_lowercase().ends_with(ending))
+    ARCHIVES
+        .iter()
+        .any(|ending| text.to_ascii_lowercase().ends_with(ending))
 }
 
 /// Splits `name[extra,other]`, whose extras choose further packages of the same registry.
@@ -200,7 +235,10 @@ fn without_extras(package: &str) -> Option<(&str, &str)> {
     let start = package.find('[')?;
     let (name, extras) = package.split_at_checked(start)?;
     let listed = extras.strip_prefix('[')?.strip_suffix(']')?;
-    listed.split(',').all(is_name_of_python).then_some((name, extras))
+    listed
+        .split(',')
+        .all(is_name_of_python)
+        .then_some((name, extras))
 }
 
 fn is_name_of_python(name: &str) -> bool {
@@ -215,7 +253,9 @@ fn is_name_of_npm(name: &str) -> bool {
         part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(is_plain)
     };
     match name.strip_prefix('@') {
-        Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| is_part(scope) && is_part(name)),
+        Some(scoped) => scoped
+            .split_once('/')
+            .is_some_and(|(scope, name)| is_part(scope) && is_part(name)),
         None => is_part(name) && !RESERVED_BY_NPM.contains(&name),
     }
 }
@@ -223,7 +263,9 @@ fn is_name_of_npm(name: &str) -> bool {
 fn is_name_of_cargo(name: &str) -> bool {
     const LONGEST: usize = 64;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    name.len() <= LONGEST && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_plain)
+    name.len() <= LONGEST
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(is_plain)
 }
 
 /// A path below a host's name, which never begins or ends with a dot in any of its parts.
@@ -233,24 +275,37 @@ fn is_module_of_go(path: &str) -> bool {
         let ends = part.starts_with(['.', '-']) || part.ends_with('.');
         !part.is_empty() && !ends && part.chars().all(is_plain)
     };
-    let Some((host, _)) = path.split_once('/') else { return false };
+    let Some((host, _)) = path.split_once('/') else {
+        return false;
+    };
     let is_host = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     host.contains('.') && host.chars().all(is_host) && path.split('/').all(is_part)
 }
 
-/// Returns the specifiers for a version or a range, as <https://peps.python.org/pep-0440/> has them.
+/// Returns the specifiers for a version or a range, as <https://peps.python.org/pep-0440/> has
+/// them.
 fn specifiers_of_python(version: &str) -> Option<String> {
     const OPERATORS: [&str; 7] = ["~=", "==", "!=", "<=", ">=", "<", ">"];
     let one = |text: &str| {
         let text = text.trim();
-        let operator = OPERATORS.into_iter().find(|operator| text.starts_with(operator)).unwrap_or_default();
+        let operator = OPERATORS
+            .into_iter()
+            .find(|operator| text.starts_with(operator))
+            .unwrap_or_default();
         let number = text.strip_prefix(operator)?.trim();
         let takes_all = matches!(operator, "" | "==" | "!=");
-        let prefix = number.strip_suffix(".*").filter(|_| takes_all).unwrap_or(number);
+        let prefix = number
+            .strip_suffix(".*")
+            .filter(|_| takes_all)
+            .unwrap_or(number);
         let operator = if operator.is_empty() { "==" } else { operator };
         is_version_of_python(prefix).then(|| format!("{operator}{number}"))
     };
-    version.split(',').map(one).collect::<Option<Vec<_>>>().map(|all| all.join(","))
+    version
+        .split(',')
+        .map(one)
+        .collect::<Option<Vec<_>>>()
+        .map(|all| all.join(","))
 }
 
 fn is_version_of_python(text: &str) -> bool {
@@ -266,29 +321,43 @@ const OPERATORS_OF_CARGO: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
 /// Returns the comparators of a range, without the spaces around them; `None` if one is none.
 fn comparators<'v>(range: &'v str, separator: char, operators: &[&str]) -> Option<Vec<&'v str>> {
     let is_one = |text: &&str| {
-        let operator = operators.iter().find(|operator| text.starts_with(**operator)).copied().unwrap_or_default();
+        let operator = operators
+            .iter()
+            .find(|operator| text.starts_with(**operator))
+            .copied()
+            .unwrap_or_default();
         text.strip_prefix(operator).is_some_and(is_partial)
     };
     let all: Vec<&str> = range.split(separator).map(str::trim).collect();
     all.iter().all(is_one).then_some(all)
 }
 
-/// Reports whether a text is a version of one to three numbers, the last of which may be a wildcard.
+/// Reports whether a text is a version of one to three numbers, the last of which may be a
+/// wildcard.
 fn is_partial(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
     let parts: Vec<&str> = text.split('.').collect();
     let is_short = parts.len() <= 3
         && parts.first().is_some_and(|first| is_number(first))
-        && parts.iter().skip(1).all(|part| is_number(part) || matches!(*part, "*" | "x"));
+        && parts
+            .iter()
+            .skip(1)
+            .all(|part| is_number(part) || matches!(*part, "*" | "x"));
     is_short || is_semantic(text)
 }
 
 /// Reports whether a text is a version as <https://semver.org/> has it.
 fn is_semantic(text: &str) -> bool {
-    let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
-    let (numbers, before) = text.split_once('-').map_or((text, None), |(text, before)| (text, Some(before)));
+    let (text, build) = text
+        .split_once('+')
+        .map_or((text, None), |(text, build)| (text, Some(build)));
+    let (numbers, before) = text
+        .split_once('-')
+        .map_or((text, None), |(text, before)| (text, Some(before)));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
-    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+    let is_word = |part: &str| {
+        !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
+    };
     let is_words = |words: &str| words.split('.').all(is_word);
     numbers.split('.').count() == 3
         && numbers.split('.').all(is_number)
@@ -299,7 +368,10 @@ fn is_semantic(text: &str) -> bool {
 fn is_tag(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     // `v1` and `x` are ranges.
-    let is_range = text.trim_start_matches('v').split('.').all(|part| part == "x" || part.parse::<u64>().is_ok());
+    let is_range = text
+        .trim_start_matches('v')
+        .split('.')
+        .all(|part| part == "x" || part.parse::<u64>().is_ok());
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_plain) && !is_range
 }
 

@@ -62,14 +62,23 @@ impl Listing {
     pub(super) fn servers(self, files: &Files) -> Vec<Server> {
         let (path, leads): (&str, fn(&str) -> bool) = match self {
             Listing::SitePackages(_) | Listing::GoMod => return Vec::new(),
-            Listing::Blocks(path) => (path, |line| line.contains("source =") || line.contains("url =")),
+            Listing::Blocks(path) => (path, |line| {
+                line.contains("source =") || line.contains("url =")
+            }),
             Listing::Npm => ("package-lock.json", |line| line.starts_with("\"resolved\"")),
-            Listing::Pnpm => ("pnpm-lock.yaml", |line| line.contains("tarball:") || line.contains("repo:")),
-            Listing::Yarn => ("yarn.lock", |line| line.starts_with("resolved") || line.starts_with("resolution:")),
+            Listing::Pnpm => ("pnpm-lock.yaml", |line| {
+                line.contains("tarball:") || line.contains("repo:")
+            }),
+            Listing::Yarn => ("yarn.lock", |line| {
+                line.starts_with("resolved") || line.starts_with("resolution:")
+            }),
         };
         let text = text(files, path);
         let lines = text.lines().map(str::trim).filter(|line| leads(line));
-        let found: BTreeSet<Server> = lines.flat_map(addresses).map(|url| Server::of(&url)).collect();
+        let found: BTreeSet<Server> = lines
+            .flat_map(addresses)
+            .map(|url| Server::of(&url))
+            .collect();
         found.into_iter().take(MAX_SERVERS).collect()
     }
 }
@@ -79,13 +88,20 @@ pub(super) fn changes(before: &Packages, after: &Packages) -> Vec<PackageChange>
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let versions = |all: &Packages, name: &str, without: &Packages| {
         let none = BTreeSet::new();
-        let (own, others) = (all.get(name).unwrap_or(&none), without.get(name).unwrap_or(&none));
+        let (own, others) = (
+            all.get(name).unwrap_or(&none),
+            without.get(name).unwrap_or(&none),
+        );
         own.difference(others).cloned().collect::<Vec<_>>()
     };
     let change = |name: &String| {
         let (removed, added) = (versions(before, name, after), versions(after, name, before));
         let is_changed = !removed.is_empty() || !added.is_empty();
-        is_changed.then(|| PackageChange { name: name.clone(), removed, added })
+        is_changed.then(|| PackageChange {
+            name: name.clone(),
+            removed,
+            added,
+        })
     };
     names.into_iter().filter_map(change).collect()
 }
@@ -93,7 +109,9 @@ pub(super) fn changes(before: &Packages, after: &Packages) -> Vec<PackageChange>
 /// Returns the text of a file; nothing if there is none.
 pub(super) fn text(files: &Files, path: &str) -> String {
     let mut bytes = Vec::new();
-    let read = files.open(path).map(|opened| opened.file.take(MAX_BYTES).read_to_end(&mut bytes));
+    let read = files
+        .open(path)
+        .map(|opened| opened.file.take(MAX_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(Ok(_)) => String::from_utf8_lossy(&bytes).into_owned(),
         _ => String::new(),
@@ -118,7 +136,11 @@ fn site_packages(files: &Files, environment: &str, cancel: &Cancel) -> Result<Pa
 
 /// Returns the entries of a folder, also of one that git ignores.
 fn entries(files: &Files, folder: &str, cancel: &Cancel) -> Result<Vec<String>, ToolError> {
-    let limits = WalkLimits { recursive: false, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+    let limits = WalkLimits {
+        recursive: false,
+        deadline: Instant::now() + LISTING_TIME,
+        cancel: cancel.clone(),
+    };
     let mut found = Vec::new();
     let walked = files.walk_all(folder, &limits, &mut |entry| {
         found.push(entry.path.clone());
@@ -134,7 +156,10 @@ fn add(packages: &mut Packages, name: &str, version: &str) {
     if name.is_empty() || version.is_empty() {
         return;
     }
-    packages.entry(name.to_owned()).or_default().insert(version.to_owned());
+    packages
+        .entry(name.to_owned())
+        .or_default()
+        .insert(version.to_owned());
 }
 
 /// How uv writes the source of a part of the project; cargo writes none.
@@ -144,12 +169,25 @@ const PARTS_OF_PROJECT: [&str; 3] = ["{ virtual =", "{ editable =", "{ directory
 fn blocks(text: &str) -> Packages {
     let mut packages = Packages::new();
     for block in text.split("[[package]]").skip(1) {
-        let lines = || block.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+        let lines = || {
+            block
+                .lines()
+                .map(str::trim)
+                .take_while(|line| !line.starts_with('['))
+        };
         let value = |key: &str| {
-            lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim().split('"').nth(1))
+            lines().find_map(|line| {
+                line.strip_prefix(key)?
+                    .trim_start()
+                    .strip_prefix('=')?
+                    .trim()
+                    .split('"')
+                    .nth(1)
+            })
         };
         let source = lines().find(|line| line.starts_with("source"));
-        let is_own = source.is_none_or(|source| PARTS_OF_PROJECT.iter().any(|part| source.contains(part)));
+        let is_own =
+            source.is_none_or(|source| PARTS_OF_PROJECT.iter().any(|part| source.contains(part)));
         if let (false, Some(name), Some(version)) = (is_own, value("name"), value("version")) {
             add(&mut packages, name, version);
         }
@@ -190,7 +228,10 @@ fn pnpm(text: &str) -> Packages {
     let mut packages = Packages::new();
     let lines = text.lines().skip_while(|line| *line != "packages:").skip(1);
     for line in lines.take_while(|line| line.is_empty() || line.starts_with(' ')) {
-        let key = line.strip_prefix("  ").filter(|key| !key.starts_with(' ')).and_then(|key| key.strip_suffix(':'));
+        let key = line
+            .strip_prefix("  ")
+            .filter(|key| !key.starts_with(' '))
+            .and_then(|key| key.strip_suffix(':'));
         let key = key.map(|key| key.trim_matches(['\'', '"']).trim_start_matches('/'));
         // What stands in parentheses are the peers of this copy.
         let key = key.map(|key| key.split('(').next().unwrap_or(key));
@@ -208,12 +249,19 @@ fn yarn(text: &str) -> Packages {
         if !line.starts_with(' ') {
             let key = line.trim_end_matches(':').trim_matches('"');
             // A scope begins with the sign as well.
-            let end = key.char_indices().skip(1).find(|(_, c)| *c == '@').map(|(end, _)| end);
+            let end = key
+                .char_indices()
+                .skip(1)
+                .find(|(_, c)| *c == '@')
+                .map(|(end, _)| end);
             name = end.and_then(|end| key.get(..end));
             // In the newer form, the project's own packages are listed, too.
             name = name.filter(|_| !key.contains("@workspace:"));
         }
-        let version = line.trim_start().strip_prefix("version").map(|rest| rest.trim_start_matches(':').trim());
+        let version = line
+            .trim_start()
+            .strip_prefix("version")
+            .map(|rest| rest.trim_start_matches(':').trim());
         if let (Some(name), Some(version)) = (name, version) {
             add(&mut packages, name, version.trim_matches('"'));
         }
@@ -221,12 +269,21 @@ fn yarn(text: &str) -> Packages {
     packages
 }
 
-/// Reads the lines `path version` of `require`, as <https://go.dev/ref/mod#go-mod-file-require> says.
+/// Reads the lines `path version` of `require`, as <https://go.dev/ref/mod#go-mod-file-require>
+/// says.
 fn go_mod(text: &str) -> Packages {
     let (mut packages, mut is_inside) = (Packages::new(), false);
-    for line in text.lines().map(|line| line.split("//").next().unwrap_or(line).trim()) {
-        let one = line.strip_prefix("require ").filter(|one| !one.starts_with('('));
-        if let Some((path, version)) = one.or(is_inside.then_some(line)).and_then(|one| one.trim().split_once(' ')) {
+    for line in text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(line).trim())
+    {
+        let one = line
+            .strip_prefix("require ")
+            .filter(|one| !one.starts_with('('));
+        if let Some((path, version)) = one
+            .or(is_inside.then_some(line))
+            .and_then(|one| one.trim().split_once(' '))
+        {
             add(&mut packages, path, version.trim());
         }
         match line {

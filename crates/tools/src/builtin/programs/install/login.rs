@@ -1,9 +1,10 @@
-//! Registries that want a password or a token: no job is given those of the user, so what a project needs from such a
-//! registry is for the user to install.
+//! Registries that want a password or a token: no job is given those of the user, so what a project
+//! needs from such a registry is for the user to install.
 
 use super::super::candidate::Ran;
 
-/// What package managers say to a registry that wants to know the user: pip, uv, npm, pnpm, yarn, cargo and go.
+/// What package managers say to a registry that wants to know the user: pip, uv, npm, pnpm, yarn,
+/// cargo and go.
 const WANTED: [&str; 16] = [
     "401 Unauthorized",
     "401 Client Error",
@@ -23,7 +24,14 @@ const WANTED: [&str; 16] = [
     "Environment variable not found",
 ];
 /// The keys of a project's files whose values are passwords and tokens.
-const KEYS: [&str; 6] = ["_authToken", "_auth", "_password", "npmAuthToken", "npmAuthIdent", "token"];
+const KEYS: [&str; 6] = [
+    "_authToken",
+    "_auth",
+    "_password",
+    "npmAuthToken",
+    "npmAuthIdent",
+    "token",
+];
 
 /// What an agent can say of a package that only the user can install.
 pub(super) const BY_USER: &str = "say in your report that the user has to install the package in the checkout, from which \
@@ -37,38 +45,57 @@ pub(super) fn is_wanted(ran: &Ran) -> bool {
 
 /// Reports whether a file with settings of a package manager names a login for a registry.
 pub(super) fn is_named_in(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
-    lines.into_iter().any(|line| has_key(line) || has_login(line))
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with(['#', ';']));
+    lines
+        .into_iter()
+        .any(|line| has_key(line) || has_login(line))
 }
 
 /// Reports whether such a file contains a password or a token, and not just a variable for one.
 pub(super) fn is_written_in(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
-    lines.into_iter().any(|line| has_key(line) && !line.contains('$'))
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with(['#', ';']));
+    lines
+        .into_iter()
+        .any(|line| has_key(line) && !line.contains('$'))
 }
 
-/// Reports whether a line gives one of the keys a value: whether the word before a sign that does so is one. The same
-/// word in a text, such as a description, is none.
+/// Reports whether a line gives one of the keys a value: whether the word before a sign that does
+/// so is one. The same word in a text, such as a description, is none.
 fn has_key(line: &str) -> bool {
     let (before, _) = line.rsplit_once(['=', ':']).unwrap_or_default();
-    let is_key = |part: &str| part.trim_end().rsplit([' ', '{', ',']).next().is_some_and(|word| KEYS.contains(&word));
+    let is_key = |part: &str| {
+        part.trim_end()
+            .rsplit([' ', '{', ','])
+            .next()
+            .is_some_and(|word| KEYS.contains(&word))
+    };
     before.split(['=', ':']).any(is_key)
 }
 
 /// Reports whether a line has an address with a user or a password.
 fn has_login(line: &str) -> bool {
-    line.split("://")
-        .skip(1)
-        .any(|rest| rest.split(['/', ' ', '"', '\'']).next().is_some_and(|host| host.contains('@')))
+    line.split("://").skip(1).any(|rest| {
+        rest.split(['/', ' ', '"', '\''])
+            .next()
+            .is_some_and(|host| host.contains('@'))
+    })
 }
 
-/// Returns what an agent is told: nothing, unless a registry wants a login. That a file names one is no reason for
-/// another failure.
+/// Returns what an agent is told: nothing, unless a registry wants a login. That a file names one
+/// is no reason for another failure.
 pub(super) fn hint(is_wanted: bool, file: Option<&str>) -> Option<String> {
     let why = match (is_wanted, file) {
         (false, _) => return None,
         (true, None) => "a registry wants a password or a token".to_owned(),
-        (true, Some(file)) => format!("a registry wants a password or a token, for which `{file}` has a place"),
+        (true, Some(file)) => {
+            format!("a registry wants a password or a token, for which `{file}` has a place")
+        }
     };
     Some(format!(
         "{why}, and no job is given one, whether it is in the project or in the user's `~/.npmrc`, `pip.conf`, `.netrc` or \
@@ -86,10 +113,16 @@ mod tests {
             ("//npm.corp.example/:_authToken=${NPM_TOKEN}", true),
             ("_auth = abc", true),
             ("npmAuthToken: \"${TOKEN}\"", true),
-            ("--index-url https://user:password@pypi.corp.example/simple", true),
+            (
+                "--index-url https://user:password@pypi.corp.example/simple",
+                true,
+            ),
             ("url = \"https://token@pypi.corp.example/simple/\"", true),
             ("token = \"secret\"", true),
-            ("corp = { index = \"https://corp.example/\", token = \"secret\" }", true),
+            (
+                "corp = { index = \"https://corp.example/\", token = \"secret\" }",
+                true,
+            ),
             ("registry=https://npm.corp.example/", false),
             ("# //npm.corp.example/:_authToken=x", false),
             ("@scope:registry=https://npm.corp.example/@scope", false),
@@ -106,9 +139,13 @@ mod tests {
 
     #[test]
     fn nothing_is_said_without_a_login() {
-        assert_eq!([None, Some(".npmrc")].map(|file| hint(false, file)), [None, None]);
+        assert_eq!(
+            [None, Some(".npmrc")].map(|file| hint(false, file)),
+            [None, None]
+        );
         assert!(hint(true, None).is_some_and(|hint| hint.starts_with("a registry wants a password or a token, and")));
-        let placed = "a registry wants a password or a token, for which `.npmrc` has a place, and no job";
+        let placed =
+            "a registry wants a password or a token, for which `.npmrc` has a place, and no job";
         assert!(hint(true, Some(".npmrc")).is_some_and(|hint| hint.starts_with(placed)));
     }
 }

@@ -20,8 +20,12 @@ use crate::package_cache;
 use crate::path::join;
 
 /// What package managers say if there is no wheel, which the next attempt can do without.
-const NO_WHEEL: [&str; 4] =
-    ["No matching distribution found", "has no usable wheels", "has no wheels", "building from source is disabled"];
+const NO_WHEEL: [&str; 4] = [
+    "No matching distribution found",
+    "has no usable wheels",
+    "has no wheels",
+    "building from source is disabled",
+];
 
 /// The variables that name caches of a job alone.
 const OWN_CACHES: [&str; 2] = ["npm_config_cache", "YARN_CACHE_FOLDER"];
@@ -31,7 +35,8 @@ pub(super) struct Running<'a> {
     context: &'a ToolContext,
     chosen: &'a Chosen<Install>,
     registries: Arc<Registries>,
-    /// When the call has to have ended; `None` if that is too far away for a clock. All commands share its time.
+    /// When the call has to have ended; `None` if that is too far away for a clock. All commands
+    /// share its time.
     deadline: Option<Instant>,
     /// What was decided about the hosts that it asked for, each once.
     pub(super) egress: Vec<EgressDecision>,
@@ -46,10 +51,18 @@ impl<'a> Running<'a> {
         registries: Arc<Registries>,
     ) -> Running<'a> {
         let deadline = Instant::now().checked_add(context.limits().max_command_timeout);
-        Running { context, chosen, registries, deadline, egress: Vec::new(), unreached: BTreeSet::new() }
+        Running {
+            context,
+            chosen,
+            registries,
+            deadline,
+            egress: Vec::new(),
+            unreached: BTreeSet::new(),
+        }
     }
 
-    /// Installs, first without building anything; reports whether packages may have been built from their sources.
+    /// Installs, first without building anything; reports whether packages may have been built from
+    /// their sources.
     ///
     /// # Errors
     /// `Timeout`, `Interrupted` or `Denied` as of commands; a command that fails is no error.
@@ -79,25 +92,38 @@ impl<'a> Running<'a> {
 
     /// Puts the user's settings of cargo where it looks for them: its home is in the worktree.
     async fn bring_settings(&self) -> Result<(), ToolError> {
-        let settings = orchestrate_sandbox::cargo_settings().filter(|_| self.chosen.candidate.program == "cargo");
-        let Some(settings) = settings else { return Ok(()) };
+        let settings = orchestrate_sandbox::cargo_settings()
+            .filter(|_| self.chosen.candidate.program == "cargo");
+        let Some(settings) = settings else {
+            return Ok(());
+        };
         let path = join(package_cache::FOLDER, "cargo/config.toml");
-        self.context.blocking(move |files, _| files.write(&path, &settings, Expect::Any)).await.map(drop)
+        self.context
+            .blocking(move |files, _| files.write(&path, &settings, Expect::Any))
+            .await
+            .map(drop)
     }
 
-    /// Reports whether nothing was refused or out of reach: otherwise that is why there is no wheel.
+    /// Reports whether nothing was refused or out of reach: otherwise that is why there is no
+    /// wheel.
     fn has_reached_all(&self) -> bool {
         self.unreached.is_empty() && self.egress.iter().all(|decision| decision.allowed)
     }
 
-    /// Downloads packages once more, for other jobs. Returns why that failed, if so; `None` if they have no folder.
+    /// Downloads packages once more, for other jobs. Returns why that failed, if so; `None` if they
+    /// have no folder.
     ///
     /// # Errors
     /// `Interrupted` if cancelled.
-    pub(super) async fn share(&mut self, downloads: Vec<Download>) -> Result<Option<Result<(), String>>, ToolError> {
+    pub(super) async fn share(
+        &mut self,
+        downloads: Vec<Download>,
+    ) -> Result<Option<Result<(), String>>, ToolError> {
         let mut is_shared = None;
         for Download { files, commands } in downloads {
-            let Some(folder) = self.context.downloads(files).await? else { return Ok(None) };
+            let Some(folder) = self.context.downloads(files).await? else {
+                return Ok(None);
+            };
             for argv in &commands {
                 match self.download(argv, &folder).await {
                     Ok(ran) if ran.run.exit_code == Some(0) => {}
@@ -112,20 +138,37 @@ impl<'a> Running<'a> {
     }
 
     async fn download(&mut self, argv: &[String], folder: &Downloads) -> Result<Ran, ToolError> {
-        let Running { context, chosen, .. } = *self;
+        let Running {
+            context, chosen, ..
+        } = *self;
         context.check_program(argv)?;
         let mut command = self.command(argv);
-        command.env.retain(|name, _| !OWN_CACHES.contains(&name.as_str()));
+        command
+            .env
+            .retain(|name, _| !OWN_CACHES.contains(&name.as_str()));
         let destinations = Arc::clone(&self.registries) as Arc<dyn Destinations>;
-        let finished = context.start_download(command, folder, destinations).await?;
-        chosen.ran(argv, &self.keep(finished)?, context.limits().max_command_timeout)
+        let finished = context
+            .start_download(command, folder, destinations)
+            .await?;
+        chosen.ran(
+            argv,
+            &self.keep(finished)?,
+            context.limits().max_command_timeout,
+        )
     }
 
     /// Returns a command as all of a manager's are run.
     fn command(&self, argv: &[String]) -> Command {
-        let Running { context, chosen, deadline, .. } = self;
+        let Running {
+            context,
+            chosen,
+            deadline,
+            ..
+        } = self;
         let whole = context.limits().max_command_timeout;
-        let left = deadline.map_or(whole, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map_or(whole, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
         let mut command = command(argv, chosen.candidate.variables, left);
         // A registry may be on this machine, and a package manager has no servers of its own.
         command.env.insert("NO_PROXY".to_owned(), String::new());
@@ -133,15 +176,24 @@ impl<'a> Running<'a> {
     }
 
     async fn run(&mut self, argv: &[String]) -> Result<Ran, ToolError> {
-        let Running { context, chosen, .. } = *self;
+        let Running {
+            context, chosen, ..
+        } = *self;
         let mut command = self.command(argv);
         if chosen.candidate.report.keeps_downloads {
-            let absolute = |path: String| context.worktree().join(path).to_string_lossy().into_owned();
-            command.env.extend(package_cache::variables().map(|(name, path)| (name.to_owned(), absolute(path))));
+            let absolute =
+                |path: String| context.worktree().join(path).to_string_lossy().into_owned();
+            command.env.extend(
+                package_cache::variables().map(|(name, path)| (name.to_owned(), absolute(path))),
+            );
         }
         let destinations = Arc::clone(&self.registries) as Arc<dyn Destinations>;
         let finished = context.start_led(command, destinations).await?;
-        chosen.ran(argv, &self.keep(finished)?, context.limits().max_command_timeout)
+        chosen.ran(
+            argv,
+            &self.keep(finished)?,
+            context.limits().max_command_timeout,
+        )
     }
 
     /// Keeps what was decided while a command ran.

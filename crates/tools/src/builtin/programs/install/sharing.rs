@@ -1,10 +1,11 @@
 //! What is downloaded once more for the jobs that check a result, and for later agents.
 //!
-//! What an installation has left in a worktree is its agent's own, which may change it at any time, so nobody else
-//! builds from it. The packages go into the run's folder instead, to which no command of an agent can write. They are
-//! downloaded by the machine's own programs in a folder without a file of the agent's: only names, versions and digests
-//! are taken from its lock file, and the addresses of registries, which the user has allowed. A lock file's digests are
-//! compared by the manager that installs from it.
+//! What an installation has left in a worktree is its agent's own, which may change it at any time,
+//! so nobody else builds from it. The packages go into the run's folder instead, to which no
+//! command of an agent can write. They are downloaded by the machine's own programs in a folder
+//! without a file of the agent's: only names, versions and digests are taken from its lock file,
+//! and the addresses of registries, which the user has allowed. A lock file's digests are compared
+//! by the manager that installs from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,14 +21,17 @@ const IN_COMMAND: usize = 5_000;
 /// Maximum number of packages: ten such commands.
 const MAX_PACKAGES: usize = 50_000;
 /// How a lock file of cargo names the registry that needs no name.
-const CRATES_IO: [&str; 2] =
-    ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
+const CRATES_IO: [&str; 2] = [
+    "registry+https://github.com/rust-lang/crates.io-index",
+    "sparse+https://index.crates.io/",
+];
 /// The manifest of a package that depends on those of a lock file.
 const MANIFEST: &str = "[package]\nname = \"downloads\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[lib]\npath = \"lib.rs\"\n[dependencies]\n";
-/// The settings of cargo that say where its packages are; no other is passed on, since some name programs.
+/// The settings of cargo that say where its packages are; no other is passed on, since some name
+/// programs.
 const SOURCES: [&str; 3] = ["replace-with", "registry", "protocol"];
-/// Runs the system's pip or, if there is none, the one that Python brings for virtual environments: making one would
-/// take longer than to download.
+/// Runs the system's pip or, if there is none, the one that Python brings for virtual environments:
+/// making one would take longer than to download.
 const ANY_PIP: &str = "import runpy, sys
 try:
     import pip
@@ -103,7 +107,9 @@ impl Sharing {
                 "what checks the result has no network, but finds the downloaded packages: it has this one if the \
                 project's setup installs what the lock file lists, as `npm ci` does"
             }
-            Sharing::Cargo | Sharing::Go => "what checks the result, and later agents, have the package as well",
+            Sharing::Cargo | Sharing::Go => {
+                "what checks the result, and later agents, have the package as well"
+            }
         }
     }
 
@@ -126,8 +132,12 @@ fn each(wanted: &Wanted<'_>, download: fn(&Texts) -> Option<Download>) -> Vec<Do
 }
 
 /// Returns the words that name packages, as far as their names and versions are such at a registry.
-fn named<'a>(ecosystem: Ecosystem, packages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    let words = packages.filter_map(|(name, version)| Some(ecosystem.read(name, Some(version)).ok()?.word));
+fn named<'a>(
+    ecosystem: Ecosystem,
+    packages: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<String> {
+    let words =
+        packages.filter_map(|(name, version)| Some(ecosystem.read(name, Some(version)).ok()?.word));
     // Most are in both lists, so only different ones count.
     let words: BTreeSet<String> = words.collect();
     words.into_iter().take(MAX_PACKAGES).collect()
@@ -135,11 +145,18 @@ fn named<'a>(ecosystem: Ecosystem, packages: impl Iterator<Item = (&'a str, &'a 
 
 /// Returns the commands that begin with these words and name all packages.
 fn commands(begin: &[String], packages: &[String]) -> Vec<Vec<String>> {
-    packages.chunks(IN_COMMAND).map(|packages| [begin, packages].concat()).collect()
+    packages
+        .chunks(IN_COMMAND)
+        .map(|packages| [begin, packages].concat())
+        .collect()
 }
 
 fn versions(packages: &Packages) -> impl Iterator<Item = (&str, &str)> {
-    packages.iter().flat_map(|(name, versions)| versions.iter().map(move |version| (name.as_str(), version.as_str())))
+    packages.iter().flat_map(|(name, versions)| {
+        versions
+            .iter()
+            .map(move |version| (name.as_str(), version.as_str()))
+    })
 }
 
 fn wheels(wanted: &Wanted<'_>) -> Option<Download> {
@@ -150,27 +167,52 @@ fn wheels(wanted: &Wanted<'_>) -> Option<Download> {
     let mut pip = words(&["python3", "-c", ANY_PIP, "download"]);
     pip.extend(words(OPTIONS));
     pip.extend(index.iter().flat_map(|url| option("--index-url", url)));
-    pip.extend(extra.iter().flat_map(|url| option("--extra-index-url", url)));
+    pip.extend(
+        extra
+            .iter()
+            .flat_map(|url| option("--extra-index-url", url)),
+    );
     pip.push("--".to_owned());
     let commands = commands(&pip, &named);
-    if commands.is_empty() { None } else { Some(Download { files: Vec::new(), commands }) }
+    if commands.is_empty() {
+        None
+    } else {
+        Some(Download {
+            files: Vec::new(),
+            commands,
+        })
+    }
 }
 
 /// Takes names and versions from the lock files: an address in one may lead anywhere.
 fn of_npm(wanted: &Wanted<'_>) -> Option<Download> {
-    let locks: Vec<serde_json::Value> = wanted.lists.iter().filter_map(|texts| parsed(texts)).collect();
-    let packages = locks.iter().filter_map(|lock| lock.get("packages")?.as_object()).flatten();
+    let locks: Vec<serde_json::Value> = wanted
+        .lists
+        .iter()
+        .filter_map(|texts| parsed(texts))
+        .collect();
+    let packages = locks
+        .iter()
+        .filter_map(|lock| lock.get("packages")?.as_object())
+        .flatten();
     let of_registry = packages.filter_map(|(path, package)| {
         let text = |key: &str| package.get(key).and_then(serde_json::Value::as_str);
         let is_elsewhere = text("resolved").is_some_and(|resolved| !resolved.starts_with("http"));
-        let name = text("name").or_else(|| path.rsplit_once("node_modules/").map(|(_, name)| name))?;
+        let name =
+            text("name").or_else(|| path.rsplit_once("node_modules/").map(|(_, name)| name))?;
         (path.contains("node_modules/") && !is_elsewhere).then_some((name, text("version")?))
     });
     let named = named(Ecosystem::JavaScript, of_registry);
-    let commands = commands(&words(&["npm", "cache", "add", "--ignore-scripts", "--"]), &named);
+    let commands = commands(
+        &words(&["npm", "cache", "add", "--ignore-scripts", "--"]),
+        &named,
+    );
     let [_, after] = wanted.lists;
     let settings = registries_of_npm(after.get(".npmrc").map_or("", String::as_str));
-    (!commands.is_empty()).then(|| Download { files: vec![(".npmrc", settings)], commands })
+    (!commands.is_empty()).then(|| Download {
+        files: vec![(".npmrc", settings)],
+        commands,
+    })
 }
 
 /// Returns what settings of npm say about registries, without those that need a password.
@@ -185,7 +227,10 @@ fn registries_of_npm(settings: &str) -> String {
         // One with a user is no address, but a path may have a scope.
         is_registry && !value.contains('$') && WebUrl::parse(value).is_ok()
     };
-    pairs.filter(is_kept).map(|(key, value)| format!("{key}={value}\n")).collect()
+    pairs
+        .filter(is_kept)
+        .map(|(key, value)| format!("{key}={value}\n"))
+        .collect()
 }
 
 fn parsed(texts: &Texts) -> Option<serde_json::Value> {
@@ -204,17 +249,24 @@ fn of_cargo(texts: &Texts) -> Option<Download> {
     let (mut manifest, mut count) = (MANIFEST.to_owned(), 0);
     for block in lock.split("[[package]]").skip(1) {
         let value = |key: &str| {
-            let mut values = block.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
+            let mut values = block
+                .lines()
+                .filter_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
             values.next()?.strip_suffix('"')
         };
-        let (Some(name), Some(version)) = (value("name"), value("version")) else { continue };
+        let (Some(name), Some(version)) = (value("name"), value("version")) else {
+            continue;
+        };
         // What follows `+` makes no other version.
         let version = version.split('+').next().unwrap_or(version);
         let is_of_crates_io = value("source").is_some_and(|source| CRATES_IO.contains(&source));
-        let is_named = Ecosystem::Rust.read(name, Some(&format!("={version}"))).is_ok();
+        let is_named = Ecosystem::Rust
+            .read(name, Some(&format!("={version}")))
+            .is_ok();
         if is_of_crates_io && is_named {
             count += 1;
-            let package = format!("package = \"{name}\", version = \"={version}\", default-features = false");
+            let package =
+                format!("package = \"{name}\", version = \"={version}\", default-features = false");
             manifest.push_str(&format!("p{count} = {{ {package} }}\n"));
         }
     }
@@ -224,18 +276,30 @@ fn of_cargo(texts: &Texts) -> Option<Download> {
         ("Cargo.lock", lock.clone()),
         (".cargo/config.toml", kept),
     ];
-    (count > 0).then(|| Download { files, commands: vec![words(&["cargo", "fetch"])] })
+    (count > 0).then(|| Download {
+        files,
+        commands: vec![words(&["cargo", "fetch"])],
+    })
 }
 
 /// Returns the settings of cargo, of which it reads one file.
 fn settings_of_cargo(texts: &Texts) -> &str {
-    let of_file = |name: &str| texts.get(name).map(String::as_str).filter(|text| !text.is_empty());
-    of_file(".cargo/config").or_else(|| of_file(".cargo/config.toml")).unwrap_or_default()
+    let of_file = |name: &str| {
+        texts
+            .get(name)
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    of_file(".cargo/config")
+        .or_else(|| of_file(".cargo/config.toml"))
+        .unwrap_or_default()
 }
 
 /// Reports whether settings of cargo put another registry in the place of one.
 fn replaces_registry(settings: &str) -> bool {
-    settings.lines().any(|line| !line.trim_start().starts_with('#') && line.contains("replace-with"))
+    settings
+        .lines()
+        .any(|line| !line.trim_start().starts_with('#') && line.contains("replace-with"))
 }
 
 /// Returns what settings of cargo say about the places of its packages.
@@ -250,9 +314,13 @@ fn sources(settings: &str) -> String {
             }
             continue;
         }
-        let pair = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let pair = line
+            .split_once('=')
+            .map(|(key, value)| (key.trim(), value.trim()));
         if let Some((key, value)) = pair.filter(|(key, _)| is_source && SOURCES.contains(key))
-            && let Some(text) = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'))
+            && let Some(text) = value
+                .strip_prefix('"')
+                .and_then(|value| value.strip_suffix('"'))
             && !text.contains(['"', '\\'])
         {
             kept.push_str(&format!("{key} = \"{text}\"\n"));
@@ -266,7 +334,10 @@ fn of_go(texts: &Texts) -> Option<Download> {
     let (module, sums) = (text("go.mod"), text("go.sum"));
     let lists_any = !module.is_empty() && !sums.is_empty();
     let commands = vec![words(&["go", "mod", "download"])];
-    lists_any.then(|| Download { files: vec![("go.mod", module), ("go.sum", sums)], commands })
+    lists_any.then(|| Download {
+        files: vec![("go.mod", module), ("go.sum", sums)],
+        commands,
+    })
 }
 
 #[cfg(test)]

@@ -85,21 +85,33 @@ impl Tool for InstallPackage {
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        let plan = Plan::of(&arguments, &Project::look(project, &Cancel::default())?, project)?;
+        let plan = Plan::of(
+            &arguments,
+            &Project::look(project, &Cancel::default())?,
+            project,
+        )?;
         Ok(first_of(&plan.managers))
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        let known = arguments.language.map_or(Ecosystem::ALL.to_vec(), |language| vec![language]);
-        match known.iter().any(|ecosystem| arguments.read(*ecosystem).is_ok()) {
+        let known = arguments
+            .language
+            .map_or(Ecosystem::ALL.to_vec(), |language| vec![language]);
+        match known
+            .iter()
+            .any(|ecosystem| arguments.read(*ecosystem).is_ok())
+        {
             true => Ok(()),
             false => Err(invalid(&arguments.refusal(&known))),
         }
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let package = arguments.get("package").and_then(Value::as_str).unwrap_or_default();
+        let package = arguments
+            .get("package")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         vec![Effect::on(Target::Name(package.to_owned()))]
     }
 
@@ -111,23 +123,44 @@ impl Tool for InstallPackage {
     ) -> Result<Option<Foreseen>, ToolError> {
         require_egress(scope)?;
         let (effects, arguments) = (self.effects(arguments), arguments.clone());
-        let plan = blocking(project, &scope.cancel, move |files, cancel| Plan::look(arguments, files, cancel)).await?;
-        Ok(Some(Foreseen { effects, details: plan.details(scope) }))
+        let plan = blocking(project, &scope.cancel, move |files, cancel| {
+            Plan::look(arguments, files, cancel)
+        })
+        .await?;
+        Ok(Some(Foreseen {
+            effects,
+            details: plan.details(scope),
+        }))
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let plan = context.blocking(move |files, cancel| Plan::look(arguments, files, cancel)).await?;
+        let plan = context
+            .blocking(move |files, cancel| Plan::look(arguments, files, cancel))
+            .await?;
         if context.permit().foreseen() != Some(&plan.details(context.scope())) {
             return Err(ToolError::Retry(CHANGED.to_owned()));
         }
         let chosen = choose(context, plan.managers).await?;
-        let registries = Arc::new(Registries::new(context.scope(), chosen.candidate.report.hosts, plan.servers));
+        let registries = Arc::new(Registries::new(
+            context.scope(),
+            chosen.candidate.report.hosts,
+            plan.servers,
+        ));
         let before = Seen::now(context, &chosen.candidate.report).await?;
         let mut manager = Running::new(context, &chosen, Arc::clone(&registries));
         let (ran, from_source) = manager.install().await?;
-        keep_from_git(context, chosen.candidate.report.makes, before.is_kept_from_git).await?;
+        keep_from_git(
+            context,
+            chosen.candidate.report.makes,
+            before.is_kept_from_git,
+        )
+        .await?;
         let after = Seen::now(context, &chosen.candidate.report).await?;
-        let foreign = after.lock_servers.into_iter().filter(|server| !registries.knows(server)).collect();
+        let foreign = after
+            .lock_servers
+            .into_iter()
+            .filter(|server| !registries.knows(server))
+            .collect();
         let mut installed = Installed {
             ecosystem: plan.ecosystem,
             requested: plan.requested,
@@ -145,8 +178,15 @@ impl Tool for InstallPackage {
         if let (Some(sharing), None) = (chosen.candidate.report.shares, installed.fault(&ran)) {
             let wanted = installed.wanted(&after.packages);
             let (lists, indexes) = ([&before.lists, &after.lists], &plan.indexes);
-            let downloads = sharing.downloads(&Wanted { lists, packages: &wanted, indexes });
-            installed.shared = manager.share(downloads).await?.map(|shared| shared.map(|()| sharing));
+            let downloads = sharing.downloads(&Wanted {
+                lists,
+                packages: &wanted,
+                indexes,
+            });
+            installed.shared = manager
+                .share(downloads)
+                .await?
+                .map(|shared| shared.map(|()| sharing));
         }
         (installed.egress, installed.unreached) = (manager.egress, manager.unreached);
         Ok(answer(&ran, installed))
@@ -192,12 +232,17 @@ impl Plan {
 
     /// Returns what the user decides about beside the arguments.
     fn details(&self, scope: &CallScope) -> Value {
-        let mut managers: Vec<&str> = self.managers.iter().map(|manager| manager.program).collect();
+        let mut managers: Vec<&str> = self
+            .managers
+            .iter()
+            .map(|manager| manager.program)
+            .collect();
         managers.dedup();
         let reports = || self.managers.iter().map(|manager| &manager.report);
         let well_known: Vec<&str> = reports().flat_map(|report| report.hosts).copied().collect();
         let code: BTreeSet<&str> = reports().map(|report| report.code).collect();
-        let (registries, closed) = Registries::new(scope, &well_known, self.servers.clone()).hosts();
+        let (registries, closed) =
+            Registries::new(scope, &well_known, self.servers.clone()).hosts();
         let details = Details {
             manager: managers.join(" or "),
             registries,
@@ -209,11 +254,16 @@ impl Plan {
 
     fn of(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
         let ecosystem = arguments.ecosystem(project)?;
-        let requested = arguments.read(ecosystem).map_err(|refusal| invalid(&refusal))?;
+        let requested = arguments
+            .read(ecosystem)
+            .map_err(|refusal| invalid(&refusal))?;
         let found = Found::look(files, project, ecosystem, &requested.name);
         let indexes = Indexes::of(&found.registries);
-        let managers = managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
-        let readers = managers.first().map_or(&[][..], |manager| manager.report.reads);
+        let managers =
+            managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
+        let readers = managers
+            .first()
+            .map_or(&[][..], |manager| manager.report.reads);
         if let Some(refusal) = found.refusal(readers) {
             return Err(ToolError::Retry(refusal));
         }
@@ -224,13 +274,22 @@ impl Plan {
         let managers = user_settings::fitting(&settings, managers, &indexes);
         let mut servers = servers(&found.registries);
         servers.extend(user_settings::servers(&settings, &managers, &indexes));
-        Ok(Plan { ecosystem, requested, servers, indexes, login: found.login, managers })
+        Ok(Plan {
+            ecosystem,
+            requested,
+            servers,
+            indexes,
+            login: found.login,
+            managers,
+        })
     }
 }
 
 /// Requires a sandbox that leads a program to the proxy and nowhere else.
 fn require_egress(scope: &CallScope) -> Result<(), ToolError> {
-    let Err(error) = scope.sandbox.require_egress() else { return Ok(()) };
+    let Err(error) = scope.sandbox.require_egress() else {
+        return Ok(());
+    };
     let reason = format!(
         "a package manager needs a network that leads to its registries alone, which this machine's sandbox cannot \
         give: failed to {error}; work with what is installed, or ask the user to add the package"
@@ -256,25 +315,51 @@ impl Seen {
         let look = move |files: &Files, cancel: &Cancel| {
             let exists = makes.is_some_and(|folder| files.metadata(folder).is_ok());
             let packages = listing.packages(files, cancel)?;
-            let lists: Texts = lists.iter().map(|path| (*path, text(files, path))).collect();
-            Ok((packages, states(files, cancel)?, (listing.servers(files), lists), exists))
+            let lists: Texts = lists
+                .iter()
+                .map(|path| (*path, text(files, path)))
+                .collect();
+            Ok((
+                packages,
+                states(files, cancel)?,
+                (listing.servers(files), lists),
+                exists,
+            ))
         };
         let (packages, states, (lock_servers, lists), exists) = context.blocking(look).await?;
         let is_kept_from_git = match makes {
             Some(folder) if exists => context.services().git.ignores(&join(folder, "x")).await?,
             _ => true,
         };
-        Ok(Seen { packages, states, lock_servers, lists, is_kept_from_git })
+        Ok(Seen {
+            packages,
+            states,
+            lock_servers,
+            lists,
+            is_kept_from_git,
+        })
     }
 }
 
-/// Makes git ignore what is in a folder that the manager has made, unless the project keeps such a folder in git.
-async fn keep_from_git(context: &ToolContext, makes: Option<&'static str>, was_kept: bool) -> Result<(), ToolError> {
-    let Some(folder) = makes.filter(|_| was_kept) else { return Ok(()) };
-    let exists = context.blocking(move |files, _| Ok(files.metadata(folder).is_ok())).await?;
+/// Makes git ignore what is in a folder that the manager has made, unless the project keeps such a
+/// folder in git.
+async fn keep_from_git(
+    context: &ToolContext,
+    makes: Option<&'static str>,
+    was_kept: bool,
+) -> Result<(), ToolError> {
+    let Some(folder) = makes.filter(|_| was_kept) else {
+        return Ok(());
+    };
+    let exists = context
+        .blocking(move |files, _| Ok(files.metadata(folder).is_ok()))
+        .await?;
     if !exists || context.services().git.ignores(&join(folder, "x")).await? {
         return Ok(());
     }
     let path = join(folder, ".gitignore");
-    context.blocking(move |files, _| files.write(&path, IGNORE_ALL, Expect::Any)).await.map(drop)
+    context
+        .blocking(move |files, _| files.write(&path, IGNORE_ALL, Expect::Any))
+        .await
+        .map(drop)
 }

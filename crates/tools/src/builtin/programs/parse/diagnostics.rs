@@ -10,11 +10,19 @@ use crate::results::Diagnostic;
 /// Reads the JSON lines of cargo, each finding once although several targets have it.
 pub(crate) fn cargo(stdout: &str, root: &str) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
-    let lines = stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines = stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     for line in lines.filter(|line| text(line, "/reason") == "compiler-message") {
         let message = text(&line, "/message/message");
-        let spans = line.pointer("/message/spans").and_then(Value::as_array).into_iter().flatten();
-        let span = spans.into_iter().find(|span| span.get("is_primary") == Some(&Value::Bool(true)));
+        let spans = line
+            .pointer("/message/spans")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let span = spans
+            .into_iter()
+            .find(|span| span.get("is_primary") == Some(&Value::Bool(true)));
         let level = text(&line, "/message/level");
         // A message without a place counts the others, or says that the build ends.
         let Some(span) = span else {
@@ -52,7 +60,9 @@ pub(crate) fn is_json(stdout: &str) -> bool {
 
 /// Returns what begins as JSON does.
 fn json_part(stdout: &str) -> &str {
-    let before = stdout.split_inclusive('\n').take_while(|line| !line.starts_with(['[', '{']));
+    let before = stdout
+        .split_inclusive('\n')
+        .take_while(|line| !line.starts_with(['[', '{']));
     let start: usize = before.map(str::len).sum();
     stdout.get(start..).unwrap_or_default()
 }
@@ -66,7 +76,13 @@ pub(crate) fn ruff(stdout: &str, root: &str) -> Vec<Diagnostic> {
         column: number(found, "/location/column"),
         code: code(text(found, "/code")),
         // Older versions have no levels.
-        severity: severity(found.get("severity").and_then(Value::as_str).unwrap_or("error")).to_owned(),
+        severity: severity(
+            found
+                .get("severity")
+                .and_then(Value::as_str)
+                .unwrap_or("error"),
+        )
+        .to_owned(),
         message: text(found, "/message").to_owned(),
     };
     report.iter().map(read).collect()
@@ -87,16 +103,28 @@ pub(crate) fn eslint(stdout: &str, root: &str) -> Vec<Diagnostic> {
         line: number(found, "/line"),
         column: number(found, "/column"),
         code: code(text(found, "/ruleId")),
-        severity: if number(found, "/severity") == Some(2) { "error" } else { "warning" }.to_owned(),
+        severity: if number(found, "/severity") == Some(2) {
+            "error"
+        } else {
+            "warning"
+        }
+        .to_owned(),
         message: text(found, "/message").to_owned(),
     };
-    report.iter().flat_map(|of| of.messages.iter().map(|found| read(&of.file_path, found))).collect()
+    report
+        .iter()
+        .flat_map(|of| of.messages.iter().map(|found| read(&of.file_path, found)))
+        .collect()
 }
 
 /// Reads the JSON of pyright, which counts lines and columns from 0.
 pub(crate) fn pyright(stdout: &str, root: &str) -> Vec<Diagnostic> {
     let report: Value = serde_json::from_str(json_part(stdout)).unwrap_or_default();
-    let found = report.get("generalDiagnostics").and_then(Value::as_array).into_iter().flatten();
+    let found = report
+        .get("generalDiagnostics")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let one_based = |found: &Value, at: &str| number(found, at).map(|number| number + 1);
     let read = |found: &Value| Diagnostic {
         file: file(text(found, "/file"), root),
@@ -109,10 +137,13 @@ pub(crate) fn pyright(stdout: &str, root: &str) -> Vec<Diagnostic> {
     found.map(read).collect()
 }
 
-/// Reads lines of `file:line:column: severity: message  [code]`, of which column, severity and code may be absent, and
-/// `file(line,column): severity code: message`. Other lines are passed over.
+/// Reads lines of `file:line:column: severity: message [code]`, of which column, severity and code
+/// may be absent, and `file(line,column): severity code: message`. Other lines are passed over.
 pub(crate) fn lines(output: &str, root: &str) -> Vec<Diagnostic> {
-    output.lines().filter_map(|line| with_colons(line, root).or_else(|| with_parentheses(line, root))).collect()
+    output
+        .lines()
+        .filter_map(|line| with_colons(line, root).or_else(|| with_parentheses(line, root)))
+        .collect()
 }
 
 fn with_colons(line: &str, root: &str) -> Option<Diagnostic> {
@@ -158,10 +189,16 @@ fn with_parentheses(line: &str, root: &str) -> Option<Diagnostic> {
 
 /// Splits `message  [code]` and `message (code)`.
 fn trailing_code(message: &str) -> (&str, Option<String>) {
-    let is_code =
-        |code: &&str| !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c));
+    let is_code = |code: &&str| {
+        !code.is_empty()
+            && code
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c))
+    };
     for (open, close) in [(" [", ']'), (" (", ')')] {
-        if let Some((before, rule)) = message.strip_suffix(close).and_then(|text| text.rsplit_once(open))
+        if let Some((before, rule)) = message
+            .strip_suffix(close)
+            .and_then(|text| text.rsplit_once(open))
             && is_code(&rule)
         {
             return (before.trim_end(), code(rule));
@@ -188,11 +225,17 @@ fn file(path: &str, root: &str) -> String {
 }
 
 fn text<'a>(value: &'a Value, at: &str) -> &'a str {
-    value.pointer(at).and_then(Value::as_str).unwrap_or_default()
+    value
+        .pointer(at)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn number(value: &Value, at: &str) -> Option<u32> {
-    value.pointer(at).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok())
+    value
+        .pointer(at)
+        .and_then(Value::as_u64)
+        .and_then(|number| u32::try_from(number).ok())
 }
 
 fn code(code: &str) -> Option<String> {

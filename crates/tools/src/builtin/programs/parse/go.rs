@@ -37,7 +37,8 @@ pub(crate) fn read(stdout: &str, module: &str) -> Tally {
         let below = format!("{test}/");
         // The names of its parts follow directly in the order of the keys.
         let next = cases.range((package.clone(), below.clone())..).next();
-        let is_parent = next.is_some_and(|((of, other), _)| of == package && other.starts_with(&below));
+        let is_parent =
+            next.is_some_and(|((of, other), _)| of == package && other.starts_with(&below));
         // A test with parts ends as its parts do.
         if test.is_empty() || is_parent {
             continue;
@@ -57,11 +58,27 @@ pub(crate) fn read(stdout: &str, module: &str) -> Tally {
     }
     for ((package, test), case) in &cases {
         if test.is_empty() && case.end == "fail" && !failed_packages.contains(&package.as_str()) {
-            let built = cases.iter().filter(|((path, _), _)| path.starts_with(&format!("{package} [")));
-            let output: String = built.map(|(_, built)| built.output.as_str()).chain([case.output.as_str()]).collect();
-            let is_built = !["[build failed]", "[setup failed]"].iter().any(|mark| case.output.contains(mark));
-            let kind = if is_built { TestErrorKind::Crash } else { TestErrorKind::Collection };
-            tally.lose(kind, package.clone(), &output, places(&output, "").into_iter().next());
+            let built = cases
+                .iter()
+                .filter(|((path, _), _)| path.starts_with(&format!("{package} [")));
+            let output: String = built
+                .map(|(_, built)| built.output.as_str())
+                .chain([case.output.as_str()])
+                .collect();
+            let is_built = !["[build failed]", "[setup failed]"]
+                .iter()
+                .any(|mark| case.output.contains(mark));
+            let kind = if is_built {
+                TestErrorKind::Crash
+            } else {
+                TestErrorKind::Collection
+            };
+            tally.lose(
+                kind,
+                package.clone(),
+                &output,
+                places(&output, "").into_iter().next(),
+            );
         }
     }
     tally
@@ -70,8 +87,15 @@ pub(crate) fn read(stdout: &str, module: &str) -> Tally {
 /// Collects what each test printed, and how it ended.
 fn collect(stdout: &str) -> BTreeMap<(String, String), Case> {
     let mut cases: BTreeMap<(String, String), Case> = BTreeMap::new();
-    for event in stdout.lines().filter_map(|line| serde_json::from_str::<Event>(line).ok()) {
-        let package = if event.package.is_empty() { event.import_path } else { event.package };
+    for event in stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Event>(line).ok())
+    {
+        let package = if event.package.is_empty() {
+            event.import_path
+        } else {
+            event.package
+        };
         let case = cases.entry((package, event.test)).or_default();
         match event.action.as_str() {
             "output" | "build-output" => case.output.push_str(&event.output),
@@ -83,11 +107,24 @@ fn collect(stdout: &str) -> BTreeMap<(String, String), Case> {
 }
 
 fn message(output: &str) -> String {
-    let is_frame = |line: &str| ["=== ", "--- "].iter().any(|mark| line.trim_start().starts_with(mark));
-    output.lines().filter(|line| !is_frame(line)).map(str::trim_end).collect::<Vec<_>>().join("\n")
+    let is_frame = |line: &str| {
+        ["=== ", "--- "]
+            .iter()
+            .any(|mark| line.trim_start().starts_with(mark))
+    };
+    output
+        .lines()
+        .filter(|line| !is_frame(line))
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Returns the folder of a package below its module.
 fn folder(package: &str, module: &str) -> String {
-    package.strip_prefix(module).unwrap_or_default().trim_start_matches('/').to_owned()
+    package
+        .strip_prefix(module)
+        .unwrap_or_default()
+        .trim_start_matches('/')
+        .to_owned()
 }

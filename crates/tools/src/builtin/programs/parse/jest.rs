@@ -6,8 +6,9 @@ use super::place::{inside, places};
 use super::tally::Tally;
 use crate::results::TestErrorKind;
 
-/// How many times the output may be read in search of the report. Each object is read once with each one around it, and
-/// those of a report are nested less deeply; a test may print any number of them.
+/// How many times the output may be read in search of the report. Each object is read once with
+/// each one around it, and those of a report are nested less deeply; a test may print any number of
+/// them.
 const READINGS: usize = 16;
 
 #[derive(Deserialize)]
@@ -36,8 +37,8 @@ struct Case {
     failure_messages: Option<Vec<String>>,
 }
 
-/// Reads the standard output of `jest --json` or `vitest run --reporter=json`, which may begin with other lines; `None`
-/// if there is no report in it.
+/// Reads the standard output of `jest --json` or `vitest run --reporter=json`, which may begin with
+/// other lines; `None` if there is no report in it.
 pub(crate) fn read(stdout: &str, root: &str) -> Option<Tally> {
     let mut tally = Tally::default();
     for file in report(stdout)?.test_results {
@@ -45,7 +46,11 @@ pub(crate) fn read(stdout: &str, root: &str) -> Option<Tally> {
             match case.status.as_str() {
                 "passed" => tally.passed += 1,
                 "failed" => {
-                    let said = case.failure_messages.iter().flatten().map(|said| without_stack(said, root));
+                    let said = case
+                        .failure_messages
+                        .iter()
+                        .flatten()
+                        .map(|said| without_stack(said, root));
                     let message = said.collect::<Vec<_>>().join("\n");
                     let place = places(&message, root).into_iter().next();
                     tally.fail(case.full_name.clone(), &message, place);
@@ -67,7 +72,10 @@ fn report(stdout: &str) -> Option<Report> {
     let mut left = stdout.len().saturating_mul(READINGS);
     for (at, _) in stdout.rmatch_indices("{\"") {
         let text = stdout.get(at..)?;
-        match serde_json::Deserializer::from_str(text).into_iter().next()? {
+        match serde_json::Deserializer::from_str(text)
+            .into_iter()
+            .next()?
+        {
             Ok(report) => return Some(report),
             Err(error) => left = left.checked_sub(position(text, &error))?,
         }
@@ -77,13 +85,17 @@ fn report(stdout: &str) -> Option<Report> {
 
 /// Returns the number of bytes that were read before an error.
 fn position(text: &str, error: &serde_json::Error) -> usize {
-    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let lines = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1));
     lines.map(str::len).sum::<usize>() + error.column()
 }
 
 /// Leaves out the frames outside the project.
 fn without_stack(message: &str, root: &str) -> String {
     let is_frame = |line: &str| line.starts_with("    at ");
-    let lines = message.lines().filter(|line| !is_frame(line) || !places(line, root).is_empty());
+    let lines = message
+        .lines()
+        .filter(|line| !is_frame(line) || !places(line, root).is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }

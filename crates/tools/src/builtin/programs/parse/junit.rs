@@ -19,45 +19,69 @@ const NO_TAGS: &[(&str, &str)] = &[("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?",
 /// What Node 20 says of a test that its pattern leaves out, and later versions do not report.
 const LEFT_OUT: &str = "test name does not match pattern";
 
-/// Reads the report that a program printed among other lines, after those of its tests; `None` if there is none.
+/// Reads the report that a program printed among other lines, after those of its tests; `None` if
+/// there is none.
 pub(crate) fn printed(text: &str, program: &str, root: &str) -> Option<Tally> {
     let declared = declared(text);
     let report = match declared.last() {
-        Some(last) => last_whole(text, &declared).or_else(|| text.get(*last..).map(without_rest))?,
+        Some(last) => {
+            last_whole(text, &declared).or_else(|| text.get(*last..).map(without_rest))?
+        }
         None => last_whole(text, &undeclared(text))?,
     };
     let mut tally = Tally::default();
-    read(&mut tally, report, &format!("the report of {program}"), root);
+    read(
+        &mut tally,
+        report,
+        &format!("the report of {program}"),
+        root,
+    );
     Some(tally)
 }
 
-/// Returns where the roots of the last reports begin, each after a declaration, perhaps with other lines between them.
+/// Returns where the roots of the last reports begin, each after a declaration, perhaps with other
+/// lines between them.
 fn declared(text: &str) -> Vec<usize> {
     let root = |at: usize| {
         let after = at + DECLARATION.len();
         let own = text.get(after..)?.split(DECLARATION).next()?;
         Some(after + own.find("<testsuite")?)
     };
-    let mut found: Vec<usize> =
-        text.rmatch_indices(DECLARATION).filter_map(|(at, _)| root(at)).take(MOST_BEGINNINGS).collect();
+    let mut found: Vec<usize> = text
+        .rmatch_indices(DECLARATION)
+        .filter_map(|(at, _)| root(at))
+        .take(MOST_BEGINNINGS)
+        .collect();
     found.reverse();
     found
 }
 
 /// Returns where reports without a declaration begin.
 fn undeclared(text: &str) -> Vec<usize> {
-    let mut found: Vec<usize> = text.rmatch_indices("<testsuites").map(|(at, _)| at).take(MOST_BEGINNINGS).collect();
+    let mut found: Vec<usize> = text
+        .rmatch_indices("<testsuites")
+        .map(|(at, _)| at)
+        .take(MOST_BEGINNINGS)
+        .collect();
     found.reverse();
-    if found.is_empty() { text.find("<testsuite").into_iter().collect() } else { found }
+    if found.is_empty() {
+        text.find("<testsuite").into_iter().collect()
+    } else {
+        found
+    }
 }
 
-/// Returns the last element that begins at one of these places and can be read. What begins inside of another one is
-/// a comment of it, or the like.
+/// Returns the last element that begins at one of these places and can be read. What begins inside
+/// of another one is a comment of it, or the like.
 fn last_whole<'a>(text: &'a str, beginnings: &[usize]) -> Option<&'a str> {
     let (mut found, mut end) = (None, 0);
     for begin in beginnings.iter().copied() {
-        let element = text.get(begin..).and_then(|rest| rest.get(..element_length(rest)?));
-        if let Some(element) = element.filter(|element| begin >= end && document(&readable(element)).is_ok()) {
+        let element = text
+            .get(begin..)
+            .and_then(|rest| rest.get(..element_length(rest)?));
+        if let Some(element) =
+            element.filter(|element| begin >= end && document(&readable(element)).is_ok())
+        {
             (found, end) = (Some(element), begin + element.len());
         }
     }
@@ -89,7 +113,8 @@ fn element_length(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns the length of the tag that a text begins with; a value in quotes may contain what would end it.
+/// Returns the length of the tag that a text begins with; a value in quotes may contain what would
+/// end it.
 fn tag_length(text: &str) -> Option<usize> {
     let mut quote: Option<char> = None;
     let is_end = |c: char| {
@@ -106,7 +131,9 @@ fn tag_length(text: &str) -> Option<usize> {
 
 /// Returns a report that cannot be read without what follows it, so that its own fault is named.
 fn without_rest(text: &str) -> &str {
-    let end = text.rfind("</testsuites>").map_or(text.len(), |at| at + "</testsuites>".len());
+    let end = text
+        .rfind("</testsuites>")
+        .map_or(text.len(), |at| at + "</testsuites>".len());
     text.get(..end).unwrap_or(text)
 }
 
@@ -119,8 +146,15 @@ pub(crate) fn saved(text: &str, path: &str, root: &str) -> Tally {
 
 /// Parses a report, unless it has too many elements and attributes.
 fn document(text: &str) -> Result<Document<'_>, roxmltree::Error> {
-    let parts = text.bytes().filter(|byte| matches!(byte, b'<' | b'=')).count();
-    if parts > MAX_PARTS { Err(roxmltree::Error::NodesLimitReached) } else { Document::parse(text) }
+    let parts = text
+        .bytes()
+        .filter(|byte| matches!(byte, b'<' | b'='))
+        .count();
+    if parts > MAX_PARTS {
+        Err(roxmltree::Error::NodesLimitReached)
+    } else {
+        Document::parse(text)
+    }
 }
 
 fn read(tally: &mut Tally, text: &str, name: &str, root: &str) {
@@ -130,16 +164,31 @@ fn read(tally: &mut Tally, text: &str, name: &str, root: &str) {
         Err(error) => return tally.lose(TestErrorKind::Report, name, &error.to_string(), None),
     };
     // Other kinds of reports may be in the same folder.
-    let is_report = matches!(document.root_element().tag_name().name(), "testsuite" | "testsuites");
-    for case in document.descendants().filter(|node| is_report && node.has_tag_name("testcase")) {
+    let is_report = matches!(
+        document.root_element().tag_name().name(),
+        "testsuite" | "testsuites"
+    );
+    for case in document
+        .descendants()
+        .filter(|node| is_report && node.has_tag_name("testcase"))
+    {
         add(tally, case, root);
     }
 }
 
-/// Returns a report without what XML does not allow: the names and messages of tests may contain it, and not every
-/// runner leaves it out.
+/// Returns a report without what XML does not allow: the names and messages of tests may contain
+/// it, and not every runner leaves it out.
 fn readable(text: &str) -> String {
-    let text: String = text.chars().map(|c| if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+    let text: String = text
+        .chars()
+        .map(|c| {
+            if is_allowed(c) {
+                c
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
+        .collect();
     let mut parts = text.split("&#");
     let mut readable = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -154,7 +203,11 @@ fn readable(text: &str) -> String {
             }
         }
     }
-    if readable.contains("<![CDATA[") { readable } else { readable.replace("]]>", "]]&gt;") }
+    if readable.contains("<![CDATA[") {
+        readable
+    } else {
+        readable.replace("]]>", "]]&gt;")
+    }
 }
 
 /// Reports whether a reference is to a character that XML does not allow.
@@ -177,7 +230,8 @@ fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
     }
     let is_off = matches!(case.attribute("status"), Some("disabled" | "notrun"));
     // Node runs tests that are still to do, and does not count how they end.
-    let is_to_do = child("skipped").is_some_and(|skipped| skipped.attribute("type") == Some("todo"));
+    let is_to_do =
+        child("skipped").is_some_and(|skipped| skipped.attribute("type") == Some("todo"));
     if is_to_do {
         tally.skipped += 1;
     } else if let Some(failure) = child("failure").or_else(|| child("error")) {
@@ -185,7 +239,12 @@ fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
         let message = message(failure, printed);
         let place = place(case, &message, root);
         if is_collection(case, failure) {
-            tally.lose(TestErrorKind::Collection, file_of(case, &message, root), &message, place);
+            tally.lose(
+                TestErrorKind::Collection,
+                file_of(case, &message, root),
+                &message,
+                place,
+            );
         } else {
             tally.fail(name(case), &message, place);
         }
@@ -197,20 +256,28 @@ fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
 }
 
 fn is_collection(case: Node<'_, '_>, failure: Node<'_, '_>) -> bool {
-    case.attribute("classname").unwrap_or_default().is_empty() && failure.attribute("message") == Some(NOT_COLLECTED)
+    case.attribute("classname").unwrap_or_default().is_empty()
+        && failure.attribute("message") == Some(NOT_COLLECTED)
 }
 
 /// Returns the file that pytest names as a module, if its message names the file.
 fn file_of(case: Node<'_, '_>, message: &str, root: &str) -> String {
     let module = case.attribute("name").unwrap_or_default();
     let is_named = |path: &String| path.trim_end_matches(".py").replace('/', ".") == module;
-    paths(message, root).into_iter().find(is_named).unwrap_or_else(|| module.to_owned())
+    paths(message, root)
+        .into_iter()
+        .find(is_named)
+        .unwrap_or_else(|| module.to_owned())
 }
 
-/// Returns the whole text of a failure if it has one, else its first line, else what the test printed.
+/// Returns the whole text of a failure if it has one, else its first line, else what the test
+/// printed.
 fn message(failure: Node<'_, '_>, printed: Option<Node<'_, '_>>) -> String {
     let text = |node: Node<'_, '_>| node.text().unwrap_or_default().trim().to_owned();
-    let all = [text(failure), failure.attribute("message").unwrap_or_default().to_owned()];
+    let all = [
+        text(failure),
+        failure.attribute("message").unwrap_or_default().to_owned(),
+    ];
     let found = all.into_iter().find(|text| !text.is_empty());
     found.or_else(|| printed.map(text)).unwrap_or_default()
 }
@@ -222,7 +289,9 @@ fn name(case: Node<'_, '_>) -> String {
         Some(class) if class == name => name.to_owned(),
         Some(class) if !matches!(class, "" | "test") => format!("{class}.{name}"),
         _ => {
-            let suites = case.ancestors().filter(|node| node.has_tag_name("testsuite"));
+            let suites = case
+                .ancestors()
+                .filter(|node| node.has_tag_name("testsuite"));
             let mut names: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
             names.reverse();
             names.retain(|name| !matches!(*name, "" | "pytest"));
@@ -239,9 +308,18 @@ fn place(case: Node<'_, '_>, message: &str, root: &str) -> Option<(String, u32)>
     let class = case.attribute("classname").unwrap_or_default();
     let is_stack = |line: &&str| line.trim_start().starts_with("at ");
     // A stack begins where the failure is, and a traceback ends there.
-    let stack: String = message.lines().filter(is_stack).map(|line| format!("{line}\n")).collect();
-    let of_class: String = stack.lines().filter(|line| !class.is_empty() && line.contains(class)).collect();
+    let stack: String = message
+        .lines()
+        .filter(is_stack)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let of_class: String = stack
+        .lines()
+        .filter(|line| !class.is_empty() && line.contains(class))
+        .collect();
     let first = |text: &str| places(text, root).into_iter().next();
-    let found = first(&of_class).or_else(|| first(&stack)).or_else(|| places(message, root).into_iter().last());
+    let found = first(&of_class)
+        .or_else(|| first(&stack))
+        .or_else(|| places(message, root).into_iter().last());
     found.or_else(|| file.zip(line))
 }

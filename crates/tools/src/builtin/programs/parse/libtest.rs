@@ -1,7 +1,8 @@
 //! The text of Rust's own test programs, and of those that print as they do.
 //!
-//! What a test printed stands in the same text, and may look like it. Only lines that a program's own runner can have
-//! written count: those between its heading and its result, whose numbers and names have to agree with each other.
+//! What a test printed stands in the same text, and may look like it. Only lines that a program's
+//! own runner can have written count: those between its heading and its result, whose numbers and
+//! names have to agree with each other.
 
 use super::place::places;
 use super::tally::Tally;
@@ -14,19 +15,29 @@ const FAILED: &str = "est failed, to rerun pass ";
 /// What cargo says of one that did not end as a runner of tests ends.
 const CRASHED: &str = "process didn't exit successfully: ";
 
-/// Reads the output of `cargo test`: any number of programs, one after another, and what cargo says of each.
+/// Reads the output of `cargo test`: any number of programs, one after another, and what cargo says
+/// of each.
 pub(crate) fn read(stdout: &str, stderr: &str, root: &str) -> Tally {
     let crashes = crashes(stderr);
     let lines: Vec<&str> = stdout.lines().collect();
     let mut tally = Tally::default();
     let mut has_ends = true;
     let mut rest = lines.as_slice();
-    while let Some((at, tests)) = rest.iter().enumerate().find_map(|(at, line)| Some((at, heading(line)?))) {
+    while let Some((at, tests)) = rest
+        .iter()
+        .enumerate()
+        .find_map(|(at, line)| Some((at, heading(line)?)))
+    {
         let after = rest.get(at + 1..).unwrap_or_default();
         let (program, length) = Program::read(after, tests, !crashes.is_empty(), &mut has_ends);
         program.add_to(&mut tally, root);
         if program.result.is_none() && crashes.is_empty() {
-            tally.lose(TestErrorKind::Crash, "a test program", "its output ends before its result", None);
+            tally.lose(
+                TestErrorKind::Crash,
+                "a test program",
+                "its output ends before its result",
+                None,
+            );
         }
         rest = after.get(length..).unwrap_or_default();
     }
@@ -62,11 +73,18 @@ struct End<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Reads what follows the heading of a program with this number of tests, and returns the number of its lines.
+    /// Reads what follows the heading of a program with this number of tests, and returns the
+    /// number of its lines.
     ///
-    /// Only where a program crashed can another one's heading follow without a result. Once no list of failures ends
-    /// in the rest of the output, none does further on, and none is looked for again.
-    fn read(lines: &[&'a str], tests: usize, may_crash: bool, has_ends: &mut bool) -> (Program<'a>, usize) {
+    /// Only where a program crashed can another one's heading follow without a result. Once no list
+    /// of failures ends in the rest of the output, none does further on, and none is looked for
+    /// again.
+    fn read(
+        lines: &[&'a str],
+        tests: usize,
+        may_crash: bool,
+        has_ends: &mut bool,
+    ) -> (Program<'a>, usize) {
         let mut program = Program::default();
         for (at, line) in lines.iter().enumerate() {
             if may_crash && heading(line).is_some() {
@@ -94,7 +112,10 @@ impl<'a> Program<'a> {
 
     /// Notes how a test ended.
     fn note(&mut self, line: &'a str) {
-        let Some((name, status)) = line.strip_prefix("test ").and_then(|line| line.rsplit_once(" ... ")) else {
+        let Some((name, status)) = line
+            .strip_prefix("test ")
+            .and_then(|line| line.rsplit_once(" ... "))
+        else {
             return;
         };
         match status {
@@ -105,14 +126,16 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Finds the names and the result after the failures. A test may have printed such lines too, so the numbers have
-    /// to be those of this program, and the names those that it said have failed, if any are.
+    /// Finds the names and the result after the failures. A test may have printed such lines too,
+    /// so the numbers have to be those of this program, and the names those that it said have
+    /// failed, if any are.
     fn end(&self, lines: &[&'a str], tests: usize) -> Option<End<'a>> {
         let ends = || (0..lines.len()).filter_map(|at| End::read(lines, at));
         let has_sum = |end: &End<'a>| end.counts.total() == tests;
         let is_known = |name: &&str| self.failed.iter().any(|(known, _)| known == name);
         let own = ends().find(|end| has_sum(end) && end.names.iter().all(is_known));
-        own.or_else(|| ends().find(has_sum)).or_else(|| ends().next())
+        own.or_else(|| ends().find(has_sum))
+            .or_else(|| ends().next())
     }
 
     /// Adds the failures that are listed, with what each test printed.
@@ -130,7 +153,9 @@ impl<'a> Program<'a> {
             if begun.is_some() {
                 continue;
             }
-            let test = seen.last().and_then(|last| self.failed.iter_mut().find(|(name, _)| name == last));
+            let test = seen
+                .last()
+                .and_then(|last| self.failed.iter_mut().find(|(name, _)| name == last));
             if let Some((_, text)) = test {
                 text.push(line);
             }
@@ -138,13 +163,21 @@ impl<'a> Program<'a> {
     }
 
     fn add_to(&self, tally: &mut Tally, root: &str) {
-        let (passed, skipped) =
-            self.result.as_ref().map_or((self.passed, self.skipped), |counts| (counts.passed, counts.skipped));
+        let (passed, skipped) = self
+            .result
+            .as_ref()
+            .map_or((self.passed, self.skipped), |counts| {
+                (counts.passed, counts.skipped)
+            });
         tally.passed += passed;
         tally.skipped += skipped;
         for (name, text) in &self.failed {
             let text = text.join("\n");
-            tally.fail(*name, &message(&text), places(&text, root).into_iter().next());
+            tally.fail(
+                *name,
+                &message(&text),
+                places(&text, root).into_iter().next(),
+            );
         }
     }
 }
@@ -156,9 +189,15 @@ impl<'a> End<'a> {
         if *first != "failures:" {
             return None;
         }
-        let names: Vec<&str> = after.iter().map_while(|line| line.strip_prefix("    ")).collect();
-        let [blank, result] = after.get(names.len()..names.len() + 2)? else { return None };
-        let counts = Counts::read(result, "FAILED").filter(|counts| counts.failed == names.len())?;
+        let names: Vec<&str> = after
+            .iter()
+            .map_while(|line| line.strip_prefix("    "))
+            .collect();
+        let [blank, result] = after.get(names.len()..names.len() + 2)? else {
+            return None;
+        };
+        let counts =
+            Counts::read(result, "FAILED").filter(|counts| counts.failed == names.len())?;
         blank.is_empty().then_some(End { at, names, counts })
     }
 }
@@ -166,11 +205,20 @@ impl<'a> End<'a> {
 impl Counts {
     /// Reads a result that ends in this way.
     fn read(line: &str, outcome: &str) -> Option<Counts> {
-        let summary = line.strip_prefix("test result: ")?.strip_prefix(outcome)?.strip_prefix(". ")?;
+        let summary = line
+            .strip_prefix("test result: ")?
+            .strip_prefix(outcome)?
+            .strip_prefix(". ")?;
         let parts = || summary.split(';').map(str::trim);
-        let count = |word: &str| parts().find_map(|part| part.strip_suffix(word)?.trim().parse::<usize>().ok());
+        let count = |word: &str| {
+            parts().find_map(|part| part.strip_suffix(word)?.trim().parse::<usize>().ok())
+        };
         let measured = count("measured").unwrap_or(0);
-        Some(Counts { passed: count("passed")? + measured, failed: count("failed")?, skipped: count("ignored")? })
+        Some(Counts {
+            passed: count("passed")? + measured,
+            failed: count("failed")?,
+            skipped: count("ignored")?,
+        })
     }
 
     fn total(&self) -> usize {
@@ -181,15 +229,22 @@ impl Counts {
 /// Returns the number of tests that a program's first line announces.
 fn heading(line: &str) -> Option<usize> {
     let (number, rest) = line.strip_prefix("running ")?.split_once(" test")?;
-    let is_heading = matches!(rest, "" | "s") || rest.trim_start_matches('s').starts_with(" (shuffle seed: ");
+    let is_heading =
+        matches!(rest, "" | "s") || rest.trim_start_matches('s').starts_with(" (shuffle seed: ");
     number.parse().ok().filter(|_| is_heading)
 }
 
-/// Returns the name without what is expected of the test, and without its kind, as the other lines have it.
+/// Returns the name without what is expected of the test, and without its kind, as the other lines
+/// have it.
 fn test_name(name: &str) -> &str {
     let name = name.trim_end();
-    let name = EXPECTED.iter().find_map(|expected| name.strip_suffix(expected)).unwrap_or(name);
-    name.strip_prefix('[').and_then(|name| name.split_once("] ")).map_or(name, |(_, name)| name)
+    let name = EXPECTED
+        .iter()
+        .find_map(|expected| name.strip_suffix(expected))
+        .unwrap_or(name);
+    name.strip_prefix('[')
+        .and_then(|name| name.split_once("] "))
+        .map_or(name, |(_, name)| name)
 }
 
 /// Returns the test whose output follows.
@@ -214,11 +269,20 @@ fn crashes(stderr: &str) -> Vec<(String, String)> {
 
 /// Returns the crash of a program of which this was said.
 fn crash(lines: &[&str]) -> Option<(String, String)> {
-    let failed = lines.iter().position(|line| line.starts_with("error: ") && line.contains(FAILED))?;
-    let caused = failed + lines.get(failed..)?.iter().position(|line| line.trim_start().starts_with(CRASHED))?;
+    let failed = lines
+        .iter()
+        .position(|line| line.starts_with("error: ") && line.contains(FAILED))?;
+    let caused = failed
+        + lines
+            .get(failed..)?
+            .iter()
+            .position(|line| line.trim_start().starts_with(CRASHED))?;
     let (_, options) = lines.get(failed)?.split_once(FAILED)?;
     let message = lines.get(..=caused)?.join("\n");
-    Some((format!("cargo test {}", options.trim_matches(['`', '\''])), message))
+    Some((
+        format!("cargo test {}", options.trim_matches(['`', '\''])),
+        message,
+    ))
 }
 
 /// Leaves out the stack, which says less than the message.
@@ -227,7 +291,8 @@ pub(super) fn message(text: &str) -> String {
     let mut is_stack = false;
     for line in text.lines() {
         is_stack = line == "stack backtrace:" || (is_stack && line.starts_with(' '));
-        let is_note = line.starts_with("note: Some details are omitted") || line.starts_with("note: run with `RUST_B");
+        let is_note = line.starts_with("note: Some details are omitted")
+            || line.starts_with("note: run with `RUST_B");
         if !is_stack && !is_note {
             lines.push(line);
         }

@@ -14,8 +14,8 @@ pub(super) use diagnostics::{cargo, eslint, is_json, lines, pyright, ruff};
 pub(super) use tally::{MAX_KEPT, Tally};
 
 pub(super) use {
-    go::read as go, jest::read as jest, junit::printed as junit, junit::saved as junit_file, libtest::read as libtest,
-    nextest::read as nextest, unittest::read as unittest,
+    go::read as go, jest::read as jest, junit::printed as junit, junit::saved as junit_file,
+    libtest::read as libtest, nextest::read as nextest, unittest::read as unittest,
 };
 
 #[cfg(test)]

@@ -20,14 +20,20 @@ struct Event {
 /// Reads the standard output of `cargo nextest run`.
 pub(crate) fn read(stdout: &str, root: &str) -> Tally {
     let mut tally = Tally::default();
-    let events = stdout.lines().filter_map(|line| serde_json::from_str::<Event>(line).ok());
+    let events = stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Event>(line).ok());
     for event in events.filter(|event| event.kind == "test") {
         match event.event.as_str() {
             "ok" => tally.passed += 1,
             "ignored" => tally.skipped += 1,
             "failed" | "timeout" => {
                 let name = event.name.replacen('$', " ", 1);
-                tally.fail(name, &message(&event.stdout), places(&event.stdout, root).into_iter().next());
+                tally.fail(
+                    name,
+                    &message(&event.stdout),
+                    places(&event.stdout, root).into_iter().next(),
+                );
             }
             _ => {}
         }

@@ -4,8 +4,8 @@ use crate::results::{TestError, TestErrorKind, TestFailure};
 
 /// Maximum size of one failure's message in bytes; what a test printed may be of any length.
 const MESSAGE_BYTES: usize = 4_000;
-/// Maximum number of failures that are kept: more than anybody reads. All are counted, and what is lost is kept whole:
-/// there is little of it.
+/// Maximum number of failures that are kept: more than anybody reads. All are counted, and what is
+/// lost is kept whole: there is little of it.
 pub(crate) const MAX_KEPT: usize = 1_000;
 
 /// The counts of a report, and what failed.
@@ -34,10 +34,20 @@ impl Tally {
     }
 
     /// Counts a failed test.
-    pub(super) fn fail(&mut self, name: impl Into<String>, message: &str, place: Option<(String, u32)>) {
+    pub(super) fn fail(
+        &mut self,
+        name: impl Into<String>,
+        message: &str,
+        place: Option<(String, u32)>,
+    ) {
         let (file, line) = place.unzip();
         self.failed += 1;
-        self.keep([TestFailure { name: name.into(), message: shortened(message), file, line }]);
+        self.keep([TestFailure {
+            name: name.into(),
+            message: shortened(message),
+            file,
+            line,
+        }]);
     }
 
     /// Notes that results are lost.
@@ -49,7 +59,13 @@ impl Tally {
         place: Option<(String, u32)>,
     ) {
         let (file, line) = place.unzip();
-        self.errors.push(TestError { kind, name: name.into(), message: shortened(message), file, line });
+        self.errors.push(TestError {
+            kind,
+            name: name.into(),
+            message: shortened(message),
+            file,
+            line,
+        });
     }
 
     fn keep(&mut self, failures: impl IntoIterator<Item = TestFailure>) {
@@ -66,7 +82,10 @@ pub(super) fn shortened(message: &str) -> String {
     }
     let head = message.floor_char_boundary(MESSAGE_BYTES / 2);
     let tail = message.ceil_char_boundary(message.len() - MESSAGE_BYTES / 2);
-    let (head, tail) = (message.get(..head).unwrap_or_default(), message.get(tail..).unwrap_or_default());
+    let (head, tail) = (
+        message.get(..head).unwrap_or_default(),
+        message.get(tail..).unwrap_or_default(),
+    );
     format!("{head}\n[…]\n{tail}")
 }
 
@@ -81,8 +100,14 @@ mod tests {
         let mut all = Tally::default();
         all.add(one.clone());
         all.add(one);
-        assert_eq!((all.failed, all.failures.len()), (2 * MAX_KEPT - 2, MAX_KEPT));
+        assert_eq!(
+            (all.failed, all.failures.len()),
+            (2 * MAX_KEPT - 2, MAX_KEPT)
+        );
         all.fail("t", "no", None);
-        assert_eq!((all.failed, all.failures.len()), (2 * MAX_KEPT - 1, MAX_KEPT));
+        assert_eq!(
+            (all.failed, all.failures.len()),
+            (2 * MAX_KEPT - 1, MAX_KEPT)
+        );
     }
 }

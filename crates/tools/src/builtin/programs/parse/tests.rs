@@ -14,22 +14,31 @@ fn printed(text: &str) -> Tally {
 
 /// Shows a tally with the first line of each message.
 fn shown(tally: &Tally) -> String {
-    let mut lines = vec![format!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped)];
+    let mut lines = vec![format!(
+        "{} passed, {} failed, {} skipped",
+        tally.passed, tally.failed, tally.skipped
+    )];
     let told = |file: &Option<String>, line: Option<u32>, name: &str, message: &str| {
         let place = match (file, line) {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             _ => "-".to_owned(),
         };
-        format!("{place} {name}: {}", message.lines().next().unwrap_or_default())
+        format!(
+            "{place} {name}: {}",
+            message.lines().next().unwrap_or_default()
+        )
     };
     let failures = tally.failures.iter();
-    lines.extend(failures.map(|failure| told(&failure.file, failure.line, &failure.name, &failure.message)));
     lines.extend(
-        tally
-            .errors
-            .iter()
-            .map(|error| format!("{:?} {}", error.kind, told(&error.file, error.line, &error.name, &error.message))),
+        failures.map(|failure| told(&failure.file, failure.line, &failure.name, &failure.message)),
     );
+    lines.extend(tally.errors.iter().map(|error| {
+        format!(
+            "{:?} {}",
+            error.kind,
+            told(&error.file, error.line, &error.name, &error.message)
+        )
+    }));
     lines.join("\n")
 }
 
@@ -108,7 +117,11 @@ fn a_message_has_what_the_test_printed_and_no_stack() {
         assertion `left == right` failed: sum of one and two\n  left: 3\n right: 4";
     assert_eq!(tally.failures[1].message, expected);
     let long = tally::shortened(&"long line\n".repeat(1_000));
-    assert!(long.len() < 5_000 && long.contains("\n[…]\n"), "{}", long.len());
+    assert!(
+        long.len() < 5_000 && long.contains("\n[…]\n"),
+        "{}",
+        long.len()
+    );
 }
 
 #[test]
@@ -116,7 +129,10 @@ fn reports_are_found_among_other_lines() {
     let around = format!("a warning\n{}\nmore\n", recorded!("pytest.xml"));
     assert_eq!(printed(&around).total(), 5);
     // What a test printed comes before.
-    let before = format!("<?xml version=\"1.0\"?><testsuites><testcase/></testsuites>{}", recorded!("pytest.xml"));
+    let before = format!(
+        "<?xml version=\"1.0\"?><testsuites><testcase/></testsuites>{}",
+        recorded!("pytest.xml")
+    );
     assert_eq!(printed(&before).total(), 5);
     let (declaration, root) = recorded!("pytest.xml").split_once("?>").unwrap();
     let (inner, _) = root.trim_end().rsplit_once("</testsuite>").unwrap();
@@ -125,26 +141,50 @@ fn reports_are_found_among_other_lines() {
     for noisy in [
         format!("{declaration}?>{root}\nunexpected </testsuites>\n"),
         format!("{declaration}?>\n(node:1) Warning: <slow>\n{root}"),
-        format!("{declaration}?><testsuite {suite}</testsuite>\nException ignored in: <thread 1>\n"),
+        format!(
+            "{declaration}?><testsuite {suite}</testsuite>\nException ignored in: <thread 1>\n"
+        ),
         format!("a warning\n{}\nmore\n", root.trim()),
         format!("{begin}<testcase>\n{declaration}?>{root}"),
         format!("{begin}\n{declaration}?>{root}\n</testsuites>"),
-        format!("{declaration}?>{}<!-- {begin} --></testsuites>", root.trim_end().trim_end_matches("</testsuites>")),
+        format!(
+            "{declaration}?>{}<!-- {begin} --></testsuites>",
+            root.trim_end().trim_end_matches("</testsuites>")
+        ),
     ] {
         assert_eq!(printed(&noisy).total(), 5, "{noisy}");
     }
-    let around = format!("{{\"testResults\":[]}}\n{{not json}}\n{}\nbye", recorded!("jest.json"));
+    let around = format!(
+        "{{\"testResults\":[]}}\n{{not json}}\n{}\nbye",
+        recorded!("jest.json")
+    );
     assert_eq!(jest(&around, "/w").unwrap().total(), 4);
-    for nothing in
-        ["", "{", "{}", "<testsuite", "<testsuites><a></testsuites>", "test result: FAILED", "Ran many tests"]
-    {
-        assert_eq!([junit(nothing, "it", ""), jest(nothing, "")], [None, None], "{nothing}");
-        let found = [go(nothing, ""), nextest(nothing, ""), libtest(nothing, "", ""), unittest(nothing, "")];
+    for nothing in [
+        "",
+        "{",
+        "{}",
+        "<testsuite",
+        "<testsuites><a></testsuites>",
+        "test result: FAILED",
+        "Ran many tests",
+    ] {
+        assert_eq!(
+            [junit(nothing, "it", ""), jest(nothing, "")],
+            [None, None],
+            "{nothing}"
+        );
+        let found = [
+            go(nothing, ""),
+            nextest(nothing, ""),
+            libtest(nothing, "", ""),
+            unittest(nothing, ""),
+        ];
         assert_eq!(found, [0; 4].map(|_| Tally::default()), "{nothing}");
     }
 }
 
-/// Each of these would take minutes if it was read again from each place at which something may begin.
+/// Each of these would take minutes if it was read again from each place at which something may
+/// begin.
 #[test]
 fn a_report_is_read_in_time_of_its_length() {
     let many = 50_000;
@@ -152,31 +192,49 @@ fn a_report_is_read_in_time_of_its_length() {
     for text in [format!("{open}1{close}"), open] {
         assert!(jest(&text, "/w").is_none());
     }
-    assert_eq!(junit(&"<?xml?><testsuites><a b='".repeat(many), "it", "").unwrap().errors.len(), 1);
+    assert_eq!(
+        junit(&"<?xml?><testsuites><a b='".repeat(many), "it", "")
+            .unwrap()
+            .errors
+            .len(),
+        1
+    );
     let text = format!("running 1 test\n{}", "failures:\n".repeat(5 * many));
     assert_eq!(libtest(&text, "", "/w").total(), 0);
-    let passed = |at: usize| format!("{{\"Action\":\"pass\",\"Package\":\"m\",\"Test\":\"Test{at}\"}}");
+    let passed =
+        |at: usize| format!("{{\"Action\":\"pass\",\"Package\":\"m\",\"Test\":\"Test{at}\"}}");
     let lines: Vec<String> = (0..many).map(passed).collect();
     assert_eq!(go(&lines.join("\n"), "m").passed, many);
 }
 
 #[test]
 fn a_report_that_cannot_be_read_is_named() {
-    let cut = recorded!("surefire.xml").split("</testsuite>").next().unwrap();
+    let cut = recorded!("surefire.xml")
+        .split("</testsuite>")
+        .next()
+        .unwrap();
     for (text, message) in [
         ("", "the document does not have a root node"),
         (cut, "the root node was opened but never closed"),
-        ("<testsuite><testcase></testsuite>", "expected 'testcase' tag, not 'testsuite' at 1:22"),
+        (
+            "<testsuite><testcase></testsuite>",
+            "expected 'testcase' tag, not 'testsuite' at 1:22",
+        ),
     ] {
         let expected = format!("0 passed, 0 failed, 0 skipped\nReport - a/TEST-a.xml: {message}");
         assert_eq!(shown(&junit_file(text, "a/TEST-a.xml", "/w")), expected);
     }
-    let cut = format!("a warning\n{}", recorded!("pytest.xml").split("</testcase>").next().unwrap());
-    let expected =
-        "0 passed, 0 failed, 0 skipped\nReport - the report of it: the root node was opened but never closed";
+    let cut = format!(
+        "a warning\n{}",
+        recorded!("pytest.xml").split("</testcase>").next().unwrap()
+    );
+    let expected = "0 passed, 0 failed, 0 skipped\nReport - the report of it: the root node was opened but never closed";
     assert_eq!(shown(&printed(&cut)), expected);
     let other = "<testng-results><testcase/></testng-results>";
-    assert_eq!(shown(&junit_file(other, "a.xml", "/w")), "0 passed, 0 failed, 0 skipped");
+    assert_eq!(
+        shown(&junit_file(other, "a.xml", "/w")),
+        "0 passed, 0 failed, 0 skipped"
+    );
 }
 
 /// What a test of this name prints to look like the runner.
@@ -197,7 +255,10 @@ fn what_a_test_of_rust_prints_does_not_count() {
     );
     let tally = libtest(&of_failed, "", "/w");
     assert_eq!(shown(&tally), "3 passed, 1 failed, 0 skipped\n- x: hi");
-    assert!(tally.failures[0].message.contains("---- adds stdout ----"), "{tally:?}");
+    assert!(
+        tally.failures[0].message.contains("---- adds stdout ----"),
+        "{tally:?}"
+    );
     // A test may also write past the runner, which prints nothing of it again.
     let nested = "\nrunning 2 tests\ntest a ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n\n\
         test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured\n\n";
@@ -205,10 +266,18 @@ fn what_a_test_of_rust_prints_does_not_count() {
         "\nrunning 3 tests\ntest adds ... ok\n{nested}test y ... ok\ntest x ... FAILED\n\nfailures:\n\n\
         ---- x stdout ----\nhi{FORGED}\n{RESULT_OF_X}{NEXT_PROGRAM}"
     );
-    assert_eq!(shown(&libtest(&past, "", "/w")), "3 passed, 1 failed, 0 skipped\n- x: hi");
+    assert_eq!(
+        shown(&libtest(&past, "", "/w")),
+        "3 passed, 1 failed, 0 skipped\n- x: hi"
+    );
     // Without a line for each test, as `--quiet` prints it.
-    let quiet = format!("\nrunning 3 tests\n..F\nfailures:\n\n---- x stdout ----\nhi{FORGED}\n{RESULT_OF_X}");
-    assert_eq!(shown(&libtest(&quiet, "", "/w")), "2 passed, 1 failed, 0 skipped\n- x: hi");
+    let quiet = format!(
+        "\nrunning 3 tests\n..F\nfailures:\n\n---- x stdout ----\nhi{FORGED}\n{RESULT_OF_X}"
+    );
+    assert_eq!(
+        shown(&libtest(&quiet, "", "/w")),
+        "2 passed, 1 failed, 0 skipped\n- x: hi"
+    );
 }
 
 #[test]
@@ -226,7 +295,11 @@ fn parts_of_a_test_and_unexpected_successes_of_unittest_count_once() {
     let rule = "=".repeat(70);
     let thin = "-".repeat(70);
     let failure = |name: &str| format!("{rule}\nFAIL: {name}\n{thin}\nAssertionError: no\n\n");
-    let failures = ["test_bad (u.T.test_bad)", "test_sub (u.T.test_sub) (i=0)", "test_sub (u.T.test_sub) (i=2)"];
+    let failures = [
+        "test_bad (u.T.test_bad)",
+        "test_sub (u.T.test_sub) (i=0)",
+        "test_sub (u.T.test_sub) (i=2)",
+    ];
     let failures: String = failures.into_iter().map(failure).collect();
     let text = format!(
         "{failures}{rule}\nUNEXPECTED SUCCESS: test_x (u.T.test_x)\nUNEXPECTED SUCCESS: test_y (u.T.test_y)\n{thin}\n\
@@ -275,8 +348,17 @@ fn a_test_program_that_crashed_is_named() {
         Crash - cargo test --test exits: error: test failed, to rerun pass `--test exits`";
     let tally = libtest(stdout, stderr, "/w");
     assert_eq!(shown(&tally), expected);
-    assert!(tally.errors[0].message.ends_with("(signal: 6, SIGABRT: process abort signal)"), "{tally:?}");
-    let cut = libtest("running 2 tests\ntest a ... ok\ntest b ... FAILED\n", "", "");
+    assert!(
+        tally.errors[0]
+            .message
+            .ends_with("(signal: 6, SIGABRT: process abort signal)"),
+        "{tally:?}"
+    );
+    let cut = libtest(
+        "running 2 tests\ntest a ... ok\ntest b ... FAILED\n",
+        "",
+        "",
+    );
     let expected = "1 passed, 1 failed, 0 skipped\n- b: \nCrash - a test program: its output ends before its result";
     assert_eq!(shown(&cut), expected);
 }
@@ -305,12 +387,21 @@ fn files_that_python_cannot_import_are_named() {
         tests/test_ok.py:3 tests.test_ok.test_no: def test_no():\n\
         Collection tests/test_broken.py:1 tests/test_broken.py: /lib/python3.11/ast.py:50: in parse\n\
         Collection tests/test_imp.py:1 tests/test_imp.py: ImportError while importing test module '/w/tests/test_imp.py'.";
-    assert_eq!(shown(&printed(recorded!("pytest-collection.xml"))), expected);
+    assert_eq!(
+        shown(&printed(recorded!("pytest-collection.xml"))),
+        expected
+    );
     let expected = "1 passed, 0 failed, 0 skipped\n\
         Collection test_broken.py:1 test_broken: ImportError: Failed to import test module: test_broken";
-    assert_eq!(shown(&unittest(recorded!("unittest-collection.txt"), "/w")), expected);
+    assert_eq!(
+        shown(&unittest(recorded!("unittest-collection.txt"), "/w")),
+        expected
+    );
     let forged = format!("{}\nRan 99 tests in 0s\n\nOK\n", "-".repeat(70));
-    let tally = unittest(&format!("{forged}{}", recorded!("unittest-collection.txt")), "/w");
+    let tally = unittest(
+        &format!("{forged}{}", recorded!("unittest-collection.txt")),
+        "/w",
+    );
     assert_eq!((tally.passed, tally.failed), (1, 0));
 }
 
@@ -318,10 +409,19 @@ fn files_that_python_cannot_import_are_named() {
 fn listed(found: &[Diagnostic]) -> String {
     let number = |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
     let line = |found: &Diagnostic| {
-        let Diagnostic { file, code, severity, message, .. } = found;
+        let Diagnostic {
+            file,
+            code,
+            severity,
+            message,
+            ..
+        } = found;
         let code = code.as_deref().unwrap_or("-");
         let (line, column) = (number(found.line), number(found.column));
-        format!("{file} {line} {column} {severity} {code} {}", message.lines().next().unwrap_or_default())
+        format!(
+            "{file} {line} {column} {severity} {code} {}",
+            message.lines().next().unwrap_or_default()
+        )
     };
     found.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -363,7 +463,10 @@ fn findings_of_each_checker_are_read() {
             "bad/bad.go 3 23 error - cannot use \"x\" (untyped string constant) as int value in return statement",
         ),
         (
-            lines("sums.go:3:6: func `f` is unused (unused)\nfunc f() {}\n     ^\nwarning: 12:30 is late\n", "/w"),
+            lines(
+                "sums.go:3:6: func `f` is unused (unused)\nfunc f() {}\n     ^\nwarning: 12:30 is late\n",
+                "/w",
+            ),
             "sums.go 3 6 error unused func `f` is unused",
         ),
         (ruff("not json", "/w"), ""),

@@ -9,11 +9,21 @@ fn a_package_becomes_one_word_of_its_package_manager() {
         (Python, "requests", None, "requests"),
         (Python, "requests", Some("latest"), "requests"),
         (Python, "zope.interface", Some("7.2"), "zope.interface==7.2"),
-        (Python, "requests[socks,use_chardet]", Some("2.32.*"), "requests[socks,use_chardet]==2.32.*"),
+        (
+            Python,
+            "requests[socks,use_chardet]",
+            Some("2.32.*"),
+            "requests[socks,use_chardet]==2.32.*",
+        ),
         (Python, "Django", Some(">=4.2, <5"), "Django>=4.2,<5"),
         (Python, "pip", Some("~=24.0"), "pip~=24.0"),
         (Python, "torch", Some("2.9.0+cpu"), "torch==2.9.0+cpu"),
-        (Python, "a", Some("1!2.0rc1.post1.dev2"), "a==1!2.0rc1.post1.dev2"),
+        (
+            Python,
+            "a",
+            Some("1!2.0rc1.post1.dev2"),
+            "a==1!2.0rc1.post1.dev2",
+        ),
         (JavaScript, "react", None, "react"),
         (JavaScript, "@types/node", Some("^22"), "@types/node@^22"),
         (JavaScript, "left-pad", Some("1.3.0"), "left-pad@1.3.0"),
@@ -26,8 +36,18 @@ fn a_package_becomes_one_word_of_its_package_manager() {
         (Rust, "rand", Some(">=0.8, <0.10"), "rand@>=0.8,<0.10"),
         (Rust, "rand", Some("=0.9.0-alpha.1"), "rand@=0.9.0-alpha.1"),
         (Go, "golang.org/x/text", None, "golang.org/x/text@latest"),
-        (Go, "github.com/BurntSushi/toml", Some("1.4.0"), "github.com/BurntSushi/toml@v1.4.0"),
-        (Go, "gopkg.in/yaml.v3", Some("v3.0.1"), "gopkg.in/yaml.v3@v3.0.1"),
+        (
+            Go,
+            "github.com/BurntSushi/toml",
+            Some("1.4.0"),
+            "github.com/BurntSushi/toml@v1.4.0",
+        ),
+        (
+            Go,
+            "gopkg.in/yaml.v3",
+            Some("v3.0.1"),
+            "gopkg.in/yaml.v3@v3.0.1",
+        ),
         (
             Go,
             "a.example/b",
@@ -37,8 +57,14 @@ fn a_package_becomes_one_word_of_its_package_manager() {
         (Go, "a.example/b", Some("patch"), "a.example/b@patch"),
     ];
     for (ecosystem, package, version, expected) in table {
-        let word = ecosystem.read(package, version).map(|requested| requested.word);
-        assert_eq!(word.as_deref(), Ok(expected), "{ecosystem:?} {package} {version:?}");
+        let word = ecosystem
+            .read(package, version)
+            .map(|requested| requested.word);
+        assert_eq!(
+            word.as_deref(),
+            Ok(expected),
+            "{ecosystem:?} {package} {version:?}"
+        );
     }
 }
 
@@ -89,7 +115,10 @@ fn what_leads_elsewhere_is_no_name() {
     ];
     for ecosystem in Ecosystem::ALL {
         for package in everywhere {
-            assert!(ecosystem.read(package, None).is_err(), "{ecosystem:?} {package:?}");
+            assert!(
+                ecosystem.read(package, None).is_err(),
+                "{ecosystem:?} {package:?}"
+            );
         }
         assert!(ecosystem.read(&"a".repeat(MAX_NAME + 1), None).is_err());
     }
@@ -136,7 +165,11 @@ fn each_ecosystem_has_names_that_are_none() {
     ];
     for (ecosystem, package) in own {
         let is_repository = package.ends_with(".git");
-        assert_eq!(ecosystem.read(package, None).is_err(), !is_repository, "{ecosystem:?} {package:?}");
+        assert_eq!(
+            ecosystem.read(package, None).is_err(),
+            !is_repository,
+            "{ecosystem:?} {package:?}"
+        );
     }
 }
 
@@ -168,9 +201,16 @@ fn what_leads_elsewhere_is_no_version() {
     for ecosystem in Ecosystem::ALL {
         for version in everywhere {
             let name = if ecosystem == Go { "a.example/b" } else { "a" };
-            assert!(ecosystem.read(name, Some(version)).is_err(), "{ecosystem:?} {version:?}");
+            assert!(
+                ecosystem.read(name, Some(version)).is_err(),
+                "{ecosystem:?} {version:?}"
+            );
         }
-        assert!(ecosystem.read("a", Some(&"1".repeat(MAX_VERSION + 1))).is_err());
+        assert!(
+            ecosystem
+                .read("a", Some(&"1".repeat(MAX_VERSION + 1)))
+                .is_err()
+        );
     }
     for version in ["main", "v1", "1.2", "0123456789ab", "none", "v1.2.3@x"] {
         assert!(Go.read("a.example/b", Some(version)).is_err(), "{version}");
@@ -196,7 +236,8 @@ fn spellings_of_one_package_are_the_same() {
 }
 
 proptest! {
-    /// Whatever is read as a package is one word that no package manager takes for an option, an address or a path.
+    /// Whatever is read as a package is one word that no package manager takes for an option, an
+    /// address or a path.
     #[test]
     fn a_word_is_never_something_else(package in "[-@a-zA-Z0-9._~/:+\\[\\]=, ]{1,20}", version in "[-@a-zA-Z0-9._^~<>=*,!+/: ]{0,12}") {
         for ecosystem in Ecosystem::ALL {

@@ -4,7 +4,11 @@ use super::*;
 fn shown(packages: &Packages) -> Vec<String> {
     packages
         .iter()
-        .flat_map(|(name, versions)| versions.iter().map(move |version| format!("{name} {version}")))
+        .flat_map(|(name, versions)| {
+            versions
+                .iter()
+                .map(move |version| format!("{name} {version}"))
+        })
         .collect()
 }
 
@@ -33,7 +37,10 @@ fn the_packages_of_each_file_are_listed() {
     assert_eq!(shown(&yarn(berry)), ["a 1.0.0"]);
     let module = "module example.test/own\n\ngo 1.22\n\nrequire a.example/one v1.0.0\n\nrequire (\n\ta.example/two v2.0.0 // indirect\n\
         \t// a.example/no v1.0.0\n)\n\nreplace a.example/no => ./no\n";
-    assert_eq!(shown(&go_mod(module)), ["a.example/one v1.0.0", "a.example/two v2.0.0"]);
+    assert_eq!(
+        shown(&go_mod(module)),
+        ["a.example/one v1.0.0", "a.example/two v2.0.0"]
+    );
 }
 
 #[test]
@@ -58,17 +65,31 @@ fn a_file_that_is_none_lists_nothing() {
 fn what_an_installation_changes_has_both_versions() {
     let packages = |all: &[(&str, &str)]| {
         let mut packages = Packages::new();
-        all.iter().for_each(|(name, version)| add(&mut packages, name, version));
+        all.iter()
+            .for_each(|(name, version)| add(&mut packages, name, version));
         packages
     };
     let before = packages(&[("a", "1"), ("b", "1"), ("b", "2"), ("c", "1"), ("d", "1")]);
     let after = packages(&[("a", "1"), ("b", "2"), ("b", "3"), ("d", "2"), ("e", "1")]);
     let change = |name: &str, removed: &[&str], added: &[&str]| {
-        let owned = |versions: &[&str]| versions.iter().map(|version| (*version).to_owned()).collect();
-        PackageChange { name: name.to_owned(), removed: owned(removed), added: owned(added) }
+        let owned = |versions: &[&str]| {
+            versions
+                .iter()
+                .map(|version| (*version).to_owned())
+                .collect()
+        };
+        PackageChange {
+            name: name.to_owned(),
+            removed: owned(removed),
+            added: owned(added),
+        }
     };
-    let expected =
-        [change("b", &["1"], &["3"]), change("c", &["1"], &[]), change("d", &["1"], &["2"]), change("e", &[], &["1"])];
+    let expected = [
+        change("b", &["1"], &["3"]),
+        change("c", &["1"], &[]),
+        change("d", &["1"], &["2"]),
+        change("e", &[], &["1"]),
+    ];
     assert_eq!(changes(&before, &after), expected);
     assert_eq!(changes(&after, &after), []);
 }

@@ -3,20 +3,38 @@ use super::*;
 /// Files with their texts.
 type Files<'a> = &'a [(&'a str, &'a str)];
 
-/// Returns the commands of each manager, joined by ` ; `, with the one that builds from source behind `else`.
-fn commands(files: Files<'_>, ecosystem: Ecosystem, indexes: &Indexes) -> Result<Vec<String>, String> {
-    let package = if ecosystem == Ecosystem::Go { "a.example/p" } else { "p" };
+/// Returns the commands of each manager, joined by ` ; `, with the one that builds from source
+/// behind `else`.
+fn commands(
+    files: Files<'_>,
+    ecosystem: Ecosystem,
+    indexes: &Indexes,
+) -> Result<Vec<String>, String> {
+    let package = if ecosystem == Ecosystem::Go {
+        "a.example/p"
+    } else {
+        "p"
+    };
     let requested = ecosystem.read(package, Some("1.0.0")).unwrap();
     let shown = |manager: Manager| {
-        let all: Vec<String> = manager.before.iter().chain([&manager.argv]).map(|argv| argv.join(" ")).collect();
-        let source = manager.report.from_source.map(|argv| format!(" else {}", argv.join(" "))).unwrap_or_default();
+        let all: Vec<String> = manager
+            .before
+            .iter()
+            .chain([&manager.argv])
+            .map(|argv| argv.join(" "))
+            .collect();
+        let source = manager
+            .report
+            .from_source
+            .map(|argv| format!(" else {}", argv.join(" ")))
+            .unwrap_or_default();
         format!("{}{source}", all.join(" ; "))
     };
-    managers(&Project::of(files), ecosystem, &requested, indexes).map(|all| all.into_iter().map(shown).collect())
+    managers(&Project::of(files), ecosystem, &requested, indexes)
+        .map(|all| all.into_iter().map(shown).collect())
 }
 
-const PIP: &str =
-    ".venv/bin/python -m pip install --no-input --no-cache-dir --disable-pip-version-check --progress-bar off";
+const PIP: &str = ".venv/bin/python -m pip install --no-input --no-cache-dir --disable-pip-version-check --progress-bar off";
 const UV: &str = "uv pip install --python .venv/bin/python";
 
 #[test]
@@ -29,23 +47,78 @@ fn the_manager_is_the_projects_own() {
     let yarn = "yarn add --ignore-scripts --non-interactive --no-progress -- p@1.0.0";
     let berry = "yarn add --mode=skip-build p@1.0.0";
     let table: &[(Files<'_>, Ecosystem, &[&str])] = &[
-        (&[("requirements.txt", ""), (".venv/bin/python", "")], Ecosystem::Python, &[&pip, &uv_pip]),
-        (&[("pyproject.toml", ""), ("uv.lock", ""), (".venv/bin/python", "")], Ecosystem::Python, &[uv]),
-        (&[("pyproject.toml", "[[tool.uv.index]]\n")], Ecosystem::Python, &[uv]),
-        (&[("package.json", "{}")], Ecosystem::JavaScript, &[npm]),
-        (&[("package.json", "no json")], Ecosystem::JavaScript, &[npm]),
-        (&[("package.json", "{}"), ("pnpm-lock.yaml", "")], Ecosystem::JavaScript, &[pnpm]),
-        (&[("package.json", r#"{"packageManager": "pnpm@9.0.0"}"#)], Ecosystem::JavaScript, &[pnpm]),
-        (&[("package.json", "{}"), ("yarn.lock", "")], Ecosystem::JavaScript, &[yarn]),
-        (&[("package.json", r#"{"packageManager": "yarn@1.22.22"}"#)], Ecosystem::JavaScript, &[yarn]),
         (
-            &[("package.json", r#"{"packageManager": "yarn@4.9.0"}"#), ("yarn.lock", "")],
+            &[("requirements.txt", ""), (".venv/bin/python", "")],
+            Ecosystem::Python,
+            &[&pip, &uv_pip],
+        ),
+        (
+            &[
+                ("pyproject.toml", ""),
+                ("uv.lock", ""),
+                (".venv/bin/python", ""),
+            ],
+            Ecosystem::Python,
+            &[uv],
+        ),
+        (
+            &[("pyproject.toml", "[[tool.uv.index]]\n")],
+            Ecosystem::Python,
+            &[uv],
+        ),
+        (&[("package.json", "{}")], Ecosystem::JavaScript, &[npm]),
+        (
+            &[("package.json", "no json")],
+            Ecosystem::JavaScript,
+            &[npm],
+        ),
+        (
+            &[("package.json", "{}"), ("pnpm-lock.yaml", "")],
+            Ecosystem::JavaScript,
+            &[pnpm],
+        ),
+        (
+            &[("package.json", r#"{"packageManager": "pnpm@9.0.0"}"#)],
+            Ecosystem::JavaScript,
+            &[pnpm],
+        ),
+        (
+            &[("package.json", "{}"), ("yarn.lock", "")],
+            Ecosystem::JavaScript,
+            &[yarn],
+        ),
+        (
+            &[("package.json", r#"{"packageManager": "yarn@1.22.22"}"#)],
+            Ecosystem::JavaScript,
+            &[yarn],
+        ),
+        (
+            &[
+                ("package.json", r#"{"packageManager": "yarn@4.9.0"}"#),
+                ("yarn.lock", ""),
+            ],
             Ecosystem::JavaScript,
             &[berry],
         ),
-        (&[("package.json", "{}"), ("yarn.lock", ""), (".yarnrc.yml", "")], Ecosystem::JavaScript, &[berry]),
-        (&[("Cargo.toml", "")], Ecosystem::Rust, &["cargo add p@1.0.0 ; cargo fetch"]),
-        (&[("go.mod", "")], Ecosystem::Go, &["go get a.example/p@v1.0.0 ; go mod download"]),
+        (
+            &[
+                ("package.json", "{}"),
+                ("yarn.lock", ""),
+                (".yarnrc.yml", ""),
+            ],
+            Ecosystem::JavaScript,
+            &[berry],
+        ),
+        (
+            &[("Cargo.toml", "")],
+            Ecosystem::Rust,
+            &["cargo add p@1.0.0 ; cargo fetch"],
+        ),
+        (
+            &[("go.mod", "")],
+            Ecosystem::Go,
+            &["go get a.example/p@v1.0.0 ; go mod download"],
+        ),
     ];
     for (files, ecosystem, expected) in table {
         assert_eq!(
@@ -64,50 +137,116 @@ fn owned(words: &[&str]) -> Vec<String> {
 fn indexes_of_the_project_are_passed_on() {
     let indexes = Indexes {
         index: Some("https://a.example/".to_owned()),
-        extra: vec!["https://b.example/".to_owned(), "https://c.example/".to_owned()],
+        extra: vec![
+            "https://b.example/".to_owned(),
+            "https://c.example/".to_owned(),
+        ],
     };
     let found = commands(&[(".venv/bin/python", "")], Ecosystem::Python, &indexes).unwrap();
+    let options = "--index-url https://a.example/ --extra-index-url https://b.example/ --extra-index-url https://c.example/";
+    assert!(found[0].starts_with(&format!(
+        "{PIP} {options} --only-binary :all: -- p==1.0.0 else {PIP} {options} -- p"
+    )));
     let options =
-        "--index-url https://a.example/ --extra-index-url https://b.example/ --extra-index-url https://c.example/";
-    assert!(
-        found[0].starts_with(&format!("{PIP} {options} --only-binary :all: -- p==1.0.0 else {PIP} {options} -- p"))
-    );
-    let options = "--default-index https://a.example/ --index https://b.example/ --index https://c.example/";
-    assert!(found[1].starts_with(&format!("{UV} {options} --only-binary :all: -- p==1.0.0 else {UV} {options} -- p")));
+        "--default-index https://a.example/ --index https://b.example/ --index https://c.example/";
+    assert!(found[1].starts_with(&format!(
+        "{UV} {options} --only-binary :all: -- p==1.0.0 else {UV} {options} -- p"
+    )));
 }
 
 #[test]
 fn every_manager_says_which_files_about_registries_it_follows() {
     use Reader::{Berry, Cargo, Npm, Pip, Uv, Yarn};
     let table: &[(Files<'_>, Ecosystem, &[&[Reader]])] = &[
-        (&[(".venv/bin/python", "")], Ecosystem::Python, &[&[Pip], &[Pip]]),
-        (&[("pyproject.toml", "[tool.uv]\n")], Ecosystem::Python, &[&[Uv]]),
+        (
+            &[(".venv/bin/python", "")],
+            Ecosystem::Python,
+            &[&[Pip], &[Pip]],
+        ),
+        (
+            &[("pyproject.toml", "[tool.uv]\n")],
+            Ecosystem::Python,
+            &[&[Uv]],
+        ),
         (&[("package.json", "{}")], Ecosystem::JavaScript, &[&[Npm]]),
         (&[("pnpm-lock.yaml", "")], Ecosystem::JavaScript, &[&[Npm]]),
         (&[("yarn.lock", "")], Ecosystem::JavaScript, &[&[Npm, Yarn]]),
-        (&[("package.json", "{}"), (".yarnrc.yml", "")], Ecosystem::JavaScript, &[&[Berry]]),
+        (
+            &[("package.json", "{}"), (".yarnrc.yml", "")],
+            Ecosystem::JavaScript,
+            &[&[Berry]],
+        ),
         (&[("Cargo.toml", "")], Ecosystem::Rust, &[&[Cargo]]),
         (&[("go.mod", "")], Ecosystem::Go, &[&[]]),
     ];
     for (files, ecosystem, expected) in table {
-        let package = if *ecosystem == Ecosystem::Go { "a.example/p" } else { "p" };
+        let package = if *ecosystem == Ecosystem::Go {
+            "a.example/p"
+        } else {
+            "p"
+        };
         let requested = ecosystem.read(package, None).unwrap();
-        let found = managers(&Project::of(files), *ecosystem, &requested, &Indexes::default()).unwrap();
-        assert_eq!(found.iter().map(|manager| manager.report.reads).collect::<Vec<_>>(), *expected, "{files:?}");
+        let found = managers(
+            &Project::of(files),
+            *ecosystem,
+            &requested,
+            &Indexes::default(),
+        )
+        .unwrap();
+        assert_eq!(
+            found
+                .iter()
+                .map(|manager| manager.report.reads)
+                .collect::<Vec<_>>(),
+            *expected,
+            "{files:?}"
+        );
     }
 }
 
 #[test]
 fn a_manager_that_is_not_run_is_named() {
     let table: &[(Files<'_>, Ecosystem, &str)] = &[
-        (&[("pyproject.toml", ""), ("poetry.lock", "")], Ecosystem::Python, "`poetry add` is not run by this tool"),
-        (&[("Pipfile", ""), (".venv/bin/python", "")], Ecosystem::Python, "`pipenv install`"),
-        (&[("package.json", "{}"), ("bun.lock", "")], Ecosystem::JavaScript, "`bun add`"),
-        (&[("requirements.txt", "")], Ecosystem::Python, "create_virtual_environment"),
-        (&[("package.json", "{}")], Ecosystem::Rust, "`cargo add` needs a Cargo.toml"),
-        (&[("Cargo.toml", "")], Ecosystem::Go, "`go get` needs a go.mod"),
-        (&[("uv.lock", "")], Ecosystem::Python, "`uv add` needs a pyproject.toml"),
-        (&[(".yarnrc.yml", "")], Ecosystem::JavaScript, "`yarn add` needs a package.json"),
+        (
+            &[("pyproject.toml", ""), ("poetry.lock", "")],
+            Ecosystem::Python,
+            "`poetry add` is not run by this tool",
+        ),
+        (
+            &[("Pipfile", ""), (".venv/bin/python", "")],
+            Ecosystem::Python,
+            "`pipenv install`",
+        ),
+        (
+            &[("package.json", "{}"), ("bun.lock", "")],
+            Ecosystem::JavaScript,
+            "`bun add`",
+        ),
+        (
+            &[("requirements.txt", "")],
+            Ecosystem::Python,
+            "create_virtual_environment",
+        ),
+        (
+            &[("package.json", "{}")],
+            Ecosystem::Rust,
+            "`cargo add` needs a Cargo.toml",
+        ),
+        (
+            &[("Cargo.toml", "")],
+            Ecosystem::Go,
+            "`go get` needs a go.mod",
+        ),
+        (
+            &[("uv.lock", "")],
+            Ecosystem::Python,
+            "`uv add` needs a pyproject.toml",
+        ),
+        (
+            &[(".yarnrc.yml", "")],
+            Ecosystem::JavaScript,
+            "`yarn add` needs a package.json",
+        ),
     ];
     for (files, ecosystem, expected) in table {
         let refusal = commands(files, *ecosystem, &Indexes::default()).unwrap_err();
@@ -119,7 +258,16 @@ fn a_manager_that_is_not_run_is_named() {
 fn a_project_may_be_one_of_several_ecosystems() {
     let of = |files: Files<'_>| ecosystems(&Project::of(files));
     assert_eq!(of(&[("README.md", "")]), []);
-    assert_eq!(of(&[("Cargo.toml", ""), ("package.json", "")]), [Ecosystem::Rust, Ecosystem::JavaScript]);
-    assert_eq!(of(&[("go.mod", ""), (".venv/bin/python", "")]), [Ecosystem::Go, Ecosystem::Python]);
-    assert_eq!(of(&[("pom.xml", ""), ("setup.py", "")]), [Ecosystem::Python]);
+    assert_eq!(
+        of(&[("Cargo.toml", ""), ("package.json", "")]),
+        [Ecosystem::Rust, Ecosystem::JavaScript]
+    );
+    assert_eq!(
+        of(&[("go.mod", ""), (".venv/bin/python", "")]),
+        [Ecosystem::Go, Ecosystem::Python]
+    );
+    assert_eq!(
+        of(&[("pom.xml", ""), ("setup.py", "")]),
+        [Ecosystem::Python]
+    );
 }

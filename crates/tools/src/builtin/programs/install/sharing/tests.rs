@@ -1,36 +1,68 @@
 use super::*;
 
 fn texts(files: &[(&'static str, &str)]) -> Texts {
-    files.iter().map(|(name, text)| (*name, (*text).to_owned())).collect()
+    files
+        .iter()
+        .map(|(name, text)| (*name, (*text).to_owned()))
+        .collect()
 }
 
-fn downloads(sharing: Sharing, before: &Texts, after: &Texts, packages: &[(&str, &str)]) -> Vec<Download> {
-    let packages: Packages =
-        packages.iter().map(|(name, version)| ((*name).to_owned(), [(*version).to_owned()].into())).collect();
-    let indexes = Indexes { index: Some("https://a.example/simple/".to_owned()), extra: Vec::new() };
-    sharing.downloads(&Wanted { lists: [before, after], packages: &packages, indexes: &indexes })
+fn downloads(
+    sharing: Sharing,
+    before: &Texts,
+    after: &Texts,
+    packages: &[(&str, &str)],
+) -> Vec<Download> {
+    let packages: Packages = packages
+        .iter()
+        .map(|(name, version)| ((*name).to_owned(), [(*version).to_owned()].into()))
+        .collect();
+    let indexes = Indexes {
+        index: Some("https://a.example/simple/".to_owned()),
+        extra: Vec::new(),
+    };
+    sharing.downloads(&Wanted {
+        lists: [before, after],
+        packages: &packages,
+        indexes: &indexes,
+    })
 }
 
 fn said(download: &Download) -> Vec<String> {
-    download.commands.iter().map(|command| command.join(" ").replace(ANY_PIP, "PIP")).collect()
+    download
+        .commands
+        .iter()
+        .map(|command| command.join(" ").replace(ANY_PIP, "PIP"))
+        .collect()
 }
 
 #[test]
 fn wheels_are_downloaded_by_the_systems_interpreter() {
-    let found =
-        downloads(Sharing::Wheels, &Texts::new(), &Texts::new(), &[("greeting", "1.0"), ("-r", "1"), ("x", "--y")]);
-    let [download] = found.as_slice() else { panic!("{found:?}") };
+    let found = downloads(
+        Sharing::Wheels,
+        &Texts::new(),
+        &Texts::new(),
+        &[("greeting", "1.0"), ("-r", "1"), ("x", "--y")],
+    );
+    let [download] = found.as_slice() else {
+        panic!("{found:?}")
+    };
     assert_eq!(
         said(download),
-        ["python3 -c PIP download --no-deps --only-binary :all: --no-input --no-cache-dir \
-             --disable-pip-version-check --progress-bar off --index-url https://a.example/simple/ -- greeting==1.0"]
+        [
+            "python3 -c PIP download --no-deps --only-binary :all: --no-input --no-cache-dir \
+             --disable-pip-version-check --progress-bar off --index-url https://a.example/simple/ -- greeting==1.0"
+        ]
     );
     assert!(downloads(Sharing::Wheels, &Texts::new(), &Texts::new(), &[]).is_empty());
 }
 
 #[test]
 fn of_a_lock_file_of_npm_only_names_and_versions_count() {
-    let before = texts(&[("package-lock.json", r#"{"packages": {"node_modules/old": {"version": "1.0.0"}}}"#)]);
+    let before = texts(&[(
+        "package-lock.json",
+        r#"{"packages": {"node_modules/old": {"version": "1.0.0"}}}"#,
+    )]);
     let after = r#"{"packages": {"": {"version": "9.9.9"}, "lib": {"version": "8.8.8"},
         "node_modules/a": {"version": "1.0.0", "resolved": "http://evil.example/a.tgz"},
         "node_modules/a/node_modules/@s/b": {"version": "2.0.0"},
@@ -41,31 +73,54 @@ fn of_a_lock_file_of_npm_only_names_and_versions_count() {
     let settings = "registry = https://a.example/npm/\n@s:registry=https://b.example/\n//a.example/:_authToken=x\n\
         registry=https://me:pw@a.example/\nnode-options=--require ./x.js\ncache=/tmp/x\n\
         \"@t:registry\" = \"https://c.example/@t\" ; ours\n";
-    let found = downloads(Sharing::Npm, &before, &texts(&[("package-lock.json", after), (".npmrc", settings)]), &[]);
-    let [download] = found.as_slice() else { panic!("{found:?}") };
+    let found = downloads(
+        Sharing::Npm,
+        &before,
+        &texts(&[("package-lock.json", after), (".npmrc", settings)]),
+        &[],
+    );
+    let [download] = found.as_slice() else {
+        panic!("{found:?}")
+    };
     let kept = "registry=https://a.example/npm/\n@s:registry=https://b.example/\n@t:registry=https://c.example/@t\n";
     let files = [(".npmrc", kept.to_owned())];
     assert_eq!(download.files, files);
-    assert_eq!(said(download), ["npm cache add --ignore-scripts -- @s/b@2.0.0 a@1.0.0 old@1.0.0 other@3.0.0"]);
+    assert_eq!(
+        said(download),
+        ["npm cache add --ignore-scripts -- @s/b@2.0.0 a@1.0.0 old@1.0.0 other@3.0.0"]
+    );
 }
 
 #[test]
 fn a_long_lock_file_of_npm_is_downloaded_whole() {
     let lock = |names: &[String]| {
         let one = |name: &String| format!("\"node_modules/{name}\": {{\"version\": \"1.0.0\"}}");
-        format!("{{\"packages\": {{{}}}}}", names.iter().map(one).collect::<Vec<_>>().join(", "))
+        format!(
+            "{{\"packages\": {{{}}}}}",
+            names.iter().map(one).collect::<Vec<_>>().join(", ")
+        )
     };
     let mut names: Vec<String> = (0..IN_COMMAND).map(|number| format!("p{number}")).collect();
     let before = lock(&names);
     // The one that was asked for is the last of all.
     names.push("z".to_owned());
     let after = lock(&names);
-    let [before, after] = [&before, &after].map(|lock| texts(&[("package-lock.json", lock.as_str())]));
+    let [before, after] =
+        [&before, &after].map(|lock| texts(&[("package-lock.json", lock.as_str())]));
     let found = downloads(Sharing::Npm, &before, &after, &[("z", "1.0.0")]);
-    let [download] = found.as_slice() else { panic!("{}", found.len()) };
-    let sizes: Vec<usize> = download.commands.iter().map(|command| command.len() - 5).collect();
+    let [download] = found.as_slice() else {
+        panic!("{}", found.len())
+    };
+    let sizes: Vec<usize> = download
+        .commands
+        .iter()
+        .map(|command| command.len() - 5)
+        .collect();
     assert_eq!(sizes, [IN_COMMAND, 1]);
-    assert_eq!(download.commands[1].join(" "), "npm cache add --ignore-scripts -- z@1.0.0");
+    assert_eq!(
+        download.commands[1].join(" "),
+        "npm cache add --ignore-scripts -- z@1.0.0"
+    );
 }
 
 #[test]
@@ -80,9 +135,19 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
         credential-provider = \"./evil\"\n[source.\"x\"] # [build]\nregistry = \"no\"\n";
     let list = texts(&[("Cargo.lock", lock), (".cargo/config.toml", settings)]);
     let found = downloads(Sharing::Cargo, &list, &list, &[]);
-    let [download] = found.as_slice() else { panic!("{found:?}") };
-    let text = |name: &str| download.files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.as_str());
-    let manifest = format!("{MANIFEST}p1 = {{ package = \"a\", version = \"=1.0.0\", default-features = false }}\n");
+    let [download] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    let text = |name: &str| {
+        download
+            .files
+            .iter()
+            .find(|(file, _)| *file == name)
+            .map(|(_, text)| text.as_str())
+    };
+    let manifest = format!(
+        "{MANIFEST}p1 = {{ package = \"a\", version = \"=1.0.0\", default-features = false }}\n"
+    );
     assert_eq!(text("Cargo.toml"), Some(manifest.as_str()));
     assert_eq!(text("Cargo.lock"), Some(lock));
     let sources = "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/\"\n";
@@ -91,15 +156,30 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
     // Work of other agents begins with what was there before.
     let older = texts(&[("Cargo.lock", &lock.replace("\"1.0.0+x\"", "\"0.9.0\""))]);
     assert_eq!(downloads(Sharing::Cargo, &older, &list, &[]).len(), 2);
-    assert_eq!(downloads(Sharing::Cargo, &Texts::new(), &list, &[]).len(), 1);
+    assert_eq!(
+        downloads(Sharing::Cargo, &Texts::new(), &list, &[]).len(),
+        1
+    );
     // No other registry is asked in the place of one that is not understood.
     for (file, settings, expected) in [
-        (".cargo/config", "[source.crates-io]\nreplace-with = \"m\"\n", 1),
-        (".cargo/config.toml", "[source]\ncrates-io = { replace-with = \"m\" }\n", 0),
+        (
+            ".cargo/config",
+            "[source.crates-io]\nreplace-with = \"m\"\n",
+            1,
+        ),
+        (
+            ".cargo/config.toml",
+            "[source]\ncrates-io = { replace-with = \"m\" }\n",
+            0,
+        ),
         (".cargo/config.toml", "# replace-with\n", 1),
     ] {
         let list = texts(&[("Cargo.lock", lock), (file, settings)]);
-        assert_eq!(downloads(Sharing::Cargo, &list, &list, &[]).len(), expected, "{settings}");
+        assert_eq!(
+            downloads(Sharing::Cargo, &list, &list, &[]).len(),
+            expected,
+            "{settings}"
+        );
     }
 }
 
@@ -107,7 +187,24 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
 fn go_downloads_what_its_own_lists_say() {
     let list = texts(&[("go.mod", "module own\n"), ("go.sum", "a v1 h1:x\n")]);
     let found = downloads(Sharing::Go, &Texts::new(), &list, &[]);
-    let files = vec![("go.mod", "module own\n".to_owned()), ("go.sum", "a v1 h1:x\n".to_owned())];
-    assert_eq!(found, [Download { files, commands: vec![words(&["go", "mod", "download"])] }]);
-    assert!(downloads(Sharing::Go, &Texts::new(), &texts(&[("go.mod", "module own\n")]), &[]).is_empty());
+    let files = vec![
+        ("go.mod", "module own\n".to_owned()),
+        ("go.sum", "a v1 h1:x\n".to_owned()),
+    ];
+    assert_eq!(
+        found,
+        [Download {
+            files,
+            commands: vec![words(&["go", "mod", "download"])]
+        }]
+    );
+    assert!(
+        downloads(
+            Sharing::Go,
+            &Texts::new(),
+            &texts(&[("go.mod", "module own\n")]),
+            &[]
+        )
+        .is_empty()
+    );
 }

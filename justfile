@@ -47,7 +47,7 @@ durations *ARGS:
 
 # Writes docs/events.json, the schema of the events, from the type.
 events:
-    ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event_schema
+    ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event::schema
 
 # Writes docs/markers.md, the markers, from the type.
 markers:

@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings, run_helper_if_asked};
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::run::request::Request;
 use orchestrate_core::{Report, RunId};
 use orchestrate_model::ScriptedModel;
 use orchestrate_plan::{KnownNames, Plan};
@@ -85,7 +85,8 @@ fn decide(
     project: &Path,
     report: &Report,
 ) -> Result<bool, Box<dyn Error>> {
-    let waiting = |task: &&orchestrate_core::report::TaskReport| task.state.awaits_review();
+    let waiting =
+        |task: &&orchestrate_core::projections::report::TaskReport| task.state.awaits_review();
     let mut answered = false;
     for task in report.tasks.iter().filter(waiting) {
         let branch = task.branch.clone().unwrap_or_default();
@@ -123,7 +124,7 @@ fn decide(
 fn tree_of(
     coordinator: &Coordinator,
     run: &RunId,
-    task: &orchestrate_core::report::TaskReport,
+    task: &orchestrate_core::projections::report::TaskReport,
 ) -> Result<orchestrate_core::Oid, Box<dyn Error>> {
     let state = coordinator.store().state(run)?;
     let tree = state

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use orchestrate_core::message::{Origin, Sender};
-use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::messages::{MessageRefused, Origin, Sender};
 use orchestrate_core::{CallOfTurn, Event, Outgoing, RunSettings, RunState, Task, TaskId};
 use orchestrate_journal::{Batch, Journal, Store};
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use orchestrate_core::board::{Board, Effect, Input};
-use orchestrate_core::child::{AskedChild, SpawnDecision};
 use orchestrate_core::event::{ResourceUsage, ToolOutcome, VERSION, VerifyScope};
 use orchestrate_core::policy::Grant;
+use orchestrate_core::run::board::{Board, Effect, Input};
+use orchestrate_core::run::child::{AskedChild, SpawnDecision};
 use orchestrate_core::{
     AgentLimits, Authority, CallId, Event, MergeStep, Oid, Recorded, RequestParts, RunSettings,
     RunState, ShutdownLevel, StopReason, Task, TaskId, Usage,

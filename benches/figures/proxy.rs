@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use libtest_mimic::Failed;
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::{Host, WebUrl};
-use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::host::{Host, WebUrl};
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_web::{Egress, Recording, WebClient};
 
 use crate::figure::{Figure, median, ms};

@@ -14,7 +14,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_core::ToolSettings;
-use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::policy::web::{
+    Credential, Destinations, WebFailure, WebRequest, WebResponse,
+};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{WebService, builtin_tools};

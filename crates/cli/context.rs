@@ -9,7 +9,7 @@ use orchestrate_coordinator::{
     Archive, Moved, Project, Settings, UnaskedVendor, Vendor, Vendors, redactor_of, settings_of,
     setup_hosts,
 };
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 use orchestrate_settings::consent::{ConsentError, Consents, ProjectCommand};
@@ -387,13 +387,15 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
         state.run_id
     ));
     let known = state.tasks().map(|record| record.task.id.as_str());
-    Err(match orchestrate_core::similar::nearest(typed, known) {
-        Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-        None => error.hint(format!(
-            "`orchestrate status {}` lists the tasks",
-            state.run_id
-        )),
-    })
+    Err(
+        match orchestrate_core::text::similar::nearest(typed, known) {
+            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+            None => error.hint(format!(
+                "`orchestrate status {}` lists the tasks",
+                state.run_id
+            )),
+        },
+    )
 }
 
 /// Finds a task or a parked call by its id or a prefix of it that fits nothing else.

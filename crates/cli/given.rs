@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use orchestrate_core::similar::nearest;
+use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{RunId, shell_word};
 
 use crate::args;

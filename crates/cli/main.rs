@@ -12,7 +12,7 @@ mod show;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
+use orchestrate_core::run::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
 use orchestrate_memory::Counted;
 use rustix::fs::Mode;
 

@@ -299,7 +299,7 @@ fn open_place(context: &Context, plan: &Path) -> PlanPlace {
 fn meant(error: CommandError, plan: &Path) -> CommandError {
     let names = args::command_names();
     let typed = plan.to_string_lossy();
-    match orchestrate_core::similar::nearest(&typed, names.iter().map(String::as_str)) {
+    match orchestrate_core::text::similar::nearest(&typed, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `orchestrate {name}`?")),
         None => error.hint(
             "type the path of a Markdown file with a checklist or a goal, or a goal of several words in quotes; \

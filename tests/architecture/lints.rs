@@ -93,7 +93,11 @@ pub(super) fn every_lint_bites() -> Outcome {
             "BRANCHES",
             &"if a > 1 { if a > 2 { return a; } }\n".repeat(30),
         );
-        writeln!(source, "{}", text.replace("LINES", &"a += 1;\n".repeat(101)))?;
+        writeln!(
+            source,
+            "{}",
+            text.replace("LINES", &"a += 1;\n".repeat(101))
+        )?;
     }
     let sample = Sample::new(&Table::from_iter([("lints".to_owned(), lints.clone())]).to_string())?;
     sample.write("src/lib.rs", &source)?;

@@ -77,15 +77,15 @@ fn alternatives(path: &str) -> Vec<String> {
 /// Shows that a path to nothing is caught.
 pub(super) fn examples_are_caught() -> Outcome {
     let there = [
-        "crates/core/src/wait.rs",
-        "crates/core/src/run_state/waiting.rs",
-        "crates/core/src/claims.rs",
+        "crates/core/src/event/wait.rs",
+        "crates/core/src/run/run_state/waiting.rs",
+        "crates/core/src/task/claims.rs",
     ];
-    let page = "`crates/core/src/wait.rs`, `run_state/waiting.rs`, `RunState::apply`\n\
-                `run_state/gone.rs` and `crates/core/src/{claims,lost}.rs`\n";
+    let page = "`crates/core/src/event/wait.rs`, `run/run_state/waiting.rs`, `RunState::apply`\n\
+                `run/run_state/gone.rs` and `crates/core/src/task/{claims,lost}.rs`\n";
     let expected = [
-        "P.md:2: there is no run_state/gone.rs",
-        "P.md:2: there is no crates/core/src/lost.rs",
+        "P.md:2: there is no run/run_state/gone.rs",
+        "P.md:2: there is no crates/core/src/task/lost.rs",
     ];
     require_exactly(
         &violations("P.md", page, &|path| there.contains(&path)),

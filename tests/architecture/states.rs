@@ -123,7 +123,7 @@ pub(super) fn examples_are_caught() -> Outcome {
     let bound = [
         "crates/cli/show/table.rs",
         "examples/review_branches.rs",
-        "crates/core/src/report.rs",
+        "crates/core/src/projections/report.rs",
         "crates/journal/tests/it.rs",
         "tests/run/end_to_end.rs",
     ];

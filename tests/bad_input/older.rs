@@ -2,7 +2,8 @@
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{MergeTarget, RunId};
 use orchestrate_journal::{Batch, Blob, Journal};
 use serde_json::{Value, json};

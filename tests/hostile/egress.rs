@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings};
 use orchestrate_core::TaskState::Merged;
-use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::event::Event;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 

@@ -64,10 +64,12 @@ const NESTED: Shown = Row("program: attacks::a_filter_of_a_nested_repository_is_
 const TAMPERED: Shown = Row("git: attack::a_tampered_pointer_quarantines_the_worktree");
 const POINTER: Shown = Row("program: attacks::a_tampered_git_file_is_silent");
 const SPELLINGS: Shown =
-    Row("core: policy::spellings::every_spelling_of_a_denied_command_is_found");
-const LINES: Shown = Row("core: policy::command::tests::every_part_of_a_line_is_found");
-const NOT_PLAIN: Shown = Row("core: policy::command::tests::what_is_not_plain_words_is_opaque");
-const PARTS: Shown = Row("core: policy::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
+    Row("core: policy::decision::spellings::every_spelling_of_a_denied_command_is_found");
+const LINES: Shown = Row("core: policy::decision::command::tests::every_part_of_a_line_is_found");
+const NOT_PLAIN: Shown =
+    Row("core: policy::decision::command::tests::what_is_not_plain_words_is_opaque");
+const PARTS: Shown =
+    Row("core: policy::decision::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
 const SPAWNING: &str = "crates/core/tests/spawning.rs";
 const TEMPLATES: &str = "crates/tools/src/template/command_template.rs";
 const HIDDEN: &str = "crates/tools/src/template/hidden/tests.rs";
@@ -76,7 +78,7 @@ const PROXY: &str = "crates/web/src/proxy/tests.rs";
 const RETRY: &str = "crates/model/src/retry/tests.rs";
 const TRANSPORT: &str = "crates/model/src/transport/tests.rs";
 const WIRE: &str = "crates/model/src/wire/tests.rs";
-const UNTRUSTED: &str = "crates/core/src/untrusted_text.rs";
+const UNTRUSTED: &str = "crates/core/src/text/untrusted.rs";
 const MEMORY: Shown = Row("program: attacks::nobody_reads_the_memory_of_a_run");
 const LISTENS: &[Shown] = &[Row("program: attacks::nothing_of_a_run_listens")];
 
@@ -103,19 +105,19 @@ const PATHS: &[Attack] = &[
 /// Commands and permissions.
 #[rustfmt::skip]
 const COMMANDS: &[Attack] = &[
-    attack("C1", "options of git that run programs or go elsewhere", &[SPELLINGS, PARTS, Row("core: policy::programs::tests::what_a_command_may_run_is_known")]),
-    attack("C2", "actions of `find` that run and delete", &[Row("core: policy::spellings::what_hides_a_denied_command_is_found"), Case("programs::a_command_that_find_runs_is_seen")]),
+    attack("C1", "options of git that run programs or go elsewhere", &[SPELLINGS, PARTS, Row("core: policy::decision::programs::tests::what_a_command_may_run_is_known")]),
+    attack("C2", "actions of `find` that run and delete", &[Row("core: policy::decision::spellings::what_hides_a_denied_command_is_found"), Case("programs::a_command_that_find_runs_is_seen")]),
     attack("C3", "lists, pipes, substitutions, redirections, comments and line ends", &[LINES, PARTS, NOT_PLAIN]),
-    attack("C4", "programs that run other programs", &[Row("core: policy::spellings::what_hides_another_program_is_found"), Case("programs::a_command_that_env_runs_is_seen"), Case("programs::a_command_that_xargs_runs_is_seen")]),
+    attack("C4", "programs that run other programs", &[Row("core: policy::decision::spellings::what_hides_another_program_is_found"), Case("programs::a_command_that_env_runs_is_seen"), Case("programs::a_command_that_xargs_runs_is_seen")]),
     attack("C5", "expansions that are commands", &[SPELLINGS, LINES, NOT_PLAIN]),
-    attack("C6", "letters that look alike, and those that hide what follows", &[NOT_PLAIN, Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/invisible.rs", "two_names_never_look_alike")]),
+    attack("C6", "letters that look alike, and those that hide what follows", &[NOT_PLAIN, Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/text/invisible.rs", "two_names_never_look_alike")]),
     attack("C7", "variables that load code, from the model, the repository or an earlier call", &[Row("sandbox: view::gets_only_the_named_environment"), Unit("crates/tools/tests/suite/commands.rs", "the_environment_is_not_inherited")]),
     attack("C8", "programs in the repository with the names of ours", &[Row("program: attacks::a_program_in_the_repository_is_never_ours")]),
-    attack("C9", "lines of a megabyte and of 10,000 commands", &[Row("core: policy::command::tests::a_huge_line_is_too_complex"), Row("core: policy::tests::a_command_that_cannot_be_judged_is_refused")]),
+    attack("C9", "lines of a megabyte and of 10,000 commands", &[Row("core: policy::decision::command::tests::a_huge_line_is_too_complex"), Row("core: policy::decision::tests::a_command_that_cannot_be_judged_is_refused")]),
     attack("C10", "values of a template that are options, commands or several words", &[Unit(TEMPLATES, "slots_are_filled_word_by_word_and_nothing_is_split_again"), Unit(TEMPLATES, "one_value_is_no_option"), Unit("crates/tools/tests/suite/wrapped.rs", "nothing_is_split_or_interpreted")]),
     attack("C11", "templates whose program is a variable, and those that are scripts", &[Unit(TEMPLATES, "a_template_is_no_shell_command"), Unit(HIDDEN, "a_hidden_shell_or_interpreter_is_found"), Unit("crates/tools/src/wrapped/definition/tests.rs", "every_mistake_has_its_line_and_its_reason")]),
     attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused"), Case("git_remotes::only_an_agents_own_branch_is_pushed"), Unit("crates/git/tests/it/remote.rs", "the_address_is_the_one_that_git_would_use")]),
-    attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
+    attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/run/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
     attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only"), Unit("crates/tools/tests/suite/approvals.rs", "an_allowed_command_is_confined_whatever_its_file_says")]),
     attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks"), Unit("crates/core/tests/waiting.rs", "an_answer_lets_one_of_many_calls_run")]),
     attack("C16", "children with more than their parent, too many, or too deep", &[Case("spawning::a_child_gets_no_more_than_its_parent_has"), Case("spawning::too_many_children_are_refused"), Unit(SPAWNING, "tools_are_narrowed_and_never_widened"), Unit(SPAWNING, "a_budget_comes_from_the_parent"), Unit(SPAWNING, "children_are_bounded_in_number_and_depth"), Unit(SPAWNING, "children_that_have_ended_do_not_count")]),
@@ -125,15 +127,15 @@ const COMMANDS: &[Attack] = &[
 /// The network.
 #[rustfmt::skip]
 const NETWORK: &[Attack] = &[
-    attack("N1", "hosts whose names contain that of an allowed one", &[Row("core: policy::tests::hosts_match_label_by_label"), Unit("crates/core/src/host/name.rs", "what_names_no_host_is_refused"), Row("program: attacks::a_program_reaches_no_other_host")]),
-    attack("N2", "addresses of this machine and its network in any spelling", &[Row("core: policy::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Unit("crates/core/src/host/address.rs", "no_local_address_is_global"), Unit("crates/core/src/host/name.rs", "every_spelling_of_an_address_is_that_address"), Row("program: attacks::a_spelling_is_no_other_host")]),
+    attack("N1", "hosts whose names contain that of an allowed one", &[Row("core: policy::decision::tests::hosts_match_label_by_label"), Unit("crates/core/src/policy/host/name.rs", "what_names_no_host_is_refused"), Row("program: attacks::a_program_reaches_no_other_host")]),
+    attack("N2", "addresses of this machine and its network in any spelling", &[Row("core: policy::decision::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Unit("crates/core/src/policy/host/address.rs", "no_local_address_is_global"), Unit("crates/core/src/policy/host/name.rs", "every_spelling_of_an_address_is_that_address"), Row("program: attacks::a_spelling_is_no_other_host")]),
     attack("N3", "redirects to such addresses, to other schemes, and without end", &[Unit(WEB, "each_redirect_is_asked_about"), Unit(WEB, "redirects_without_end_are_given_up"), Unit(PROXY, "each_request_of_a_connection_is_decided")]),
     attack("N4", "a name that leads elsewhere once it is dialled", &[Unit(WEB, "what_was_decided_is_what_is_dialled"), Unit(PROXY, "an_address_that_changes_is_not_dialled_and_not_asked_for_again")]),
     attack("N5", "connections past every proxy, of every protocol", &[Row("sandbox: network::tcp"), Row("sandbox: network::udp"), Row("sandbox: network::fast-open"), Row("sandbox: network::mptcp"), Row("sandbox: network::netlink"), Row("sandbox: kernel::vsock"), Row("sandbox: kernel::packet"), Row("program: attacks::a_program_does_not_go_past_its_proxy"), Row("sandbox: network::tcp-swapped"), Row("sandbox: network::listens-for-others"), Row("sandbox: shared_memory::shared-memory-of-others")]),
     attack("N6", "sockets of services in the file system and beside it", &[Row("sandbox: sockets_outside::unix"), Row("sandbox: sockets_outside::unix-datagram"), Row("sandbox: sockets_outside::abstract"), Row("sandbox: with_network::unix")]),
-    attack("N7", "lists of hosts that are empty, malformed or for everything", &[Unit("crates/core/src/host/pattern.rs", "nothing_stands_for_all_hosts"), Case("tool_settings::what_is_wrong_is_named_with_the_nearest_key"), Row("core: policy::limit_tests::hosts_that_are_not_listed_are_asked_about")]),
+    attack("N7", "lists of hosts that are empty, malformed or for everything", &[Unit("crates/core/src/policy/host/pattern.rs", "nothing_stands_for_all_hosts"), Case("tool_settings::what_is_wrong_is_named_with_the_nearest_key"), Row("core: policy::decision::limit_tests::hosts_that_are_not_listed_are_asked_about")]),
     attack("N8", "a relay within the sandbox", &[Unit(PROXY, "what_names_another_host_or_none_is_refused_and_recorded"), Row("sandbox: network::tcp")]),
-    attack("N9", "a tunnel to another host or port than was asked for", &[Row("core: policy::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Row("sandbox: network::tcp"), Row("program: attacks::a_tunnel_leads_nowhere_else"), Unit(PROXY, "a_tunnel_that_leads_elsewhere_is_closed")]),
+    attack("N9", "a tunnel to another host or port than was asked for", &[Row("core: policy::decision::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Row("sandbox: network::tcp"), Row("program: attacks::a_tunnel_leads_nowhere_else"), Unit(PROXY, "a_tunnel_that_leads_elsewhere_is_closed")]),
     attack("N10", "responses without end, slow ones, bombs, and a million headers", &[Unit(WEB, "content_that_never_ends_is_cut_at_its_size_or_its_time"), Unit(WEB, "what_decompresses_to_much_or_to_nothing_is_cut"), Unit(WEB, "a_response_with_too_much_around_its_content_is_refused"), Unit(PROXY, "what_has_too_much_around_it_is_refused"), Unit(PROXY, "a_program_that_is_slow_is_let_go")]),
     attack("N11", "names that carry data to a server of names", &[Row("sandbox: network::udp"), Unit(PROXY, "a_program_cannot_ask_for_hosts_without_end")]),
 ];
@@ -151,7 +153,7 @@ const GIT: &[Attack] = &[
     attack("G8", "the shared stash", &[GIT_DIRECTORY, Case("git_tools::changes_are_set_aside_for_one_agent")]),
     attack("G9", "locks that keep everybody out", &[GIT_DIRECTORY, Row("program: attacks::the_repository_cannot_be_locked")]),
     attack("G10", "attributes that name the user's own drivers", &[Row("git: attack::attributes_and_local_drivers_run_nothing")]),
-    attack("G11", "submodules that run commands or lead elsewhere", &[Row("git: attack::a_submodule_folder_runs_nothing"), Unit("crates/git/tests/it/submodules.rs", "what_the_repository_lacks_is_left_empty_with_a_warning"), Unit("crates/git/tests/it/submodules.rs", "bringing_a_submodule_runs_nothing_of_it"), Unit("crates/core/src/git_path.rs", "a_link_is_never_the_file_of_submodules")]),
+    attack("G11", "submodules that run commands or lead elsewhere", &[Row("git: attack::a_submodule_folder_runs_nothing"), Unit("crates/git/tests/it/submodules.rs", "what_the_repository_lacks_is_left_empty_with_a_warning"), Unit("crates/git/tests/it/submodules.rs", "bringing_a_submodule_runs_nothing_of_it"), Unit("crates/core/src/text/git_path.rs", "a_link_is_never_the_file_of_submodules")]),
     attack("G12", "repositories in every odd state", &[Unit("crates/git/tests/it/refuse.rs", "bare_and_unborn"), Unit("crates/git/tests/it/refuse.rs", "in_the_middle_of_something"), Unit("crates/git/tests/it/refuse.rs", "other_formats"), Unit("crates/git/tests/it/refuse.rs", "no_repository"), Unit("crates/git/tests/it/refuse.rs", "sparse_and_split"), Unit("crates/git/tests/it/refuse.rs", "a_shallow_clone_is_warned_of"), Unit("crates/git/tests/it/refuse.rs", "odd_but_fine_repositories_open"), Unit("crates/git/tests/it/refuse.rs", "warnings_are_no_refusals"), Unit("crates/git/tests/it/snapshot.rs", "line_ends_are_converted_if_the_user_has_git_do_so"), Case("bad_input::a_repository_of_another_user_is_refused"), Case("bad_input::a_bare_repository_is_refused"), Case("bad_input::a_read_only_repository_is_refused")]),
     attack("G13", "a checkout with changes of every kind", &[Case("bad_input::a_dirty_tree_and_a_detached_head_are_warnings"), Unit("crates/git/tests/it/land.rs", "landing_and_undoing_keep_the_users_changes")]),
     attack("G14", "a base branch that moves or goes during the run", &[Case("bad_input::a_base_branch_that_moves_is_landed_on"), Case("bad_input::a_base_branch_that_goes_is_not_landed_on"), Unit("crates/git/tests/it/merge.rs", "refs_move_by_compare_and_swap")]),
@@ -163,7 +165,7 @@ const GIT: &[Attack] = &[
     attack("G20", "files that no commit has when a worktree is cleaned", &[Case("land::cleaning_keeps_what_git_ignores_until_told"), Unit("crates/git/tests/it/worktree.rs", "only_kept_work_is_removed")]),
     attack("G21", "a parent that ends while its child works", &[Case("spawning::a_parent_is_ended_while_its_child_merges"), Case("merge_targets::a_finished_parent_waits_for_its_children")]),
     attack("G22", "identities, signatures with a passphrase, and hooks that are required", &[Case("land_styles::the_identity_is_that_of_git_commit"), Case("land_styles::what_cannot_be_signed_does_not_land"), Case("land_styles::a_key_with_a_passphrase_is_not_waited_for"), Case("land_styles::hooks_run_as_gits_own_on_request")]),
-    attack("G23", "names that git or a shell takes for something else", &[Unit("crates/core/src/ids.rs", "branch_components_are_plain_where_git_allows_it"), Unit("crates/git/tests/it/refs.rs", "each_id_has_a_branch_that_git_takes"), Unit("crates/core/src/ids.rs", "ids_that_would_confuse_are_refused"), Unit("crates/core/src/child_id.rs", "every_title_yields_a_valid_id")]),
+    attack("G23", "names that git or a shell takes for something else", &[Unit("crates/core/src/ids.rs", "branch_components_are_plain_where_git_allows_it"), Unit("crates/git/tests/it/refs.rs", "each_id_has_a_branch_that_git_takes"), Unit("crates/core/src/ids.rs", "ids_that_would_confuse_are_refused"), Unit("crates/core/src/run/child_id.rs", "every_title_yields_a_valid_id")]),
     attack("G24", "`git init` within the worktree, whose files would be lost", &[NESTED, Row("git: attack::a_nested_repository_runs_nothing_and_loses_nothing")]),
 ];
 
@@ -172,9 +174,9 @@ const GIT: &[Attack] = &[
 const INJECTION: &[Attack] = &[
     attack("I1", "text that gives orders, and a model that obeys", &[Row("program: attacks::text_from_outside_sends_no_private_data_out"), Unit(UNTRUSTED, "a_block_tells_its_origin_apart")]),
     attack("I2", "text that ends its block, or passes for another turn", &[Case("evidence::nothing_passes_for_a_persons_message"), Unit(UNTRUSTED, "no_material_contains_its_own_mark"), Unit(UNTRUSTED, "a_number_within_the_material_is_passed_over")]),
-    attack("I3", "a message that claims another sender", &[Case("evidence::nothing_passes_for_a_persons_message"), Unit("crates/core/src/message.rs", "a_body_cannot_pass_for_another_message")]),
+    attack("I3", "a message that claims another sender", &[Case("evidence::nothing_passes_for_a_persons_message"), Unit("crates/core/src/messages/message.rs", "a_body_cannot_pass_for_another_message")]),
     attack("I4", "messages to nobody, to everybody, and without end", &[Case("messages::an_unknown_recipient_is_the_senders_error"), Case("messages::a_thousand_at_once_are_bounded_and_answered"), Case("questions::a_flood_is_bounded")]),
-    attack("I5", "orders in a child's report", &[Case("aggregate::orders_in_a_report_stay_in_its_block"), Unit("crates/coordinator/src/texts/task_message.rs", "what_a_child_is_given_keeps_within_the_bound_and_its_block"), Unit("crates/core/src/conversation.rs", "our_own_words_stand_outside_the_block"), Unit("crates/core/src/taint/tests.rs", "a_child_that_has_read_the_web_taints_its_parent_when_it_ends")]),
+    attack("I5", "orders in a child's report", &[Case("aggregate::orders_in_a_report_stay_in_its_block"), Unit("crates/coordinator/src/texts/task_message.rs", "what_a_child_is_given_keeps_within_the_bound_and_its_block"), Unit("crates/core/src/agent/conversation.rs", "our_own_words_stand_outside_the_block"), Unit("crates/core/src/secrecy/taint/tests.rs", "a_child_that_has_read_the_web_taints_its_parent_when_it_ends")]),
     attack("I6", "tools that change after consent, or take the names of others", &[Case("tool_files::a_projects_file_counts_once_its_content_is_trusted"), Unit("crates/tools/tests/suite/plugins.rs", "what_cannot_be_used_is_refused_by_its_name")]),
     attack("I7", "plans with hidden text, bombs, and keys that widen", &[Unit("crates/plan/src/tests.rs", "hidden_text_and_unused_keys_are_warned_of"), Unit("crates/plan/src/front_matter.rs", "a_bomb_of_aliases_is_refused"), Unit("crates/plan/src/tests.rs", "front_matter_is_read_and_checked"), Unit("crates/settings/src/resolve.rs", "a_repository_narrows_limits_and_never_widens_them")]),
     attack("I8", "one agent with outside text, private data and a way out", &[Row("program: attacks::text_from_outside_sends_no_private_data_out"), Row("program: attacks::what_one_agent_has_read_outside_counts_for_the_next"), Row("program: attacks::a_command_sees_no_work_of_others")]),
@@ -189,7 +191,7 @@ const RESOURCES: &[Attack] = &[
     attack("R4", "commands that never end and ignore signals", &[Row("sandbox: lifetime::time_limit_ends_daemons"), Row("sandbox: lifetime::a_kill_asks_nobody")]),
     attack("R5", "archives that are bombs: no tool unpacks any but the web's compression", &[Unit(WEB, "what_decompresses_to_much_or_to_nothing_is_cut")]),
     attack("R6", "patterns, code and JSON that take for ever", &[Unit("crates/tools/tests/suite/search.rs", "a_search_that_is_too_broad_says_so"), Unit("crates/git/src/store/glob.rs", "a_hostile_pattern_takes_no_longer_than_others"), Unit("crates/html/src/tests.rs", "a_hostile_page_takes_time_like_its_length"), Unit("crates/code/tests/bad_input.rs", "deep_nesting_overflows_no_stack"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts")]),
-    attack("R7", "an agent that repeats itself", &[Case("bounds::an_agent_that_repeats_itself_ends"), Unit("crates/core/src/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
+    attack("R7", "an agent that repeats itself", &[Case("bounds::an_agent_that_repeats_itself_ends"), Unit("crates/core/src/agent/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
     attack("R8", "a budget that ends in the middle of a call", &[Case("bounds::a_tasks_budget_ends_it"), Case("bounds::the_runs_budget_is_never_exceeded"), Case("bounds::a_person_gives_a_run_more_tokens")]),
     attack("R9", "more agents than open files", &[Case("bad_input::too_few_open_files_are_refused")]),
     attack("R10", "commands that switch their limits off", &[Row("sandbox: watched::watcher-files"), Row("sandbox: watched::watcher-stop"), Row("sandbox: watched::memory_is_limited_whatever_a_command_tries"), Row("sandbox: watched::what_cannot_be_seen_counts_as_too_much"), Unit("crates/sandbox/src/helper/seccomp.rs", "no_call_of_the_table_changes_or_stops_the_supervisor")]),
@@ -202,7 +204,7 @@ const ENDPOINTS: &[Attack] = &[
     attack("L2", "connections that are refused, reset or silent", &[Unit(TRANSPORT, "silence_and_floods_end"), Unit(TRANSPORT, "a_connection_that_breaks_is_a_retryable_error"), Unit(TRANSPORT, "nobody_there_is_said_with_the_url"), Case("models::a_stream_without_its_end_runs_no_tool")]),
     attack("L3", "events that are split, mixed, huge or unknown", &[Unit("crates/model/src/wire/sse.rs", "every_cut_and_every_line_end_gives_the_same_events"), Unit("crates/model/src/wire/sse.rs", "the_limit_counts_data_and_the_open_line"), Unit(WIRE, "chat_takes_errors_out_of_a_successful_stream")]),
     attack("L4", "arguments that are no object, or not what a tool takes", &[Case("evidence::bad_arguments_of_any_size_can_be_mended"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts"), Unit("crates/tools/src/arguments.rs", "a_mistake_names_the_field_what_was_expected_and_what_came")]),
-    attack("L5", "tools that do not exist, and names of a megabyte", &[Unit("crates/core/src/conversation.rs", "ids_and_names_are_bounded"), Unit("crates/tools/tests/suite/errors.rs", "an_unknown_tool_is_answered_with_the_nearest_names"), Unit("crates/tools/tests/suite/errors.rs", "the_checks_come_in_their_order")]),
+    attack("L5", "tools that do not exist, and names of a megabyte", &[Unit("crates/core/src/agent/conversation.rs", "ids_and_names_are_bounded"), Unit("crates/tools/tests/suite/errors.rs", "an_unknown_tool_is_answered_with_the_nearest_names"), Unit("crates/tools/tests/suite/errors.rs", "the_checks_come_in_their_order")]),
     attack("L6", "ids that repeat, and hundreds of calls at once", &[Unit(WIRE, "chat_gives_ids_where_there_are_none_or_equal_ones"), Unit(WIRE, "ids_and_bad_arguments_are_bounded"), Unit(WIRE, "chat_bounds_what_a_reply_may_be"), Case("models::parallel_calls_are_all_answered")]),
     attack("L7", "arguments and contents of many megabytes", &[Unit(WIRE, "chat_bounds_the_content_of_a_reply_in_every_form"), Unit(WIRE, "messages_bounds_inputs_that_come_whole"), Case("evidence::bad_arguments_of_any_size_can_be_mended")]),
     attack("L8", "usage that is missing or absurd", &[Unit(WIRE, "chat_estimates_what_it_is_not_told_and_what_cannot_be")]),
@@ -237,7 +239,7 @@ const REST: &[Attack] = &[
     attack("S1", "keys in the environment of our processes", &[Row("sandbox: processes_outside::environ"), Row("sandbox: view::gets_only_the_named_environment"), MEMORY]),
     attack("S2", "keys in arguments, files, output and errors", &[Case("secrets::what_a_tool_reads_is_redacted"), Case("secrets::what_a_server_echoes_is_shown_to_nobody"), Case("run_logs::a_secret_in_an_argument_is_in_no_log"), Case("models::a_key_in_a_base_url_is_kept_nowhere"), Unit("crates/tools/tests/suite/records.rs", "what_a_panic_says_is_redacted")]),
     attack("S3", "keys in command lines, in git's configuration, in dumps", &[Row("program: attacks::a_token_beside_the_commits_is_unreadable"), Row("sandbox: processes_outside::cmdline"), Row("sandbox: processes_outside::process-memory"), MEMORY]),
-    attack("A1", "an audit log that was changed", &[Case("run_logs::a_changed_audit_log_is_found_out"), Unit("crates/core/src/audit/tests.rs", "each_kind_of_damage_is_found_at_its_line")]),
+    attack("A1", "an audit log that was changed", &[Case("run_logs::a_changed_audit_log_is_found_out"), Unit("crates/core/src/projections/audit/tests.rs", "each_kind_of_damage_is_found_at_its_line")]),
     attack("A2", "an agent that writes or locks the audit log", &[Row("sandbox: files_outside::write"), Row("sandbox: files_outside::flock"), Case("run_logs::a_full_disk_below_the_audit_log_stops_no_run")]),
     attack("A3", "effects that no record precedes", &[Unit("crates/tools/tests/suite/records.rs", "a_start_is_recorded_before_the_effect"), Unit("crates/tools/tests/suite/errors.rs", "a_recorder_that_fails_lets_nothing_run")]),
     attack("A4", "logs that others can read", &[Case("private::what_a_run_makes_is_its_users_alone_full"), Unit("crates/coordinator/src/run/logs.rs", "a_log_is_created_for_its_owner_alone"), Unit("crates/files/tests/umask.rs", "what_is_made_is_private_whatever_the_umask")]),
@@ -280,7 +282,7 @@ pub(super) fn each_id_names_its_tests() -> Outcome {
             .map(|id| format!("{id} is left out, or no id")),
     );
     if exists(
-        Row("core: policy::command::a_huge_line_is_too_complex"),
+        Row("core: policy::decision::command::a_huge_line_is_too_complex"),
         &cases,
     )? {
         wrong.push("a row without the module of its test passes".to_owned());

@@ -15,7 +15,7 @@ use crate::support::{Outcome, PLACE, REQUIRE, fail, workspace_cargo};
 /// The modules that contain attacks: each test in one of them is a row of the table. The tests of
 /// decisions start nothing.
 const MODULES: [&str; 4] = ["attack::", "attacks::", "hostile::", DECISIONS];
-pub(super) const DECISIONS: &str = "policy::";
+pub(super) const DECISIONS: &str = "policy::decision::";
 /// The test program that contains only attacks, except for its module [`NO_ATTACK`], which tests
 /// what has to work in a sandbox.
 const CANARIES: &str = "canaries";
@@ -215,7 +215,7 @@ pub(super) fn attacks_and_named_tests_are_chosen() -> Outcome {
     let mut suite = Suite::new("program", Path::new("/x"), "/x/tests/main.rs");
     let listed = [
         "table_of_attacks::a",
-        "policy::tests::a",
+        "policy::decision::tests::a",
         "kill::b",
         "kill::a",
         "hostile::a",
@@ -231,7 +231,7 @@ pub(super) fn attacks_and_named_tests_are_chosen() -> Outcome {
         suite.arguments(&listed).join(" "),
     );
     let expected = (
-        "hostile::a kill::a policy::tests::a".to_owned(),
+        "hostile::a kill::a policy::decision::tests::a".to_owned(),
         "kill::a".to_owned(),
         "--exact --skip table_of_attacks::a --skip kill::b".to_owned(),
     );

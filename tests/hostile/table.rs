@@ -398,7 +398,11 @@ fn verdicts() -> Vec<(&'static str, Verdict, Verdict)> {
             "test full::a ... ok\ntest fallback::a ... ok\n",
             &["`sample: a` has no control"],
         ),
-        ("test policy::deny ... ok\n", Verdict::Holds, Verdict::Holds),
+        (
+            "test policy::decision::deny ... ok\n",
+            Verdict::Holds,
+            Verdict::Holds,
+        ),
         (
             "test plain::refused ... ok\n",
             Verdict::Holds,

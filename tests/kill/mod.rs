@@ -26,7 +26,8 @@ use std::thread;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::RequestReader;
-use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
+use orchestrate_core::event::{Event, ToolOutcome};
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{AgentId, Envelope, TaskId, Wait};
 use orchestrate_journal::fault;
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::Failed;
-use orchestrate_core::agent_loop::INTERRUPTED;
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::agent::agent_loop::INTERRUPTED;
+use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use crate::run::waits::LEAD;

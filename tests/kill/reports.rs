@@ -3,7 +3,8 @@
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState;
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::FailureCause;
 
 use super::scene::{KILLED, Scene};
 use super::{NO_FAULT, Play, places, plays};

@@ -11,7 +11,7 @@ use orchestrate_coordinator::{
     Takeover,
 };
 use orchestrate_core::event::Event;
-use orchestrate_core::request::Request;
+use orchestrate_core::run::request::Request;
 use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_journal::{Store, fault};
 use orchestrate_plan::Plan;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_core::agent_loop::INTERRUPTED;
+use orchestrate_core::agent::agent_loop::INTERRUPTED;
 use orchestrate_core::event::{Event, ToolOutcome};
 use rustix::process::Signal;
 use serde_json::json;

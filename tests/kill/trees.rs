@@ -4,8 +4,8 @@
 //! As in the other plays, replies follow from what an agent sees: one that was interrupted looks
 //! where it is.
 
-use orchestrate_core::agent_loop::INTERRUPTED;
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::agent::agent_loop::INTERRUPTED;
+use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use super::plays::Play;

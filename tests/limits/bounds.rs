@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Takeover;
-use orchestrate_core::Allowance;
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
-use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
-use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::request::{Request, RequestRefused};
-use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
-use orchestrate_core::task::Work;
+use orchestrate_core::agent::context::{TokenCounter, fixed_tokens, request_tokens};
+use orchestrate_core::event::Event;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::run::request::{Request, RequestRefused};
+use orchestrate_core::task::{FailureCause, Work};
 use orchestrate_core::{
-    ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage,
+    Allowance, ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord,
+    Usage,
 };
 use orchestrate_journal::{Clock, Journal, Store};
 use orchestrate_model::Tokenizer;

@@ -7,10 +7,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{
+    Access, Decision, Grant, Permission, Policy, Question, RuleDecision, RuleText, Target,
+};
 
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
 
 use crate::support::{Case, Need, Outcome, case, fail};
 

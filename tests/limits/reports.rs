@@ -2,7 +2,8 @@
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{ModelRequest, ReachedLimit};
 use serde_json::json;
 

@@ -9,8 +9,8 @@ use orchestrate_coordinator::Settings;
 use orchestrate_core::CallHash;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::request::{Request, RequestRefused};
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::run::request::{Request, RequestRefused};
 use serde_json::json;
 
 use crate::support::{

@@ -2,8 +2,8 @@
 //! agent's work.
 
 use orchestrate_core::TaskState;
-use orchestrate_core::event::ReturnCause;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use crate::support::{

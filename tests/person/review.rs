@@ -3,11 +3,10 @@
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Takeover};
-use orchestrate_core::event::FailureCause;
-use orchestrate_core::request::{Request, RequestRefused};
-use orchestrate_core::review::{ReviewEntry, Risk};
-use orchestrate_core::run_state::EndCause;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::projections::review::{ReviewEntry, Risk};
+use orchestrate_core::run::request::{Request, RequestRefused};
+use orchestrate_core::task::{EndCause, FailureCause};
 use orchestrate_core::{Report, TaskState};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What `status`, `review`, `land` and `stop` say about a run that is not simply running or merged.
 
 use libtest_mimic::Failed;
-use orchestrate_core::request::{Holder, Purpose, Request, StopLevel};
+use orchestrate_core::run::request::{Holder, Purpose, Request, StopLevel};
 use orchestrate_journal::Journal;
 use rustix::process::Signal;
 use serde_json::json;

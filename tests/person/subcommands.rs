@@ -8,7 +8,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Settings, Takeover};
 use orchestrate_core::RunId;
-use orchestrate_core::request::Request;
+use orchestrate_core::run::request::Request;
 use orchestrate_journal::{Journal, Received, Store};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;

@@ -2,7 +2,7 @@
 //! each command does to a part of it.
 
 use libtest_mimic::Failed;
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::task::ReturnCause;
 use serde_json::{Value, json};
 
 use crate::run::waits;

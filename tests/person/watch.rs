@@ -1,6 +1,6 @@
 //! `watch`: a run that another process works on, followed live.
 
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
 use serde_json::Value;
 
 use crate::support::{Case, Need, Outcome, WAITING, World, case, fail, says};

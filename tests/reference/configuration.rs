@@ -53,7 +53,7 @@ pub(super) const CONFIGURATION: &[Line] = &[
         id: "002-196",
         name: "web_requests.allowed_domains",
         proof: Proof::Unit(
-            "crates/core/src/policy/limit_tests.rs",
+            "crates/core/src/policy/decision/limit_tests.rs",
             "hosts_that_are_not_listed_are_asked_about",
         ),
     },

@@ -2,7 +2,7 @@
 
 use super::table::{Line, case, unit};
 
-const DECISIONS: &str = "crates/core/src/failure_handling.rs";
+const DECISIONS: &str = "crates/core/src/policy/failure_handling.rs";
 const HANDLED: &str = "crates/tools/tests/suite/failures.rs";
 
 const APPROVALS: &str = "crates/tools/tests/suite/approvals.rs";

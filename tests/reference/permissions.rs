@@ -2,7 +2,7 @@
 
 use super::table::{Line, case, unit};
 
-const CONTEXT: &str = "crates/core/src/context/tests.rs";
+const CONTEXT: &str = "crates/core/src/agent/context/tests.rs";
 const ISOLATION: &str = "crates/tools/tests/suite/hostile.rs";
 const LIMITS: &str = "crates/tools/tests/suite/limits.rs";
 const PERMISSIONS: &str = "crates/tools/tests/suite/permissions.rs";

@@ -415,7 +415,7 @@ pub(super) const WRAPPED_TOOLS: &[Line] = &[
     unit(
         "000-077",
         "the list matches whole lines",
-        "crates/core/src/cache.rs",
+        "crates/core/src/policy/cache.rs",
         "the_lists_decide_what_is_replayed",
     ),
     case(
@@ -426,7 +426,7 @@ pub(super) const WRAPPED_TOOLS: &[Line] = &[
     unit(
         "000-079",
         "the markers are documented",
-        "crates/core/src/marker/tests.rs",
+        "crates/core/src/projections/marker/tests.rs",
         "the_page_of_the_markers_is_up_to_date",
     ),
     // The document plans YAML for this; the files of document 004 declare tools here.

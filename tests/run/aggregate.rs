@@ -3,8 +3,8 @@
 use libtest_mimic::Failed;
 use orchestrate_coordinator::ChildSpec;
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask};
-use orchestrate_core::aggregated::{ConflictingFile, Counterpart};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::projections::aggregated::{ConflictingFile, Counterpart};
 use orchestrate_core::{Outcome as Ended, TaskState};
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{Approver, ApproverAnswer, AskedCall, Run, Settings, ShutdownLevel};
 use orchestrate_core::TaskState::{Merged, Waiting};
 use orchestrate_core::event::Event;
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::run::request::Request;
 use serde_json::json;
 
 use crate::support::{

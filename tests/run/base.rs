@@ -8,7 +8,8 @@ use orchestrate_coordinator::{
     ChildSpec, ConfinementChoice, CoordinatorError, Settings, ShutdownLevel,
 };
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Ready};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Run};
-use orchestrate_core::event::{Event, ReturnCause};
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::Event;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::run::request::Request;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{Report, RunState, TaskId, TaskState};
 use orchestrate_journal::InboxId;
 use orchestrate_sandbox::Confinement;
@@ -244,7 +245,7 @@ fn commands_run_without_a_model() -> Outcome {
 fn nothing_waits_for_what_is_never_merged() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |settings| {
-        settings.run.merge = orchestrate_core::settings::MergeMode::None
+        settings.run.merge = orchestrate_core::event::settings::MergeMode::None
     })?;
     let plan = plan_input("- [ ] T1 a (run: true)\n- [ ] T2 b (depends: T1) (run: true)\n")?;
     match runtime()?.block_on(coordinator.run(plan)) {

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
-use orchestrate_core::event::{ErrorKind, Event, ReturnCause, ToolOutcome};
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::event::{ErrorKind, Event, ToolOutcome};
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::task::ReturnCause;
 use serde_json::json;
 
 use crate::support::{

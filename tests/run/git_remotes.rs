@@ -7,8 +7,8 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::TaskState::{Merged, Waiting};
 use orchestrate_core::event::{ErrorKind, Event};
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::run::request::Request;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{CleanOptions, Settings};
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{ErrorKind, Event};
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{RuleDecision, RuleText};
 use serde_json::{Value, json};
 
 use crate::support::{

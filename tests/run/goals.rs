@@ -2,8 +2,9 @@
 //! are made of them.
 
 use libtest_mimic::Failed;
-use orchestrate_core::context::fixed_tokens;
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::agent::context::fixed_tokens;
+use orchestrate_core::event::Event;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{AgentSpec, TaskState};
 use orchestrate_model::Tokenizer;
 use serde_json::{Value, json};

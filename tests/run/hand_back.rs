@@ -2,7 +2,8 @@
 //! refused.
 
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use serde_json::json;
 
 use super::waits::LEAD;

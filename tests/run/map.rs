@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::{Message, ModelRequest, Request, TaskState};
 use serde_json::json;
 

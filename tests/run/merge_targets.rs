@@ -3,7 +3,8 @@
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, Settings};
 use orchestrate_core::TaskState::{Conflicted, Merged};
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{MergeTarget, TaskState};
 use serde_json::json;
 

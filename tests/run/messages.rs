@@ -2,10 +2,10 @@
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
+use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::messages::{Envelope, MAILBOX_CAPACITY, Sender};
+use orchestrate_core::run::request::Request;
 use orchestrate_core::{Message, ModelRequest, RunState, ToolCall};
 use orchestrate_journal::Journal;
 use rustix::process::Signal;

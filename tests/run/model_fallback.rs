@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::FailureCause;
 use serde_json::json;
 
 use super::models::{reach, replies_in};

@@ -5,7 +5,8 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::TaskId;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Pending, Skipped, Waiting};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::FailureCause;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -4,7 +4,7 @@
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Merged, Pending, Waiting};
 use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::message::MAILBOX_CAPACITY;
+use orchestrate_core::messages::MAILBOX_CAPACITY;
 use serde_json::{Value, json};
 
 use super::waits::{parking, world};

@@ -6,9 +6,11 @@ use std::path::Path;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
 use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
+use orchestrate_core::event::Event;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::policy::{RuleDecision, RuleText};
+use orchestrate_core::run::request::Request;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{RunId, RunState, Task, TaskRecord};
 use serde_json::json;
 

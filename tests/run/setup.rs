@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use orchestrate_coordinator::ConfinementChoice;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use orchestrate_core::event::ReturnCause;
-use orchestrate_core::request::Request;
+use orchestrate_core::run::request::Request;
+use orchestrate_core::task::ReturnCause;
 use serde_json::{Value, json};
 
 use crate::support::{

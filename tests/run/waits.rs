@@ -2,7 +2,7 @@
 
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::Event;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{RuleDecision, RuleText};
 use serde_json::json;
 
 use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};

@@ -6,8 +6,8 @@ use std::path::Path;
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
-use orchestrate_core::request::Request;
-use orchestrate_core::settings::WarmLimit;
+use orchestrate_core::event::settings::WarmLimit;
+use orchestrate_core::run::request::Request;
 use orchestrate_sandbox::Confinement;
 
 use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime};

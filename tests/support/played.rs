@@ -2,7 +2,8 @@
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, RequestReader};
-use orchestrate_core::event::{Event, FailureCause, Recorded};
+use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{BlobId, Message, ModelRequest, Report, TaskId, TaskState};
 
 use super::{Outcome, fail};

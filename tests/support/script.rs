@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::task::ReturnCause;
 use serde_json::{Map, Value, json};
 
 /// The rules of a scripted model, in the order in which they are tried; the first that fits

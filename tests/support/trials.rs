@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use libtest_mimic::{Completion, Failed};
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::task::ReturnCause;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

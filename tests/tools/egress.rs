@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings};
 use orchestrate_core::TaskState::{Merged, Waiting};
 use orchestrate_core::event::Event;
-use orchestrate_core::request::Request;
+use orchestrate_core::run::request::Request;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 

@@ -13,8 +13,7 @@ use orchestrate_coordinator::{
     ToolContext, ToolError, ToolPlugin, ToolRegistry,
 };
 use orchestrate_core::event::Event;
-use orchestrate_core::policy::Permission;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{Permission, RuleDecision, RuleText};
 use serde_json::{Value, json};
 
 use crate::support::{

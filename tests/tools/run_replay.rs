@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::text_of_result;
-use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::Event;
+use orchestrate_core::policy::CacheMode;
 use serde_json::{Value, json};
 
 use super::shell::markers;

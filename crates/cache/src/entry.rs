@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Result, Seek as _};
 
-use orchestrate_core::cache::CacheKey;
+use orchestrate_core::policy::cache::CacheKey;
 use sha2::{Digest as _, Sha256};
 
 /// What every entry begins with: its format. The first one also had results of commands that had

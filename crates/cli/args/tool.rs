@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use orchestrate_core::cache::{CacheMode, Phase};
+use orchestrate_core::policy::CacheMode;
+use orchestrate_core::policy::cache::Phase;
 
 use super::json::JsonArgs;
 

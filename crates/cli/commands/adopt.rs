@@ -1,7 +1,7 @@
 //! `adopt`: makes what the user has changed in a task's worktree and on its branch the task's work,
 //! as the user's own commit.
 
-use orchestrate_core::request::{Adoption, Request};
+use orchestrate_core::run::request::{Adoption, Request};
 
 use crate::args::AdoptArgs;
 use crate::context::{Context, task_of};

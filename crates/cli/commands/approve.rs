@@ -5,10 +5,9 @@
 //! it. On a terminal, a call is shown in full before the question; for work that was never shown,
 //! the question says so.
 
-use orchestrate_core::request::{Adoption, Part, Request};
-use orchestrate_core::review::OwnChanges;
-use orchestrate_core::shown_hash;
-use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId};
+use orchestrate_core::projections::review::OwnChanges;
+use orchestrate_core::run::request::{Adoption, Part, Request};
+use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId, shown_hash};
 use orchestrate_journal::Store;
 
 use crate::args::ApproveArgs;

@@ -6,7 +6,9 @@ use std::io;
 use std::path::Path;
 
 use orchestrate_core::RunId;
-use orchestrate_core::audit::{AuditLog, Broken, Chain, Foreign, check, check_run, foreign};
+use orchestrate_core::projections::audit::{
+    AuditLog, Broken, Chain, Foreign, check, check_run, foreign,
+};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use orchestrate_coordinator::{
     CoordinatorError, NoMap, Project, SearchService, UnaskedVendor, makes_maps, may_find,
     require_confinement, settings_of, vendors_of,
 };
-use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
-use orchestrate_core::similar::nearest;
+use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::task::Work;
+use orchestrate_core::text::similar::nearest;
 use orchestrate_plan::{Finding, FindingCode, FirstWord, Plan};
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use orchestrate_coordinator::{
     Archive, CleanOptions, Cleaned, CleanedBranch, KeptWorktree, PrunedRun,
 };
 use orchestrate_core::RunId;
-use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};
+use orchestrate_core::run::{EXIT_FAILED, EXIT_OK};
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 

@@ -63,7 +63,7 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
             .map(|rule| json!({"rule": rule.rule, "source": rule.source}))
             .collect::<Vec<_>>()
     };
-    use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
+    use orchestrate_core::policy::RuleDecision::{Allow, Ask, Deny};
     if format.json {
         let entry = |key: &Key| match resolved.chosen.get(key.name) {
             Some(chosen) => {
@@ -121,10 +121,12 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let Some(key) = named(name) else {
         let known = KEYS.iter().map(|key| key.name);
         let error = CommandError::usage(format!("there is no setting `{name}`"));
-        return Err(match orchestrate_core::similar::nearest(name, known) {
-            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-            None => error.hint("`orchestrate config show` lists them"),
-        });
+        return Err(
+            match orchestrate_core::text::similar::nearest(name, known) {
+                Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+                None => error.hint("`orchestrate config show` lists them"),
+            },
+        );
     };
     let path = context.directories()?.config_file();
     let shown = path.display().to_string();

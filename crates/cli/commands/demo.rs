@@ -14,7 +14,8 @@ use orchestrate_coordinator::{
     Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings,
     confinement_of, lay_out_sample, require_confinement,
 };
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{RunState, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_plan::{KnownNames, Plan};

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use orchestrate_core::review::ReviewEntry;
+use orchestrate_core::projections::review::ReviewEntry;
 use orchestrate_core::{RunId, RunState, TaskId};
 use serde_json::{Value, json};
 

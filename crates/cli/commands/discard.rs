@@ -2,7 +2,7 @@
 
 use orchestrate_coordinator::Discarded;
 use orchestrate_core::RunId;
-use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};
+use orchestrate_core::run::{EXIT_FAILED, EXIT_OK};
 use serde_json::{Value, json};
 
 use crate::args::DiscardArgs;

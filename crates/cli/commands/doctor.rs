@@ -1,7 +1,7 @@
 //! `doctor`: checks what a run needs on this machine, and prints the exact fix for what is missing.
 
 use orchestrate_coordinator::{CheckStatus, Diagnosis};
-use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_settings::Layer;
 
 use crate::args::DoctorArgs;

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use orchestrate_coordinator::may_find;
-use orchestrate_core::setup_hosts::PUBLIC_REGISTRIES;
+use orchestrate_core::policy::setup_hosts::PUBLIC_REGISTRIES;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::Consents;
 use orchestrate_settings::{

@@ -1,7 +1,7 @@
 //! `land`: merges a run's result into the branch that it started from, or undoes that.
 
 use orchestrate_coordinator::{Archive, Boxes, Brought, LandOptions, LandStyle, Landed, Proposed};
-use orchestrate_core::report::EXIT_OK;
+use orchestrate_core::run::EXIT_OK;
 use orchestrate_core::{Recorded, RunId, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_settings::{Layer, Loaded};

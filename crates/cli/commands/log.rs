@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use orchestrate_coordinator::text_of_result;
-use orchestrate_core::message::{Envelope, Receiver, Sender};
+use orchestrate_core::messages::{Envelope, Receiver, Sender};
 use orchestrate_core::{BlobId, Event, ModelReply, Recorded};
 use orchestrate_journal::{ReadableEvents, Store};
 use serde_json::Value;

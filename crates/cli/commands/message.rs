@@ -1,8 +1,8 @@
 //! `message`: sends a message to agents, which read it between two turns, or answers the question
 //! of one.
 
-use orchestrate_core::request::Request;
-use orchestrate_core::similar::nearest;
+use orchestrate_core::run::request::Request;
+use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{Address, AgentId, Body, RunState, TaskRecord};
 use serde_json::Value;
 

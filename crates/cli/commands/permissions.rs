@@ -78,7 +78,7 @@ pub(super) fn found<'r>(
     let found = roles.iter().find(|(known, _)| *known == name);
     found.map(|(_, found)| found).ok_or_else(|| {
         let error = CommandError::usage(format!("there is no role `{name}`"));
-        match orchestrate_core::similar::nearest(name, roles.iter().map(|(name, _)| name)) {
+        match orchestrate_core::text::similar::nearest(name, roles.iter().map(|(name, _)| name)) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
             None => error.hint("`orchestrate agents list` lists them"),
         }

@@ -1,7 +1,7 @@
 //! `reject`: returns a task's work to its agent with a comment, even after a merge; or denies a
 //! parked call.
 
-use orchestrate_core::request::Request;
+use orchestrate_core::run::request::Request;
 
 use crate::args::{FileLine, RejectArgs};
 use crate::context::{Context, Subject, subject_of};

@@ -1,6 +1,6 @@
 //! `retry`: gives tasks that ended without success another attempt by the same agents.
 
-use orchestrate_core::request::Request;
+use orchestrate_core::run::request::Request;
 
 use crate::args::RetryArgs;
 use crate::context::{Context, task_of};

@@ -4,9 +4,9 @@
 use std::io::IsTerminal as _;
 
 use orchestrate_coordinator::{Archive, CoordinatorError};
-use orchestrate_core::invisible::shown;
-use orchestrate_core::review::{OwnChanges, ReviewEntry, Risk};
-use orchestrate_core::run_state::TaskError;
+use orchestrate_core::projections::review::{OwnChanges, ReviewEntry, Risk};
+use orchestrate_core::task::TaskError;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{
     Action, CheckVerdict, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord,
 };

@@ -2,9 +2,8 @@
 
 use orchestrate_coordinator::{Project, WorktreeSize};
 use orchestrate_core::event::RunStatus;
-use orchestrate_core::report::status_name;
-use orchestrate_core::shown_hash;
-use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep};
+use orchestrate_core::projections::report::status_name;
+use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep, shown_hash};
 use orchestrate_journal::{JournalError, Store, unix_ms};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use orchestrate_core::RunId;
 use orchestrate_core::event::RunStatus;
-use orchestrate_core::request::{Holder, Purpose, Request, StopLevel};
+use orchestrate_core::run::request::{Holder, Purpose, Request, StopLevel};
 use serde_json::json;
 
 use crate::args::StopArgs;

@@ -16,9 +16,9 @@ use std::process::ExitStatus;
 
 use orchestrate_cache::{Cache, CacheError, Lookup, Stream};
 use orchestrate_coordinator::{Interrupts, Passed, SandboxError, Surroundings, pass_through};
-use orchestrate_core::audit::command::CommandEnd;
-use orchestrate_core::marker::{Marker, Reason};
-use orchestrate_core::report::EXIT_INTERRUPTED;
+use orchestrate_core::projections::audit::command::CommandEnd;
+use orchestrate_core::projections::marker::{Marker, Reason};
+use orchestrate_core::run::EXIT_INTERRUPTED;
 
 use self::call::Call;
 use self::call_audit::CallAudit;

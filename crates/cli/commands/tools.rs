@@ -9,7 +9,7 @@ use orchestrate_coordinator::{
     CallLimits, Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, limits_of,
     tools_reference,
 };
-use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::{ToolCalls, ToolMetrics};
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
@@ -311,7 +311,7 @@ fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, Comm
     let problems = found(context)?.check(&paths, top.as_deref())?;
     // As typed, so that a file can be opened from here.
     let of_file = |file: &PathBuf| {
-        let shown = orchestrate_core::git_path::shown_path(&context.directory.join(file));
+        let shown = orchestrate_core::text::git_path::shown_path(&context.directory.join(file));
         let of_it = problems.iter().filter(move |problem| problem.file == shown);
         of_it
             .map(|problem| ToolFileProblem {

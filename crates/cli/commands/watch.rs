@@ -2,7 +2,7 @@
 //! the run's state.
 
 use orchestrate_coordinator::Archive;
-use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_core::run::request::{Holder, Purpose};
 use orchestrate_core::{Recorded, RunId, RunState};
 use orchestrate_journal::Store;
 use tokio::time::MissedTickBehavior;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use orchestrate_coordinator::{Retry, RunningCheck};
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{Event, Recorded, RunMarkers, RunState, TaskId};
 use tokio::time::{Interval, MissedTickBehavior};
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover};
-use orchestrate_core::report::EXIT_OK;
-use orchestrate_core::request::{Purpose, Request};
+use orchestrate_core::run::EXIT_OK;
+use orchestrate_core::run::request::{Purpose, Request};
 use orchestrate_core::{RequestRefused, RunId};
 use orchestrate_journal::{InboxId, JournalError, Reply, Store};
 use orchestrate_settings::Layer;

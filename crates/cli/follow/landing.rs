@@ -5,8 +5,9 @@ use orchestrate_coordinator::{
     Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed,
     ResultRefusal, RunningChecks,
 };
-use orchestrate_core::message_template::MessageTemplate;
-use orchestrate_core::report::{outcome_if_not_landed, status_name};
+use orchestrate_core::projections::report::status_name;
+use orchestrate_core::run::outcome_if_not_landed;
+use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_settings::Loaded;
 

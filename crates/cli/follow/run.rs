@@ -10,7 +10,8 @@ use std::time::Duration;
 use orchestrate_coordinator::{
     Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel, kernel_limits, program_warnings,
 };
-use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
+use orchestrate_core::projections::report::Standing;
+use orchestrate_core::run::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_settings::{Loaded, Resolved, SandboxDemand};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use orchestrate_coordinator::{Cancel, ShutdownLevel};
-use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_TERMINATED};
+use orchestrate_core::run::{EXIT_INTERRUPTED, EXIT_TERMINATED};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::CommandError;

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use orchestrate_coordinator::{CoordinatorError, ResultRefusal};
-use orchestrate_core::request::{Holder, Purpose};
-use orchestrate_core::run_state::MessageRefused;
-use orchestrate_core::similar::nearest;
+use orchestrate_core::messages::MessageRefused;
+use orchestrate_core::run::request::{Holder, Purpose};
+use orchestrate_core::text::similar::nearest;
 use orchestrate_core::{Reopening, RequestRefused, RunId, TaskId, shell_word};
 use orchestrate_journal::JournalError;
 
@@ -335,7 +335,7 @@ fn resuming(run: &RunId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::run_state::TaskState;
+    use orchestrate_core::task::TaskState;
 
     use super::*;
 

@@ -1,9 +1,10 @@
 //! A plan with nothing to do: this is reported without recording a run, so that the previous run
 //! stays the newest.
 
+use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::event::{Event, Recorded, VERSION};
-use orchestrate_core::report::{EXIT_OK, Standing};
-use orchestrate_core::settings::RunSettings;
+use orchestrate_core::projections::report::Standing;
+use orchestrate_core::run::EXIT_OK;
 use orchestrate_core::{Oid, RunId, RunState, Schedule};
 use orchestrate_plan::Plan;
 use serde_json::Value;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use orchestrate_core::invisible::is_invisible;
-use orchestrate_core::run_state::Approval;
+use orchestrate_core::run::Approval;
+use orchestrate_core::text::invisible::is_invisible;
 use orchestrate_core::truncate;
 use serde_json::Value;
 use unicode_script::{Script, UnicodeScript as _};

@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function; `output` applies all of this to what it prints.
 
-use orchestrate_core::invisible::{hidden, is_invisible, shown};
+use orchestrate_core::text::invisible::{hidden, is_invisible, shown};
 
 /// The prefix of each line of external text, so that none of it can be mistaken for our own text,
 /// or for a command to a program that reads a build's log.

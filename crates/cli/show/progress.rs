@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_coordinator::{Retry, RunningCheck};
-use orchestrate_core::egress::{EgressDecided, EgressDecision};
+use orchestrate_core::agent::model_search::{SearchEnded, SearchRequested};
+use orchestrate_core::agent::price::dollars;
 use orchestrate_core::event::{
-    AdoptedWork, FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding,
-    VerifyScope, rfc3339,
+    AdoptedWork, FailedLanding, HeldIntegration, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
 };
-use orchestrate_core::message::{
+use orchestrate_core::messages::{
     Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion,
 };
-use orchestrate_core::model_search::{SearchEnded, SearchRequested};
-use orchestrate_core::price::dollars;
+use orchestrate_core::policy::egress::{EgressDecided, EgressDecision};
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{
     CallHash, Event, FlakyCheck, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven,
     RequestedChange, RunId, RunState, StopRequest, TaskId, TaskRecord, Usage, VerdictGiven,

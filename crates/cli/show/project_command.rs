@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use orchestrate_core::setup_hosts::PUBLIC_REGISTRIES;
+use orchestrate_core::policy::setup_hosts::PUBLIC_REGISTRIES;
 use orchestrate_settings::consent::{NetworkUse, ProjectCommand};
 
 use crate::show::output::one_line;

@@ -1,12 +1,14 @@
 //! The table of tasks at the end of a run and of `status`: branches, commits, checks, tokens.
 
-use orchestrate_core::message::Envelope;
-use orchestrate_core::price::dollars;
-use orchestrate_core::report::{
-    EXIT_OK, LandedResult, ReportUsage, STOPPED, TaskReport, TaskTaint,
+use orchestrate_core::agent::price::dollars;
+use orchestrate_core::messages::Envelope;
+use orchestrate_core::projections::report::{
+    LandedResult, ReportUsage, STOPPED, TaskReport, TaskTaint,
 };
-use orchestrate_core::run_state::{Approval, EndCause, TakeOver, TaskError, Verify};
-use orchestrate_core::taint::OutsideSource;
+use orchestrate_core::record::TakeOver;
+use orchestrate_core::run::{Approval, EXIT_OK};
+use orchestrate_core::secrecy::taint::OutsideSource;
+use orchestrate_core::task::{EndCause, TaskError, Verify};
 use orchestrate_core::{
     AgentId, CallHash, FlakyCheck, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending,
     TaskId, TaskState, split_hint,
@@ -601,7 +603,7 @@ pub(crate) fn questions<'m>(
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::message::{Receiver, Sender};
+    use orchestrate_core::messages::{Receiver, Sender};
 
     use super::*;
 

@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::agent_loop::IllegalFact;
-use orchestrate_core::event::{FailureCause, ReturnCause};
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::agent::agent_loop::IllegalFact;
+use orchestrate_core::messages::{MessageRefused, SpawnRefused};
 use orchestrate_core::policy::PolicyError;
-use orchestrate_core::request::RequestRefused;
-use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
-use orchestrate_core::schedule::ScheduleError;
+use orchestrate_core::run::request::RequestRefused;
+use orchestrate_core::task::schedule::ScheduleError;
+use orchestrate_core::task::{FailureCause, ReturnCause};
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{RunId, TaskId, Underivable};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
@@ -127,7 +127,7 @@ pub enum CoordinatorError {
         /// The run, which stays as it is.
         run: RunId,
         /// The tools and plugins that its first event names.
-        missing: orchestrate_core::tool_extensions::MissingTools,
+        missing: orchestrate_core::policy::tool_extensions::MissingTools,
     },
     /// A model cannot be used.
     #[error(transparent)]

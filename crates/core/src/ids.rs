@@ -11,9 +11,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::case_folding::folded;
-use crate::hex::hex;
-use crate::invisible::is_invisible;
+use crate::text::case_folding::folded;
+use crate::text::hex;
+use crate::text::invisible::is_invisible;
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {

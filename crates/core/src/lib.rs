@@ -6,165 +6,64 @@
 //! advance or return) and `policy` (what a tool call may do). The crates above carry out what
 //! these decide and record what happened; they decide nothing.
 
-mod actions;
-mod admission;
-mod agenda;
-pub mod agent_loop;
-mod agent_spec;
-mod agent_status;
-pub mod aggregated;
-mod asked_wait;
-pub mod audit;
-mod authority;
-mod base_result;
-pub mod board;
-pub mod budget;
-pub mod cache;
-mod cache_mode;
-pub mod case_folding;
-mod cautions;
-mod check_command;
-pub mod check_hint;
-mod check_output;
-mod check_receipt;
-pub mod check_tries;
-pub mod child;
-mod child_id;
-mod claims;
-mod commit_settings;
-mod compared_work;
-pub mod context;
-pub mod conversation;
-mod dropped_tasks;
-pub mod egress;
+pub mod agent;
+pub mod checks;
+mod collections;
 pub mod event;
-#[cfg(test)]
-mod event_schema;
-pub mod failure_handling;
-pub mod git_path;
-mod hand_back;
-mod hand_over;
-mod hex;
-mod hold;
-pub mod host;
-mod id_map;
 pub mod ids;
-mod illegal;
-pub mod invisible;
-pub mod kept_out;
-mod left_aside;
-mod mailboxes;
-mod map_budget;
-pub mod marker;
-pub mod merge_queue;
-mod merge_target;
-pub mod message;
-pub mod message_template;
-pub mod model_fallback;
-pub mod model_search;
-mod parked_call;
-mod permission;
+pub mod messages;
 pub mod policy;
-pub mod price;
-mod reached_limit;
-mod redact;
-pub mod report;
-pub mod request;
-mod request_parts;
-pub mod review;
-mod review_mode;
-mod routing;
-mod run_markers;
-pub mod run_state;
-mod same_text;
-pub mod schedule;
-mod sending;
-pub mod settings;
-pub mod setup_hosts;
-mod shared_map;
-mod shell;
-mod shutdown_level;
-pub mod similar;
-mod spawn_record;
-mod stop_request;
-mod stored_request;
-pub mod taint;
+pub mod projections;
+pub mod record;
+pub mod run;
+pub mod secrecy;
 pub mod task;
-mod task_failure;
-mod task_record;
-mod task_records;
-mod task_state;
-pub mod test_changes;
-mod test_files;
-pub mod tool_extensions;
-mod tool_metrics;
-pub mod tool_names;
-pub mod tool_settings;
-mod truncation;
-mod untrusted_text;
-pub mod verdict;
-mod verdict_end;
-mod wait;
-pub mod web;
-mod withheld_file;
-mod work_step;
+pub mod text;
 
-pub use actions::Action;
-pub use agent_loop::{AgentFact, AgentLoop, Finish, Step};
-pub use agent_spec::{AgentSpec, Fallback};
-pub use agent_status::{AgentInfo, AgentStatus, Blocker, Liveness};
-pub use authority::{AgentLimits, Authority};
-pub use cautions::{Caution, CautionAbout};
-pub use check_hint::{check_hint, lies_in_checkout, missing_program, split_hint, with_hint};
-pub use check_output::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};
-pub use check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
-pub use check_tries::{FlakyCheck, VerifyResult};
-pub use child::AgentHandle;
-pub use claims::ClaimKind;
-pub use commit_settings::CommitSettings;
-pub use compared_work::{ChangedPath, ComparedWork, MAX_CHANGED_PATHS, WorkCompared};
-pub use context::{ByteBound, Context, TokenCounter};
-pub use conversation::{
+pub use agent::agent_loop::{AgentFact, AgentLoop, Finish, Step};
+pub use agent::context::{ByteBound, Context, TokenCounter};
+pub use agent::conversation::{
     Message, ModelReply, ModelRequest, Origin, RawBlocks, SameAgain, StopReason, ToolAnswer,
     ToolCall, ToolResult, ToolSpec, Usage,
 };
-pub use dropped_tasks::DroppedTasks;
-pub use event::{Event, Recorded};
-pub use hand_back::{ChildOutcome, Doubt, HandBack, Outcome, UnverifiedClaim, UsedUp};
-pub use hex::hex;
+pub use agent::price::{Cost, Price};
+pub use agent::{
+    AgentSpec, Fallback, MAP_TOKENS, MAP_WAIT_MS, MAX_REPORT_TOKENS, MapChoice, ReachedLimit,
+    ReportDue, ReportGiven, RequestParts,
+};
+pub use checks::hint::{check_hint, lies_in_checkout, missing_program, split_hint, with_hint};
+pub use checks::tries::{FlakyCheck, VerifyResult};
+pub use checks::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};
+pub use event::settings::RunSettings;
+pub use event::{
+    DividedRequest, EndedWait, Event, Illegal, IllegalEvent, MergeTarget, Part, Recorded,
+    RejectingEndpoint, RequestChain, SpawnRecord, StopRequest, Underivable, Wait, WaitRefused,
+};
 pub use ids::{AgentId, BlobId, CallHash, CallId, CallOfTurn, Oid, RequestHash, RunId, TaskId};
-pub use kept_out::CommitRules;
-pub use left_aside::{LeftAside, ScratchFile};
-pub use map_budget::{MAP_TOKENS, MAP_WAIT_MS, MapChoice};
-pub use merge_queue::{Evidence, MergeQueue, MergeStep};
-pub use merge_target::MergeTarget;
-pub use message::{Address, Body, Envelope, MessageKind, Outgoing};
-pub use parked_call::{is_whole, shown_hash};
-pub use price::{Cost, Price};
-pub use reached_limit::{MAX_REPORT_TOKENS, ReachedLimit, ReportDue, ReportGiven};
-pub use redact::{RedactedStream, RedactionError, Redactor, Secret};
-pub use report::Report;
-pub use request::{Allowance, Request, RequestRefused};
-pub use request_parts::RequestParts;
-pub use review_mode::ReviewMode;
-pub use run_markers::RunMarkers;
-pub use run_state::{Illegal, IllegalEvent, Reopening, RunState, TaskRecord, TaskState};
-pub use schedule::{Progress, Schedule, ScheduleError};
-pub use sending::Sending;
-pub use settings::RunSettings;
-pub use shell::shell_word;
-pub use shutdown_level::ShutdownLevel;
-pub use spawn_record::SpawnRecord;
-pub use stop_request::StopRequest;
-pub use stored_request::{DividedRequest, Part, RequestChain, Underivable};
-pub use task::Task;
-pub use task_failure::{AfterFault, GivenUp, ReviewEnd, WithoutChanges};
-pub use tool_metrics::{ToolCalls, ToolMetrics};
-pub use tool_settings::ToolSettings;
-pub use truncation::truncate;
-pub use untrusted_text::block;
-pub use verdict::{RequestedChange, ReviewVerdict, VerdictGiven, VerdictKind, VerdictRefused};
-pub use verdict_end::{AfterReview, VerdictEnd};
-pub use wait::{EndedWait, RejectingEndpoint, Wait, WaitRefused};
-pub use withheld_file::WithheldFile;
-pub use work_step::{LandingConcern, WorkStep};
+pub use messages::{Address, Body, Envelope, MessageKind, Outgoing};
+pub use policy::tool_settings::ToolSettings;
+pub use policy::{AgentLimits, Authority, Sending, WithheldFile};
+pub use projections::report::Report;
+pub use projections::{
+    Action, AgentInfo, AgentStatus, Blocker, Caution, CautionAbout, ChildOutcome, Doubt, HandBack,
+    Liveness, Outcome, RunMarkers, ToolCalls, ToolMetrics, UnverifiedClaim, UsedUp,
+};
+pub use record::{
+    AfterFault, AfterReview, CheckReceipt, CheckVerdict, CheckedBy, GivenUp, LandingConcern,
+    ReviewEnd, TaskRecord, VerdictEnd, WithoutChanges, WorkStep,
+};
+pub use run::child::AgentHandle;
+pub use run::merge_queue::{Evidence, MergeQueue, MergeStep};
+pub use run::request::{Allowance, Request, RequestRefused};
+pub use run::{RunState, ShutdownLevel, is_whole, shown_hash};
+pub use secrecy::{RedactedStream, RedactionError, Redactor, Secret};
+pub use task::kept_out::CommitRules;
+pub use task::schedule::{Progress, Schedule, ScheduleError};
+pub use task::verdict::{
+    RequestedChange, ReviewVerdict, VerdictGiven, VerdictKind, VerdictRefused,
+};
+pub use task::{
+    ChangedPath, ClaimKind, CommitSettings, ComparedWork, DroppedTasks, LeftAside,
+    MAX_CHANGED_PATHS, Reopening, ReviewMode, ScratchFile, Task, TaskState, WorkCompared,
+};
+pub use text::{block, hex, shell_word, truncate};

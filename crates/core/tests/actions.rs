@@ -8,15 +8,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use orchestrate_core::event::{
-    AdoptedWork, Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope,
-};
-use orchestrate_core::message::{Origin, Sender};
-use orchestrate_core::report::Standing;
-use orchestrate_core::request::{Adoption, Allowance, Request, RequestRefused};
-use orchestrate_core::review::{BranchChanges, OwnChanges, ReviewEntry};
-use orchestrate_core::settings::MergeMode;
-use orchestrate_core::task::Work;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{AdoptedWork, Event, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::messages::{Origin, Sender};
+use orchestrate_core::projections::report::Standing;
+use orchestrate_core::projections::review::{BranchChanges, OwnChanges, ReviewEntry};
+use orchestrate_core::run::request::{Adoption, Allowance, Request, RequestRefused};
+use orchestrate_core::task::{FailureCause, ReturnCause, Work};
 use orchestrate_core::{
     Action, BlobId, CallOfTurn, MergeStep, MergeTarget, MessageKind, Oid, Outgoing, Recorded,
     Reopening, RequestHash, RequestParts, RunSettings, RunState, Task, TaskId, TaskRecord,
@@ -261,7 +259,7 @@ impl Walk {
     }
 
     fn ask(&mut self, request: &Request) {
-        use orchestrate_core::request::Decision;
+        use orchestrate_core::run::request::Decision;
         match self.state.decide(request).map(|accepted| accepted.decision) {
             Ok(Decision::Record(facts)) => facts.into_iter().for_each(|fact| self.tell(fact)),
             Ok(Decision::Return(back)) => {

@@ -4,11 +4,10 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::event::{
-    AdoptedWork, Event, FailureCause, ReturnCause, VERSION, VerifyScope,
-};
-use orchestrate_core::request::{Adoption, Decision, Part, Request, RequestRefused};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{AdoptedWork, Event, VERSION, VerifyScope};
+use orchestrate_core::run::request::{Adoption, Decision, Part, Request, RequestRefused};
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
     BlobId, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, WithoutChanges, WorkStep,
 };

@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{
-    Event, FailureCause, ReturnCause, RunStatus, UndoneLanding, VERSION,
-};
-use orchestrate_core::report::outcome;
-use orchestrate_core::request::{Accepted, Decision, Request};
+use orchestrate_core::event::{Event, RunStatus, UndoneLanding, VERSION};
+use orchestrate_core::run::outcome;
+use orchestrate_core::run::request::{Accepted, Decision, Request};
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
     Action, BlobId, DroppedTasks, MergeTarget, Oid, Recorded, RequestRefused, RunSettings,
     RunState, Task, TaskId, TaskState,

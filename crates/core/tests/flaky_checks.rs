@@ -5,8 +5,8 @@
     reason = "a story that cannot be told fails the test"
 )]
 
+use orchestrate_core::checks::tries::AfterRedCheck;
 use orchestrate_core::event::{Event, VERSION, VerifyScope};
-use orchestrate_core::run_state::AfterRedCheck;
 use orchestrate_core::{
     BlobId, CheckVerdict, Evidence, MergeStep, MergeTarget, Oid, Recorded, RunSettings, RunState,
     Task, TaskId,

@@ -4,7 +4,8 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::event::{Event, FailureCause, VERSION};
+use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings,
     RunState, Task, WorkCompared,

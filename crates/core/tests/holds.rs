@@ -6,8 +6,8 @@
 )]
 
 use orchestrate_core::event::VERSION;
-use orchestrate_core::run_state::Hold;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::run::Hold;
 use orchestrate_core::{
     ComparedWork, Event, LeftAside, Recorded, ReviewMode, RunSettings, RunState, Task,
     WithheldFile, WorkCompared,

@@ -4,7 +4,8 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
+use orchestrate_core::event::{Event, VERSION, VerifyScope};
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
     BlobId, Illegal, MergeTarget, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason,
     Task, TaskId, Usage,

@@ -5,12 +5,13 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
-use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::report::outcome;
-use orchestrate_core::request::Decision;
-use orchestrate_core::run_state::HandOver;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{Event, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::messages::{Envelope, Sender};
+use orchestrate_core::record::HandOver;
+use orchestrate_core::run::outcome;
+use orchestrate_core::run::request::Decision;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
     AgentId, Blocker, DroppedTasks, GivenUp, IllegalEvent, LandingConcern, Liveness, MergeStep,
     MergeTarget, Oid, Recorded, Request, RequestRefused, ReviewMode, RunSettings, RunState, Task,

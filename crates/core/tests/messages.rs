@@ -8,15 +8,13 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, FailureCause, VERSION};
-use orchestrate_core::message::{
-    Channel, ExpiredMessage, MAX_BODY_BYTES, Origin, Receiver, Sender, UnansweredQuestion,
+use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::messages::{
+    Channel, ExpiredMessage, MAX_BODY_BYTES, MessageRefused, Origin, Receiver, Sender,
+    UnansweredQuestion,
 };
-use orchestrate_core::report::outcome;
-use orchestrate_core::run_state::{
-    AskedWait, Expiring, MessageRefused, QuestionEnd, Routed, WaitDecision,
-};
-use orchestrate_core::task::Work;
+use orchestrate_core::run::{AskedWait, Expiring, QuestionEnd, Routed, WaitDecision, outcome};
+use orchestrate_core::task::{FailureCause, Work};
 use orchestrate_core::{
     Address, AgentId, Blocker, CallOfTurn, Envelope, IllegalEvent, Liveness, MergeTarget,
     MessageKind, Oid, Outgoing, Recorded, Request, RunSettings, RunState, Task, TaskId, TaskState,

@@ -5,9 +5,10 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::budget::Reservation;
-use orchestrate_core::event::{Event, ReturnCause, VERSION};
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::agent::budget::Reservation;
+use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{
     AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, Recorded,
     RequestHash, RequestParts, RunSettings, RunState, SameAgain, Step, StopReason, Task, TaskId,

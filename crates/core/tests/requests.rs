@@ -4,9 +4,10 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
-use orchestrate_core::request::{Allowance, Decision, Request, RequestRefused, Return};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{Event, VERSION, VerifyScope};
+use orchestrate_core::run::request::{Allowance, Decision, Request, RequestRefused, Return};
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{BlobId, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState};
 
 const TASK: &str = "T1";

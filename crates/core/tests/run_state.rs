@@ -5,14 +5,13 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::budget::Reservation;
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
-use orchestrate_core::merge_queue::Evidence;
-use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
-use orchestrate_core::report::outcome;
-use orchestrate_core::run_state::Verify;
-use orchestrate_core::settings::MergeMode;
-use orchestrate_core::task::{TaskStatus, Work};
+use orchestrate_core::agent::budget::Reservation;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{Event, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::messages::{Envelope, MAILBOX_CAPACITY, Sender};
+use orchestrate_core::run::merge_queue::Evidence;
+use orchestrate_core::run::outcome;
+use orchestrate_core::task::{FailureCause, ReturnCause, TaskStatus, Verify, Work};
 use orchestrate_core::{
     BlobId, GivenUp, IllegalEvent, LeftAside, MergeStep, MergeTarget, Oid, Recorded, Request,
     RunSettings, RunState, Task, TaskId, TaskState, Usage, VerifyResult,

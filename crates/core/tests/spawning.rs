@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use orchestrate_core::child::{AskedChild, MAX_SPAWNED_PER_RUN, PARENTS_TOOLS, SpawnDecision};
-use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::policy::{Grant, Permission};
-use orchestrate_core::settings::{RuleDecision, RuleText};
-use orchestrate_core::task::Work;
-use orchestrate_core::tool_names::{ToolNames, ToolTraits};
+use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::policy::tool_names::{ToolNames, ToolTraits};
+use orchestrate_core::policy::{Grant, Permission, RuleDecision, RuleText};
+use orchestrate_core::run::child::{AskedChild, MAX_SPAWNED_PER_RUN, PARENTS_TOOLS, SpawnDecision};
+use orchestrate_core::task::{FailureCause, Work};
 use orchestrate_core::{
     AgentId, AgentLimits, Authority, CallOfTurn, Recorded, RunSettings, RunState, Task, TaskId,
 };

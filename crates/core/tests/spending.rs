@@ -5,9 +5,10 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::budget::{Amount, Reservation};
-use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::model_search::{SearchEnded, SearchRequested};
+use orchestrate_core::agent::budget::{Amount, Reservation};
+use orchestrate_core::agent::model_search::{SearchEnded, SearchRequested};
+use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     Action, Allowance, BlobId, Oid, Recorded, RequestHash, RequestParts, RequestRefused,
     RunSettings, RunState, StopReason, Task, TaskId, Usage,

@@ -4,10 +4,11 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::child::TerminateDecision;
-use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::report::outcome;
-use orchestrate_core::request::{Decision, Request};
+use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::run::child::TerminateDecision;
+use orchestrate_core::run::outcome;
+use orchestrate_core::run::request::{Decision, Request};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     AgentId, CallOfTurn, MergeStep, Recorded, RunSettings, RunState, StopRequest, Task, TaskId,
     TaskState, Wait,
@@ -250,7 +251,7 @@ fn a_stopped_task_can_be_retried() {
     story.tell(stop("b"));
     story.call_off();
     let text = "text".into();
-    let cause = orchestrate_core::event::ReturnCause::Retried;
+    let cause = orchestrate_core::task::ReturnCause::Retried;
     story.tell(Event::TaskReturned {
         task: "d".into(),
         cause,

@@ -4,10 +4,10 @@
     reason = "a story that cannot be told fails the test"
 )]
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION};
-use orchestrate_core::report::outcome;
-use orchestrate_core::request::Request;
-use orchestrate_core::task::TaskStatus;
+use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::run::outcome;
+use orchestrate_core::run::request::Request;
+use orchestrate_core::task::{FailureCause, ReturnCause, TaskStatus};
 use orchestrate_core::{
     Action, AfterFault, AfterReview, BlobId, DroppedTasks, GivenUp, MergeStep, MergeTarget, Oid,
     Recorded, RequestedChange, ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState,
@@ -210,7 +210,7 @@ impl Story {
     }
 
     fn request(&mut self, request: &Request) -> &mut Self {
-        use orchestrate_core::request::Decision;
+        use orchestrate_core::run::request::Decision;
         match self.0.decide(request).unwrap().decision {
             Decision::Record(events) => {
                 for event in events {

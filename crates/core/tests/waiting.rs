@@ -7,14 +7,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::message::{
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{Event, RunStatus, VERSION};
+use orchestrate_core::messages::{
     Address, Envelope, MAX_DEADLINE_SECONDS, Origin, Outgoing, Sender,
 };
-use orchestrate_core::report::{Standing, outcome};
-use orchestrate_core::request::Decision;
-use orchestrate_core::run_state::{AskedWait, Expiring, WaitDecision};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::projections::report::Standing;
+use orchestrate_core::run::request::Decision;
+use orchestrate_core::run::{AskedWait, Expiring, WaitDecision, outcome};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint,
     Request, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused,

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::remote::failure::RemoteError;

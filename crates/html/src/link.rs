@@ -1,6 +1,6 @@
 //! Where links lead.
 
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 
 /// Returns an address of a page in full, with the place within the page; `None` if it leads to no
 /// page of the web.

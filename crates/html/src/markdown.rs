@@ -1,6 +1,6 @@
 //! A part of a page as Markdown, in one pass over its nodes.
 
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 
 use crate::escape::{escaped, push_escaped};
 use crate::formula::formula;

@@ -1,6 +1,6 @@
 //! The outline of a page: its headings as a tree, its code with the languages, and its links.
 
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 use serde::{Deserialize, Serialize};
 
 use crate::link::in_full;

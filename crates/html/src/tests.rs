@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 
 use crate::outline::Outline;
 use crate::tree::Page;

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 use orchestrate_memory::is_over;
 
 use crate::language::named;

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 use orchestrate_html::{Page, Style, main_part, markdown, outline};
 use orchestrate_memory::{Counted, Work};
 

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_core::RedactionError;
+use orchestrate_core::event::IllegalEvent;
 use orchestrate_core::ids::{BlobId, RunId};
-use orchestrate_core::run_state::IllegalEvent;
 use rusqlite::ErrorCode;
 
 use crate::received::InboxId;
-use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_core::run::request::{Holder, Purpose};
 
 /// With less room than this, SQLite cannot create its files beside a database: that of its shared
 /// memory has half.

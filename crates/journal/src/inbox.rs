@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use orchestrate_core::ids::RunId;
-use orchestrate_core::request::RequestRefused;
+use orchestrate_core::run::request::RequestRefused;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::mpsc;
 

@@ -18,7 +18,7 @@ use crate::inbox::{Watch, Watching};
 use crate::reader::Store;
 use crate::received::{InboxId, Received, Reply};
 use crate::writer::{Job, Writer};
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
 
 /// The number of jobs that may wait for the writer. Every worker waits for its own job, so only a
 /// run with more agents than a machine can carry reaches this; the next job then waits for room.

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::JournalError;
-use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_core::run::request::{Holder, Purpose};
 
 /// How often to try for the lease: a process that only inspects it holds the lock for microseconds.
 const TRIES: u32 = 5;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
 use orchestrate_core::ids::{BlobId, RunId, TaskId};
-use orchestrate_core::report::Standing;
+use orchestrate_core::projections::report::Standing;
 use orchestrate_core::{Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -22,8 +22,7 @@ use crate::error::JournalError;
 use crate::inbox;
 use crate::lease;
 use crate::received::{InboxId, Reply};
-use orchestrate_core::request::Request;
-use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_core::run::request::{Holder, Purpose, Request};
 
 /// One repository's journal and its blobs; cheap to clone.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use orchestrate_core::request::{Request, RequestRefused};
+use orchestrate_core::run::request::{Request, RequestRefused};
 use serde::{Deserialize, Serialize};
 
 /// The id of a request, unique within a store.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use orchestrate_core::ids::{BlobId, RunId};
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::blobs;

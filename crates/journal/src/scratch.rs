@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use orchestrate_core::RunState;
-use orchestrate_core::event::{Event, Recorded, VERSION};
+use orchestrate_core::event::{Event, IllegalEvent, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
-use orchestrate_core::run_state::IllegalEvent;
 
 /// The facts accepted on top of the durable state, and the resulting state.
 pub(crate) struct Scratch {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
-use orchestrate_core::request::RequestRefused;
+use orchestrate_core::run::request::RequestRefused;
 use orchestrate_core::{RedactionError, Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tokio::sync::{mpsc, watch};
@@ -29,7 +29,7 @@ use crate::lease::Lease;
 use crate::reader::{self, Store};
 use crate::received::Answer;
 use crate::scratch::Scratch;
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
 
 /// The maximum number of jobs in one transaction: enough for all agents of a large run to share one
 /// sync, few enough that none waits long for the decisions of the others.

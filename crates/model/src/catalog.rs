@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use orchestrate_core::settings::OUTAGE_PATIENCE_MS;
+use orchestrate_core::event::settings::OUTAGE_PATIENCE_MS;
 use orchestrate_core::{ModelReply, Price, Redactor, Secret};
 use reqwest::{Client, NoProxy, Proxy};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::model_search::{SearchReply, SearchRequest};
+use orchestrate_core::agent::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest};
 
 use crate::error::ModelError;

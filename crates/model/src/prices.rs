@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use orchestrate_core::Price;
-use orchestrate_core::model_search::SearchPrice;
-use orchestrate_core::price::{LongRates, Rates, micro_usd};
+use orchestrate_core::agent::model_search::SearchPrice;
+use orchestrate_core::agent::price::{LongRates, Rates, micro_usd};
 use serde::Deserialize;
 
 use crate::catalog::Models;

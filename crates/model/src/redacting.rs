@@ -5,7 +5,7 @@
 //! reply.
 
 use async_trait::async_trait;
-use orchestrate_core::model_search::{SearchReply, SearchRequest, SearchResult};
+use orchestrate_core::agent::model_search::{SearchReply, SearchRequest, SearchResult};
 use orchestrate_core::{
     CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall,
 };

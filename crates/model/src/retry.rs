@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use orchestrate_core::model_search::{SearchReply, SearchRequest};
+use orchestrate_core::agent::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest};
 use tokio::time::Instant;
 

@@ -26,8 +26,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::conversation::RawBlocks;
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::agent::conversation::RawBlocks;
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use orchestrate_core::Secret;
-use orchestrate_core::web::WebServiceName;
+use orchestrate_core::policy::web::WebServiceName;
 
 use crate::environment::Environment;
 use crate::provider::Provider;

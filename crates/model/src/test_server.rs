@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use orchestrate_core::conversation::Origin;
+use orchestrate_core::agent::conversation::Origin;
 use orchestrate_core::{Message, ModelRequest, TaskId};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ mod memo;
 
 use std::sync::{LazyLock, OnceLock};
 
-use orchestrate_core::context::{ByteBound, TokenCounter};
+use orchestrate_core::agent::context::{ByteBound, TokenCounter};
 use orchestrate_core::{Message, ModelReply, ModelRequest, ToolCall, Usage};
 use tiktoken_rs::CoreBPE;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::model_search::{SearchReply, SearchRequest};
+use orchestrate_core::agent::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest, Redactor};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode};

@@ -1,7 +1,7 @@
 //! The tokenizer is loaded only when it is waited for. The test has a process of its own, since the
 //! tokenizer is loaded once per process.
 
-use orchestrate_core::context::TokenCounter;
+use orchestrate_core::agent::context::TokenCounter;
 use orchestrate_model::{LazyCounter, Tokenizer};
 
 #[test]

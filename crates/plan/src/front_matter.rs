@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use orchestrate_core::ReviewMode;
-use orchestrate_core::price::micro_usd;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::agent::price::micro_usd;
+use orchestrate_core::event::settings::MergeMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ use crate::front_and_body::{NotMapping, not_mapping};
 use crate::read::checkbox::looks_like_box;
 use crate::read::source::Source;
 use crate::read::todos;
-use orchestrate_core::similar::{edit_distance, nearest};
+use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

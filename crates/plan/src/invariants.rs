@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use orchestrate_core::event::{Event, FailureCause, Recorded, VERSION};
+use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::run_state::{RunState, TaskState};
-use orchestrate_core::schedule::Schedule;
-use orchestrate_core::task::TaskStatus;
+use orchestrate_core::run::RunState;
+use orchestrate_core::task::schedule::Schedule;
+use orchestrate_core::task::{FailureCause, TaskState, TaskStatus};
 
 /// Generates random texts from fragments of plans, so that many are nearly plans.
 fn text() -> impl Strategy<Value = String> {

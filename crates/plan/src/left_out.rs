@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::check::finding::{Skipped, SkippedKind};
 use crate::parse::Plan;
+use orchestrate_core::event::settings::RunSettings;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::settings::RunSettings;
 use orchestrate_core::task::{Task, TaskStatus};
 
 /// The maximum number of lines that are named one by one.

@@ -37,8 +37,8 @@ use crate::read::text;
 use crate::read::todos;
 use crate::read::whole;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::invisible::hidden;
 use orchestrate_core::task::Task;
+use orchestrate_core::text::invisible::hidden;
 
 /// The maximum size of a plan: a thousand tasks need a tenth of it.
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;

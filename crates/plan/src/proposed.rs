@@ -1,7 +1,7 @@
 //! A plan that an agent proposes as its answer, for a person to review before anything of it runs.
 
-use orchestrate_core::schedule::Schedule;
-use orchestrate_core::settings::RunSettings;
+use orchestrate_core::event::settings::RunSettings;
+use orchestrate_core::task::schedule::Schedule;
 
 use crate::check::finding::{Finding, FindingCode, PlanError};
 use crate::check::report::unfit;

@@ -13,7 +13,7 @@ mod product;
 pub use definition::{Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
 pub use product::Product;
 
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
 
 use crate::front_and_body::{normalized, split};
 
@@ -21,7 +21,7 @@ impl Role {
     /// Parses a role; `file_stem` is its name unless the file sets one.
     ///
     /// ```
-    /// use orchestrate_core::tool_names::ToolNames;
+    /// use orchestrate_core::policy::tool_names::ToolNames;
     /// use orchestrate_plan::role::{Delivers, Role};
     /// let mut names = ToolNames::default();
     /// names.add_alias("Read", "read_file");

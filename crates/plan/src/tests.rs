@@ -570,7 +570,7 @@ fn front_matter_is_read_and_checked() {
         model: Some("openai/x".to_owned()),
         budget_tokens: Some(50_000),
         budget_usd: Some(2.5),
-        merge: Some(orchestrate_core::settings::MergeMode::Review),
+        merge: Some(orchestrate_core::event::settings::MergeMode::Review),
         review: Some(orchestrate_core::ReviewMode::Always),
         lines: (2..)
             .zip(front_matter::KEYS)

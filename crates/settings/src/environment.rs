@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::cache::CacheMode;
+use orchestrate_core::policy::CacheMode;
 
 use crate::json;
 use crate::keys::{Class, KEYS, Key, named};
@@ -304,7 +304,7 @@ pub(crate) fn misspelt(variables: &BTreeMap<String, String>) -> Vec<String> {
         .filter(|name| !known.contains(*name));
     let warning = |name: &String| {
         set(variables, name)?;
-        let nearest = orchestrate_core::similar::nearest(name, meant())?;
+        let nearest = orchestrate_core::text::similar::nearest(name, meant())?;
         Some(format!("{name} has no effect: did you mean `{nearest}`?"))
     };
     strange.filter_map(warning).collect()
@@ -401,7 +401,7 @@ fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a st
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::web::WebServiceName;
+    use orchestrate_core::policy::web::WebServiceName;
 
     use super::*;
     use crate::resolve::Resolved;

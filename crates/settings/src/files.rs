@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::settings::RuleExample;
+use orchestrate_core::policy::RuleExample;
 use orchestrate_files::{Links, read_plain};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -375,7 +375,7 @@ impl Reader<'_> {
         span: Range<usize>,
         known: &mut dyn Iterator<Item = &'static str>,
     ) {
-        let nearest = orchestrate_core::similar::nearest(name, known);
+        let nearest = orchestrate_core::text::similar::nearest(name, known);
         let mut problem = Problem::new(
             self.place(span.start),
             ProblemCode::UnknownKey,
@@ -510,7 +510,7 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::settings::RuleExamples;
+    use orchestrate_core::policy::RuleExamples;
 
     use super::*;
     use crate::layers::Given;

@@ -92,8 +92,8 @@ fn take(
         .filter(|key| belongs(key))
     else {
         let message = format!("there is no key `{name}` here");
-        let nearest = orchestrate_core::similar::nearest(name, known())
-            .or_else(|| orchestrate_core::similar::nearest(&full, known()));
+        let nearest = orchestrate_core::text::similar::nearest(name, known())
+            .or_else(|| orchestrate_core::text::similar::nearest(&full, known()));
         let mut problem = Problem::new(place.clone(), ProblemCode::UnknownKey, message);
         problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
         return Err(problem);

@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use orchestrate_core::ReviewMode;
-use orchestrate_core::message_template::MessageTemplate;
-use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
-use orchestrate_core::settings::{
+use orchestrate_core::agent::price::{Price, Rates, dollars, micro_usd};
+use orchestrate_core::event::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS,
-    MergeMode, OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, VERIFY_RETRIES,
+    MergeMode, OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RunSettings, VERIFY_RETRIES,
     WORKTREE_FILES, WORKTREE_MIB,
 };
-use orchestrate_core::tool_settings::{
+use orchestrate_core::policy::RuleExamples;
+use orchestrate_core::policy::tool_settings::{
     MAX_COMMAND_SECONDS, MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB, MAX_WEB_SECONDS,
 };
+use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_plan::duration_ms;
 
 use crate::names::Names;

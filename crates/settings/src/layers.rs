@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use orchestrate_core::price::micro_usd;
+use orchestrate_core::agent::price::micro_usd;
 use orchestrate_plan::FrontMatter;
 
 use crate::keys::{Class, KEYS, Key, Value, named};

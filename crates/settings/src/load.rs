@@ -17,10 +17,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::RunSettings;
-use orchestrate_core::cache::CacheMode;
-use orchestrate_core::policy::{Policy, PolicyError, Rule};
-use orchestrate_core::settings::RuleText;
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::policy::{CacheMode, Policy, PolicyError, Rule, RuleText};
 use orchestrate_files::Links;
 
 use crate::consent::{NetworkUse, ProjectCommand};
@@ -174,7 +172,7 @@ impl Inputs {
         let problem = |tool: &str| {
             let message = format!("`{ALTERNATIVES}` names `{tool}`, but there is no such tool");
             let problem = Problem::new(place.clone(), ProblemCode::InvalidValue, message);
-            match orchestrate_core::similar::nearest(tool, self.tools.names()) {
+            match orchestrate_core::text::similar::nearest(tool, self.tools.names()) {
                 Some(nearest) => problem.suggest(format!("did you mean `{nearest}`?")),
                 None => problem,
             }
@@ -331,7 +329,7 @@ fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
         message,
     );
     problem.suggestion = Some(
-        match orchestrate_core::similar::nearest(tool, names.names()) {
+        match orchestrate_core::text::similar::nearest(tool, names.names()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!(
                 "known tools: {}",

@@ -1,9 +1,10 @@
 //! The lists of names in the settings of tools: what may be in them, and which of two lists is
 //! stricter.
 
-use orchestrate_core::host::{HostPattern, WebUrl, covers_host};
-use orchestrate_core::setup_hosts::SetupHosts;
-use orchestrate_core::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS, WebServiceName};
+use orchestrate_core::policy::host::{HostPattern, WebUrl, covers_host};
+use orchestrate_core::policy::setup_hosts::SetupHosts;
+use orchestrate_core::policy::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS};
+use orchestrate_core::policy::web::WebServiceName;
 
 /// What a list of names is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,13 +10,14 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::price::Price;
-use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings, WarmLimit};
-use orchestrate_core::tool_names::ToolNames;
-use orchestrate_core::tool_settings::{
+use orchestrate_core::agent::price::Price;
+use orchestrate_core::event::settings::{MergeMode, RunSettings, WarmLimit};
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::policy::tool_settings::{
     CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests,
-    WebServiceName,
 };
+use orchestrate_core::policy::web::WebServiceName;
+use orchestrate_core::policy::{RuleDecision, RuleText};
 use orchestrate_core::{CommitSettings, ReviewMode};
 
 use crate::environment::Switches;

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::ToolCall;
-use orchestrate_core::policy::{Grant, Permission, Policy};
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{Grant, Permission, Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};

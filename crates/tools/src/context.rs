@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::host::{Host, HostPattern};
+use orchestrate_core::policy::host::{Host, HostPattern};
+use orchestrate_core::policy::tool_settings::WebRequests;
+use orchestrate_core::policy::web::Destinations;
 use orchestrate_core::policy::{Access, Permission};
-use orchestrate_core::tool_settings::WebRequests;
-use orchestrate_core::web::Destinations;
 use orchestrate_core::{AgentId, CallId};
 use orchestrate_sandbox::{
     Cancel, Downloads, Exit, Finished, HostView, Job, Sandbox, SandboxError, View,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use orchestrate_core::egress::EgressDecision;
+use orchestrate_core::policy::egress::EgressDecision;
 use orchestrate_core::truncate;
 
 /// Maximum number of entries of what could not be reached, and of characters of each: a program

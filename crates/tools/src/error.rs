@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 pub use orchestrate_core::event::ErrorKind;
-use orchestrate_core::failure_handling::Failure;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::failure_handling::Failure;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::SandboxError;
 
 /// The reason of a file's error if the operating system's permissions are against it.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use orchestrate_core::failure_handling::Failure;
+use orchestrate_core::policy::failure_handling::Failure;
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Target};
 use orchestrate_core::{AgentId, Redactor, ToolCall, ToolCalls, ToolMetrics, ToolSpec};
 use serde_json::Value;

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::Oid;
 use orchestrate_core::event::Recovery;
-use orchestrate_core::failure_handling::{FailedCall, Failure, Health, LONGER, Lacking, Reaction};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::failure_handling::{
+    FailedCall, Failure, Health, LONGER, Lacking, Reaction,
+};
 use orchestrate_core::policy::{Access, Permission, Target};
+use orchestrate_core::text::invisible::shown;
 use serde_json::Value;
 
 use crate::context::{ToolContext, panicked};

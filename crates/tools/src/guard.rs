@@ -7,12 +7,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use orchestrate_core::host::{Host, HostPattern, WebUrl};
+use orchestrate_core::policy::host::{Host, HostPattern, WebUrl};
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
-use orchestrate_core::web::{Destinations, WebFailure};
 
 use crate::error::ToolError;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 
 /// The tool by which agents read files.
 const READ_FILE: &str = "read_file";

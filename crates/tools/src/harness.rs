@@ -13,19 +13,18 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use orchestrate_core::aggregated::{AgentChanges, AggregatedResults};
-use orchestrate_core::cache::CacheMode;
-use orchestrate_core::child::KeptWork;
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::WebUrl;
-use orchestrate_core::message::{MAX_DEADLINE_SECONDS, Outgoing};
-use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::review::ChangedFile;
-use orchestrate_core::run_state::{Delivery, Receipt};
-use orchestrate_core::settings::RunSettings;
-use orchestrate_core::taint::{Exposure, TaintGuard};
-use orchestrate_core::tool_settings::{WebRequests, WebServiceName};
-use orchestrate_core::web::WebFailure;
+use orchestrate_core::event::settings::RunSettings;
+use orchestrate_core::messages::{MAX_DEADLINE_SECONDS, Outgoing};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::policy::tool_settings::WebRequests;
+use orchestrate_core::policy::web::{WebFailure, WebServiceName};
+use orchestrate_core::policy::{CacheMode, Grant, Policy};
+use orchestrate_core::projections::aggregated::{AgentChanges, AggregatedResults};
+use orchestrate_core::projections::review::ChangedFile;
+use orchestrate_core::run::child::KeptWork;
+use orchestrate_core::run::{Delivery, Receipt};
+use orchestrate_core::secrecy::taint::{Exposure, TaintGuard};
 use orchestrate_core::{
     Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict,
     RunId, TaskId, ToolCall, ToolSettings, WaitRefused,

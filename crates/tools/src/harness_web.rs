@@ -5,8 +5,10 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use orchestrate_core::host::WebUrl;
-use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::policy::web::{
+    Credential, Destinations, WebFailure, WebRequest, WebResponse,
+};
 
 use crate::error::ServiceError;
 use crate::search_service::{FoundByModel, Search, SearchService};

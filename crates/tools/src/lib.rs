@@ -82,7 +82,7 @@ pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
 pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
 pub use orchestrate_code::{MapIndex, MapTask, Stop};
-pub use orchestrate_core::model_search::SearchResult;
+pub use orchestrate_core::agent::model_search::SearchResult;
 pub use orchestrate_html::Heading;
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use path::normalize as normalize_path;

@@ -1,7 +1,7 @@
 //! What calls ask of the agent's branch and of the other agents, as data: whether it could be done
 //! is looked at before the user is asked about it.
 
-use orchestrate_core::message::Outgoing;
+use orchestrate_core::messages::Outgoing;
 use orchestrate_core::{AgentId, CallId};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orchestrate_core::agent_loop::INTERRUPTED;
+use orchestrate_core::agent::agent_loop::INTERRUPTED;
 use orchestrate_core::event::{Recovery, ResourceUsage};
 use orchestrate_core::{BlobId, CallHash, CallId, SameAgain, ToolAnswer};
 use serde::{Deserialize, Serialize};

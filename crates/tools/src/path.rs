@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use orchestrate_core::git_path::is_git_name;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::git_path::is_git_name;
+use orchestrate_core::text::invisible::shown;
 
 use crate::error::ToolError;
 

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Target};
 use orchestrate_core::shell_word;
+use orchestrate_core::text::invisible::shown;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::invalid;

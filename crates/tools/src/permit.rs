@@ -1,10 +1,10 @@
 //! Authorizes calls. Only this module can create a [`Permit`], and no call runs without one.
 
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{
     Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Permission, Policy,
     Question, Target,
 };
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};

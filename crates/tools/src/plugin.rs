@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Permission;
-use orchestrate_core::tool_extensions::{PluginTools, ToolExtensions};
+use orchestrate_core::policy::tool_extensions::{PluginTools, ToolExtensions};
 use serde_json::Value;
 
 use crate::arguments;
@@ -233,7 +233,7 @@ fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
     let (name, version) = catch_unwind(AssertUnwindSafe(said))
         .map_err(|panic| wrong("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&name) {
-        let shown = orchestrate_core::invisible::shown(&name);
+        let shown = orchestrate_core::text::invisible::shown(&name);
         return Err(wrong(
             &shown,
             format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`"),
@@ -331,7 +331,7 @@ fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> 
     let (category, facts) = catch_unwind(AssertUnwindSafe(read))
         .map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&facts.name) {
-        let shown = orchestrate_core::invisible::shown(&facts.name);
+        let shown = orchestrate_core::text::invisible::shown(&facts.name);
         return Err(unusable(
             &shown,
             format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`"),

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 //! out hides nothing with that.
 
 use orchestrate_core::Redactor;
-use orchestrate_core::host::without_user;
+use orchestrate_core::policy::host::without_user;
 use serde_json::Value;
 
 use crate::error::ToolError;

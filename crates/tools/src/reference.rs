@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde_json::Value;
 
 use crate::files::error_classes;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use orchestrate_core::ToolSpec;
 use orchestrate_core::policy::Grant;
-use orchestrate_core::similar::most_similar;
-use orchestrate_core::tool_names::{ToolNames, ToolTraits};
+use orchestrate_core::policy::tool_names::{ToolNames, ToolTraits};
+use orchestrate_core::text::similar::most_similar;
 use serde_json::Value;
 
 use crate::error::ToolsError;

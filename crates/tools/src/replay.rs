@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use orchestrate_core::Redactor;
-use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::CacheLookup;
+use orchestrate_core::policy::CacheMode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

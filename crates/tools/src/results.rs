@@ -1,6 +1,6 @@
 //! The structured results of the tools that run programs: the `data` of their outputs.
 
-use orchestrate_core::egress::EgressDecision;
+use orchestrate_core::policy::egress::EgressDecision;
 use serde::{Deserialize, Serialize};
 
 /// How a command or a script ended.

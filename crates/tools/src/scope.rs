@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::failure_handling::PROBE_AFTER;
+use orchestrate_core::policy::failure_handling::PROBE_AFTER;
+use orchestrate_core::policy::tool_settings::{MAX_COMMAND_SECONDS, MAX_WEB_SECONDS, WebRequests};
 use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::taint::TaintGuard;
-use orchestrate_core::tool_settings::{MAX_COMMAND_SECONDS, MAX_WEB_SECONDS, WebRequests};
+use orchestrate_core::secrecy::taint::TaintGuard;
 use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::model_search::SearchReply;
+use orchestrate_core::agent::model_search::SearchReply;
 use orchestrate_sandbox::Cancel;
 
 use crate::error::ServiceError;

@@ -11,14 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::aggregated::AggregatedResults;
-use orchestrate_core::cache::CacheMode;
-use orchestrate_core::child::KeptWork;
 use orchestrate_core::event::CacheLookup;
-use orchestrate_core::message::Outgoing;
-use orchestrate_core::policy::Decision;
-use orchestrate_core::run_state::Receipt;
-use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::messages::Outgoing;
+use orchestrate_core::policy::web::{
+    Credential, Destinations, WebFailure, WebRequest, WebResponse,
+};
+use orchestrate_core::policy::{CacheMode, Decision};
+use orchestrate_core::projections::aggregated::AggregatedResults;
+use orchestrate_core::run::Receipt;
+use orchestrate_core::run::child::KeptWork;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, LeftAside, Oid, ReviewVerdict,
 };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::MultiGzDecoder;
-use orchestrate_core::web::WebFailure;
+use orchestrate_core::policy::web::WebFailure;
 
 /// The codings that are asked for.
 pub(crate) const ACCEPTED: &str = "gzip, br";

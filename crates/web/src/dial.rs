@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::host::{Host, WebUrl};
-use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::policy::host::{Host, WebUrl};
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use rustls::client::WantsClientCert;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};

@@ -10,8 +10,8 @@ use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use orchestrate_core::host::WebUrl;
-use orchestrate_core::web::{WebFailure, WebResponse};
+use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::policy::web::{WebFailure, WebResponse};
 use serde_json::Value;
 use tokio::task::JoinSet;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use orchestrate_core::web::WebResponse;
+use orchestrate_core::policy::web::WebResponse;
 
 /// Maximum size of all that is kept in bytes.
 const MAX_BYTES: usize = 16 << 20;

@@ -4,8 +4,8 @@
 //! address that the host is resolved to; it dials exactly those that were admitted, so no second
 //! answer of a name server and no redirect leads elsewhere. What a server sends is limited in time,
 //! in size, and in the size that it decompresses to. What is admitted is decided by the caller's
-//! [`orchestrate_core::web::Destinations`]; nothing here decides. [`WebClient::serve_proxy`] is the
-//! same for what a program asks a proxy for.
+//! [`orchestrate_core::policy::web::Destinations`]; nothing here decides.
+//! [`WebClient::serve_proxy`] is the same for what a program asks a proxy for.
 
 mod connections;
 mod decode;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use orchestrate_core::host::{Host, WebUrl, special_use};
-use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::policy::host::{Host, WebUrl, special_use};
+use orchestrate_core::policy::web::{Destinations, WebFailure, WebRequest, WebResponse};
 use serde_json::json;
 
 use crate::dial::Addresses;

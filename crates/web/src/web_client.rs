@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::host::WebUrl;
-use orchestrate_core::web::{Destinations, REDIRECT_RULE, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::policy::web::{
+    Destinations, REDIRECT_RULE, WebFailure, WebRequest, WebResponse,
+};
 
 use crate::connections::ProxyConnections;
 use crate::dial::{Dialer, Resolve, SystemResolver};

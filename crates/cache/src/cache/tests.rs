@@ -1,6 +1,6 @@
 use std::os::unix::fs::MetadataExt as _;
 
-use orchestrate_core::cache::CacheKey;
+use orchestrate_core::policy::cache::CacheKey;
 
 use super::*;
 use crate::entry::Stream;

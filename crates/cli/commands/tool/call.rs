@@ -7,12 +7,12 @@ use std::path::Path;
 
 use orchestrate_cache::Identity;
 use orchestrate_coordinator::Surroundings;
-use orchestrate_core::audit::command::CommandEnd;
-use orchestrate_core::cache::{
-    CacheKey, CacheMode, CachedCall, ContentHash, NonCacheable, Phase, agent_name,
-    has_pending_tasks,
+use orchestrate_core::policy::CacheMode;
+use orchestrate_core::policy::cache::{
+    CacheKey, CachedCall, ContentHash, NonCacheable, Phase, agent_name, has_pending_tasks,
 };
-use orchestrate_core::marker::{Marker, Reason};
+use orchestrate_core::projections::audit::command::CommandEnd;
+use orchestrate_core::projections::marker::{Marker, Reason};
 use orchestrate_core::{AgentId, CallId, shell_word};
 use orchestrate_files::{Links, read_plain};
 use serde_json::json;

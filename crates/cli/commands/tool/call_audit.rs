@@ -9,8 +9,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::RunId;
-use orchestrate_core::audit::Chain;
-use orchestrate_core::audit::command::{CommandEnd, last_of, line_after};
+use orchestrate_core::projections::audit::Chain;
+use orchestrate_core::projections::audit::command::{CommandEnd, last_of, line_after};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::context::Context;

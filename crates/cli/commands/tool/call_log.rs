@@ -9,9 +9,9 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::cache::ContentHash;
-use orchestrate_core::marker::{Marker, Reason};
-use orchestrate_core::report::EXIT_INTERRUPTED;
+use orchestrate_core::policy::cache::ContentHash;
+use orchestrate_core::projections::marker::{Marker, Reason};
+use orchestrate_core::run::EXIT_INTERRUPTED;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use orchestrate_cache::{Cache, CacheError, Identity, Recording, Stream};
 use orchestrate_coordinator::Sink;
-use orchestrate_core::marker::MarkerEscape;
+use orchestrate_core::projections::marker::MarkerEscape;
 
 use crate::show::output;
 

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
-use orchestrate_core::cache::ContentHash;
+use orchestrate_core::policy::cache::ContentHash;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::pipe::{PipeFlags, pipe_with};

@@ -9,9 +9,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use orchestrate_core::git_path::text;
-use orchestrate_core::request::{Adoption, Part};
-use orchestrate_core::review::OwnChanges;
+use orchestrate_core::projections::review::OwnChanges;
+use orchestrate_core::run::request::{Adoption, Part};
+use orchestrate_core::text::git_path::text;
 use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{
     CommitSpec, GitError, Loss, Repo, SnapshotRules, TakenFiles, Worktree, WorktreeSpec,

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use orchestrate_core::event::Event;
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{CommitRules, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, RefEntry, Removed, Repo};
 use orchestrate_journal::{Journal, JournalError};

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::report::outcome;
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::outcome;
+use orchestrate_core::run::request::Purpose;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{DroppedTasks, Oid, RunId, RunState, TaskId};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge};
 use orchestrate_journal::Journal;

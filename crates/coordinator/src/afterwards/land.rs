@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailedLanding, UndoneLanding};
-use orchestrate_core::message_template::MessageTemplate;
-use orchestrate_core::report::Standing;
-use orchestrate_core::request::Purpose;
-use orchestrate_core::run_state::{Landing, LandingOutcome};
+use orchestrate_core::projections::report::Standing;
+use orchestrate_core::run::request::Purpose;
+use orchestrate_core::run::{Landing, LandingOutcome};
+use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_core::{LandingConcern, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Move};
 use orchestrate_journal::Journal;

@@ -4,8 +4,8 @@
 //! A commit of its own is made as the user's `git commit` would make it. Its exact tree passes the
 //! run's check before the branch moves, unless it is the result's tree, which has passed.
 
-use orchestrate_core::invisible::shown;
-use orchestrate_core::message_template::MessageTemplate;
+use orchestrate_core::text::invisible::shown;
+use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_sandbox::Cancel;

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use orchestrate_core::RunId;
-use orchestrate_core::message_template::MessageTemplate;
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
+use orchestrate_core::text::message_template::MessageTemplate;
 use orchestrate_git::{OpenRequest, PullRequest};
 use orchestrate_journal::Journal;
 

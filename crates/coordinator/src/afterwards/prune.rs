@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use orchestrate_core::request::Purpose;
+use orchestrate_core::run::request::Purpose;
 use orchestrate_core::{Oid, RunId, RunState, TaskId};
 use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::{Journal, JournalError};

@@ -1,6 +1,6 @@
 //! Why an operation on a finished run was refused: nothing has changed, and the user decides.
 
-use orchestrate_core::request::RequestRefused;
+use orchestrate_core::run::request::RequestRefused;
 use orchestrate_core::{RunId, TaskId};
 
 /// Why a run was not landed, a landing not undone, or a snapshot not restored.

@@ -1,10 +1,10 @@
-//! Reads the changes of a run's branches, for [`orchestrate_core::review`].
+//! Reads the changes of a run's branches, for [`orchestrate_core::projections::review`].
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
-use orchestrate_core::run_state::MergedAttempt;
+use orchestrate_core::projections::review::{BranchChanges, ChangedFile, ReviewEntry};
+use orchestrate_core::record::MergedAttempt;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::GitError;
 

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use orchestrate_core::message_template::{MessageTemplate, Place, Placeholder};
+use orchestrate_core::text::message_template::{MessageTemplate, Place, Placeholder};
 use orchestrate_core::{RunState, TaskId, TaskRecord};
 
 use crate::texts::prompts::cut;

@@ -9,13 +9,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::event::Recorded;
-use orchestrate_core::message::{Body, Envelope, Origin, Outgoing};
-use orchestrate_core::report::TaskReport;
-use orchestrate_core::request::{Decision, Request, RequestRefused};
-use orchestrate_core::run_state::SpawnRefused;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::messages::{Body, Envelope, Origin, Outgoing, SpawnRefused};
+use orchestrate_core::projections::aggregated::AggregatedResults;
+use orchestrate_core::projections::report::TaskReport;
+use orchestrate_core::run::request::{Decision, Request, RequestRefused};
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
 use orchestrate_journal::Batch;

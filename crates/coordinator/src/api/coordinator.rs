@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::request::{Allowance, Request, RequestRefused};
-use orchestrate_core::schedule::Schedule;
-use orchestrate_core::settings::ToolFile;
-use orchestrate_core::tool_extensions::PluginTools;
+use orchestrate_core::event::settings::ToolFile;
+use orchestrate_core::policy::tool_extensions::PluginTools;
+use orchestrate_core::run::request::{Allowance, Request, RequestRefused};
+use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::{
     CommitRules, ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId,
     TaskRecord,

@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher as _, Hasher as _};
 
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{RunId, RunSettings, Task};
 use orchestrate_journal::unix_ms;

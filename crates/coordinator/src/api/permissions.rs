@@ -71,8 +71,9 @@ impl AgentPermissions {
             .decide(tool, words)
             .map_err(|error| PermissionError::Call(error.to_string()))?;
         answered.ok_or_else(|| {
-            let nearest = orchestrate_core::similar::nearest(tool, self.tools.names().names())
-                .map(str::to_owned);
+            let nearest =
+                orchestrate_core::text::similar::nearest(tool, self.tools.names().names())
+                    .map(str::to_owned);
             PermissionError::UnknownTool {
                 tool: tool.to_owned(),
                 nearest,
@@ -83,7 +84,7 @@ impl AgentPermissions {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::settings::{RuleDecision, RuleText};
+    use orchestrate_core::policy::{RuleDecision, RuleText};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::cache::NO_COMMIT;
+use orchestrate_core::policy::cache::NO_COMMIT;
 use orchestrate_git::{Content, GitError, Glance};
 
 use crate::error::CoordinatorError;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use orchestrate_core::Task;
-use orchestrate_core::price::dollars;
+use orchestrate_core::agent::price::dollars;
+use orchestrate_core::policy::web::WebServiceName;
 use orchestrate_core::task::Work;
-use orchestrate_core::web::WebServiceName;
 use orchestrate_model::{Environment, ModelName, Models};
 
 use crate::texts::models::preferences;

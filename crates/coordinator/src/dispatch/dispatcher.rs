@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrate_core::board::{Board, Effect, Input};
-use orchestrate_core::event::{Event, FailureCause, RunStatus};
-use orchestrate_core::report::{EXIT_INTERRUPTED, Standing, outcome_if_stopped};
-use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
-use orchestrate_core::run_state::Expiry;
+use orchestrate_core::event::{Event, RunStatus};
+use orchestrate_core::projections::report::Standing;
+use orchestrate_core::run::board::{Board, Effect, Input};
+use orchestrate_core::run::request::{Holder, Request, RequestRefused, StopLevel};
+use orchestrate_core::run::{EXIT_INTERRUPTED, Expiry, outcome_if_stopped};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
 use orchestrate_sandbox::Confinement;

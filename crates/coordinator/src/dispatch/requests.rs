@@ -4,10 +4,11 @@
 //! answer is recorded with the resulting events, so a request is carried out exactly once, even if
 //! the coordinator dies in between.
 
-use orchestrate_core::event::{AdoptedWork, Event, ReturnCause};
-use orchestrate_core::request::{
+use orchestrate_core::event::{AdoptedWork, Event};
+use orchestrate_core::run::request::{
     Adoption, Allowance, Decision, Part, Request, RequestRefused, Return,
 };
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{Oid, RunState, TaskRecord};
 use orchestrate_journal::{Batch, Blob, Received, Reply};
 

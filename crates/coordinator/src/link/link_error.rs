@@ -1,6 +1,6 @@
 //! Why a request of a worker was not answered, as far as that concerns the worker.
 
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::task::FailureCause;
 use serde::{Deserialize, Serialize};
 
 /// Why a request was not answered: the text, and what follows for the task.

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use orchestrate_core::budget::{Amount, Reservation};
-use orchestrate_core::child::KeptWork;
-use orchestrate_core::event::{Event, FailureCause, Recorded};
-use orchestrate_core::message::{Envelope, Outgoing};
-use orchestrate_core::model_search::SearchRequested;
-use orchestrate_core::run_state::{
-    AfterRedCheck, ApprovalDecision, AskedWait, MessageRefused, Receipt, SpawnRefused, StopRefused,
-};
-use orchestrate_core::taint::TaintGuard;
+use orchestrate_core::agent::budget::{Amount, Reservation};
+use orchestrate_core::agent::model_search::SearchRequested;
+use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::messages::{Envelope, MessageRefused, Outgoing, SpawnRefused, StopRefused};
+use orchestrate_core::run::child::KeptWork;
+use orchestrate_core::run::{ApprovalDecision, AskedWait, Receipt};
+use orchestrate_core::secrecy::taint::TaintGuard;
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit,
     RequestHash, RequestParts, ReviewVerdict, TaskRecord, VerdictRefused, WaitRefused,

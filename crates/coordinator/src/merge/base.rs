@@ -1,7 +1,7 @@
 //! Checks the base of a run before any agent starts: work on a base whose check fails would be
 //! wasted.
 
-use orchestrate_core::check_hint::{SOCKET_REFUSED, shows_refused_socket};
+use orchestrate_core::checks::hint::{SOCKET_REFUSED, shows_refused_socket};
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
 use orchestrate_journal::{Batch, Store};

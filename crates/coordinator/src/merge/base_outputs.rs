@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_git::{Outputs, Worktree};
 
 /// The outputs of a base, and the worktree that they are brought from.

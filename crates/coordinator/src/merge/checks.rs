@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::setup_hosts::SetupHosts;
+use orchestrate_core::policy::setup_hosts::SetupHosts;
 use orchestrate_core::{
     BlobId, Oid, Redactor, RunSettings, TaskId, lies_in_checkout, missing_program,
 };

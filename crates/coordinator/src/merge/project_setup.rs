@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::settings::WarmLimit;
-use orchestrate_core::setup_hosts::SetupHosts;
+use orchestrate_core::event::settings::WarmLimit;
+use orchestrate_core::policy::setup_hosts::SetupHosts;
 use orchestrate_core::{Oid, RunId, RunState};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_sandbox::Network;

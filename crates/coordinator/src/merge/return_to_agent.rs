@@ -4,8 +4,9 @@
 //! [`orchestrate_core::MergeQueue`] decides which of the two. The worker writes the merge into the
 //! agent's worktree when it takes the task up again (`worker/faulty_work.rs`).
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::event::Event;
+use orchestrate_core::task::{FailureCause, ReturnCause};
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Evidence, GivenUp, Oid, TaskId, VerifyResult};
 use orchestrate_journal::{Batch, Blob};
 

@@ -14,9 +14,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::settings::WarmLimit;
+use orchestrate_core::checks::hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
+use orchestrate_core::event::settings::WarmLimit;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, RunState, check_hint};
 use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Confinement, Network, Sandbox, Seen};

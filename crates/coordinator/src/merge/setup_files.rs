@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::resolved;
+use orchestrate_core::text::git_path::resolved;
 use orchestrate_git::{GitError, Repo};
 use serde_json::Value;
 

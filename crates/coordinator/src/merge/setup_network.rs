@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::WebUrl;
-use orchestrate_core::setup_hosts::SetupHosts;
-use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::policy::setup_hosts::SetupHosts;
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_core::{CONNECTION_REFUSED, NOT_REACHED};
 use orchestrate_sandbox::{Cancel, Finished, Job, Sandbox, SandboxError, registry_settings};
 use orchestrate_web::{Egress, Recording, WebClient};

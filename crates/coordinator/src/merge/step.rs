@@ -5,7 +5,8 @@
 //! integration branch was tested in exactly this form, and so was all work of others in an agent's
 //! branch.
 
-use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::task::ReturnCause;
 use orchestrate_core::{MergeStep, MergeTarget, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
 use orchestrate_journal::Batch;

@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::settings::WarmLimit;
+use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_core::{BlobId, Oid, RunId};
 use orchestrate_git::{CopyLimit, GitError, Repo, Worktree, WorktreeSpec};
 use serde::{Deserialize, Serialize};

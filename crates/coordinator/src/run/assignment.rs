@@ -5,9 +5,8 @@
 //! Data that changes while the worker works is requested through its
 //! [`crate::link::worker_link::WorkerLink`].
 
-use orchestrate_core::policy::Grant;
-use orchestrate_core::settings::RuleText;
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::policy::{Grant, RuleText};
 use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
 use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
@@ -76,9 +75,11 @@ pub(crate) struct WorkLimits {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::settings::{RuleDecision, WarmLimit};
-    use orchestrate_core::tool_settings::CodeExecution;
-    use orchestrate_core::{ToolSpec, task::Work};
+    use orchestrate_core::ToolSpec;
+    use orchestrate_core::event::settings::WarmLimit;
+    use orchestrate_core::policy::RuleDecision;
+    use orchestrate_core::policy::tool_settings::CodeExecution;
+    use orchestrate_core::task::Work;
 
     use super::*;
     use crate::merge::project_setup::ProjectSetup;

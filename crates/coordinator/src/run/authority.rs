@@ -1,7 +1,7 @@
 //! What an agent may do: what was recorded with it when it was spawned, or else what its role
 //! allows.
 
-use orchestrate_core::child::PARENTS_TOOLS;
+use orchestrate_core::run::child::PARENTS_TOOLS;
 use orchestrate_core::{AgentLimits, Authority, RunState, Task, TaskRecord};
 use orchestrate_plan::role::Role;
 

@@ -9,7 +9,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::settings::WarmLimit;
+use orchestrate_core::event::settings::WarmLimit;
 use orchestrate_files::{
     TemporaryFolder, copy_folder, create_folder, extent, remove_folder, replace, shares_blocks,
 };

@@ -8,8 +8,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::message::{Origin, Outgoing};
-use orchestrate_core::run_state::{MessageRefused, Receipt, Routed};
+use orchestrate_core::messages::{MessageRefused, Origin, Outgoing};
+use orchestrate_core::run::{Receipt, Routed};
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::audit::AuditLog;
+use orchestrate_core::projections::audit::AuditLog;
 use orchestrate_core::{Recorded, RunId, RunMarkers, RunState};
 use orchestrate_journal::{JournalError, Store};
 use rustix::fs::{FlockOperation, flock};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use orchestrate_core::child::{AskedChild, SpawnDecision};
-use orchestrate_core::run_state::SpawnRefused;
+use orchestrate_core::messages::SpawnRefused;
+use orchestrate_core::run::child::{AskedChild, SpawnDecision};
 use orchestrate_core::{AgentHandle, AgentId, Authority, CallOfTurn, Oid, RunState, Task, TaskId};
 use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::role::Delivers;

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use orchestrate_cache::{Cache, CacheError, Identity, Lookup, Stream};
-use orchestrate_core::cache::CacheMode;
+use orchestrate_core::policy::CacheMode;
 use orchestrate_core::{Oid, RunSettings};
 use orchestrate_tools::FileStamp;
 

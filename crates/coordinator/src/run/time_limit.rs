@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::RunState;
-use orchestrate_core::run_state::Expiry;
+use orchestrate_core::run::Expiry;
 use tokio::sync::watch;
 
 /// Resolves when no time is left; never if there is no limit, or if the run ends first. While

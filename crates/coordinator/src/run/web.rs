@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::policy::web::{
+    Credential, Destinations, WebFailure, WebRequest, WebResponse,
+};
 use orchestrate_model::Environment;
 use orchestrate_tools::WebService;
 use orchestrate_web::{Egress, Key, ProxyConnections, WebClient};
@@ -89,7 +91,7 @@ impl WebService for Web {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::web::WebServiceName;
+    use orchestrate_core::policy::web::WebServiceName;
 
     use super::*;
 

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::git_path::{self, shown_path};
+use orchestrate_core::text::git_path::{self, shown_path};
 
 use crate::texts::prompts::cut;
 

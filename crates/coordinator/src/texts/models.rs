@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::model_search::SearchPrice;
+use orchestrate_core::agent::model_search::SearchPrice;
 use orchestrate_core::{ModelReply, Price, Redactor, RunSettings, Task};
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences, Redacting};
 use orchestrate_plan::Role;

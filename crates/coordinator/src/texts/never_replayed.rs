@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use orchestrate_core::Oid;
-use orchestrate_core::cache::{CachedCall, NonCacheable};
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::cache::{CachedCall, NonCacheable};
+use orchestrate_core::policy::tool_names::ToolNames;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
 

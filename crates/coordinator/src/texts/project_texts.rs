@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::settings::ToolFile;
-use orchestrate_core::similar::nearest;
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::event::settings::ToolFile;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::text::git_path::shown_path;
+use orchestrate_core::text::similar::nearest;
 use orchestrate_git::Repo;
 use orchestrate_tools::{
     Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, plain_tools,

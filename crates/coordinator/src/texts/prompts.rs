@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, block};
 use orchestrate_git::{GitError, Repo};
 use serde::{Deserialize, Serialize};

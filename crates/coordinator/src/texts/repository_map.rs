@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use orchestrate_core::git_path::text;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
+use orchestrate_core::text::git_path::text;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{MapChoice, Oid, Task};
 use orchestrate_git::Repo;
 use orchestrate_model::estimated_tokens_of_code;

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use orchestrate_core::settings::RunSettings;
-use orchestrate_core::taint::{PossibleTaint, possible};
+use orchestrate_core::event::settings::RunSettings;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::secrecy::taint::{PossibleTaint, possible};
 use orchestrate_core::task::Work;
-use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{Oid, Task, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;

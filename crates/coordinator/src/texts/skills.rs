@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::git_path::shown_path;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, block};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};

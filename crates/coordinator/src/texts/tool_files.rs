@@ -9,9 +9,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::settings::ToolFile;
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::event::settings::ToolFile;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_settings::consent::{Consents, ProjectCommand};

@@ -1,10 +1,11 @@
 //! What an agent is told of those that it spawned: what has become of them, and what of their work
 //! was merged.
 
-use orchestrate_core::event::{Event, ReturnCause};
-use orchestrate_core::git_path::text;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::run_state::HandOver;
+use orchestrate_core::event::Event;
+use orchestrate_core::record::HandOver;
+use orchestrate_core::task::ReturnCause;
+use orchestrate_core::text::git_path::text;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob};

@@ -2,7 +2,8 @@
 //! with into the worktree: what the worker itself finds wrong. What a merge finds wrong is returned
 //! by `merge/return_to_agent.rs`.
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
     AfterFault, BlobId, Oid, TaskRecord, UnverifiedClaim, VerifyResult, failing_lines, with_hint,
 };

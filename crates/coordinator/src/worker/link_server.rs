@@ -8,14 +8,13 @@ use std::convert::Infallible;
 use std::future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use orchestrate_core::budget::{Amount, Reservation};
-use orchestrate_core::child::{KeptWork, TerminateDecision};
+use orchestrate_core::agent::budget::{Amount, Reservation};
+use orchestrate_core::agent::model_search::SearchRequested;
 use orchestrate_core::event::{Event, Recorded};
-use orchestrate_core::message::{Envelope, Origin, Outgoing, Sender};
-use orchestrate_core::model_search::SearchRequested;
-use orchestrate_core::run_state::{
-    ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, StopRefused, WaitDecision,
-};
+use orchestrate_core::messages::{Envelope, MessageRefused, Origin, Outgoing, Sender, StopRefused};
+use orchestrate_core::record::HandOver;
+use orchestrate_core::run::child::{KeptWork, TerminateDecision};
+use orchestrate_core::run::{ApprovalDecision, AskedWait, Receipt, WaitDecision};
 use orchestrate_core::{
     AgentId, AgentStatus, BlobId, CallHash, CallOfTurn, ReachedLimit, ReviewVerdict, RunState,
     TaskId, TaskRecord, VerdictRefused, WaitRefused,

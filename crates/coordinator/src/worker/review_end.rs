@@ -1,7 +1,8 @@
 //! Ends a reviewing task's work with its verdict: records what [`RunState::verdict_end`] decides,
 //! with the messages to the agents whose work is returned.
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{AfterFault, AfterReview, RunId, RunState, TaskId, VerdictEnd};
 use orchestrate_journal::{Batch, Blob};
 

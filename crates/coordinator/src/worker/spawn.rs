@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::git_path::text;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::event::Event;
 use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::taint::{CommandNetwork, Means};
-use orchestrate_core::task::Work;
+use orchestrate_core::secrecy::taint::{CommandNetwork, Means};
+use orchestrate_core::task::{FailureCause, ReturnCause, Work};
+use orchestrate_core::text::git_path::text;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{
     AgentSpec, Authority, Fallback, RunState, Sending, Task, TaskId, TaskRecord, ToolSettings,
     WorkStep,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{RunState, TaskId};
 use orchestrate_journal::Batch;
 

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::run_state::AfterRedCheck;
-use orchestrate_core::task::Work;
+use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::task::{FailureCause, ReturnCause, Work};
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{
     Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, failing_lines, with_hint,
 };

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use orchestrate_core::TaskId;
-use orchestrate_core::event::FailureCause;
 use orchestrate_core::policy::Policy;
+use orchestrate_core::task::FailureCause;
 use orchestrate_sandbox::Seen;
 use orchestrate_tools::WorktreeScope;
 

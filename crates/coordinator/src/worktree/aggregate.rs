@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::aggregated::{
+use orchestrate_core::projections::aggregated::{
     AgentChanges, AggregatedResults, BranchConflict, ConflictingFile, Counterpart,
     MAX_COMBINED_DIFF_BYTES, pairs_to_merge,
 };
-use orchestrate_core::git_path::{shown_path, text};
+use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::{AgentId, Oid, WaitRefused};
 use orchestrate_git::{GitError, Merge, Repo};
 use orchestrate_tools::ShowsPath;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::git_path::shown_path;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::run_state::Repair;
+use orchestrate_core::record::Repair;
+use orchestrate_core::text::git_path::shown_path;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, RunId, TaskId};
 use orchestrate_git::{ConflictFile, GitError, Merge, Repo, Worktree, WrittenConflict};
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::text;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Decision, Policy};
+use orchestrate_core::text::git_path::text;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_git::{FileChange, GitError, Repo};
 use orchestrate_tools::{GitCheckoutResult, ServiceError};
 

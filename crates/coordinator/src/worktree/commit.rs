@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
+use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::policy::Policy;
-use orchestrate_core::run_state::Snapshot;
-use orchestrate_core::{LeftAside, Oid, RunId, ScratchFile, TaskRecord, git_path};
+use orchestrate_core::record::Snapshot;
+use orchestrate_core::task::ReturnCause;
+use orchestrate_core::text::git_path;
+use orchestrate_core::{LeftAside, Oid, RunId, ScratchFile, TaskRecord};
 use orchestrate_git::{CommitSpec, Identity, Loss, SnapshotRules};
 use orchestrate_plan::{KeptBoxes, MAX_PLAN_BYTES, keep_boxes};
 use orchestrate_tools::GitCommit;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::git_path::text;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::kept_out::secret_in;
-use orchestrate_core::review::{BranchChanges, ChangedFile};
-use orchestrate_core::test_changes::{FileVersions, reads_tests_of, weakened_tests};
+use orchestrate_core::projections::review::{BranchChanges, ChangedFile};
+use orchestrate_core::task::kept_out::secret_in;
+use orchestrate_core::task::test_changes::{FileVersions, reads_tests_of, weakened_tests};
+use orchestrate_core::text::git_path::text;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{ChangedPath, ComparedWork, Oid, TaskRecord, WorkCompared};
 use orchestrate_git::{ChangeStatus, FileChange, GitError, Repo};
 

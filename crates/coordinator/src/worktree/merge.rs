@@ -8,10 +8,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::git_path::{shown_path, text};
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
-use orchestrate_core::run_state::Repair;
+use orchestrate_core::record::Repair;
+use orchestrate_core::text::git_path::{shown_path, text};
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::{ConflictFile, GitError, Hunk, Merge, Repo};
 use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};

@@ -6,9 +6,9 @@
 //! user's credentials are git's business: they are neither here nor at the agent's programs.
 
 use orchestrate_core::Oid;
-use orchestrate_core::host::{GitAddress, Host};
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
+use orchestrate_core::policy::host::{GitAddress, Host};
+use orchestrate_core::text::invisible::shown;
 use orchestrate_git::{
     CommitInfo, Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms,
     Unpushed,

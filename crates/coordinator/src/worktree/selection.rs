@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_core::Oid;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_tools::{GitChange, GitCommit, ServiceError};
 
 use crate::worktree::checkout::unknown_path;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::shown_path;
 use orchestrate_core::policy::Policy;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_git::{CommitSpec, FileChange, Merge};
 use orchestrate_tools::{GitStash, GitStashResult, ServiceError, StashAction};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::git_path::{shown_path, text};
+use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::{LeftAside, Oid};
 use orchestrate_git::{CommitInfo, FileChange};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath};

@@ -3,31 +3,26 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::check_tries::FlakyCheck;
-use crate::compared_work::WorkCompared;
-use crate::context::Compaction;
-use crate::conversation::{StopReason, Usage};
-use crate::dropped_tasks::DroppedTasks;
-use crate::egress::EgressDecided;
+use crate::agent::context::Compaction;
+use crate::agent::conversation::{StopReason, Usage};
+use crate::agent::model_search::{SearchEnded, SearchRequested};
+use crate::agent::{ReportDue, ReportGiven, RequestParts};
+use crate::checks::tries::FlakyCheck;
 use crate::event::adopted::AdoptedWork;
 use crate::event::landing::{FailedLanding, HeldIntegration, UndoneLanding};
+use crate::event::merge_target::MergeTarget;
 use crate::event::outcome::{
-    CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus,
-    ToolOutcome, VerifyScope,
+    CacheLookup, ErrorKind, Recovery, ResourceUsage, RunStatus, ToolOutcome, VerifyScope,
 };
+use crate::event::settings::RunSettings;
+use crate::event::spawn_record::SpawnRecord;
+use crate::event::stop_request::StopRequest;
+use crate::event::wait::Wait;
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
-use crate::left_aside::LeftAside;
-use crate::merge_target::MergeTarget;
-use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
-use crate::model_search::{SearchEnded, SearchRequested};
-use crate::reached_limit::{ReportDue, ReportGiven};
-use crate::request_parts::RequestParts;
-use crate::settings::RunSettings;
-use crate::spawn_record::SpawnRecord;
-use crate::stop_request::StopRequest;
-use crate::task::Task;
-use crate::verdict::VerdictGiven;
-use crate::wait::Wait;
+use crate::messages::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
+use crate::policy::egress::EgressDecided;
+use crate::task::verdict::VerdictGiven;
+use crate::task::{DroppedTasks, FailureCause, LeftAside, ReturnCause, Task, WorkCompared};
 
 /// Something that happened in a run. Readers ignore unknown types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,7 +134,7 @@ pub enum Event {
         /// How its tools and its rules let it send data out; absent if they do not, and in older
         /// journals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        sends: Option<crate::sending::Sending>,
+        sends: Option<crate::policy::Sending>,
     },
     /// The map of the repository for an agent was made while its worktree was; it follows its first
     /// message.

@@ -1,10 +1,10 @@
 //! The task that an event is about, and the event that adds one.
 
 use crate::event::Event;
+use crate::event::stop_request::StopRequest;
 use crate::ids::TaskId;
-use crate::stop_request::StopRequest;
 use crate::task::Task;
-use crate::verdict::VerdictGiven;
+use crate::task::verdict::VerdictGiven;
 
 impl Event {
     /// Returns the event that adds a task of the plan.

@@ -1,6 +1,7 @@
 //! Tests of the serialized form of events.
 
 use super::*;
+use crate::task::ReturnCause;
 
 #[test]
 fn a_fact_is_one_flat_object_in_the_stream() {

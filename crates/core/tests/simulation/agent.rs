@@ -4,12 +4,13 @@
 
 use std::time::Duration;
 
-use orchestrate_core::budget::{Amount, Reservation};
-use orchestrate_core::child::{AskedChild, SpawnDecision};
-use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
-use orchestrate_core::message::{Address, Body, MessageKind, Origin, Outgoing, Sender};
+use orchestrate_core::agent::budget::{Amount, Reservation};
+use orchestrate_core::event::{Event, ToolOutcome};
+use orchestrate_core::messages::{Address, Body, MessageKind, Origin, Outgoing, Sender};
 use orchestrate_core::policy::Grant;
-use orchestrate_core::run_state::{ApprovalDecision, AskedWait, WaitDecision};
+use orchestrate_core::run::child::{AskedChild, SpawnDecision};
+use orchestrate_core::run::{ApprovalDecision, AskedWait, WaitDecision};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{
     AgentFact, AgentLimits, AgentLoop, Authority, BlobId, CallHash, CallId, CallOfTurn, Finish,
     Message, ModelRequest, RequestHash, RequestParts, RequestedChange, ReviewVerdict, RunSettings,

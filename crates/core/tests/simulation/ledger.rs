@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use orchestrate_core::event::Event;
-use orchestrate_core::message::{Envelope, Receiver, Sender};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::messages::{Envelope, Receiver, Sender};
 use orchestrate_core::{CallOfTurn, MergeTarget, Oid, RunState, TaskId, TaskState};
 
 use crate::scenario::Scenario;

@@ -3,7 +3,8 @@
 //!
 //! It follows the coordinator's (`crates/coordinator/src/merge/{step,base}.rs`).
 
-use orchestrate_core::event::{Event, FailureCause, VerifyScope};
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{BlobId, GivenUp, MergeStep, MergeTarget, Oid, RunState, TaskId};
 
 use crate::worker::{failed, returned, verified};

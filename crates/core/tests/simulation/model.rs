@@ -1,7 +1,7 @@
 //! The model of all agents: its replies follow from the script and from what the request says has
 //! been done.
 
-use orchestrate_core::context::TokenCounter;
+use orchestrate_core::agent::context::TokenCounter;
 use orchestrate_core::{
     AgentSpec, Message, ModelReply, ModelRequest, StopReason, TaskId, ToolCall, Usage,
 };

@@ -10,12 +10,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use orchestrate_core::board::{Board, Effect, Input};
-use orchestrate_core::event::{Event, FailureCause, RunStatus};
-use orchestrate_core::message::MessageKind;
-use orchestrate_core::report::{EXIT_INTERRUPTED, outcome_if_stopped};
-use orchestrate_core::request::{Decision, Request};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::event::{Event, RunStatus};
+use orchestrate_core::messages::MessageKind;
+use orchestrate_core::run::board::{Board, Effect, Input};
+use orchestrate_core::run::request::{Decision, Request};
+use orchestrate_core::run::{EXIT_INTERRUPTED, outcome_if_stopped};
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{RunState, ShutdownLevel, TaskId, TaskState};
 
 use crate::worker::returned;

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orchestrate_core::message::Address;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::event::settings::MergeMode;
+use orchestrate_core::messages::Address;
 use orchestrate_core::task::Work;
 use orchestrate_core::{ReviewMode, RunSettings, Task, TaskId};
 

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
-use orchestrate_core::run_state::AfterRedCheck;
-use orchestrate_core::run_state::HandOver;
+use orchestrate_core::checks::tries::AfterRedCheck;
+use orchestrate_core::event::{Event, ToolOutcome, VerifyScope};
+use orchestrate_core::record::HandOver;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{
     AfterFault, BlobId, CallId, Oid, ReportGiven, ReviewEnd, TaskId, TaskRecord, VerdictEnd,
     WithoutChanges, WorkStep,

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use orchestrate_core::host::GitAddress;
+use orchestrate_core::policy::host::GitAddress;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;

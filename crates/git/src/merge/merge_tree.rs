@@ -15,7 +15,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use orchestrate_core::{Oid, git_path};
+use orchestrate_core::Oid;
+use orchestrate_core::text::git_path;
 
 use crate::error::GitError;
 use crate::merge::handle::Merging;

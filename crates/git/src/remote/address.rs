@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use orchestrate_core::Oid;
-use orchestrate_core::host::GitAddress;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::host::GitAddress;
+use orchestrate_core::text::invisible::shown;
 
 use crate::error::GitError;
 use crate::remote::failure::RemoteError;

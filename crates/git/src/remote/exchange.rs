@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use orchestrate_core::host::{GitAddress, Login};
+use orchestrate_core::policy::host::{GitAddress, Login};
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;

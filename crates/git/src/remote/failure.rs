@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 
 /// How many characters of what git and the server said an error repeats.
 const MOST_SAID: usize = 1_000;

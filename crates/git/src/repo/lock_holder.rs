@@ -154,9 +154,11 @@ impl fmt::Display for Holder {
                 f.write_str(" (which has ended, but a program that it started still runs)")?
             }
             (Some(_), Some(work)) => write!(f, " (orchestrate, which {work})")?,
-            (Some(program), None) => {
-                write!(f, " ({})", orchestrate_core::invisible::shown(program))?
-            }
+            (Some(program), None) => write!(
+                f,
+                " ({})",
+                orchestrate_core::text::invisible::shown(program)
+            )?,
         }
         if self.is_stopped {
             f.write_str(", which is stopped,")

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::text::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::repo::version::OLDEST;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::{Index, ObjectType, Odb, Repository, Tree};
-use orchestrate_core::git_path::{is_storable, shown_path};
+use orchestrate_core::text::git_path::{is_storable, shown_path};
 
 use crate::error::GitError;
 use crate::repo::program::Program;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::resolved;
+use orchestrate_core::text::git_path::resolved;
 
 use crate::error::GitError;
 use crate::repo::repository::{Identity, ours, theirs, tree_of};

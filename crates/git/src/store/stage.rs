@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, Repository};
 use orchestrate_core::Oid;
-use orchestrate_core::git_path::is_storable;
+use orchestrate_core::text::git_path::is_storable;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 

@@ -24,8 +24,8 @@ use std::rc::Rc;
 
 use git2::Repository;
 use orchestrate_core::WithheldFile;
-use orchestrate_core::git_path::text;
-use orchestrate_core::kept_out::{CommitRules, MAX_SEARCHED_BYTES, Untracked};
+use orchestrate_core::task::kept_out::{CommitRules, MAX_SEARCHED_BYTES, Untracked};
+use orchestrate_core::text::git_path::text;
 use rustix::fs::{FileType, Stat};
 
 use crate::error::GitError;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::text::git_path::shown_path;
 use rustix::io::Errno;
 
 use crate::error::GitError;

@@ -1,5 +1,5 @@
-//! Which names can be stored: `orchestrate_core::git_path` compared with git itself, for arbitrary
-//! paths.
+//! Which names can be stored: `orchestrate_core::text::git_path` compared with git itself, for
+//! arbitrary paths.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use orchestrate_core::git_path::is_storable;
+use orchestrate_core::text::git_path::is_storable;
 use orchestrate_git::{GitError, SnapshotRules};
 use proptest::prelude::*;
 

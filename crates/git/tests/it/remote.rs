@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use orchestrate_core::Oid;
-use orchestrate_core::host::GitAddress;
+use orchestrate_core::policy::host::GitAddress;
 use orchestrate_git::{
     Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms,
 };

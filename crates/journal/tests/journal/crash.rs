@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::thread;
 
-use orchestrate_core::conversation::StopReason;
+use orchestrate_core::agent::conversation::StopReason;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::{RequestHash, RequestParts, RunState, Usage};
 use orchestrate_journal::{Batch, Blob, INLINE_BYTES, Journal, Store};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_core::event::HeldIntegration;
-use orchestrate_core::request::{Request, RequestRefused, StopLevel};
+use orchestrate_core::run::request::{Request, RequestRefused, StopLevel};
 use orchestrate_core::{Event, Redactor, Secret};
 use orchestrate_journal::{Batch, Journal, JournalError, Received, Store};
 use rusqlite::Connection;

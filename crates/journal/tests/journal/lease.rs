@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_core::run::request::{Holder, Purpose};
 use orchestrate_journal::{Journal, JournalError};
 use tempfile::tempdir;
 

@@ -1,7 +1,8 @@
 //! Every history that the journal accepts replays, at each of its prefixes, to the state of the
 //! writer.
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::{FailureCause, ReturnCause};
 use orchestrate_core::{RequestParts, RunState};
 use orchestrate_journal::{Blob, Journal, JournalError};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};

@@ -10,8 +10,8 @@ use std::task::{Context, Waker};
 use std::thread;
 
 use orchestrate_core::event::{Event, RunStatus};
-use orchestrate_core::message::Sender;
-use orchestrate_core::request::Request;
+use orchestrate_core::messages::Sender;
+use orchestrate_core::run::request::Request;
 use orchestrate_core::{RunState, TaskId, TaskState};
 use orchestrate_journal::{Batch, Blob, Clock, Journal, JournalError, Store, fault};
 use tempfile::tempdir;

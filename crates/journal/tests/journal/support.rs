@@ -4,7 +4,7 @@ use std::path::Path;
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::{RunId, TaskId};
-use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::messages::{Envelope, Sender};
 use orchestrate_core::{RunSettings, Task};
 use orchestrate_journal::{Clock, Store};
 

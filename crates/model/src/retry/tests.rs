@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use orchestrate_core::conversation::Origin;
+use orchestrate_core::agent::conversation::Origin;
 use orchestrate_core::{StopReason, TaskId, Usage};
 use tokio::time::Instant;
 

@@ -1,5 +1,5 @@
 use orchestrate_core::TaskId;
-use orchestrate_core::conversation::{Origin, ToolResult};
+use orchestrate_core::agent::conversation::{Origin, ToolResult};
 
 use super::*;
 

@@ -1,4 +1,4 @@
-use orchestrate_core::context::request_tokens;
+use orchestrate_core::agent::context::request_tokens;
 use serde_json::{Value, json};
 
 use super::*;
@@ -67,7 +67,7 @@ fn working_request() -> ModelRequest {
             raw: None,
         });
         let text = "fn main() {\n    println!(\"{}\", 1);\n}\n".repeat(5);
-        let result = orchestrate_core::conversation::ToolResult {
+        let result = orchestrate_core::agent::conversation::ToolResult {
             call_id: id.as_str().into(),
             text,
             is_error: false,
@@ -110,7 +110,7 @@ fn reasoning_request(by: &str) -> ModelRequest {
         json!({"type": "thinking", "thinking": "Which file is next?".repeat(20), "signature": "c2lnbmF0dXJl"}),
         json!({"type": "text", "text": text}),
     ];
-    let raw = Some(orchestrate_core::conversation::RawBlocks {
+    let raw = Some(orchestrate_core::agent::conversation::RawBlocks {
         model: by.to_owned(),
         blocks,
     });

@@ -4,7 +4,7 @@
 //! connection may break right after it. Sources: OpenAI's OpenAPI document 2.3.0, and observed
 //! deviations of Ollama, vLLM, llama.cpp, LiteLLM, OpenRouter and mock servers.
 
-use orchestrate_core::conversation::{RawBlocks, ToolResult};
+use orchestrate_core::agent::conversation::{RawBlocks, ToolResult};
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value, json};
 

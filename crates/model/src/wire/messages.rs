@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::conversation::{RawBlocks, ToolResult};
+use orchestrate_core::agent::conversation::{RawBlocks, ToolResult};
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value, json};
 

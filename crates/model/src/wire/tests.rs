@@ -1,4 +1,4 @@
-use orchestrate_core::conversation::{RawBlocks, ToolResult};
+use orchestrate_core::agent::conversation::{RawBlocks, ToolResult};
 use orchestrate_core::{Message, ModelReply, ModelRequest, StopReason, ToolCall, ToolSpec, Usage};
 use serde_json::{Value, json};
 

@@ -11,8 +11,8 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::identify;
 use crate::read::task_line::Draft;
-use orchestrate_core::case_folding::folded;
-use orchestrate_core::invisible::{shown, without_hidden};
+use orchestrate_core::text::case_folding::folded;
+use orchestrate_core::text::invisible::{shown, without_hidden};
 
 /// Warns of all such titles and paths in these tasks.
 pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {

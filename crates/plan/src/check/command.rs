@@ -2,16 +2,16 @@
 //! it.
 //!
 //! A command whose first word could be anything else is left out. The caller checks whether the
-//! program or the file exists. The policy's lexer (`crates/core/src/policy/lexer.rs`) errs on the
-//! other side: it finds everything that a line might run, which is no basis for a warning.
+//! program or the file exists. The policy's lexer (`crates/core/src/policy/decision/lexer.rs`) errs
+//! on the other side: it finds everything that a line might run, which is no basis for a warning.
 
 use std::collections::HashSet;
 
 use crate::check::finding::{Finding, FindingCode};
 use crate::parse::Plan;
+use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::schedule::Schedule;
-use orchestrate_core::settings::{MergeMode, RunSettings};
+use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, Work};
 
 /// The maximum number of a command's characters in a finding: enough to recognise it.

@@ -15,10 +15,10 @@ use crate::fields::names::KnownNames;
 use crate::parse;
 use crate::parse::Plan;
 use orchestrate_core::Price;
+use orchestrate_core::agent::price::{DOLLAR, dollars};
+use orchestrate_core::event::settings::{MergeMode, RunSettings};
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::price::{DOLLAR, dollars};
-use orchestrate_core::schedule::Schedule;
-use orchestrate_core::settings::{MergeMode, RunSettings};
+use orchestrate_core::task::schedule::Schedule;
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
 
 /// The minimum number of turns of a task: look, change, finish.

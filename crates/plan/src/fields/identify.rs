@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::read::text::first_chars;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::invisible::is_invisible;
+use orchestrate_core::text::invisible::is_invisible;
 
 /// The maximum number of characters of a slug with its index: short enough for a table and to be
 /// typed.

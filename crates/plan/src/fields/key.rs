@@ -1,6 +1,6 @@
 //! The keys of attributes, in every spelling, and the words that are most likely typos of them.
 
-use orchestrate_core::similar::{edit_distance, nearest};
+use orchestrate_core::text::similar::{edit_distance, nearest};
 
 /// The key of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::finding::{FindingCode, Pending};
-use orchestrate_core::similar::nearest;
+use orchestrate_core::text::similar::nearest;
 
 /// The names that a plan may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::read::collect::Group;
 use crate::read::heading;
 use crate::read::phase;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::similar::nearest;
+use orchestrate_core::text::similar::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;

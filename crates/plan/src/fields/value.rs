@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_core::ReviewMode;
-use orchestrate_core::message::MAX_DEADLINE_SECONDS;
+use orchestrate_core::messages::MAX_DEADLINE_SECONDS;
 
 use crate::fields::key::Key;
 

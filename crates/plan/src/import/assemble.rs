@@ -13,8 +13,8 @@ use crate::read::note::Note;
 use crate::read::outline::MAX_DEPTH;
 use crate::read::task_line::Draft;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::similar::nearest;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::similar::nearest;
 
 /// The order of a plan whose tasks name what they wait for: only that, and files that two of them
 /// write.

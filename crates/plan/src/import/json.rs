@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use orchestrate_core::invisible::without_hidden;
+use orchestrate_core::text::invisible::without_hidden;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;

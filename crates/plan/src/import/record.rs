@@ -7,8 +7,8 @@ use crate::fields::attributes::Located;
 use crate::import::json::{Json, Member};
 use crate::import::words;
 use crate::mark::Mark;
-use orchestrate_core::invisible::hidden;
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::text::invisible::hidden;
 
 /// The maximum number of characters of a title that is taken from a description.
 const MAX_TITLE_CHARS: usize = 80;

@@ -18,8 +18,8 @@ use crate::order::sequence;
 use crate::order::sequence::Wait;
 use crate::read::collect::Group;
 use crate::read::task_line::Draft;
-use orchestrate_core::schedule::{cycles, topological};
 use orchestrate_core::task::TaskStatus;
+use orchestrate_core::task::schedule::{cycles, topological};
 
 /// The maximum number of dependencies in a plan: two phases of 500 tasks each need half of it.
 pub(crate) const MAX_DEPENDENCIES: usize = 500_000;

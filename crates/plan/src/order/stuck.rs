@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::check::finding::{Finding, FindingCode, MAX_FINDINGS};
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::schedule::{Progress, Schedule};
+use orchestrate_core::task::schedule::{Progress, Schedule};
 use orchestrate_core::task::{Task, TaskStatus};
 
 /// Returns a finding for each open task that would never start, naming its dependency; empty if the

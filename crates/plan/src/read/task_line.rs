@@ -25,8 +25,8 @@ use crate::read::source::{Inline, Source};
 use crate::read::status;
 use crate::read::text;
 use orchestrate_core::ids::TaskId;
-use orchestrate_core::invisible::without_hidden;
 use orchestrate_core::task::{Task, TaskStatus, Work};
+use orchestrate_core::text::invisible::without_hidden;
 
 /// The role whose agent carries a goal out.
 pub const COORDINATOR: &str = "coordinator";

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memchr2, memchr3_iter};
-use orchestrate_core::invisible::without_hidden;
+use orchestrate_core::text::invisible::without_hidden;
 
 /// Returns the offset of the first character for which a predicate holds; the length of the text if
 /// there is none.

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use orchestrate_core::policy::{Grant, Permission, Policy};
-use orchestrate_core::settings::{RuleDecision, RuleText};
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::policy::{Grant, Permission, Policy, RuleDecision, RuleText};
 use orchestrate_core::{Address, MapChoice};
 
 /// The maximum size of a role file: far more than a prompt needs.

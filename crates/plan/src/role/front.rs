@@ -2,18 +2,16 @@
 
 use std::borrow::Cow;
 
-use orchestrate_core::policy::{Permission, Rule};
-use orchestrate_core::settings::{
-    LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText,
-};
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::event::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS};
+use orchestrate_core::policy::tool_names::ToolNames;
+use orchestrate_core::policy::{Permission, Rule, RuleDecision, RuleText};
 use orchestrate_core::{Address, MapChoice};
 use serde_json::{Map, Value};
 
 use super::definition::{Role, RoleError, RoleWarning};
 use super::product::Product;
 use crate::front_and_body::{self, text};
-use orchestrate_core::similar::nearest;
+use orchestrate_core::text::similar::nearest;
 
 /// The key below `metadata` for what a role delivers.
 pub(super) const DELIVERS: &str = "orchestrate-delivers";

@@ -1,9 +1,8 @@
 //! Tests of parsing role files, and checks of the shipped roles.
 
 use super::*;
-use orchestrate_core::policy::Permission;
-use orchestrate_core::settings::{RuleDecision, RuleText};
-use orchestrate_core::tool_names::ToolTraits;
+use orchestrate_core::policy::tool_names::ToolTraits;
+use orchestrate_core::policy::{Permission, RuleDecision, RuleText};
 use orchestrate_core::{Address, MapChoice};
 
 /// Some tools, with the names and families that the files of these tests use.

@@ -2,9 +2,9 @@
 //! them.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::message::{Address, Body, Channel, MAX_BODY_BYTES, MessageKind, Outgoing};
+use orchestrate_core::messages::{Address, Body, Channel, MAX_BODY_BYTES, MessageKind, Outgoing};
 use orchestrate_core::policy::Target;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, HandBack, Liveness};
 use serde::Deserialize;
 use serde_json::{Value, json};

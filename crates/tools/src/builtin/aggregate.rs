@@ -1,9 +1,9 @@
 //! `aggregate_agent_results`: what several agents hand back, side by side.
 
 use async_trait::async_trait;
-use orchestrate_core::aggregated::{AggregatedResults, BranchConflict, Counterpart};
-use orchestrate_core::invisible::shown;
-use orchestrate_core::price::dollars;
+use orchestrate_core::agent::price::dollars;
+use orchestrate_core::projections::aggregated::{AggregatedResults, BranchConflict, Counterpart};
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{AgentId, CheckedBy, HandBack};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
 
 use super::{
     agents, aggregate, analysis, children, exec, files, git, names, plan, programs, react, skill,

@@ -1,9 +1,9 @@
 //! The tools about an agent's own children: starting them, and ending them.
 
 use async_trait::async_trait;
-use orchestrate_core::child::{KeptWork, MAX_CONTEXT_BYTES};
-use orchestrate_core::message::MAX_BODY_BYTES;
+use orchestrate_core::messages::MAX_BODY_BYTES;
 use orchestrate_core::policy::Target;
+use orchestrate_core::run::child::{KeptWork, MAX_CONTEXT_BYTES};
 use orchestrate_core::{AgentHandle, AgentId, CallId};
 use serde::Deserialize;
 use serde_json::{Value, json};

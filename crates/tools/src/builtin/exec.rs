@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::HostPattern;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::host::HostPattern;
 use orchestrate_core::policy::{Access, Decision, Policy, Target, git_subcommands};
 use orchestrate_core::shell_word;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::{Exit, Finished};
 use serde::Deserialize;
 use serde_json::{Value, json};

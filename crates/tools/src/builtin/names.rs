@@ -2,7 +2,7 @@
 //! `.tool` files.
 
 use orchestrate_core::policy::Permission;
-use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::policy::tool_names::ToolNames;
 
 /// Tools that only read files.
 const READING: &[&str] = &[

@@ -264,8 +264,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use orchestrate_core::Oid;
+    use orchestrate_core::policy::tool_names::ToolNames;
     use orchestrate_core::policy::{Decision, Grant, Permission, Policy};
-    use orchestrate_core::tool_names::ToolNames;
     use orchestrate_sandbox::Cancel;
 
     use super::*;

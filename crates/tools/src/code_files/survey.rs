@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use orchestrate_code::CodeError;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_memory::Work;
 
 use super::cache::AnalysisCache;

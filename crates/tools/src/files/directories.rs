@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use orchestrate_core::git_path::is_git_name;
+use orchestrate_core::text::git_path::is_git_name;
 use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 
 use super::directories::Name;

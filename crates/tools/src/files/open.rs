@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_core::git_path::is_storable;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Access;
+use orchestrate_core::text::git_path::is_storable;
+use orchestrate_core::text::invisible::shown;
 use rustix::fs::{
     CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink,
 };
@@ -496,8 +496,8 @@ pub(crate) fn error_classes() -> impl Iterator<Item = (String, ErrorKind)> {
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::policy::tool_names::ToolNames;
     use orchestrate_core::policy::{Decision, Grant, Permission, Policy};
-    use orchestrate_core::tool_names::ToolNames;
 
     use super::*;
 

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use orchestrate_core::git_path::is_git_name;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Access;
+use orchestrate_core::text::git_path::is_git_name;
+use orchestrate_core::text::invisible::shown;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fdatasync, fsync, mkdirat, openat,
     renameat, renameat_with, statat, unlinkat,

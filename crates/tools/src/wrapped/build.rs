@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use orchestrate_core::settings::ToolFile;
+use orchestrate_core::event::settings::ToolFile;
 
 use super::annotations::Mistake;
 use super::definition::{Definition, Placed, Wrapper};

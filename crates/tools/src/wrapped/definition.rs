@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::similar::nearest;
+use orchestrate_core::text::similar::nearest;
 use serde_json::{Value, json};
 
 use super::annotations::{Annotation, Mistake, split};

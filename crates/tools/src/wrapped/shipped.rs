@@ -1,7 +1,7 @@
 //! The shipped `.tool` files: the names that other products have for our tools, and their ways of
 //! calling them.
 
-use orchestrate_core::settings::ToolFile;
+use orchestrate_core::event::settings::ToolFile;
 
 use super::build::{Missing, add};
 use crate::error::ToolsError;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use orchestrate_core::Oid;
-use orchestrate_core::cache::CacheMode;
-use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_core::policy::CacheMode;
+use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{
     FileContents, FileStamp, NoReplay, ReplayService, Replayable, SharedValues, ToolOutput,

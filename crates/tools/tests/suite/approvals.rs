@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orchestrate_core::policy::Decision;
-use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
-use orchestrate_core::tool_settings::WebServiceName;
+use orchestrate_core::policy::RuleDecision::{Allow, Ask, Deny};
+use orchestrate_core::policy::web::WebServiceName;
 use orchestrate_core::{CallHash, ToolCall, ToolSettings};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};

@@ -5,8 +5,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orchestrate_core::policy::{Grant, Permission};
-use orchestrate_core::settings::RuleDecision;
+use orchestrate_core::policy::{Grant, Permission, RuleDecision};
 use orchestrate_sandbox::{Confinement, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{

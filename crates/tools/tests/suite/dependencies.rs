@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_tools::harness::ToolHarness;
 use serde_json::json;
 

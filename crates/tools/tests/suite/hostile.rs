@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_tools::ErrorKind;
 use orchestrate_tools::harness::ToolHarness;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};

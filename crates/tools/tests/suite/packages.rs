@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use orchestrate_core::ToolSettings;
-use orchestrate_core::settings::RuleDecision;
+use orchestrate_core::policy::RuleDecision;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use orchestrate_core::ToolSettings;
-use orchestrate_core::policy::{Decision, Policy};
-use orchestrate_core::settings::RuleDecision::{Ask, Deny};
-use orchestrate_core::settings::{RuleDecision, ToolFile};
+use orchestrate_core::event::settings::ToolFile;
+use orchestrate_core::policy::RuleDecision::{Ask, Deny};
+use orchestrate_core::policy::{Decision, Policy, RuleDecision};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{
     Answered, CallOutcome, ErrorKind, PermissionCheck, ToolRegistry, add_tool_files, builtin_tools,

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use orchestrate_core::policy::{Grant, Permission, Policy};
-use orchestrate_core::settings::RuleDecision;
+use orchestrate_core::policy::{Grant, Permission, Policy, RuleDecision};
 use orchestrate_tools::builtin_tools;
 use orchestrate_tools::harness::ToolHarness;
 use serde_json::{Value, json};

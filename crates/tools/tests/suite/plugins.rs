@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::policy::Permission;
-use orchestrate_core::policy::Policy;
-use orchestrate_core::settings::{RuleDecision, RuleText};
-use orchestrate_core::tool_extensions::{PluginTools, ToolExtensions};
+use orchestrate_core::policy::tool_extensions::{PluginTools, ToolExtensions};
+use orchestrate_core::policy::{Permission, Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::conformance::{Specimen, check};
 use orchestrate_tools::harness::{Recorded, ToolHarness};

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use orchestrate_core::ToolSettings;
 use orchestrate_core::event::ErrorKind;
-use orchestrate_core::policy::Permission;
-use orchestrate_core::settings::RuleDecision;
+use orchestrate_core::policy::{Permission, RuleDecision};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{
     CallOutcome, ExecutionResult, FormatResults, LintResults, TestErrorKind, TestResults,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_core::{Redactor, Secret};
 use orchestrate_tools::harness::{FakeReplay, Recorded, ToolHarness};
 use orchestrate_tools::{Executor, NoReplay, ToolOutput, builtin_tools};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use orchestrate_core::Oid;
-use orchestrate_core::cache::CacheMode;
-use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_core::policy::CacheMode;
+use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;

@@ -6,8 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use libtest_mimic::{Completion, Failed, Trial};
-use orchestrate_core::policy::Policy;
-use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::policy::{Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, builtin_tools};

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::ToolSettings;
+use orchestrate_core::agent::model_search::SearchReply;
 use orchestrate_core::event::ErrorKind;
-use orchestrate_core::host::Host;
-use orchestrate_core::model_search::SearchReply;
-use orchestrate_core::settings::RuleDecision;
-use orchestrate_core::tool_settings::WebServiceName;
-use orchestrate_core::web::WebFailure;
+use orchestrate_core::policy::RuleDecision;
+use orchestrate_core::policy::host::Host;
+use orchestrate_core::policy::web::{WebFailure, WebServiceName};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{
     APIDocumentation, CallOutcome, Documentation, FoundByModel, GitHubResult, SearchResult,

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
-use orchestrate_core::policy::Grant;
-use orchestrate_core::settings::{RuleDecision, ToolFile};
+use orchestrate_core::event::settings::ToolFile;
+use orchestrate_core::policy::{Grant, RuleDecision};
 use orchestrate_tools::conformance::{Specimen, check};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{CallOutcome, ToolOutput, ToolRegistry, add_tool_files, builtin_tools};

@@ -5,9 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::WebUrl;
-use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::host::WebUrl;
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 

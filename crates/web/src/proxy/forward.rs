@@ -13,7 +13,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, client, server};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use orchestrate_core::host::{InvalidUrl, WebUrl};
+use orchestrate_core::policy::host::{InvalidUrl, WebUrl};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

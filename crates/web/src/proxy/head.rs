@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind};
 
 use bytes::BytesMut;
-use orchestrate_core::host::{Host, InvalidUrl, WebUrl};
+use orchestrate_core::policy::host::{Host, InvalidUrl, WebUrl};
 use tokio::io::AsyncReadExt as _;
 
 use super::client::Client;

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use hyper::StatusCode;
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::host::{Host, WebUrl};
 use rustls::server::Acceptor;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;

@@ -309,8 +309,8 @@ fn a_renamed_file_leaves_the_order_of_the_others() {
 #[test]
 fn what_an_agent_may_not_read_is_not_in_its_map() {
     let names = builtin_names().unwrap();
-    let rule = orchestrate_core::settings::RuleText::new(
-        orchestrate_core::settings::RuleDecision::Deny,
+    let rule = orchestrate_core::policy::RuleText::new(
+        orchestrate_core::policy::RuleDecision::Deny,
         "Read(/secret/**)",
         "test",
     );

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use orchestrate_core::ReachedLimit;
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::task::FailureCause;
 
 use crate::error::CoordinatorError;
 use crate::worker::workplace::Workplace;

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::aggregated::AggregatedResults;
-use orchestrate_core::child::{KeptWork, assigned};
 use orchestrate_core::event::Event;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::run_state::{AskedWait, Receipt};
+use orchestrate_core::projections::aggregated::AggregatedResults;
+use orchestrate_core::run::child::{KeptWork, assigned};
+use orchestrate_core::run::{AskedWait, Receipt};
 use orchestrate_core::task::Work;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor,
     RequestedChange, ReviewVerdict, Task, TaskId,

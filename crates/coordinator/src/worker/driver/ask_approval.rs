@@ -2,7 +2,7 @@
 //! it.
 
 use orchestrate_core::event::Event;
-use orchestrate_core::invisible::is_invisible;
+use orchestrate_core::text::invisible::is_invisible;
 use orchestrate_core::{CallHash, ToolCall};
 
 use crate::error::CoordinatorError;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use orchestrate_core::ModelReply;
+use orchestrate_core::agent::model_fallback::{Failure, NextModel, NoAnswer, Unanswered};
 use orchestrate_core::event::Event;
-use orchestrate_core::model_fallback::{Failure, NextModel, NoAnswer, Unanswered};
 use orchestrate_model::{Delta, Model, ModelError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::event::{ErrorKind, Event, FailureCause, ResourceUsage, ToolOutcome};
+use orchestrate_core::event::{ErrorKind, Event, ResourceUsage, ToolOutcome};
+use orchestrate_core::task::FailureCause;
 use orchestrate_tools::{ToolOutput, command_usage};
 use serde_json::json;
 

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::agent_loop::{Finish, Step};
+use orchestrate_core::agent::agent_loop::{Finish, Step};
+use orchestrate_core::agent::model_fallback::Failure;
 use orchestrate_core::event::{Event, Recorded};
-use orchestrate_core::model_fallback::Failure;
+use orchestrate_core::policy::tool_settings::WebRequests;
 use orchestrate_core::policy::{Grant, Permission};
-use orchestrate_core::run_state::ApprovalDecision;
-use orchestrate_core::tool_settings::WebRequests;
+use orchestrate_core::run::ApprovalDecision;
 use orchestrate_core::{
     AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, RequestChain, ReviewVerdict,
     ToolCall,

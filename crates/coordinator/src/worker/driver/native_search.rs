@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::budget::Reservation;
-use orchestrate_core::event::Event;
-use orchestrate_core::model_search::{
+use orchestrate_core::agent::budget::Reservation;
+use orchestrate_core::agent::model_search::{
     SearchPrice, SearchReply, SearchRequest, SearchRequested, SearchUse,
 };
+use orchestrate_core::event::Event;
 use orchestrate_model::ModelError;
 use orchestrate_tools::{FoundByModel, Search, SearchService, ServiceError};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::egress::{EgressDecided, EgressDecision};
 use orchestrate_core::event::Event;
-use orchestrate_core::web::{Destinations, WebFailure};
+use orchestrate_core::policy::egress::{EgressDecided, EgressDecision};
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_tools::{DecidedHosts, EgressService, ProxiedProgram, ServiceError};
 use orchestrate_web::{Egress, Recording};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, Recorded};
-use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::messages::{Envelope, Sender};
 use orchestrate_core::{AgentFact, AgentLoop, BlobId, ModelReply, RequestChain};
 use orchestrate_tools::{Notes, ReadLedger, ToolOutput};
 

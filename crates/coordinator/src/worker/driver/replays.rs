@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use orchestrate_cache::Identity;
 use orchestrate_core::Oid;
-use orchestrate_core::cache::{CacheKey, CacheMode, ContentHash, NO_COMMIT, Phase, agent_name};
+use orchestrate_core::policy::CacheMode;
+use orchestrate_core::policy::cache::{CacheKey, ContentHash, NO_COMMIT, Phase, agent_name};
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 

@@ -3,9 +3,10 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-use orchestrate_core::budget::{Amount, Reservation, Unit};
-use orchestrate_core::context::{TokenCounter, request_tokens};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::agent::budget::{Amount, Reservation, Unit};
+use orchestrate_core::agent::context::{TokenCounter, request_tokens};
+use orchestrate_core::event::Event;
+use orchestrate_core::task::FailureCause;
 use orchestrate_core::{AgentLoop, DividedRequest, ModelRequest, Price, RequestChain};
 use orchestrate_model::{Delta, ModelError};
 

@@ -1,6 +1,6 @@
 //! The protocols in which an endpoint is asked to search, behind one interface.
 
-use orchestrate_core::model_search::{SearchReply, SearchRequest};
+use orchestrate_core::agent::model_search::{SearchReply, SearchRequest};
 use serde_json::Value;
 
 use super::{gemini, messages, responses};

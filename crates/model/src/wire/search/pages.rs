@@ -1,7 +1,7 @@
 //! What the replies of all protocols have in common: the pages that they name, and how their values
 //! are read.
 
-use orchestrate_core::model_search::SearchResult;
+use orchestrate_core::agent::model_search::SearchResult;
 use serde_json::Value;
 
 /// What the model is told besides the query.

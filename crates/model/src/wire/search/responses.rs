@@ -4,7 +4,7 @@
 //! `web_search_call` and `url_citation`.
 
 use orchestrate_core::Usage;
-use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
+use orchestrate_core::agent::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
 use serde_json::{Value, json};
 
 use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};

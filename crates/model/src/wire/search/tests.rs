@@ -4,7 +4,7 @@ use super::api::SearchApi;
 use super::pages::{MAX_RESULTS, MAX_SNIPPET_CHARS, Pages};
 use crate::wire::fault::Fault;
 use orchestrate_core::Usage;
-use orchestrate_core::model_search::{SearchReply, SearchRequest, SearchResult};
+use orchestrate_core::agent::model_search::{SearchReply, SearchRequest, SearchResult};
 use serde_json::{Value, json};
 
 fn page(title: &str, url: &str, snippet: &str) -> SearchResult {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, Complexity, FunctionComplexity, Source, Stop};
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use orchestrate_code::{DependencyGraph, Language, Manifest};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 

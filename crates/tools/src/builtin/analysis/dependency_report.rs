@@ -7,7 +7,7 @@ use orchestrate_code::{
     Cycle, Dependency, DependencyGraph, DependencyKind, DependencySource, Ecosystem,
     ExternalPackage, ImportKind, ImportTarget, Module, ModuleImport, Package, UnusedDependency,
 };
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde_json::{Value, json};
 
 use crate::output::Answer;

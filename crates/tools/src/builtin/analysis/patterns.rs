@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, Language, LanguageHint, Pattern, PatternMatch, Source};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

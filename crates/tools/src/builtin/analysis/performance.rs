@@ -7,7 +7,7 @@ use orchestrate_code::{
     CodeError, HotFunction, HotPath, LeftOut, MAX_PROFILE_BYTES, PerformanceAnalysis, Stop,
     within_memory,
 };
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

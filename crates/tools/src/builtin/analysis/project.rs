@@ -9,7 +9,7 @@ use orchestrate_code::{
     CodeError, FileImports, Language, MAX_MANIFEST_BYTES, Manifest, ManifestError, ProjectFiles,
     Source, Stop,
 };
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_memory::Work;
 
 use crate::code_files::{FileAnalysis, Held, Place, Surveyor};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use orchestrate_code::{
     CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop, within_memory,
 };
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
 //! `write_file`, `append_file`, `delete_file` and `create_directory`.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Access;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Checks shared by the file tools: the encoding of a file, and whether the agent has seen its
 //! current version.
 
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Target};
+use orchestrate_core::text::invisible::shown;
 use serde_json::Value;
 
 use crate::arguments::invalid;

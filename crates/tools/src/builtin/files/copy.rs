@@ -1,8 +1,8 @@
 //! `copy_file` and `move_file`: neither replaces an existing file.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Access;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `update_file`: replaces an exact text, or explains where similar text is.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -12,8 +12,8 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
 use ignore::types::{FileTypeDef, TypesBuilder};
-use orchestrate_core::invisible::shown;
-use orchestrate_core::similar::most_similar;
+use orchestrate_core::text::invisible::shown;
+use orchestrate_core::text::similar::most_similar;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};

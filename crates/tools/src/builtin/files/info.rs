@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

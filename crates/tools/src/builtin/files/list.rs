@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use globset::{GlobBuilder, GlobSet};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

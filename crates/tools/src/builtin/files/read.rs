@@ -4,8 +4,8 @@ use std::io::BufReader;
 use std::path::Path;
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

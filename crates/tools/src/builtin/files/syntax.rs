@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use orchestrate_code::{Language, SyntaxError, SyntaxErrors, within_memory};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 

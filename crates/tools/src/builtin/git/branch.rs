@@ -1,8 +1,8 @@
 //! `git_branch` and `git_checkout`.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Target};
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use orchestrate_core::LeftAside;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `git_status`, `git_diff` and `git_log`.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::Value;
 

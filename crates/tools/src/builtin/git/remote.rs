@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::host::Host;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::host::Host;
 use orchestrate_core::policy::{Access, RemoteBranch, Target};
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

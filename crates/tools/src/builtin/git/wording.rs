@@ -1,6 +1,6 @@
 //! How commits and changes are worded.
 
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde_json::Value;
 
 use crate::services::{GitChange, GitCommit};

@@ -1,7 +1,7 @@
 //! `run_linter` and `run_type_checker`: run what the project uses, and list what it finds.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde_json::{Value, json};
 

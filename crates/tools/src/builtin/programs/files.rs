@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::Value;

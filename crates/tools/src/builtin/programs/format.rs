@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::{Exit, SandboxError};
 use serde_json::{Value, json};
 

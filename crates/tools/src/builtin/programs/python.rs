@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Target};
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::{Cancel, Exit};
 use serde::Deserialize;
 use serde_json::{Value, json};

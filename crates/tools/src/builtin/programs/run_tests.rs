@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! `fetch_api_docs`: the documentation of a library at the registry of its language.
 
 use async_trait::async_trait;
-use orchestrate_core::invisible::shown;
-use orchestrate_core::web::{WebResponse, WebServiceName};
+use orchestrate_core::policy::web::{WebResponse, WebServiceName};
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! `fetch_url`: a page as readable Markdown, or in another form.
 
 use async_trait::async_trait;
+use orchestrate_core::policy::web::WebResponse;
 use orchestrate_core::policy::{Decision, Policy};
-use orchestrate_core::web::WebResponse;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `search_github`: repositories of GitHub, the best matches first.
 
 use async_trait::async_trait;
-use orchestrate_core::web::WebServiceName;
+use orchestrate_core::policy::web::WebServiceName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

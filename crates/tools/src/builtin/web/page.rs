@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use encoding_rs::Encoding;
-use orchestrate_core::web::WebResponse;
+use orchestrate_core::policy::web::WebResponse;
 
 use crate::error::ToolError;
 use crate::files::binary_kind;
@@ -258,7 +258,7 @@ fn is_utf_8_in_disguise(bytes: &[u8], stated: &'static Encoding) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::host::WebUrl;
+    use orchestrate_core::policy::host::WebUrl;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
+use orchestrate_core::policy::web::WebResponse;
 use orchestrate_core::policy::{Decision, Policy};
-use orchestrate_core::web::WebResponse;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::host::{Host, WebUrl};
 use orchestrate_core::policy::Target;
-use orchestrate_core::tool_settings::WebRequests;
-use orchestrate_core::web::{WebFailure, WebRequest, WebResponse, WebServiceName};
+use orchestrate_core::policy::host::{Host, WebUrl};
+use orchestrate_core::policy::tool_settings::WebRequests;
+use orchestrate_core::policy::web::{WebFailure, WebRequest, WebResponse, WebServiceName};
 use orchestrate_html::Style;
 use orchestrate_sandbox::Cancel;
 use serde_json::Value;

@@ -1,11 +1,11 @@
 //! `web_search`: asks the search service that the user has chosen.
 
 use async_trait::async_trait;
-use orchestrate_core::host::{Host, WebUrl};
-use orchestrate_core::invisible::shown;
-use orchestrate_core::model_search::SearchResult;
-use orchestrate_core::tool_settings::WebRequests;
-use orchestrate_core::web::WebServiceName;
+use orchestrate_core::agent::model_search::SearchResult;
+use orchestrate_core::policy::host::{Host, WebUrl};
+use orchestrate_core::policy::tool_settings::WebRequests;
+use orchestrate_core::policy::web::WebServiceName;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

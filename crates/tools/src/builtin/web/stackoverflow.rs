@@ -1,7 +1,7 @@
 //! `search_stackoverflow`: questions of Stack Overflow, the most relevant first.
 
 use async_trait::async_trait;
-use orchestrate_core::web::WebServiceName;
+use orchestrate_core::policy::web::WebServiceName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::text::invisible::shown;
 use serde_json::json;
 
 use super::super::super::exec::refusals;

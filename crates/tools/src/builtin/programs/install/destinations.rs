@@ -5,9 +5,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::policy::host::{Host, WebUrl};
+use orchestrate_core::policy::web::{Destinations, WebFailure};
 use orchestrate_core::policy::{Decision, Grant, Policy, Registry};
-use orchestrate_core::web::{Destinations, WebFailure};
 
 use crate::scope::CallScope;
 
@@ -170,8 +170,8 @@ mod tests {
     use std::path::Path;
 
     use orchestrate_core::ToolSettings;
-    use orchestrate_core::settings::{RuleDecision, RuleText};
-    use orchestrate_core::tool_names::ToolNames;
+    use orchestrate_core::policy::tool_names::ToolNames;
+    use orchestrate_core::policy::{RuleDecision, RuleText};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Names and versions of packages, by the grammar of each registry: what else a package manager
 //! would read, such as an address, a path, a repository or an option, is refused before any runs.
 
-use orchestrate_core::invisible::shown;
+use orchestrate_core::text::invisible::shown;
 use serde::Deserialize;
 
 /// Maximum length of a name, which is npm's; the other registries take no longer ones.

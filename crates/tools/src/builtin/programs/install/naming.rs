@@ -1,7 +1,7 @@
 //! How the files of a project name registries, and what in them keeps a package manager from asking
 //! these and no others.
 
-use orchestrate_core::host::WebUrl;
+use orchestrate_core::policy::host::WebUrl;
 
 use super::login;
 

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
-use orchestrate_core::host::{Host, WebUrl};
-use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::host::{Host, WebUrl};
+use orchestrate_core::text::invisible::shown;
 
 use super::super::project::Project;
 use super::destinations::Server;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::web::Destinations;
+use orchestrate_core::policy::egress::EgressDecision;
+use orchestrate_core::policy::web::Destinations;
 use orchestrate_sandbox::{Downloads, Finished};
 
 use super::super::candidate::{Chosen, Ran, command};

@@ -1,0 +1,14 @@
+//! The checks of work, which are commands: whether a command is one, and what its output says.
+//!
+//! Hides how lines for a shell and the outputs of other programs are read.
+
+mod base_result;
+mod command;
+pub mod hint;
+mod output;
+pub mod tries;
+
+pub(crate) use base_result::BaseResult;
+pub use base_result::RedBase;
+pub(crate) use command::{Changes, Reading, read};
+pub use output::{CONNECTION_REFUSED, NOT_REACHED, failing_lines};

@@ -1,0 +1,478 @@
+//! What a task hands back to its parent and to people: one value, from the agent's words and from
+//! the facts.
+//!
+//! The agent gives a summary and open questions. Everything else follows from what was recorded,
+//! and so does whether the agent's claims hold: a claim that the facts do not bear out is shown
+//! with the reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AgentId;
+use crate::record::{CheckReceipt, CheckVerdict, CheckedBy, TaskRecord};
+use crate::run::RunState;
+use crate::task::{
+    ChangedPath, ClaimKind, EndCause, FailureCause, TaskError, TaskState, Verify, claims,
+    has_claims_line, open_questions,
+};
+use crate::text::invisible::shown;
+use crate::text::truncate;
+
+/// The maximum number of characters of a summary: several of them fit into one result.
+const MAX_SUMMARY_CHARS: usize = 2_000;
+
+/// How a task's work has ended, or that it has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has not ended.
+    Working,
+    /// The work was handed over.
+    Done,
+    /// There was nothing to do.
+    NothingToDo,
+    /// The agent had no turns left.
+    OutOfTurns,
+    /// The agent had no tokens left.
+    OutOfTokens,
+    /// The agent had no money left.
+    OutOfMoney,
+    /// The agent had no time left.
+    OutOfTime,
+    /// It failed for another cause.
+    Failed,
+    /// It could not be merged.
+    NotMerged,
+    /// It was cancelled.
+    Cancelled,
+    /// A task that it depends on did not succeed.
+    Skipped,
+}
+
+/// What speaks against a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "doubt", rename_all = "snake_case")]
+pub enum Doubt {
+    /// No check ran.
+    #[error("no check ran")]
+    NoCheck,
+    /// The work changed after the check.
+    #[error("`{command}` ran before the last change")]
+    Outdated {
+        /// The check.
+        command: String,
+    },
+    /// The newest check failed.
+    #[error("`{command}` ended with {exit}")]
+    CheckFailed {
+        /// The check.
+        command: String,
+        /// How it ended.
+        exit: String,
+    },
+    /// The exit code of the command is not that of a check that ran.
+    #[error(
+        "the result of `{command}` is not known: its exit code is not that of a check that ran"
+    )]
+    UnknownResult {
+        /// The command.
+        command: String,
+    },
+    /// Existing tests were changed or deleted, and the report does not name them.
+    #[error("it changed or deleted existing tests that its report does not name: {}", files.join(", "))]
+    TestsChanged {
+        /// The tests.
+        files: Vec<String>,
+    },
+    /// The work changes nothing.
+    #[error("its work changes no file")]
+    NoChanges,
+    /// The report does not say what it claims.
+    #[error("its report has no line `Claims:`")]
+    NoClaimsLine,
+}
+
+/// A claim that the facts do not bear out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnverifiedClaim {
+    /// What it is about.
+    pub claim: ClaimKind,
+    /// The words of the report; empty if the claim is only that the work has ended.
+    pub said: String,
+    /// What speaks against it.
+    pub why: Vec<Doubt>,
+}
+
+impl UnverifiedClaim {
+    /// Reports whether nothing speaks against the report but that it does not say what it claims.
+    pub fn is_only_unsaid(&self) -> bool {
+        self.why == [Doubt::NoClaimsLine]
+    }
+}
+
+impl std::fmt::Display for UnverifiedClaim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let why: Vec<String> = self
+            .why
+            .iter()
+            .map(|doubt| shown(&doubt.to_string()))
+            .collect();
+        let said = if self.said.is_empty() {
+            "done".to_owned()
+        } else {
+            shown(&self.said)
+        };
+        write!(f, "\"{said}\": {}", why.join("; "))
+    }
+}
+
+/// A child of the task's agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildOutcome {
+    /// The child.
+    pub agent_id: AgentId,
+    /// How its work has ended.
+    pub outcome: Outcome,
+}
+
+/// What a task has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedUp {
+    /// Tokens, of requests and replies.
+    pub tokens: u64,
+    /// Micro-dollars; `None` if a price is not known.
+    pub micro_usd: Option<u64>,
+    /// Requests answered.
+    pub turns: u32,
+    /// Milliseconds worked on the newest attempt.
+    pub worked_ms: u64,
+}
+
+/// What a task hands back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandBack {
+    /// The agent, whose id is its task's.
+    pub agent_id: AgentId,
+    /// How its work has ended.
+    pub outcome: Outcome,
+    /// Why it did not succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// The agent's report or, without one, what the facts say.
+    pub summary: String,
+    /// Whether the summary is the agent's.
+    pub by_agent: bool,
+    /// What others have to decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_questions: Vec<String>,
+    /// The claims that the facts do not bear out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unverified: Vec<UnverifiedClaim>,
+    /// The files that its work changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ChangedPath>,
+    /// How many other files it changes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted_files: usize,
+    /// The existing tests that it changes or deletes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_tests: Vec<String>,
+    /// The newest checks, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckReceipt>,
+    /// What it used.
+    pub usage: UsedUp,
+    /// The agents that it spawned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildOutcome>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde requires"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Outcome {
+    /// Returns how the work has ended, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Working => "not ended",
+            Self::Done => "done",
+            Self::NothingToDo => "nothing to do",
+            Self::OutOfTurns => "out of turns",
+            Self::OutOfTokens => "out of tokens",
+            Self::OutOfMoney => "out of money",
+            Self::OutOfTime => "out of time",
+            Self::Failed => "failed",
+            Self::NotMerged => "not merged",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Reports whether the agent had used up what it needs.
+    pub fn is_at_limit(self) -> bool {
+        matches!(
+            self,
+            Self::OutOfTurns | Self::OutOfTokens | Self::OutOfMoney | Self::OutOfTime
+        )
+    }
+
+    /// Returns the outcome of a task.
+    pub fn of(record: &TaskRecord) -> Self {
+        match record.state() {
+            TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting => {
+                Self::Working
+            }
+            TaskState::Committed
+            | TaskState::Verified
+            | TaskState::AwaitingReview
+            | TaskState::Merged => Self::Done,
+            TaskState::NothingToDo => Self::NothingToDo,
+            TaskState::Conflicted => Self::NotMerged,
+            TaskState::Skipped => Self::Skipped,
+            TaskState::Cancelled => Self::Cancelled,
+            TaskState::Failed => match record.error().map(|error| error.cause) {
+                Some(EndCause::Failed(FailureCause::Turns)) => Self::OutOfTurns,
+                Some(EndCause::Failed(FailureCause::Budget)) => Self::OutOfTokens,
+                Some(EndCause::Failed(FailureCause::Cost)) => Self::OutOfMoney,
+                Some(EndCause::Failed(FailureCause::Timeout)) => Self::OutOfTime,
+                _ => Self::Failed,
+            },
+        }
+    }
+}
+
+impl RunState {
+    /// Returns what an agent hands back; `None` until its work has ended, and for a command.
+    pub fn ended_hand_back(&self, record: &TaskRecord) -> Option<HandBack> {
+        let has_ended = record.attempt() > 0 && Outcome::of(record) != Outcome::Working;
+        (has_ended && !record.is_command()).then(|| self.hand_back(record))
+    }
+
+    /// Returns what a task hands back.
+    pub fn hand_back(&self, record: &TaskRecord) -> HandBack {
+        let outcome = Outcome::of(record);
+        let report = if outcome == Outcome::Working {
+            ""
+        } else {
+            record.summary().trim()
+        };
+        let children = self.children(&record.task.id);
+        let children = children.map(|child| ChildOutcome {
+            agent_id: child.task.id.clone(),
+            outcome: Outcome::of(child),
+        });
+        let (files, omitted_files) = record
+            .compared()
+            .map_or((&[][..], 0), |work| (&work.files[..], work.omitted));
+        HandBack {
+            agent_id: record.task.id.clone(),
+            outcome,
+            error: record.error(),
+            summary: match report {
+                "" => without_report(record, files.len() + omitted_files),
+                report => truncate(report, MAX_SUMMARY_CHARS),
+            },
+            by_agent: !report.is_empty(),
+            open_questions: open_questions(report),
+            unverified: match outcome {
+                Outcome::Done | Outcome::NothingToDo => record.unverified_claims(report),
+                _ if report.is_empty() => Vec::new(),
+                _ => record.unverified_claims(report),
+            },
+            changed_tests: changed_tests(files),
+            files: files.to_vec(),
+            omitted_files,
+            checks: record.checks().to_vec(),
+            usage: UsedUp {
+                tokens: record.usage().total(),
+                micro_usd: record.cost().micro_usd(),
+                turns: record.turns(),
+                worked_ms: record.worked_ms(self.worked_ms()),
+            },
+            children: children.collect(),
+        }
+    }
+}
+
+/// Returns what the facts say of work without a report.
+fn without_report(record: &TaskRecord, files: usize) -> String {
+    let tool = record
+        .last_tool()
+        .map(|tool| format!(", the last call was of {tool}"))
+        .unwrap_or_default();
+    format!(
+        "no report: {} replies{tool}, {files} files changed",
+        record.turns()
+    )
+}
+
+/// Returns the existing tests that are changed or deleted; new ones only add.
+fn changed_tests<'f>(files: impl IntoIterator<Item = &'f ChangedPath>) -> Vec<String> {
+    files
+        .into_iter()
+        .filter(|file| file.changes_test())
+        .map(|file| file.path.clone())
+        .collect()
+}
+
+impl TaskRecord {
+    /// Returns the claims of a report that the facts do not bear out. Work that has ended claims to
+    /// be done, unless its agent had reached a limit.
+    pub fn unverified_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
+        self.held_claims(report)
+            .into_iter()
+            .map(|(claim, _)| claim)
+            .collect()
+    }
+
+    /// Returns why a role that is strict about claims refuses a report: it does not say what it
+    /// claims, or the facts do not bear out what it lists. What only its prose seems to claim is
+    /// named beside that, but is no reason by itself, since prose can be misread.
+    pub fn refused_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
+        let mut held = self.held_claims(report);
+        if !self.is_command() && !has_claims_line(report) {
+            let missing = UnverifiedClaim {
+                claim: ClaimKind::Done,
+                said: String::new(),
+                why: vec![Doubt::NoClaimsLine],
+            };
+            held.push((missing, true));
+        }
+        let is_refused = held.iter().any(|(_, counts)| *counts);
+        if is_refused {
+            held.into_iter().map(|(claim, _)| claim).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Returns the claims that the facts do not bear out, each with whether it is more than a
+    /// reading of prose.
+    fn held_claims(&self, report: &str) -> Vec<(UnverifiedClaim, bool)> {
+        if self.is_command() {
+            return Vec::new();
+        }
+        let made = claims(report);
+        let undeclared = || self.undeclared_tests(report);
+        let mut held = Vec::new();
+        if !made.iter().any(|claim| claim.kind == ClaimKind::Done) && self.reached_limit().is_none()
+        {
+            let why = undeclared().into_iter().collect();
+            held.push((
+                UnverifiedClaim {
+                    claim: ClaimKind::Done,
+                    said: String::new(),
+                    why,
+                },
+                true,
+            ));
+        }
+        held.extend(made.into_iter().map(|claim| {
+            let why = match claim.kind {
+                ClaimKind::Done => {
+                    let is_empty = self.changed_files().is_empty() && self.delivers_changes();
+                    is_empty
+                        .then_some(Doubt::NoChanges)
+                        .into_iter()
+                        .chain(undeclared())
+                        .collect()
+                }
+                ClaimKind::Verified | ClaimKind::TestsPass => {
+                    self.doubt_of_check().into_iter().collect()
+                }
+            };
+            (
+                UnverifiedClaim {
+                    claim: claim.kind,
+                    said: claim.said,
+                    why,
+                },
+                claim.listed,
+            )
+        }));
+        held.retain(|(claim, _)| !claim.why.is_empty());
+        held
+    }
+
+    /// Returns the files that its compared work changes.
+    fn changed_files(&self) -> &[ChangedPath] {
+        self.compared().map_or(&[], |work| &work.files)
+    }
+
+    /// Returns the doubt about tests that are changed although the report does not name them. What
+    /// its children changed was theirs to name.
+    fn undeclared_tests(&self, report: &str) -> Option<Doubt> {
+        let is_named = |path: &String| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            report.contains(path.as_str()) || report.contains(name)
+        };
+        let own = self
+            .changed_files()
+            .iter()
+            .filter(|file| !self.childrens_tests().contains(file));
+        let files: Vec<String> = changed_tests(own)
+            .into_iter()
+            .filter(|path| !is_named(path))
+            .collect();
+        (!files.is_empty()).then_some(Doubt::TestsChanged { files })
+    }
+
+    /// Reports whether the task has handed over changes, or that it has none although its agent was
+    /// to make some.
+    fn delivers_changes(&self) -> bool {
+        self.state() == TaskState::NothingToDo || self.commit().is_some()
+    }
+
+    /// Returns what speaks against a claim that a check passes. The run's own check of the very
+    /// work decides, and is waited for.
+    fn doubt_of_check(&self) -> Option<Doubt> {
+        let failed = |receipt: &CheckReceipt| {
+            let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
+            Doubt::CheckFailed { command, exit }
+        };
+        let is_current = |receipt: &&CheckReceipt| !receipt.outdated;
+        let of_run = |receipt: &&CheckReceipt| {
+            receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree()
+        };
+        match self.verify() {
+            Verify::Passed => return None,
+            Verify::Failed => {
+                if let Some(receipt) = self.checks().iter().rev().find(of_run) {
+                    return Some(failed(receipt));
+                }
+            }
+            Verify::None if self.task.verify.is_some() && self.reached_limit().is_none() => {
+                return None;
+            }
+            Verify::None => {}
+        }
+        let own = || {
+            self.checks()
+                .iter()
+                .rev()
+                .filter(|receipt| receipt.by == CheckedBy::Agent)
+        };
+        let newest = match own().find(is_current) {
+            Some(current) => current,
+            None => match own().next() {
+                Some(old) => {
+                    return Some(Doubt::Outdated {
+                        command: old.command.clone(),
+                    });
+                }
+                None => return Some(Doubt::NoCheck),
+            },
+        };
+        match newest.verdict {
+            CheckVerdict::Passed | CheckVerdict::Flaky => None,
+            CheckVerdict::Failed => Some(failed(newest)),
+            CheckVerdict::Unknown => Some(Doubt::UnknownResult {
+                command: newest.command.clone(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What a run knows of one task: a fold over the task's events, and what follows from it for the
+//! task alone.
+//!
+//! Hides which data exists in which state of the task.
+
+mod check_receipt;
+mod hand_over;
+mod task_failure;
+mod task_record;
+mod task_records;
+mod verdict_end;
+mod work_step;
+
+pub use check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
+pub use hand_over::HandOver;
+pub use task_failure::{AfterFault, GivenUp, ReviewEnd, WithoutChanges};
+pub use task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
+pub(crate) use task_records::{Changes, TaskRecords};
+pub use verdict_end::{AfterReview, VerdictEnd};
+pub use work_step::{LandingConcern, WorkStep};

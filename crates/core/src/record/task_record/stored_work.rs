@@ -1,0 +1,45 @@
+//! What is stored of a task's work besides the tip of its branch.
+
+use super::TaskRecord;
+use super::branch::Snapshot;
+use crate::ids::Oid;
+use crate::task::{ChangedPath, LeftAside};
+
+impl TaskRecord {
+    /// Returns the newest snapshot.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.branched()?.snapshot.as_ref()
+    }
+
+    /// Returns the newest snapshot's commit, as long as the branch's tip may lack some of its
+    /// files.
+    pub fn unfinished(&self) -> Option<&Oid> {
+        self.branched()?.unfinished.as_ref()
+    }
+
+    /// Returns the commit whose files a worktree that is made again begins with, besides those of
+    /// the branch's tip.
+    pub fn lost_files(&self) -> Option<&Oid> {
+        // A merge that is owed begins with the tip.
+        self.unfinished()
+            .filter(|_| !self.is_prepared() && self.onto().is_none())
+    }
+
+    /// Returns what the newest snapshot that became the branch's tip has left in the worktree on
+    /// purpose.
+    pub fn aside(&self) -> &LeftAside {
+        static NOTHING: LeftAside = LeftAside {
+            scratch: Vec::new(),
+            more_scratch: 0,
+            withheld: Vec::new(),
+            boxes: Vec::new(),
+        };
+        self.branched().map_or(&NOTHING, |branch| &branch.aside)
+    }
+
+    /// Returns the existing tests that the work of its children changes or deletes.
+    pub(crate) fn childrens_tests(&self) -> &[ChangedPath] {
+        self.branched()
+            .map_or(&[], |branch| &branch.childrens_tests)
+    }
+}

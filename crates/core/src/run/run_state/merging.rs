@@ -1,0 +1,266 @@
+//! Merging of finished work: where it goes, what may be merged now, and what becomes of work that
+//! no branch takes.
+//!
+//! A task of the plan is merged into the integration branch. A child is merged into the branch of
+//! the agent that spawned it while that agent waits for others: it has no worker then, so no file
+//! moves under a running command. Once the parent itself is merged, its children go where it went.
+
+use crate::event::settings::MergeMode;
+use crate::event::{Event, MergeTarget};
+use crate::ids::{AgentId, Oid, TaskId};
+use crate::record::{HandOver, TaskRecord};
+use crate::run::agenda::List;
+use crate::run::merge_queue::{Candidate, MergeQueue, MergeStep, Situation};
+use crate::run::run_state::RunState;
+use crate::task::TaskState;
+
+impl RunState {
+    /// Returns the branch that a task's work is merged into.
+    pub fn merge_target(&self, record: &TaskRecord) -> MergeTarget {
+        let parent_of = |of: &TaskRecord| of.parent.as_ref().and_then(|parent| self.task(parent));
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        let mut ancestors =
+            std::iter::successors(parent_of(record), |ancestor| parent_of(ancestor))
+                .take(self.tasks.len());
+        // A command has nothing to do with what was spawned below it.
+        let open =
+            ancestors.find(|ancestor| !ancestor.state().is_merged() && !ancestor.is_command());
+        open.map_or(MergeTarget::Integration, |agent| {
+            MergeTarget::Agent(agent.task.id.clone())
+        })
+    }
+
+    /// Returns the tip of a branch that work is merged into; `None` if it does not exist yet.
+    pub fn tip_of(&self, target: &MergeTarget) -> Option<&Oid> {
+        match target {
+            MergeTarget::Integration => Some(&self.integration),
+            MergeTarget::Agent(agent) => self.task(agent)?.tip(),
+        }
+    }
+
+    /// Returns the tip of the branch that a task's work is merged into.
+    pub fn target_tip(&self, record: &TaskRecord) -> &Oid {
+        self.tip_of(&self.merge_target(record))
+            .unwrap_or(&self.integration)
+    }
+
+    /// Reports whether a branch takes work now: an agent's only while the agent waits for others.
+    pub(crate) fn takes_work(&self, target: &MergeTarget) -> bool {
+        match target {
+            MergeTarget::Integration => self.settings.merge != MergeMode::None,
+            MergeTarget::Agent(agent) => self.task(agent).is_some_and(TaskRecord::takes_work),
+        }
+    }
+
+    /// Reports whether a task's work is left on its branch, since the run merges nothing.
+    pub fn stays_unmerged(&self, record: &TaskRecord) -> bool {
+        self.settings.merge == MergeMode::None && self.merge_target(record).is_integration()
+    }
+
+    /// Reports whether a person's review of a task's finished work is due and has not been asked
+    /// for.
+    pub(super) fn needs_new_review(&self, record: &TaskRecord) -> bool {
+        record.state() == TaskState::Verified
+            && self.needs_review(record)
+            && !self.is_held(record)
+            && !self.stays_unmerged(record)
+            && self.approved_work(record).is_none()
+    }
+
+    /// Returns the commit of a task whose work has every approval that it needs.
+    pub(super) fn approved_work<'r>(&self, record: &'r TaskRecord) -> Option<&'r Oid> {
+        record
+            .candidate(self.needs_review(record) || self.is_held(record))
+            .filter(|_| !record.is_stopping())
+    }
+
+    /// Reports whether a task's finished work can be merged now.
+    pub(super) fn is_to_be_merged(&self, record: &TaskRecord) -> bool {
+        record.state() == TaskState::Verified
+            && self.takes_work(&self.merge_target(record))
+            && !self.is_held(record)
+    }
+
+    /// Reports whether a task's work may be merged into a branch.
+    pub(super) fn is_candidate(
+        &self,
+        record: &TaskRecord,
+        (into, commit): (&MergeTarget, &Oid),
+    ) -> bool {
+        let is_work = match into {
+            // Older journals merge the work of all tasks into this branch.
+            MergeTarget::Integration => {
+                let is_reviewed = self.needs_review_in(record, into);
+                record.candidate(is_reviewed || self.is_held(record)) == Some(commit)
+            }
+            MergeTarget::Agent(_) => {
+                *into == self.merge_target(record) && self.approved_work(record) == Some(commit)
+            }
+        };
+        is_work && (into.is_integration() || self.takes_work(into))
+    }
+
+    /// Decides the next step of merging, or `None` if there is nothing to do now.
+    ///
+    /// Candidates come in the plan's order: their dependencies are merged, or they would not have
+    /// started.
+    pub fn next_merge(&self) -> Option<MergeStep> {
+        self.next_merge_of(&self.merges)
+    }
+
+    /// Returns the next step of merging as if the event were recorded already, or `None` if the
+    /// event is not valid in this state.
+    pub fn next_merge_after(&self, fact: &Event) -> Option<MergeStep> {
+        let mut merges = self.merges.clone();
+        merges.apply(fact).ok()?;
+        self.next_merge_of(&merges)
+    }
+
+    fn next_merge_of(&self, merges: &MergeQueue) -> Option<MergeStep> {
+        let is_stopped = merges.target().is_some_and(|into| !self.takes_work(into));
+        if is_stopped {
+            return None;
+        }
+        merges.next(&Situation {
+            settings: &self.settings,
+            candidate: self
+                .listed(List::Candidate)
+                .find_map(|record| self.candidate(record)),
+            current: merges.current().and_then(|task| self.task(task)),
+        })
+    }
+
+    /// Returns a task's work if it may be merged now.
+    pub(super) fn candidate(&self, record: &TaskRecord) -> Option<Candidate> {
+        let commit = self.approved_work(record)?.clone();
+        let into = self.merge_target(record);
+        let target = self
+            .tip_of(&into)
+            .filter(|_| self.takes_work(&into))?
+            .clone();
+        Some(Candidate {
+            task: record.task.id.clone(),
+            commit,
+            into,
+            target,
+        })
+    }
+
+    /// Applies a merge: the branch that it was into has a new tip.
+    pub(super) fn merged(&mut self, task: &TaskId, into: Option<MergeTarget>, commit: &Oid) {
+        let into = into.unwrap_or_default();
+        match &into {
+            MergeTarget::Integration => self.integration = commit.clone(),
+            MergeTarget::Agent(agent) => {
+                let files = self
+                    .task(task)
+                    .and_then(TaskRecord::compared)
+                    .map_or(&[][..], |work| &work.files);
+                let tests = files
+                    .iter()
+                    .filter(|file| file.changes_test())
+                    .cloned()
+                    .collect();
+                if let Some(parent) = self.tasks.get_mut(agent) {
+                    parent.take_in(commit, tests);
+                }
+            }
+        }
+        if let Some(record) = self.tasks.get_mut(task) {
+            record.note_target(into);
+        }
+    }
+
+    /// Reports whether a task's newest merged work is part of the run's result.
+    pub fn is_in_result(&self, record: &TaskRecord) -> bool {
+        let mut newest = record.merged().last();
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        for _ in 0..self.tasks.len() {
+            let Some(agent) = newest.and_then(|merged| merged.into.agent()) else {
+                break;
+            };
+            newest = self.task(agent).and_then(|agent| agent.merged().last());
+        }
+        newest.is_some_and(|merged| merged.into.is_integration())
+    }
+
+    /// Returns the agent that has ended without success and keeps a task's merged work out of the
+    /// result, since it was merged into that agent's.
+    pub fn held_by(&self, record: &TaskRecord) -> Option<&AgentId> {
+        let mut at = self
+            .task(&record.task.id)
+            .filter(|record| record.state().is_merged())?;
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        for _ in 0..self.tasks.len() {
+            at = self.task(at.merged().last()?.into.agent()?)?;
+            if !at.state().is_merged() {
+                return at.state().is_settled().then_some(&at.task.id);
+            }
+        }
+        None
+    }
+
+    /// Returns the agents that an agent has spawned, whose work is to be merged into its own and
+    /// has not been merged, or given up.
+    pub fn open_children<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a TaskRecord> {
+        let is_open = move |record: &&TaskRecord| {
+            !record.state().is_settled() && self.merge_target(record).agent() == Some(agent)
+        };
+        self.children(agent).filter(is_open)
+    }
+
+    /// Decides what happens when an agent hands its work over.
+    pub fn decide_hand_over(&self, task: &TaskId) -> HandOver {
+        if self.messages_for(task).next().is_some() {
+            HandOver::AfterMessages
+        } else if self.open_children(task).next().is_some() {
+            HandOver::AfterChildren(Box::new(Event::HandOverWaiting { task: task.clone() }))
+        } else if self.task(task).is_some_and(TaskRecord::awaits_children) {
+            HandOver::AfterNews
+        } else {
+            HandOver::Now
+        }
+    }
+
+    /// Returns the agent that a task's work would be merged into, if that has ended without
+    /// success.
+    pub fn lost_parent(&self, record: &TaskRecord) -> Option<&AgentId> {
+        let MergeTarget::Agent(agent) = self.merge_target(record) else {
+            return None;
+        };
+        self.task(&agent)
+            .filter(|parent| parent.state().is_settled())
+            .map(|parent| &parent.task.id)
+    }
+
+    /// Returns the agent above a task that has ended without success, as those between the two
+    /// have, and whose own work would be taken.
+    pub(crate) fn highest_lost_parent(&self, record: &TaskRecord) -> Option<&AgentId> {
+        let above = |agent: &AgentId| self.task(agent).and_then(|record| self.lost_parent(record));
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        let ended = std::iter::successors(self.lost_parent(record), |agent| above(agent))
+            .take(self.tasks.len());
+        ended.last().filter(|agent| above(agent).is_none())
+    }
+
+    /// Returns the ends of tasks whose work nothing takes any more, once no worker is active for
+    /// them.
+    pub(super) fn abandoned(&self) -> impl Iterator<Item = Event> {
+        let is_free = |record: &&TaskRecord| self.merges.current() != Some(&record.task.id);
+        self.listed(List::Abandoned)
+            .filter(is_free)
+            .filter_map(|record| {
+                let parent = self.lost_parent(record)?;
+                let kept = match record.branch() {
+                    Some(branch) => format!("; its work is kept on the branch {branch}"),
+                    None => String::new(),
+                };
+                let message =
+                    format!("agent {parent}, which spawned it, has ended without success{kept}");
+                Some(Event::TaskCancelled {
+                    task: record.task.id.clone(),
+                    message,
+                })
+            })
+    }
+}

@@ -1,0 +1,578 @@
+//! Waiting for other agents: whether an agent may, when its wait is over, and when its deadline
+//! passes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::event::{Event, MergeTarget, Wait, WaitRefused};
+use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
+use crate::messages::{Envelope, MAX_DEADLINE_SECONDS, Receiver};
+use crate::record::TaskRecord;
+use crate::run::agenda::List;
+use crate::run::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
+use crate::run::run_state::RunState;
+use crate::task::TaskState;
+use crate::task::schedule::Progress;
+
+impl RunState {
+    /// Decides about a call that would wait for other agents.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason for the agent.
+    pub fn decide_wait(
+        &self,
+        waiter: &TaskId,
+        asked: &AskedWait,
+    ) -> Result<WaitDecision, WaitRefused> {
+        if let Some(ended) = self
+            .task(waiter)
+            .and_then(TaskRecord::ended_wait)
+            .filter(|ended| ended.of == asked.of)
+        {
+            return Ok(WaitDecision::Over {
+                timed_out: ended.timed_out,
+            });
+        }
+        let Some(wait) = self.new_wait(waiter, &asked.ids, asked.timeout)? else {
+            return Ok(WaitDecision::Over { timed_out: false });
+        };
+        let CallOfTurn { turn, call } = asked.of.clone();
+        let waiting = Event::AgentWaiting {
+            task: waiter.clone(),
+            turn,
+            call_id: call,
+            wait,
+        };
+        Ok(WaitDecision::Waits(Box::new(waiting)))
+    }
+
+    /// Requires that an agent may wait for others, before it is asked to.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunState::decide_wait`] does.
+    pub fn check_wait(
+        &self,
+        waiter: &TaskId,
+        agents: &[TaskId],
+        timeout: Option<Duration>,
+    ) -> Result<(), WaitRefused> {
+        self.new_wait(waiter, agents, timeout).map(drop)
+    }
+
+    /// Returns the wait of an agent for others; `None` if it is over already.
+    fn new_wait(
+        &self,
+        waiter: &TaskId,
+        agents: &[TaskId],
+        timeout: Option<Duration>,
+    ) -> Result<Option<Wait>, WaitRefused> {
+        self.check_named(waiter, agents)?;
+        let seconds = timeout.map(|timeout| timeout.as_secs());
+        if let Some(seconds) = seconds.filter(|seconds| *seconds > MAX_DEADLINE_SECONDS) {
+            return Err(WaitRefused::TooLong { seconds });
+        }
+        let mut ids: Vec<TaskId> = Vec::new();
+        for id in agents {
+            if !ids.contains(id) {
+                ids.push(id.clone());
+            }
+        }
+        let until_ms =
+            timeout.map(|timeout| self.worked_ms().saturating_add(milliseconds(timeout)));
+        let wait = Wait::Agents { ids, until_ms };
+        if self.is_over(waiter, &wait) {
+            return Ok(None);
+        }
+        let held_up = self.held_up_by(waiter, agents);
+        if held_up.is_empty() {
+            return Ok(Some(wait));
+        }
+        Err(self
+            .asked_by_another(waiter)
+            .unwrap_or(WaitRefused::Cycle(held_up)))
+    }
+
+    /// Returns the question of an agent that waits for the answer of this one.
+    fn asked_by_another(&self, waiter: &TaskId) -> Option<WaitRefused> {
+        self.tasks().find_map(|record| match record.wait()? {
+            Wait::Message {
+                to: Receiver::Agent(asked),
+                question,
+                ..
+            } if asked == waiter => Some(WaitRefused::Asked {
+                asker: record.task.id.clone(),
+                question: *question,
+            }),
+            _ => None,
+        })
+    }
+
+    fn check_named(&self, waiter: &TaskId, ids: &[TaskId]) -> Result<(), WaitRefused> {
+        if ids.is_empty() {
+            return Err(WaitRefused::NoAgents);
+        }
+        for id in ids {
+            let id = &self.known_agent(id)?.task.id;
+            if id == waiter {
+                return Err(WaitRefused::Itself);
+            }
+            if self.is_ancestor(id, waiter) {
+                return Err(WaitRefused::Ancestor { agent: id.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the records of agents that another one names, each once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if none is named or there is no such agent, with the names of those that there are.
+    pub fn named_agents(&self, ids: &[AgentId]) -> Result<Vec<&TaskRecord>, WaitRefused> {
+        if ids.is_empty() {
+            return Err(WaitRefused::NoAgents);
+        }
+        let mut records: Vec<&TaskRecord> = Vec::new();
+        for id in ids {
+            let record = self.known_agent(id)?;
+            if !records.iter().any(|known| known.task.id == record.task.id) {
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Returns the record of an agent that another one names; the agent of the goal also by the
+    /// name of the root.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, with the names of those that there are.
+    pub fn known_agent(&self, id: &AgentId) -> Result<&TaskRecord, WaitRefused> {
+        self.task(self.agent_named(id)).ok_or_else(|| {
+            let known: Vec<&str> = self.tasks().map(|record| record.task.id.as_str()).collect();
+            WaitRefused::Unknown {
+                agent: id.clone(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    /// Reports whether one agent is the parent of the other, or an ancestor of its parent.
+    pub fn is_ancestor(&self, ancestor: &AgentId, of: &AgentId) -> bool {
+        let parent_of =
+            |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        let mut parents =
+            std::iter::successors(parent_of(of), |parent| parent_of(parent)).take(self.tasks.len());
+        parents.any(|parent| parent == ancestor)
+    }
+
+    /// Reports whether a task waits for something that has happened.
+    pub fn is_woken(&self, task: &TaskId) -> bool {
+        self.task(task)
+            .and_then(TaskRecord::wait)
+            .is_some_and(|wait| self.is_over(task, wait))
+    }
+
+    fn is_over(&self, waiter: &TaskId, wait: &Wait) -> bool {
+        match wait {
+            Wait::Person { call } => self.is_answered(call),
+            // A resumption is itself the event that ends it.
+            Wait::Endpoint { .. } => false,
+            Wait::Message { .. } => self.has_message(waiter),
+            // Its branch is about to move, and its files follow when it goes on.
+            Wait::Agents { .. } | Wait::Children if self.is_merged_into(waiter) => false,
+            Wait::Agents { .. } | Wait::Children if self.has_message(waiter) => true,
+            Wait::Agents { ids, .. } => ids.iter().all(|id| self.is_done_for(waiter, id)),
+            Wait::Children => self.open_children(waiter).next().is_none(),
+        }
+    }
+
+    /// Reports whether the agent reads a message after its call, which must then not wait for the
+    /// sender.
+    fn has_message(&self, waiter: &TaskId) -> bool {
+        self.messages_for(waiter).next().is_some()
+    }
+
+    /// Reports whether an agent's wait for others is over, or will be once the merge into its
+    /// branch has ended.
+    fn will_wake(&self, task: &TaskId) -> bool {
+        self.is_woken(task) || self.has_message(task)
+    }
+
+    /// Reports whether a merge into an agent's branch is in progress.
+    fn is_merged_into(&self, agent: &TaskId) -> bool {
+        self.merges.target().and_then(MergeTarget::agent) == Some(agent)
+    }
+
+    /// Reports whether an agent that is waited for is done: at rest, and merged into the waiting
+    /// one if its work is to be.
+    pub fn is_done_for(&self, waiter: &TaskId, id: &TaskId) -> bool {
+        self.task(id).is_none_or(|record| {
+            let goes_to_waiter = self.merge_target(record).agent() == Some(waiter);
+            self.is_at_rest(record) && !(goes_to_waiter && self.approved_work(record).is_some())
+        })
+    }
+
+    fn is_answered(&self, call: &CallHash) -> bool {
+        self.approvals
+            .get(call)
+            .is_some_and(|approval| approval.decision.is_some())
+    }
+
+    /// Reports whether an agent's work is over as far as it can be without a person's review: it
+    /// has ended, or its finished work waits for a review.
+    pub fn is_at_rest(&self, record: &TaskRecord) -> bool {
+        let is_verified = record.state() == TaskState::Verified && !self.can_go_on(record);
+        let is_handed_over = record.state().awaits_review() || is_verified;
+        record.state().is_settled() || is_handed_over && !record.is_stopping()
+    }
+
+    /// Returns the deadline that passes next, of a wait or of a message; `None` if there is none,
+    /// or while the run's time stands still.
+    pub fn next_expiry(&self) -> Option<Expiry> {
+        if self.stands_still() {
+            return None;
+        }
+        let waiting = self.listed(List::Waiting);
+        let waits =
+            waiting.filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
+        let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
+        let of_wait = waits.min().map(|(until_ms, task)| {
+            let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
+            Expiry {
+                of: Expiring::Wait {
+                    task: task.clone(),
+                    until_ms,
+                },
+                left,
+            }
+        });
+        let of_message = self.next_deadline().map(|(deadline, message)| {
+            let (from, to) = (message.from.clone(), message.to.clone());
+            let left = Duration::from_millis(deadline.saturating_sub(self.updated_ms));
+            Expiry {
+                of: Expiring::Message {
+                    from,
+                    to,
+                    sequence: message.sequence,
+                },
+                left,
+            }
+        });
+        // If both pass at once, the message comes first: its sender, which waits, is then told that
+        // it is closed.
+        of_message
+            .into_iter()
+            .chain(of_wait)
+            .min_by_key(|expiry| expiry.left)
+    }
+
+    /// Returns the events of a deadline that has passed; none if the wait is over, or the message
+    /// read or answered.
+    pub fn decide_expiry(&self, expiry: &Expiry) -> Vec<Event> {
+        match &expiry.of {
+            Expiring::Wait { task, until_ms } => {
+                let wait = self.task(task).and_then(TaskRecord::wait);
+                let is_current = wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms))
+                    && !self.is_merged_into(task);
+                let woken = is_current.then(|| Event::AgentWoken {
+                    task: task.clone(),
+                    timed_out: true,
+                });
+                woken.into_iter().collect()
+            }
+            Expiring::Message { from, to, sequence } => {
+                let is_meant = |message: &&Envelope| {
+                    message.from == *from && message.to == *to && message.sequence == *sequence
+                };
+                self.outstanding()
+                    .find(is_meant)
+                    .map(|message| self.expired(message))
+                    .unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns the events that end the waits for what has happened.
+    pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
+        // A decision about a call is itself the event that ends the wait for it, and so is a
+        // resumption.
+        let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
+        let ends =
+            |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
+        let woken = self.listed(List::Waiting).filter(waits).filter(ends);
+        woken.map(|record| Event::AgentWoken {
+            task: record.task.id.clone(),
+            timed_out: false,
+        })
+    }
+
+    /// Reports whether an agent waits for one that will never come to rest, though not because that
+    /// one waits, too. When the wait began, this could not be known: where nothing is merged, what
+    /// depends on work that is then handed over never starts.
+    fn is_stranded(&self, record: &TaskRecord) -> bool {
+        let Some(Wait::Agents { ids, .. }) = record.wait() else {
+            return false;
+        };
+        if self.can_any_go_on() {
+            return false;
+        }
+        let waits_itself =
+            |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
+        !self
+            .held_up_by(&record.task.id, ids)
+            .iter()
+            .all(waits_itself)
+    }
+
+    /// Returns those of the agents that cannot come to rest while the waiter waits, even if
+    /// everything else ends well.
+    pub(super) fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
+        // Asked after every event while a question waits, of runs with thousands of tasks.
+        let order = self.needed_for(ids);
+        let records = order
+            .iter()
+            .filter_map(|place| self.task(self.schedule.id(*place)?));
+        let mut supposed: BTreeMap<&TaskId, Progress> = records
+            .map(|record| (&record.task.id, self.progress(record)))
+            .collect();
+        let rests = |supposed: &BTreeMap<&TaskId, Progress>, id: &TaskId| {
+            supposed.get(id).is_some_and(|progress| is_rest(*progress))
+        };
+        while !ids.iter().all(|id| rests(&supposed, id)) {
+            let ended = self.would_end(waiter, &order, &supposed);
+            if ended.is_empty() {
+                break;
+            }
+            supposed.extend(ended);
+        }
+        ids.iter()
+            .filter(|id| !rests(&supposed, id))
+            .cloned()
+            .collect()
+    }
+
+    /// Returns the places of tasks, and of all that may have to end before they can come to rest,
+    /// in the order of the schedule.
+    fn needed_for(&self, ids: &[TaskId]) -> Vec<usize> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<usize> = ids
+            .iter()
+            .filter_map(|id| self.schedule.place(id))
+            .collect();
+        while let Some(place) = open.pop() {
+            if !needed.insert(place) {
+                continue;
+            }
+            open.extend(self.schedule.waits_of(place));
+            let record = self.schedule.id(place).and_then(|id| self.task(id));
+            let awaited = record
+                .map(|record| self.awaited_by(record))
+                .unwrap_or_default();
+            open.extend(awaited.iter().filter_map(|id| self.schedule.place(id)));
+        }
+        self.schedule.in_order(needed)
+    }
+
+    /// Returns the tasks that one waits for that has started: by its call, or because they review
+    /// its work.
+    fn awaited_by(&self, record: &TaskRecord) -> Vec<TaskId> {
+        let mut awaited = self.waits_for_verdict_of(record);
+        match record.wait() {
+            Some(Wait::Agents { ids, .. }) => awaited.extend(ids.iter().cloned()),
+            Some(Wait::Children) => {
+                awaited.extend(
+                    self.open_children(&record.task.id)
+                        .map(|child| child.task.id.clone()),
+                );
+            }
+            Some(Wait::Message {
+                to: Receiver::Agent(asked),
+                ..
+            }) => awaited.push(asked.clone()),
+            Some(
+                Wait::Message {
+                    to: Receiver::User, ..
+                }
+                | Wait::Person { .. }
+                | Wait::Endpoint { .. },
+            )
+            | None => {}
+        }
+        awaited
+    }
+
+    /// Returns the tasks at these places that would end next if the progress were as supposed, and
+    /// how.
+    fn would_end(
+        &self,
+        waiter: &TaskId,
+        order: &[usize],
+        supposed: &BTreeMap<&TaskId, Progress>,
+    ) -> Vec<(&TaskId, Progress)> {
+        let of = |id: &TaskId| supposed.get(id).copied().unwrap_or(Progress::Waiting);
+        let [ready, skipped] = self.schedule.prospects(order, of);
+        let end = |record: &TaskRecord| {
+            let id = &record.task.id;
+            match of(id) {
+                _ if id == waiter => None,
+                Progress::Merged | Progress::Failed => None,
+                Progress::Waiting if ready.contains(id) => Some(Progress::Merged),
+                Progress::Waiting => skipped.contains(id).then_some(Progress::Failed),
+                Progress::Held => {
+                    let reviewers = self.waits_for_verdict_of(record);
+                    let is_merged = !self.stays_unmerged(record)
+                        && reviewers
+                            .iter()
+                            .all(|reviewer| of(reviewer) == Progress::Merged);
+                    is_merged.then_some(Progress::Merged)
+                }
+                Progress::Active | Progress::Parked => {
+                    let is_free = match record.wait() {
+                        Some(Wait::Agents { ids, until_ms }) => {
+                            until_ms.is_some()
+                                || self.will_wake(id)
+                                || ids.iter().all(|id| is_rest(of(id)))
+                        }
+                        Some(Wait::Children) => {
+                            self.will_wake(id)
+                                || self
+                                    .open_children(id)
+                                    .all(|child| is_rest(of(&child.task.id)))
+                        }
+                        Some(Wait::Message {
+                            to: Receiver::Agent(asked),
+                            until_ms,
+                            ..
+                        }) => until_ms.is_some() || self.is_woken(id) || is_rest(of(asked)),
+                        Some(
+                            Wait::Message {
+                                to: Receiver::User, ..
+                            }
+                            | Wait::Person { .. }
+                            | Wait::Endpoint { .. },
+                        )
+                        | None => true,
+                    };
+                    is_free.then_some(Progress::Merged)
+                }
+            }
+        };
+        let records = order
+            .iter()
+            .filter_map(|place| self.task(self.schedule.id(*place)?));
+        records
+            .filter_map(|record| Some((&record.task.id, end(record)?)))
+            .collect()
+    }
+}
+
+fn is_rest(progress: Progress) -> bool {
+    matches!(
+        progress,
+        Progress::Merged | Progress::Failed | Progress::Held
+    )
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::settings::RunSettings;
+    use crate::event::{Recorded, VERSION};
+    use crate::task::Task;
+
+    fn state(events: Vec<Event>) -> RunState {
+        let recorded = |(seq, event)| Recorded {
+            run_id: "r-abcdef".into(),
+            seq,
+            ts_ms: 0,
+            v: VERSION,
+            event,
+        };
+        RunState::replay(&(1..).zip(events).map(recorded).collect::<Vec<_>>())
+            .unwrap()
+            .unwrap()
+    }
+
+    /// Only what an agent waits for, directly or not, has a say in when it comes to rest.
+    #[test]
+    fn what_holds_an_agent_up_is_looked_for_among_what_it_needs() {
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(RunSettings::default()),
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let planned = |id: &str, depends: &[&str]| {
+            let depends = depends.iter().map(|id| TaskId::from(*id)).collect();
+            Event::planned(Task {
+                id: id.into(),
+                depends,
+                ..Task::default()
+            })
+        };
+        let spawned = Event::AgentSpawned {
+            task: "a".into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: None,
+            branch: "orchestrate/r-abcdef/a".to_owned(),
+            base: "base".into(),
+            spec: None,
+            sends: None,
+        };
+        let wait = Wait::Agents {
+            ids: vec!["x".into()],
+            until_ms: None,
+        };
+        let state = state(vec![
+            started,
+            planned("c", &["b"]),
+            planned("x", &[]),
+            planned("y", &["x"]),
+            planned("a", &[]),
+            planned("b", &["a"]),
+            Event::TaskReady { task: "a".into() },
+            spawned,
+            Event::AgentWaiting {
+                task: "a".into(),
+                turn: 1,
+                call_id: "c1".into(),
+                wait,
+            },
+        ]);
+        let needed = state.needed_for(&["c".into()]);
+        let mut names: Vec<&str> = needed
+            .iter()
+            .map(|place| state.schedule.id(*place).unwrap().as_str())
+            .collect();
+        assert!(
+            names.iter().position(|name| *name == "b") < names.iter().position(|name| *name == "c")
+        );
+        names.sort_unstable();
+        assert_eq!(names, ["a", "b", "c", "x"]);
+        let table: [(&str, &str, Vec<TaskId>); 4] = [
+            ("x", "c", vec!["c".into()]),
+            ("y", "c", vec![]),
+            ("c", "x", vec![]),
+            ("a", "y", vec![]),
+        ];
+        for (waiter, id, held_up) in table {
+            assert_eq!(
+                state.held_up_by(&waiter.into(), &[id.into()]),
+                held_up,
+                "{waiter} waits for {id}"
+            );
+        }
+    }
+}

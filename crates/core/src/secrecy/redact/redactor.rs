@@ -1,0 +1,340 @@
+//! Finds every form of every secret in a text in a few passes, and replaces what it finds.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::forms::{forms_of, skeletons_of};
+use super::needles::{MOST_GAP_BYTES, Needles, PIECE_BYTES};
+use super::secret::Secret;
+use super::views::View;
+use crate::text::REDACTED;
+
+/// How many layers of escapes are decoded: text in JSON in a URL in JSON.
+const MOST_LAYERS: usize = 3;
+
+/// Why something cannot be recorded without its secrets, so that nothing of it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize, thiserror::Error)]
+pub enum RedactionError {
+    /// A secret is part of a field whose text must stay exact.
+    #[error(
+        "redact the secret {secret} in `{fields}`, where the text must stay exact, so nothing was recorded; remove the \
+        secret from that text, or change the value of {secret}, and try again"
+    )]
+    Fixed {
+        /// The fields that contain secrets, by their paths.
+        fields: String,
+        /// The name of the first secret.
+        secret: String,
+    },
+    /// It cannot be converted to JSON to search it for secrets.
+    #[error("look for secrets: {0}")]
+    Unreadable(String),
+}
+
+/// Replaces the secrets of one run in texts; cheap to clone, and free if there are none.
+#[derive(Clone, Default)]
+pub struct Redactor(Option<Arc<Known>>);
+
+struct Known {
+    exact: Needles,
+    /// The forms reduced to letters and digits, and secrets that are searched for only in that
+    /// form.
+    skeletons: Needles,
+    /// The names of the secrets; forms refer to them by index.
+    names: Vec<String>,
+}
+
+/// A field that contains a secret.
+struct SecretField {
+    field: String,
+    secret: String,
+}
+
+/// A part of a text to be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Span {
+    bytes: Range<usize>,
+    secret: usize,
+}
+
+impl Redactor {
+    /// Creates the redactor of these secrets; those too short to distinguish from words are left
+    /// out.
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let secrets: Vec<Secret> = secrets
+            .into_iter()
+            .filter(Secret::can_be_recognised)
+            .collect();
+        if secrets.is_empty() {
+            return Self(None);
+        }
+        let of_each = || secrets.iter().enumerate();
+        Self(Some(Arc::new(Known {
+            exact: Needles::new(
+                of_each()
+                    .flat_map(|(at, secret)| forms_of(at, &secret.value))
+                    .collect(),
+            ),
+            skeletons: Needles::new(
+                of_each()
+                    .flat_map(|(at, secret)| skeletons_of(at, &secret.value))
+                    .collect(),
+            ),
+            names: secrets.iter().map(|secret| secret.name.clone()).collect(),
+        })))
+    }
+
+    /// Reports whether there is nothing to redact.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Returns the text with each secret replaced by `[redacted:NAME]`.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(known) = &self.0 else {
+            return Cow::Borrowed(text);
+        };
+        let spans = known.spans(text);
+        if spans.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(known.replaced(text, &spans))
+        }
+    }
+
+    /// Replaces the secrets in an owned text.
+    pub fn owned(&self, text: String) -> String {
+        match self.text(&text) {
+            Cow::Owned(redacted) => redacted,
+            Cow::Borrowed(_) => text,
+        }
+    }
+
+    /// Returns the name of a secret that the text contains.
+    pub fn finds(&self, text: &str) -> Option<&str> {
+        let known = self.0.as_ref()?;
+        let first = known.spans(text).into_iter().next()?;
+        known.names.get(first.secret).map(String::as_str)
+    }
+
+    /// Returns the name of a secret whose mark the text contains, so that the secret itself has
+    /// been replaced.
+    ///
+    /// Such a text is for reading only: writing it to a file or running it as a command would
+    /// change its meaning.
+    pub fn mark_in(&self, text: &str) -> Option<&str> {
+        let known = self.0.as_ref()?;
+        let mut names = known.names.iter().map(String::as_str);
+        if !text.contains(REDACTED) {
+            return None;
+        }
+        names.find(|name| text.contains(&mark(name)))
+    }
+
+    /// Returns the value with the secrets in its strings and keys replaced.
+    pub fn value(&self, value: Value) -> Value {
+        if self.is_empty() {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.owned(text)),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(fields) => fields
+                .into_iter()
+                .map(|(name, value)| (self.owned(name), self.value(value)))
+                .collect(),
+            other => other,
+        }
+    }
+
+    /// Returns a serializable value with the secrets in its texts replaced.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a secret is part of a field that must stay exact, so that the value cannot be kept
+    /// without it.
+    pub fn all_of<T: Serialize + DeserializeOwned>(&self, whole: T) -> Result<T, RedactionError> {
+        if self.is_empty() {
+            return Ok(whole);
+        }
+        let value = serde_json::to_value(&whole)
+            .map_err(|error| RedactionError::Unreadable(error.to_string()))?;
+        let places = self.places_in(&value, "");
+        let Some(first) = places.first() else {
+            return Ok(whole);
+        };
+        let fields = || {
+            places
+                .iter()
+                .map(|place| place.field.as_str())
+                .collect::<Vec<_>>()
+                .join("`, `")
+        };
+        serde_json::from_value(self.value(value)).map_err(|_| RedactionError::Fixed {
+            fields: fields(),
+            secret: first.secret.clone(),
+        })
+    }
+
+    /// Redacts the beginning of a growing text, leaving in it the end that may still become a
+    /// secret.
+    pub(super) fn take_settled(&self, text: &mut String) -> String {
+        let Some(known) = &self.0 else {
+            return std::mem::take(text);
+        };
+        let mut end = text.floor_char_boundary(text.len().saturating_sub(self.longest()));
+        if end == 0 {
+            return String::new();
+        }
+        let mut spans = known.spans(text);
+        // A match that reaches into the retained part stays there as a whole.
+        if let Some(across) = spans.iter().find(|span| span.bytes.end > end) {
+            end = end.min(across.bytes.start);
+        }
+        spans.retain(|span| span.bytes.end <= end);
+        let rest = text.split_off(end);
+        known.replaced(&std::mem::replace(text, rest), &spans)
+    }
+
+    /// Returns the fields that contain secrets, each by its path.
+    fn places_in(&self, value: &Value, path: &str) -> Vec<SecretField> {
+        let found = |text: &str, field: String| {
+            self.finds(text).map(|secret| SecretField {
+                field,
+                secret: secret.to_owned(),
+            })
+        };
+        match value {
+            Value::String(text) => found(text, path.to_owned()).into_iter().collect(),
+            Value::Array(items) => {
+                let in_each = items
+                    .iter()
+                    .enumerate()
+                    .map(|(at, item)| self.places_in(item, &below(path, &at.to_string())));
+                in_each.flatten().collect()
+            }
+            Value::Object(fields) => {
+                let in_each = fields.iter().map(|(name, value)| {
+                    let field = below(path, &self.text(name));
+                    found(name, field.clone())
+                        .into_iter()
+                        .chain(self.places_in(value, &field))
+                        .collect::<Vec<_>>()
+                });
+                in_each.flatten().collect()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the length of the longest form in bytes, gaps included.
+    fn longest(&self) -> usize {
+        let forms = self.0.iter().flat_map(|known| &known.exact.forms);
+        forms
+            .map(|form| form.text.len())
+            .max()
+            .map_or(0, |longest| {
+                longest + longest / PIECE_BYTES * MOST_GAP_BYTES
+            })
+    }
+}
+
+/// Shows only whether there are secrets.
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.is_empty() {
+            "Redactor of nothing"
+        } else {
+            "Redactor"
+        })
+    }
+}
+
+impl Known {
+    /// Returns the parts to be replaced, in order and disjoint.
+    fn spans(&self, text: &str) -> Vec<Span> {
+        let mut found: Vec<Span> = Vec::new();
+        let mut layer = Some(View::of(text));
+        for _ in 0..=MOST_LAYERS {
+            let Some(view) = layer else { break };
+            self.look_at(&view, &mut found);
+            layer = view.unescaped();
+        }
+        for span in &mut found {
+            span.bytes =
+                text.floor_char_boundary(span.bytes.start)..text.ceil_char_boundary(span.bytes.end);
+        }
+        found.sort_by_key(|span| span.bytes.start);
+        let mut apart: Vec<Span> = Vec::with_capacity(found.len());
+        for span in found {
+            match apart.last_mut() {
+                Some(last) if span.bytes.start <= last.bytes.end => {
+                    last.bytes.end = last.bytes.end.max(span.bytes.end);
+                }
+                _ => apart.push(span),
+            }
+        }
+        apart
+    }
+
+    /// Searches a view for the secrets, and the same view without separators.
+    fn look_at(&self, view: &View, found: &mut Vec<Span>) {
+        let mut add = |needles: &Needles, view: &View| {
+            let secret_of = |form: usize| {
+                needles
+                    .forms
+                    .get(form)
+                    .map_or(usize::MAX, |form| form.secret)
+            };
+            let spans = needles.found_in(&view.bytes).into_iter();
+            found.extend(spans.map(|part| Span {
+                bytes: view.source(&part.bytes),
+                secret: secret_of(part.form),
+            }));
+        };
+        add(&self.exact, view);
+        if let Some(squeezed) = view.squeezed() {
+            add(&self.exact, &squeezed);
+        }
+        add(&self.skeletons, &view.skeleton());
+        if let Some(numbers) = view.without_prefixes() {
+            add(&self.skeletons, &numbers.skeleton());
+        }
+        for column in view.columns().into_iter().flatten() {
+            add(&self.exact, column.squeezed().as_ref().unwrap_or(&column));
+            add(&self.skeletons, &column.skeleton());
+        }
+    }
+
+    fn replaced(&self, text: &str, spans: &[Span]) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut from = 0;
+        for Span { bytes, secret } in spans {
+            out.push_str(text.get(from..bytes.start).unwrap_or_default());
+            let name = self.names.get(*secret).map_or("secret", String::as_str);
+            out.push_str(&mark(name));
+            from = bytes.end;
+        }
+        out.push_str(text.get(from..).unwrap_or_default());
+        out
+    }
+}
+
+/// Returns the path of a field below a path.
+fn below(path: &str, field: &str) -> String {
+    if path.is_empty() {
+        field.to_owned()
+    } else {
+        format!("{path}.{field}")
+    }
+}
+
+/// Returns the mark that replaces a secret.
+fn mark(name: &str) -> String {
+    format!("{REDACTED}{name}]")
+}

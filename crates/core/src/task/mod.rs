@@ -1,0 +1,34 @@
+//! What a task is: its text, its states and causes, the order among tasks, and what work on one may
+//! contain.
+//!
+//! Hides how paths, tests and reports are judged. What a run knows of its tasks is in
+//! [`crate::record`].
+
+mod cause;
+mod claims;
+mod commit_settings;
+mod compared_work;
+mod definition;
+mod dropped_tasks;
+pub mod kept_out;
+mod left_aside;
+mod review_mode;
+pub mod schedule;
+mod severity;
+mod state;
+pub mod test_changes;
+mod test_files;
+pub mod verdict;
+
+pub use cause::{FailureCause, ReturnCause};
+pub use claims::ClaimKind;
+pub(crate) use claims::{claims, has_claims_line, open_questions};
+pub use commit_settings::CommitSettings;
+pub use compared_work::{ChangedPath, ComparedWork, MAX_CHANGED_PATHS, WorkCompared};
+pub use definition::{Task, TaskStatus, Work, waiting};
+pub use dropped_tasks::DroppedTasks;
+pub use left_aside::{LeftAside, ScratchFile};
+pub use review_mode::ReviewMode;
+pub(crate) use severity::Severity;
+pub use state::{EndCause, Reopening, TaskError, TaskState, Verify};
+pub(crate) use test_files::is_test_file;

@@ -127,11 +127,13 @@ fn online(settings: &mut Settings, tier: Confinement) {
 /// answer, and every line that is printed stands in the file `said`.
 fn play(tier: Confinement, lines: &str) -> Result<(World, Played), Failed> {
     let world = World::lived_in()?;
+    // Sent as a whole: bash writes line by line, and dies of a connection that is closed meanwhile.
     let script = format!(
-        "ask() {{ exec 3<>/dev/tcp/127.0.0.1/3128 && printf '%b' \"$1\" >&3 && timeout 20 cat <&3; exec 3>&-; echo; }}\n\
+        "ask() {{ printf '%b' \"$1\" > asked; exec 3<>/dev/tcp/127.0.0.1/3128 && cat asked >&3 && timeout 20 cat <&3; \
+        exec 3>&-; echo; }}\n\
         connect() {{ ask \"CONNECT $1 HTTP/1.1\\r\\n\\r\\n$2\"; }}\n\
         get() {{ ask \"GET $1 HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n\"; }}\n\
-        {{ {lines}\n}} > said 2>&1; tr -d '\\0' < said > said.txt; rm said"
+        {{ {lines}\n}} > said 2>&1; tr -d '\\0' < said > said.txt; rm said asked"
     );
     let command = json!({"command": "bash run.sh", "network": true});
     let script = Script::default()

@@ -4,6 +4,8 @@
 #![cfg(feature = "grammars")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::sync::{Mutex, PoisonError};
+
 use orchestrate_code::{
     CodeError, CodeFingerprints, CodeStructure, Complexity, FileImports, Language,
     MAX_MANIFEST_BYTES, MAX_SOURCE_BYTES, Manifest, Pattern, PerformanceAnalysis, Snippet, Source,
@@ -17,6 +19,9 @@ static ALLOCATOR: Counted = Counted;
 /// The most that one analysis may take, in bytes.
 const BOUND: u64 = 64 << 20;
 const NEVER: Stop<'static> = &|| false;
+
+/// Held by each test: what is measured is the process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 type Analysis = fn(Language, &str, Stop<'_>) -> Result<(), CodeError>;
 
@@ -55,6 +60,10 @@ const ANALYSES: [(&str, Analysis); 8] = [
     }),
 ];
 
+/// How many times smaller the largest files are, except in the long form
+/// (`ORCHESTRATE_HOSTILE=all`).
+const SHORT_PART: usize = 4;
+
 /// The size of a file whose tree often takes less than the bound, so that what is made of it counts
 /// as well.
 const MIDDLE_BYTES: usize = 256 << 10;
@@ -79,16 +88,28 @@ const CRAFTED: [(Language, &str); 14] = [
 /// What is no code of any language, and therefore read in several ways at once.
 const STRANGE: &str = "}<a ( '\n\" =[ if { b > ; ";
 
+/// Returns how many times smaller the largest files are.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test chooses its form by the environment"
+)]
+fn part() -> usize {
+    let is_long = std::env::var("ORCHESTRATE_HOSTILE").is_ok_and(|wanted| wanted == "all");
+    if is_long { 1 } else { SHORT_PART }
+}
+
 #[test]
 fn no_text_takes_more_than_the_bound() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut peaks = Peaks::default();
+    let part = part();
     for (language, piece) in CRAFTED {
         let (_, structure) = ANALYSES[0];
-        let large = piece.repeat(MAX_SOURCE_BYTES / piece.len());
-        peaks.measure(&format!("{language}: {piece:?}, 4 MB"), |stop| {
+        let large = piece.repeat(MAX_SOURCE_BYTES / part / piece.len());
+        peaks.measure(&format!("{language}: {piece:?}, large"), |stop| {
             structure(language, &large, stop)
         });
-        let middle = &large[..MIDDLE_BYTES / piece.len() * piece.len()];
+        let middle = &large[..MIDDLE_BYTES / part.min(2) / piece.len() * piece.len()];
         for (name, analyze) in ANALYSES {
             peaks.measure(&format!("{language}: {piece:?}, {name}"), |stop| {
                 analyze(language, middle, stop)
@@ -97,7 +118,7 @@ fn no_text_takes_more_than_the_bound() {
     }
     for language in Language::ALL {
         let (_, structure) = ANALYSES[0];
-        let text = STRANGE.repeat((1 << 20) / STRANGE.len());
+        let text = STRANGE.repeat((1 << 20) / part / STRANGE.len());
         peaks.measure(&format!("{language}: {STRANGE:?}"), |stop| {
             structure(language, &text, stop)
         });
@@ -110,7 +131,7 @@ fn no_text_takes_more_than_the_bound() {
     for (path, begin, piece) in MANIFESTS {
         let text = format!(
             "{begin}{}",
-            piece.repeat((MAX_MANIFEST_BYTES - begin.len()) / piece.len())
+            piece.repeat((MAX_MANIFEST_BYTES / part - begin.len()) / piece.len())
         );
         peaks.measure(&format!("{path}: {piece:?}"), |_| {
             Manifest::read(path, &text)
@@ -236,6 +257,7 @@ impl Peaks {
 
 #[test]
 fn what_a_bound_ends_says_so() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let statements = "x\n".repeat(MAX_SOURCE_BYTES / 2);
     let parsed = |stop: Stop<'_>| Source::parse(Language::Python, &statements, stop).map(drop);
     let error = within_memory(NEVER, parsed).unwrap_err();
@@ -248,6 +270,7 @@ fn what_a_bound_ends_says_so() {
 /// A file as people write them, of 1.25 MB; what resembles it is found in one of half of that.
 #[test]
 fn an_ordinary_file_is_analysed_whatever_its_size() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let piece = include_str!("../src/complexity/measure.rs");
     let text = piece.repeat((5 << 18) / piece.len());
     let half = piece.repeat((5 << 17) / piece.len());

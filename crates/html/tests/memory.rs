@@ -64,6 +64,17 @@ const CRAFTED: [Crafted; 11] = [
     },
 ];
 
+/// Returns how many times smaller the pages are, except in the long form
+/// (`ORCHESTRATE_HOSTILE=all`).
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test chooses its form by the environment"
+)]
+fn part() -> usize {
+    let is_long = std::env::var("ORCHESTRATE_HOSTILE").is_ok_and(|wanted| wanted == "all");
+    if is_long { 1 } else { 4 }
+}
+
 #[test]
 fn no_page_takes_more_than_the_bound() {
     let address = WebUrl::parse("https://page.example/a/b/c").unwrap();
@@ -75,7 +86,10 @@ fn no_page_takes_more_than_the_bound() {
         megabytes,
     } in CRAFTED
     {
-        let html = format!("{begin}{}", piece.repeat((megabytes << 20) / piece.len()));
+        let html = format!(
+            "{begin}{}",
+            piece.repeat((megabytes << 20) / part() / piece.len())
+        );
         let before = restart_peak();
         let work = Work::begin(&|| false);
         let page = Page::parse(&html);

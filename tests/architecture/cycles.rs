@@ -1,4 +1,5 @@
-//! The files of a crate form a DAG: no two of them depend on each other, directly or indirectly.
+//! The files of a crate form a DAG, and so do its folders: no two of them depend on each other,
+//! directly or indirectly.
 //!
 //! An edge is a path or an import outside tests. A path that a facade (`lib.rs`, `mod.rs`)
 //! re-exports counts for the file that it leads to. The crate's root is not a node, since it only
@@ -19,6 +20,9 @@ type Module = Vec<String>;
 /// The maximum number of re-exports that are followed; a longer chain is a mistake of its own.
 const MAX_HOPS: usize = 8;
 
+/// The crates whose folders depend on each other, until their walls are cut. None is added.
+const KNOTTED: [&str; 4] = ["coordinator", "git", "orchestrate", "plan"];
+
 struct Crate {
     name: String,
     modules: BTreeMap<Module, Outline>,
@@ -37,7 +41,14 @@ pub(super) fn workspace_holds() -> Outcome {
     }
     let mut violations = Vec::new();
     for (name, path) in roots {
-        violations.extend(load(name, &path)?.cycles());
+        let loaded = load(name, &path)?;
+        violations.extend(loaded.cycles());
+        let folders = loaded.folder_cycles();
+        match (KNOTTED.contains(&loaded.name.as_str()), folders.is_empty()) {
+            (true, true) => violations.push(format!("{} is no longer knotted", loaded.name)),
+            (true, false) => {}
+            (false, _) => violations.extend(folders),
+        }
     }
     require_none(&violations)
 }
@@ -73,10 +84,32 @@ fn load_module(
 impl Crate {
     /// Returns one violation for each group of modules that depend on each other.
     fn cycles(&self) -> Vec<Violation> {
-        let edges = self.edges();
+        self.cycles_among("module", &self.edges())
+    }
+
+    /// Returns one violation for each group of folders that depend on each other, as a reader sees
+    /// the crate: all modules of a folder are one.
+    fn folder_cycles(&self) -> Vec<Violation> {
+        let mut edges: BTreeMap<Module, BTreeMap<Module, usize>> = BTreeMap::new();
+        for (from, targets) in self.edges() {
+            let folder = edges.entry(from[..1].to_vec()).or_default();
+            for (to, line) in targets {
+                if from[0] != to[0] {
+                    folder.entry(to[..1].to_vec()).or_insert(line);
+                }
+            }
+        }
+        self.cycles_among("folder", &edges)
+    }
+
+    fn cycles_among(
+        &self,
+        kind: &str,
+        edges: &BTreeMap<Module, BTreeMap<Module, usize>>,
+    ) -> Vec<Violation> {
         let reach: BTreeMap<&Module, BTreeSet<&Module>> = edges
             .keys()
-            .map(|module| (module, reachable(module, &edges)))
+            .map(|module| (module, reachable(module, edges)))
             .collect();
         let mut reported = BTreeSet::new();
         let mut violations = Vec::new();
@@ -88,13 +121,14 @@ impl Crate {
                 |other: &&&Module| reach.get(**other).is_some_and(|back| back.contains(module));
             let component: BTreeSet<&Module> = reached.iter().filter(together).copied().collect();
             reported.extend(component.iter().copied());
-            violations.push(self.describe(&component, &edges));
+            violations.push(self.describe(kind, &component, edges));
         }
         violations
     }
 
     fn describe(
         &self,
+        kind: &str,
         component: &BTreeSet<&Module>,
         edges: &BTreeMap<Module, BTreeMap<Module, usize>>,
     ) -> Violation {
@@ -113,7 +147,7 @@ impl Crate {
                 ));
             }
         }
-        format!("module cycle in {}: {}", self.name, places.join(", "))
+        format!("{kind} cycle in {}: {}", self.name, places.join(", "))
     }
 
     /// Returns the modules that each module names, with the first line where it does.
@@ -247,10 +281,28 @@ pub(super) fn examples_are_caught() -> Outcome {
             "const S: &str = \"crate::a\"; #[cfg(test)] mod tests { use crate::a::A; } #[cfg(test)] use crate::a;",
         ),
     ];
-    require_none(&cycles_of(&in_tests)?)
+    require_none(&cycles_of(&in_tests)?)?;
+    let folders = [
+        ("", "mod a; mod b;"),
+        ("a", "mod x; mod y;"),
+        ("a::x", "use crate::b::x::X;"),
+        ("a::y", ""),
+        ("b", "mod x; mod y;"),
+        ("b::x", ""),
+        ("b::y", "use crate::a::y::Y;"),
+    ];
+    require_none(&cycles_of(&folders)?)?;
+    require_exactly(
+        &sample(&folders)?.folder_cycles(),
+        &["folder cycle in sample: a needs b (line 1), b needs a (line 1)"],
+    )
 }
 
 fn cycles_of(files: &[(&str, &str)]) -> Result<Vec<Violation>, Failed> {
+    Ok(sample(files)?.cycles())
+}
+
+fn sample(files: &[(&str, &str)]) -> Result<Crate, Failed> {
     let mut modules = BTreeMap::new();
     for (module, text) in files {
         let path = module
@@ -263,6 +315,5 @@ fn cycles_of(files: &[(&str, &str)]) -> Result<Vec<Violation>, Failed> {
     Ok(Crate {
         name: "sample".to_owned(),
         modules,
-    }
-    .cycles())
+    })
 }

@@ -185,8 +185,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use orchestrate_sandbox::Sandbox;
-    use orchestrate_tools::conformance::{Specimen, check};
-    use orchestrate_tools::harness::ToolHarness;
+    use orchestrate_tool_testing::conformance::{Specimen, check};
+    use orchestrate_tool_testing::harness::ToolHarness;
     use orchestrate_tools::{ErrorKind, Extensions};
 
     use super::*;

@@ -15,8 +15,8 @@ use std::time::Instant;
 use libtest_mimic::Failed;
 use orchestrate_code::{Language, Source};
 use orchestrate_core::event::{Event, Recorded};
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::SharedValues;
-use orchestrate_tools::harness::ToolHarness;
 use serde_json::json;
 
 use crate::figure::{Figure, median, ms};

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use libtest_mimic::Failed;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
-use orchestrate_tools::harness::ToolHarness;
 use serde_json::{Value, json};
 
 use crate::figure::{Figure, median, ms};

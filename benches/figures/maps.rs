@@ -13,8 +13,8 @@ use orchestrate_coordinator::{Project, TaskMap};
 use orchestrate_core::{RunSettings, Task, TokenCounter as _};
 use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
-use orchestrate_tools::harness::ToolHarness;
 use serde_json::Value;
 
 use crate::figure::{Figure, ms};

@@ -18,7 +18,7 @@ use orchestrate_core::policy::{CacheMode, Permission};
 use orchestrate_core::{CallId, TokenCounter as _, ToolCall, ToolSettings};
 use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     Answer, CallOutcome, Category, Tool, ToolContext, ToolError, ToolRegistry, builtin_tools,
 };

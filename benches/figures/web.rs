@@ -18,7 +18,7 @@ use orchestrate_core::policy::web::{
     Credential, Destinations, WebFailure, WebRequest, WebResponse,
 };
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{WebService, builtin_tools};
 use orchestrate_web::WebClient;
 use serde_json::{Value, json};

@@ -36,7 +36,7 @@ const IN_TESTS: [&str; 11] = [
     "toml",
 ];
 
-const WALLS: [Wall; 16] = [
+const WALLS: [Wall; 17] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -155,7 +155,6 @@ const WALLS: [Wall; 16] = [
             "orchestrate-memory",
             "orchestrate-sandbox",
         ],
-        // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
             // Reads the edition of a Rust package as cargo does, without a process; over toml and
@@ -180,7 +179,6 @@ const WALLS: [Wall; 16] = [
             "sha2",
             // Finds the lines that are most similar to a requested text.
             "strsim",
-            "tempfile",
             "tokio",
             "tokio-util",
             // Reads the settings of package managers; other crates compile it already.
@@ -221,6 +219,17 @@ const WALLS: [Wall; 16] = [
         ours: &["orchestrate-core", "orchestrate-files", "orchestrate-plan"],
         // sha2 identifies a project's command by its content, to which the user consents.
         others: &["sha2", "toml"],
+    },
+    // What the authors of tools test with; no program of ours contains it. It checks schemas and
+    // names contents as the tools do.
+    Wall {
+        package: "orchestrate-tool-testing",
+        ours: &[
+            "orchestrate-core",
+            "orchestrate-sandbox",
+            "orchestrate-tools",
+        ],
+        others: &["async-trait", "jsonschema", "sha2", "tempfile", "tokio"],
     },
     Wall {
         package: "orchestrate-plan",
@@ -349,7 +358,8 @@ impl Wall {
     /// and the crate itself with its test hooks.
     fn allows_in_tests(&self, name: &str) -> bool {
         let of_ours = name.starts_with("orchestrate") && self.package == "orchestrate";
-        of_ours || name == self.package || self.allows(name) || IN_TESTS.contains(&name)
+        let is_kit = self.package == "orchestrate-tools" && name == "orchestrate-tool-testing";
+        of_ours || is_kit || self.allows(name) || name == self.package || IN_TESTS.contains(&name)
     }
 }
 

@@ -61,6 +61,14 @@ const MISTAKES_CHARS: usize = 1_000;
 /// Maximum number of mistakes that one error message lists.
 const SHOWN_MISTAKES: usize = 5;
 
+/// Checks a tool's schema.
+///
+/// # Errors
+/// Fails unless it is valid and describes an object.
+pub fn check_schema(tool: &str, schema: &Value) -> Result<(), ToolsError> {
+    compile(tool, schema).map(drop)
+}
+
 /// Compiles a tool's schema. Fails unless it describes an object.
 pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsError> {
     let wrong = |reason: String| ToolsError::Schema {

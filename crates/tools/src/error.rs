@@ -153,7 +153,8 @@ impl ToolError {
         }
     }
 
-    pub(crate) fn denied(rule: &str, reason: impl Into<String>) -> ToolError {
+    /// Returns a refusal by a rule.
+    pub fn denied(rule: &str, reason: impl Into<String>) -> ToolError {
         ToolError::Denied {
             reason: reason.into(),
             rule: rule.to_owned(),

@@ -132,7 +132,6 @@ impl Executor {
     }
 
     /// Waits until no call is running. It does not cancel any.
-    #[cfg(feature = "harness")]
     pub async fn drained(&self) {
         self.tasks.close();
         self.tasks.wait().await;

@@ -11,8 +11,6 @@ mod arguments;
 mod builtin;
 mod code_files;
 mod command;
-#[cfg(feature = "harness")]
-pub mod conformance;
 mod contents;
 mod context;
 mod counted;
@@ -24,12 +22,6 @@ mod failures;
 mod files;
 mod foreign_calls;
 mod guard;
-#[cfg(feature = "harness")]
-pub mod harness;
-#[cfg(feature = "harness")]
-mod harness_git;
-#[cfg(feature = "harness")]
-mod harness_web;
 mod isolated;
 mod ledger;
 mod meter;
@@ -64,6 +56,7 @@ mod web_results;
 mod wrapped;
 
 pub use agent_cpu::AgentCpu;
+pub use arguments::check_schema;
 pub use builtin::{Overrides, builtin_tools, plain_tools, unknown_parameters};
 pub use command::Command;
 pub use contents::{FileContents, FileStamp};
@@ -108,9 +101,10 @@ pub use services::{
     ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
     UsersCommits, WebService,
 };
+pub use shape::{MIN_RESULT_TOKENS, allowed_bytes};
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
-pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping};
+pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping, is_name};
 pub use tool_limits::limits_of;
 pub use web_results::{
     APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult,

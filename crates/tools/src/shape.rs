@@ -9,13 +9,13 @@ pub(crate) const MAX_RESULT_BYTES: usize = 30_000;
 /// Bytes per token, a low estimate for ordinary text; the context cuts again by the exact count.
 const BYTES_PER_TOKEN: u64 = 3;
 /// Minimum size of a result in tokens: fewer cannot hold a message and the mark.
-pub(crate) const MIN_RESULT_TOKENS: u64 = 64;
+pub const MIN_RESULT_TOKENS: u64 = 64;
 /// The head's share of the shown text, in per cent. Commands print most at the start, and errors at
 /// the end.
 const HEAD_PERCENT: usize = 60;
 
 /// Returns the maximum size of a result in bytes.
-pub(crate) fn allowed_bytes(result_tokens: u64) -> usize {
+pub fn allowed_bytes(result_tokens: u64) -> usize {
     usize::try_from(result_tokens.saturating_mul(BYTES_PER_TOKEN))
         .unwrap_or(usize::MAX)
         .min(MAX_RESULT_BYTES)

@@ -22,7 +22,7 @@ use crate::template::CommandTemplate;
 pub(crate) const MAX_NAME: usize = 64;
 
 /// Reports whether all providers accept a text as the name of a tool.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(is_plain)
 }

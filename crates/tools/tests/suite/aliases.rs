@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
-use orchestrate_tools::harness::ToolHarness;
 use serde_json::{Value, json};
 
 use crate::support::said;

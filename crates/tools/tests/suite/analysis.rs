@@ -7,7 +7,7 @@ use std::time::Duration;
 use orchestrate_core::Oid;
 use orchestrate_core::policy::CacheMode;
 use orchestrate_core::policy::RuleDecision::Deny;
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     FileContents, FileStamp, NoReplay, ReplayService, Replayable, SharedValues, ToolOutput,
     builtin_tools,

@@ -9,7 +9,7 @@ use orchestrate_core::policy::Decision;
 use orchestrate_core::policy::RuleDecision::{Allow, Ask, Deny};
 use orchestrate_core::policy::web::WebServiceName;
 use orchestrate_core::{CallHash, ToolCall, ToolSettings};
-use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::policy::{Grant, Permission, RuleDecision};
 use orchestrate_sandbox::{Confinement, Sandbox};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     Answer, Category, Command, ExecutionResult, ToolContext, ToolError, ToolRegistry,
 };

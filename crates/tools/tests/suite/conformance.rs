@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Permission;
-use orchestrate_tools::conformance::{Specimen, check};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::conformance::{Specimen, check};
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     Answer, Category, Tool, ToolContext, ToolError, builtin_tools, tools_reference,
 };

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use orchestrate_core::policy::RuleDecision::Deny;
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use serde_json::json;
 
 use crate::analysis::knowing;

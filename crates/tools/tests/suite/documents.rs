@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orchestrate_core::policy::Grant;
 use orchestrate_core::{TaskId, ToolCall};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Answer, CallOutcome, ErrorKind, Note, NoteKind, Notes, builtin_tools};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orchestrate_core::CallId;
 use orchestrate_core::policy::Grant;
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{AgentsWait, Answer, CallOutcome, ToolError};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_core::event::Recovery;
 use orchestrate_core::policy::RuleDecision::{Ask, Deny};
-use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{
     Answer, Approval, CallOutcome, Category, GitChange, Tool, ToolError, ToolRegistry,
 };

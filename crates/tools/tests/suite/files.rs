@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use orchestrate_core::policy::RuleDecision;
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{CallOutcome, ReadLedger, SeenFile, TEMPORARY_PREFIX};
 use serde_json::json;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use orchestrate_core::policy::RuleDecision::Deny;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::ErrorKind;
-use orchestrate_tools::harness::ToolHarness;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use serde_json::json;
 

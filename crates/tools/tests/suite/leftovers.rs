@@ -1,7 +1,7 @@
 //! Tests that what programs make for themselves never becomes part of an agent's work, also without
 //! a `.gitignore`.
 
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use serde_json::{Value, json};
 
 /// Runs a command in the worktree, and returns what it prints.

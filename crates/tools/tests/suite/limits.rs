@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::{CallId, ToolCall, ToolSettings};
 use orchestrate_sandbox::{Exit, Sandbox};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     AgentCpu, Answer, CallOutcome, Category, Command, ToolContext, ToolError, ToolRegistry,
 };

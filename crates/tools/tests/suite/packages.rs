@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use orchestrate_core::ToolSettings;
 use orchestrate_core::policy::RuleDecision;
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use orchestrate_core::ToolSettings;
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::RuleDecision::{Ask, Deny};
 use orchestrate_core::policy::{Decision, Policy, RuleDecision};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     Answered, CallOutcome, ErrorKind, PermissionCheck, ToolRegistry, add_tool_files, builtin_tools,
 };

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use orchestrate_core::policy::{Grant, Permission, Policy, RuleDecision};
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::builtin_tools;
-use orchestrate_tools::harness::ToolHarness;
 use serde_json::{Value, json};
 
 use crate::support::{policy, said};

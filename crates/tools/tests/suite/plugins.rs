@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use orchestrate_core::policy::tool_extensions::{PluginTools, ToolExtensions};
 use orchestrate_core::policy::{Permission, Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::Sandbox;
-use orchestrate_tools::conformance::{Specimen, check};
-use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tool_testing::conformance::{Specimen, check};
+use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{
     Answer, Category, Effect, ErrorKind, Extensions, Plugin, PluginError, PromptFile, Tool,
     ToolContext, ToolError, ToolPlugin, ToolRegistry, builtin_tools,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use orchestrate_core::ToolSettings;
 use orchestrate_core::event::ErrorKind;
 use orchestrate_core::policy::{Permission, RuleDecision};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     CallOutcome, ExecutionResult, FormatResults, LintResults, TestErrorKind, TestResults,
     ToolOutput, builtin_tools,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::policy::Decision;
 use orchestrate_core::{CallId, Redactor, Secret, TaskId};
-use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{Answer, Category, ErrorKind, Executor, ToolOutput, ToolRegistry};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -20,7 +20,7 @@ pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
     let recorder = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&recorder);
     let harness = harness_of(probe(move |_| {
-        let recorder: Option<Arc<orchestrate_tools::harness::FakeRecorder>> =
+        let recorder: Option<Arc<orchestrate_tool_testing::harness::FakeRecorder>> =
             seen.lock().unwrap().clone();
         Box::pin(async move {
             Ok(Answer::new(

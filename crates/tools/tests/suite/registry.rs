@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Answer, Category, Tool, ToolsError, builtin_tools};
 use serde_json::json;
 

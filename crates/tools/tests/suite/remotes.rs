@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::policy::RuleDecision::{Allow, Ask, Deny};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Approval, CallOutcome};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use orchestrate_core::policy::RuleDecision::Deny;
 use orchestrate_core::{Redactor, Secret};
-use orchestrate_tools::harness::{FakeReplay, Recorded, ToolHarness};
+use orchestrate_tool_testing::harness::{FakeReplay, Recorded, ToolHarness};
 use orchestrate_tools::{Executor, NoReplay, ToolOutput, builtin_tools};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use orchestrate_core::Oid;
 use orchestrate_core::policy::CacheMode;
 use orchestrate_core::policy::RuleDecision::Deny;
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 

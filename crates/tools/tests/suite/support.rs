@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use libtest_mimic::{Completion, Failed, Trial};
 use orchestrate_core::policy::{Policy, RuleDecision, RuleText};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, builtin_tools};
 
 pub(crate) type Test = Pin<Box<dyn Future<Output = ()>>>;

@@ -9,7 +9,7 @@ use orchestrate_core::event::ErrorKind;
 use orchestrate_core::policy::RuleDecision;
 use orchestrate_core::policy::host::Host;
 use orchestrate_core::policy::web::{WebFailure, WebServiceName};
-use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tool_testing::harness::ToolHarness;
 use orchestrate_tools::{
     APIDocumentation, CallOutcome, Documentation, FoundByModel, GitHubResult, SearchResult,
     ServiceError, StackOverflowResult, ToolOutput, WebContent,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use orchestrate_core::event::settings::ToolFile;
 use orchestrate_core::policy::{Grant, RuleDecision};
-use orchestrate_tools::conformance::{Specimen, check};
-use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tool_testing::conformance::{Specimen, check};
+use orchestrate_tool_testing::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{CallOutcome, ToolOutput, ToolRegistry, add_tool_files, builtin_tools};
 use serde_json::{Value, json};
 

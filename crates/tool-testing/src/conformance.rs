@@ -2,7 +2,7 @@
 //!
 //! Requires the feature `harness`. It calls the tool only through the executor, as an agent does.
 //! That a tool is asynchronous, and that nothing runs it but the executor, is required by types:
-//! [`Tool`] and [`crate::Permit`].
+//! [`Tool`] and [`orchestrate_tools::Permit`].
 
 use std::fmt;
 use std::fs;
@@ -20,16 +20,15 @@ use tracing::field::{Field, Visit};
 use tracing::instrument::WithSubscriber as _;
 use tracing::{Level, span};
 
-use crate::arguments;
-use crate::context::ToolContext;
-use crate::effect::Effect;
-use crate::error::{ErrorKind, ToolError};
 use crate::harness::{Recorded, ToolHarness};
-use crate::output::{Answer, CallOutcome, ToolOutput};
-use crate::prompt::{Prompt, PromptFile};
-use crate::registry::ToolRegistry;
-use crate::shape;
-use crate::tool::{Category, Tool, is_name};
+use orchestrate_tools::Effect;
+use orchestrate_tools::ToolContext;
+use orchestrate_tools::ToolRegistry;
+use orchestrate_tools::{Answer, CallOutcome, ToolOutput};
+use orchestrate_tools::{Category, Tool, is_name};
+use orchestrate_tools::{ErrorKind, ToolError};
+use orchestrate_tools::{MIN_RESULT_TOKENS, allowed_bytes, check_schema};
+use orchestrate_tools::{Prompt, PromptFile};
 
 /// A tool with the calls to check it with.
 pub struct Specimen<'a> {
@@ -52,7 +51,7 @@ pub struct Specimen<'a> {
 /// Fails if the check itself cannot run.
 pub async fn check(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<Vec<String>> {
     let mut faults = Faults::default();
-    if let Err(error) = arguments::compile(specimen.tool.name(), specimen.tool.schema()) {
+    if let Err(error) = check_schema(specimen.tool.name(), specimen.tool.schema()) {
         faults.0.push(format!("its schema is not valid: {error}"));
         return Ok(faults.0);
     }
@@ -506,13 +505,13 @@ async fn serves_several(
     faults: &mut Faults,
 ) -> io::Result<()> {
     let (large, mut small) = (harness(specimen, sandbox)?, harness(specimen, sandbox)?);
-    small.scope.result_tokens = shape::MIN_RESULT_TOKENS;
+    small.scope.result_tokens = MIN_RESULT_TOKENS;
     let calls = [&large, &small].map(|harness| call(harness, specimen, specimen.valid.clone()));
     let [first, second] = calls;
     let (first, second) = tokio::join!(first, second);
     let (bytes, allowed) = (
         second.text().len(),
-        shape::allowed_bytes(shape::MIN_RESULT_TOKENS) + MARK_BYTES,
+        allowed_bytes(MIN_RESULT_TOKENS) + MARK_BYTES,
     );
     faults.unless(bytes <= allowed, || {
         format!("a result of {bytes} bytes where {allowed} are allowed")
@@ -572,12 +571,14 @@ async fn call(harness: &ToolHarness, specimen: &Specimen<'_>, arguments: Value) 
     let call: ToolCall = harness.make_call(specimen.tool.name(), arguments);
     match harness.executor.call(&call, &harness.scope).await {
         CallOutcome::Done(output) => output,
-        CallOutcome::NeedsApproval { .. } => {
-            ToolOutput::failed(&call.id, &crate::ToolError::denied("parked", "it parks"))
-        }
-        CallOutcome::Waits => {
-            ToolOutput::failed(&call.id, &crate::ToolError::denied("waits", "it waits"))
-        }
+        CallOutcome::NeedsApproval { .. } => ToolOutput::failed(
+            &call.id,
+            &orchestrate_tools::ToolError::denied("parked", "it parks"),
+        ),
+        CallOutcome::Waits => ToolOutput::failed(
+            &call.id,
+            &orchestrate_tools::ToolError::denied("waits", "it waits"),
+        ),
     }
 }
 

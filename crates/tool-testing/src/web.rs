@@ -10,9 +10,9 @@ use orchestrate_core::policy::web::{
     Credential, Destinations, WebFailure, WebRequest, WebResponse,
 };
 
-use crate::error::ServiceError;
-use crate::search_service::{FoundByModel, Search, SearchService};
-use crate::services::WebService;
+use orchestrate_tools::ServiceError;
+use orchestrate_tools::WebService;
+use orchestrate_tools::{FoundByModel, Search, SearchService};
 
 /// Pages in memory; every other address answers with status 404. It asks about hosts and addresses
 /// as the real one does, with one global address for all hosts.

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use orchestrate_core::Oid;
 
-use crate::error::ServiceError;
-use crate::operations::{BranchAction, GitOperation, StashAction};
-use crate::services::{
+use orchestrate_tools::ServiceError;
+use orchestrate_tools::{BranchAction, GitOperation, StashAction};
+use orchestrate_tools::{
     ConflictHunk, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
     GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict,
     MergeResult, PullPlan, PushPlan, PushState, RemoteTerms, ShownDiff, ShowsPath, UsersCommits,

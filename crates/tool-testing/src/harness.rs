@@ -31,29 +31,30 @@ use orchestrate_core::{
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::agent_cpu::AgentCpu;
-use crate::contents::{FileContents, FileStamp};
-use crate::error::ServiceError;
-use crate::executor::Executor;
-pub use crate::harness_git::FakeGit;
-use crate::harness_git::commit;
-pub use crate::harness_web::FakeWeb;
-use crate::ledger::{ReadLedger, sha256_hex};
-use crate::notes::Notes;
-use crate::operations::{AgentOperation, ChildRequest};
-use crate::output::{Artifact, CallOutcome, ToolOutput};
-use crate::registry::ToolRegistry;
-use crate::scope::{CallLimits, CallScope, ViewSource, WorktreeScope};
-use crate::search_service::SearchService;
-use crate::services::{
+pub use crate::git::FakeGit;
+use crate::git::commit;
+pub use crate::web::FakeWeb;
+use orchestrate_tools::AgentCpu;
+use orchestrate_tools::Executor;
+use orchestrate_tools::Notes;
+use orchestrate_tools::ReadLedger;
+use orchestrate_tools::SearchService;
+use orchestrate_tools::ServiceError;
+use orchestrate_tools::SharedValues;
+use orchestrate_tools::ToolRegistry;
+use orchestrate_tools::{AgentOperation, ChildRequest};
+use orchestrate_tools::{
     AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EgressService,
     EndSlot, EndedAgentsWait, GitService, NoReplay, OutgoingMessage, PageRange, PlanService,
     ProxiedProgram, ReplayService, Replayable, ReviewService, Services, ShowsPath, SkillService,
     WebService,
 };
-use crate::shared::SharedValues;
+use orchestrate_tools::{Artifact, CallOutcome, ToolOutput};
+use orchestrate_tools::{CallLimits, CallScope, ViewSource, WorktreeScope};
+use orchestrate_tools::{FileContents, FileStamp};
 
 /// The default maximum size of a result in tokens.
 const RESULT_TOKENS: u64 = 4_000;
@@ -231,12 +232,17 @@ impl ToolHarness {
             CallOutcome::NeedsApproval {
                 call: hash, rule, ..
             } => {
-                let parked =
-                    crate::ToolError::denied(&rule, format!("the call {hash} waits for approval"));
+                let parked = orchestrate_tools::ToolError::denied(
+                    &rule,
+                    format!("the call {hash} waits for approval"),
+                );
                 ToolOutput::failed(&call.id, &parked)
             }
             CallOutcome::Waits => {
-                let waits = crate::ToolError::denied("waits", "the call waits for other agents");
+                let waits = orchestrate_tools::ToolError::denied(
+                    "waits",
+                    "the call waits for other agents",
+                );
                 ToolOutput::failed(&call.id, &waits)
             }
         }
@@ -713,4 +719,8 @@ impl ReplayService for FakeReplay {
     fn store(&self, call: &Replayable, result: &[u8]) {
         lock(&self.results).insert(call.digest.clone(), result.to_vec());
     }
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    orchestrate_core::hex(&Sha256::digest(bytes))
 }

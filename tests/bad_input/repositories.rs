@@ -112,6 +112,8 @@ fn a_repository_of_another_user_is_refused() -> Outcome {
         &format!("run `git {}`", trusting.join(" ")),
     ];
     require_words(&world.types(&["run", &plan], 2)?.stderr, &said)?;
+    // What git ignores is not known, so nothing is suggested to be committed or brought along.
+    require_words(&world.types(&["init", "--yes"], 2)?.stderr, &said)?;
     if folder.join(".git/refs/heads/orchestrate").exists() {
         return fail("the run has made a branch");
     }

@@ -81,10 +81,10 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
 
 /// Returns what git ignores in the checkout; nothing outside of a repository.
 fn ignored(context: &Context) -> Result<BTreeSet<String>, CommandError> {
-    match context.project() {
-        Ok(project) => project.ignored().map_err(CommandError::from),
-        Err(_) => Ok(BTreeSet::new()),
+    if project_root(&context.directory).is_none() {
+        return Ok(BTreeSet::new());
     }
+    Ok(context.project()?.ignored()?)
 }
 
 /// Shows what the project's files suggest, and returns the part that the user agrees to.

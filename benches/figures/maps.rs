@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Project, TaskMap};
+use orchestrate_coordinator::{MapFor, Project, TaskMap};
 use orchestrate_core::{RunSettings, Task, TokenCounter as _};
 use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
@@ -79,13 +79,9 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 
 fn map(project: &Project, task: &Task) -> Result<TaskMap, Failed> {
     let roles = project.roles(None, None)?;
-    let made = project.map(
-        None,
-        None,
-        &RunSettings::default(),
-        (task, roles.role("implementer")?),
-    )?;
-    made.map_err(|none| Failed::from(none.to_string()))
+    let role = roles.role("implementer")?;
+    let made = project.map(None, None, &RunSettings::default(), MapFor { task, role });
+    made.map_err(|error| Failed::from(error.to_string()))
 }
 
 /// Returns a worktree with the files of a repository, and the tools that look at them.

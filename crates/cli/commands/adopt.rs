@@ -34,7 +34,8 @@ pub(crate) fn execute(context: &Context, arguments: &AdoptArgs) -> Result<u8, Co
     };
     inbox::ask_or_take_over(
         context,
-        (&store, &run),
+        &store,
+        &run,
         &Request::Adopt(adoption),
         arguments.output.values(),
     )

@@ -43,7 +43,7 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
             ));
         }
         Subject::Call(call) => {
-            require_shown(context, (&store, &state), &call, arguments)?;
+            require_shown(context, &store, &state, &call, arguments)?;
             Request::Decide {
                 call,
                 allowed: true,
@@ -51,25 +51,26 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
             }
         }
         Subject::Task(task) if !arguments.only.is_empty() => {
-            part(context, (&run, &state), task, arguments)?
+            part(context, &run, &state, task, arguments)?
         }
         Subject::Task(task) => {
             if arguments.tree.is_none() {
-                require_no_own_changes(context, (&run, &state), &task)?;
+                require_no_own_changes(context, &run, &state, &task)?;
             }
             Request::Approve {
-                tree: tree(context, (&run, &state), &task, arguments)?,
+                tree: tree(context, &run, &state, &task, arguments)?,
                 task,
             }
         }
     };
-    inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+    inbox::ask_or_take_over(context, &store, &run, &command, arguments.output.values())
 }
 
 /// Requires that the whole call was shown to the user: by its hash, or by showing it now.
 fn require_shown(
     context: &Context,
-    (store, state): (&Store, &RunState),
+    store: &Store,
+    state: &RunState,
     call: &CallHash,
     arguments: &ApproveArgs,
 ) -> Result<(), CommandError> {
@@ -139,7 +140,8 @@ fn require_shown(
 /// Returns the request that approves a part of a task's work; all of it if that is what is named.
 fn part(
     context: &Context,
-    (run, state): (&RunId, &RunState),
+    run: &RunId,
+    state: &RunState,
     task: TaskId,
     arguments: &ApproveArgs,
 ) -> Result<Request, CommandError> {
@@ -166,8 +168,8 @@ fn part(
     if state.decide(&whole).is_err() {
         return Ok(whole);
     }
-    let named = (arguments.only.as_slice(), arguments.message.as_deref());
-    let taken = context.runs()?.take_part(run, &task, named)?;
+    let (only, message) = (arguments.only.as_slice(), arguments.message.as_deref());
+    let taken = context.runs()?.take_part(run, &task, only, message)?;
     let goes_back = taken
         .as_ref()
         .and_then(|taken| taken.part.as_ref())
@@ -184,7 +186,8 @@ fn part(
 /// cannot be adopted.
 fn require_no_own_changes(
     context: &Context,
-    (run, state): (&RunId, &RunState),
+    run: &RunId,
+    state: &RunState,
     task: &TaskId,
 ) -> Result<(), CommandError> {
     let Some(record) = state.task(task) else {
@@ -212,7 +215,8 @@ fn require_no_own_changes(
 /// current one, unseen.
 fn tree(
     context: &Context,
-    (run, state): (&RunId, &RunState),
+    run: &RunId,
+    state: &RunState,
     task: &TaskId,
     arguments: &ApproveArgs,
 ) -> Result<Oid, CommandError> {

@@ -1,8 +1,8 @@
 //! `check`: shows what a plan would run, without spending a token.
 
 use orchestrate_coordinator::{
-    CoordinatorError, NoMap, Project, SearchService, UnaskedVendor, makes_maps, may_find,
-    require_confinement, settings_of, vendors_of,
+    CoordinatorError, MapError, MapFor, NoMap, Project, SearchService, UnaskedVendor, makes_maps,
+    may_find, require_confinement, settings_of, vendors_of,
 };
 use orchestrate_core::run::{EXIT_OK, EXIT_USAGE};
 use orchestrate_core::task::Work;
@@ -53,7 +53,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         return map(
             context,
             &file,
-            (project.as_ref(), refused),
+            project.as_ref().ok_or(refused),
             task,
             arguments.json.json,
         );
@@ -177,11 +177,11 @@ fn warn_of_vendors(context: &Context, file: &PlanFile, plan: &Plan) -> Result<()
 fn map(
     context: &Context,
     file: &PlanFile,
-    (project, refused): (Option<&Project>, Option<CoordinatorError>),
+    project: Result<&Project, Option<CoordinatorError>>,
     task: &str,
     is_json: bool,
 ) -> Result<u8, CommandError> {
-    let project = project.ok_or(refused).map_err(|refused| match refused {
+    let project = project.map_err(|refused| match refused {
         Some(refused) => CommandError::from(refused),
         None => CommandError::usage("there is no repository here"),
     })?;
@@ -211,17 +211,18 @@ fn map(
         base.as_deref(),
         Some(&of_user),
         &file.loaded.run,
-        (task, role),
-    )? {
+        MapFor { task, role },
+    ) {
         Ok(map) if is_json => output::json(&map)?,
         Ok(map) => {
             output::result(&map.map)?;
             output::note(&format!("{} tokens", map.tokens));
         }
-        Err(none) if is_json => {
+        Err(MapError::Failed(error)) => return Err(error.into()),
+        Err(MapError::None(none)) if is_json => {
             output::json(&json!({"tokens": 0, "map": null, "reason": none.to_string()}))?
         }
-        Err(none) => output::note(&format!("{} gets no map: {none}", task.id)),
+        Err(MapError::None(none)) => output::note(&format!("{} gets no map: {none}", task.id)),
     }
     Ok(EXIT_OK)
 }

@@ -32,7 +32,7 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     note_shown(&runs, &state, &task);
     if arguments.json.json {
         let entries = runs.review(&run)?;
-        return output::json_exactly(&object((&run, &state), &task, &entries, &diff)).map(|()| 0);
+        return output::json_exactly(&object(&run, &state, &task, &entries, &diff)).map(|()| 0);
     }
     if diff.is_empty() {
         let has_kept = state
@@ -77,7 +77,8 @@ fn print(context: &Context, diff: &str) -> Result<(), CommandError> {
 
 /// Returns the JSON object; a task without a branch has no changes.
 fn object(
-    (run, state): (&RunId, &RunState),
+    run: &RunId,
+    state: &RunState,
     task: &TaskId,
     entries: &[ReviewEntry],
     diff: &str,

@@ -76,7 +76,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
             Ok(())
         }
         Format::Json => output::json(&object(&landed, arguments.undo)),
-        Format::StreamJson => stream((&store, &run), begun, &object(&landed, arguments.undo)),
+        Format::StreamJson => stream(&store, &run, begun, &object(&landed, arguments.undo)),
     }
     .map(|()| 0)
 }
@@ -176,7 +176,7 @@ impl LandArgs {
 
 /// Prints the events that a landing has recorded; the object replaces the last, as the report does
 /// at a run's end.
-fn stream((store, run): (&Store, &RunId), begun: u64, object: &Value) -> Result<(), CommandError> {
+fn stream(store: &Store, run: &RunId, begun: u64, object: &Value) -> Result<(), CommandError> {
     let state = store.state(run)?;
     let facts = store.events(run, begun, FACTS)?;
     let lines = facts.iter().map(Recorded::stream_json);

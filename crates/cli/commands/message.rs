@@ -39,7 +39,7 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
     } else {
         Vec::new()
     };
-    inbox::ask_or_take_over(context, (&store, &run), &request, format)
+    inbox::ask_or_take_over(context, &store, &run, &request, format)
 }
 
 /// Returns the typed address, if it can be one of the user's.

@@ -15,7 +15,7 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
     let command = match subject_of(&store.state(&run)?, &arguments.what)? {
         Subject::Task(task) => {
             if let Some(FileLine { file, line }) = at {
-                context.runs()?.require_place(&run, &task, (file, *line))?;
+                context.runs()?.require_place(&run, &task, file, *line)?;
             }
             Request::Reject {
                 task,
@@ -34,5 +34,5 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
             message: Some(message),
         },
     };
-    inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+    inbox::ask_or_take_over(context, &store, &run, &command, arguments.output.values())
 }

@@ -18,5 +18,5 @@ pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, Co
         },
         None => Request::RetryFailed { message },
     };
-    inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+    inbox::ask_or_take_over(context, &store, &run, &command, arguments.output.values())
 }

@@ -57,13 +57,13 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {
-        note_listed(&runs, (&run, &entries), arguments.json.json);
+        note_listed(&runs, &run, &entries, arguments.json.json);
         let branches = context.terminal.branches;
         let is_json = arguments.json.json;
         return if is_json {
             output::json(&entries)
         } else {
-            list((&store, &run), &entries, branches)
+            list(&store, &run, &entries, branches)
         }
         .map(|()| 0);
     };
@@ -133,7 +133,7 @@ pub(crate) fn note_shown(runs: &Archive, state: &RunState, task: &TaskId) {
 
 /// Records the trees of a list. The list for people shows no content, so it does not replace a tree
 /// that was reviewed before the work changed; the list for programs names each tree, and does.
-fn note_listed(runs: &Archive, (run, entries): (&RunId, &[ReviewEntry]), as_json: bool) {
+fn note_listed(runs: &Archive, run: &RunId, entries: &[ReviewEntry], as_json: bool) {
     let trees = entries
         .iter()
         .filter_map(|entry| Some((&entry.task, entry.tree.as_ref()?)));
@@ -153,7 +153,8 @@ fn warn_unless_noted(noted: Result<(), CoordinatorError>) {
 }
 
 fn list(
-    (store, run): (&Store, &RunId),
+    store: &Store,
+    run: &RunId,
     entries: &[ReviewEntry],
     branches: Branches,
 ) -> Result<(), CommandError> {

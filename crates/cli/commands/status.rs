@@ -28,13 +28,14 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         return all(&context.store()?, arguments.json.json).map(|()| 0);
     }
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    show(context, (&store, &run), arguments.json.json).map(|()| 0)
+    show(context, &store, &run, arguments.json.json).map(|()| 0)
 }
 
 /// Shows the state of a run.
 pub(crate) fn show(
     context: &Context,
-    (store, run): (&Store, &RunId),
+    store: &Store,
+    run: &RunId,
     as_json: bool,
 ) -> Result<(), CommandError> {
     let standing = store.standing(run)?;

@@ -20,7 +20,7 @@ use orchestrate_core::projections::audit::command::CommandEnd;
 use orchestrate_core::projections::marker::{Marker, Reason};
 use orchestrate_core::run::EXIT_INTERRUPTED;
 
-use self::call::Call;
+use self::call::{Call, Ending};
 use self::call_audit::CallAudit;
 use self::call_log::CallLog;
 use self::clock::now;
@@ -76,7 +76,15 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
             .unwrap_or_else(|| call.identity.key.as_str().to_owned());
         audit.note(CommandEnd {
             cached: true,
-            ..call.ended(&id, (0, None), (0, now()))
+            ..call.ended(
+                &id,
+                Ending {
+                    rc: 0,
+                    reason: None,
+                    duration_ms: 0,
+                    ended_ms: now(),
+                },
+            )
         });
         return Ok(0);
     }
@@ -234,7 +242,15 @@ fn start_to_end(
     };
     passage.end_line();
     let duration_ms = ended.saturating_sub(*at);
-    audit.note(call.ended(id, (rc, reason), (duration_ms, ended)));
+    audit.note(call.ended(
+        id,
+        Ending {
+            rc,
+            reason,
+            duration_ms,
+            ended_ms: ended,
+        },
+    ));
     let end = match reason {
         None => Marker::ended(id, rc.into(), duration_ms, ended),
         reason => Marker::ToolEnd {

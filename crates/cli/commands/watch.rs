@@ -64,7 +64,7 @@ pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, Co
             );
             output::json(&last).map(|()| 0)
         }
-        (Watched::ToItsEnd(true), _) => status::show(context, (&store, &run), false).map(|()| 0),
+        (Watched::ToItsEnd(true), _) => status::show(context, &store, &run, false).map(|()| 0),
     }
 }
 

@@ -62,7 +62,8 @@ pub(crate) fn ask(
 /// and is carried out here if that one ends without an answer.
 pub(crate) fn ask_or_take_over(
     context: &Context,
-    (store, run): (&Store, &RunId),
+    store: &Store,
+    run: &RunId,
     request: &Request,
     typed: Vec<(&'static str, String)>,
 ) -> Result<u8, CommandError> {
@@ -158,7 +159,7 @@ fn take_over(
     let coordinator = Coordinator::open(&context.directory, settings)?;
     let runtime = run::runtime()?;
     let tier = run::tier(&coordinator, &loaded.switches_given);
-    let ended = runtime.block_on(carry_out(&coordinator, asked, (style, &tier), state.seq));
+    let ended = runtime.block_on(carry_out(&coordinator, asked, style, &tier, state.seq));
     runtime.shutdown_background();
     ended?
         .map(|followed| landing::finish(context, &loaded, followed))
@@ -170,7 +171,8 @@ async fn carry_out(
     Asked {
         run, request, sent, ..
     }: &Asked<'_>,
-    (style, tier): (Style, &str),
+    style: Style,
+    tier: &str,
     begun: u64,
 ) -> Result<Option<Followed>, CommandError> {
     let request = Request::clone(request);

@@ -173,8 +173,8 @@ pub(crate) async fn to_its_end(
         output::note("::endgroup::");
     }
     let report = match ended {
-        Ok(ended) => ended.map_err(|error| of_end(error, &id))?,
-        Err(Killed(code)) => killed(store.state(&id)?, code),
+        Ended::ByItself(ended) => ended.map_err(|error| of_end(error, &id))?,
+        Ended::Killed(code) => killed(store.state(&id)?, code),
     };
     Ok(Followed {
         report,
@@ -200,11 +200,13 @@ fn kept(run: &RunId) -> String {
     format!("recorded work is kept; `orchestrate resume {run}` continues from it")
 }
 
-/// The result of a run.
-type Ended = Result<Report, CoordinatorError>;
-
-/// A run was killed and has no result; with the exit code of the signal or request that killed it.
-struct Killed(u8);
+/// How a run has ended.
+enum Ended {
+    /// By itself, with its result.
+    ByItself(Box<Result<Report, CoordinatorError>>),
+    /// By a signal or a request that killed it, with its exit code and without a result.
+    Killed(u8),
+}
 
 /// Returns the report of a killed run, whose status must not be `running`.
 fn killed(state: RunState, exit_code: u8) -> Report {
@@ -224,11 +226,7 @@ fn killed(state: RunState, exit_code: u8) -> Report {
 }
 
 /// Waits for the run to end, showing its events and passing on signals.
-async fn attend(
-    run: Run,
-    display: &mut Display,
-    news: &mut News,
-) -> Result<Result<Ended, Killed>, CommandError> {
+async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Ended, CommandError> {
     let mut signals = Signals::listen()?;
     let (mut state, mut retries) = (run.watch(), run.retries());
     let running = run.running_checks();
@@ -255,7 +253,7 @@ async fn attend(
                 }
                 let last: Arc<RunState> = Arc::clone(&state.borrow());
                 news.show(display, &last);
-                return Ok(Ok(ended));
+                return Ok(Ended::ByItself(Box::new(ended)));
             }
             changed = state.changed(), if open => open = changed.is_ok(),
             Ok(retry) = retries.recv() => display.retry(&retry),
@@ -268,7 +266,8 @@ async fn attend(
                     tell_of_stop(&shutdown, display);
                 }
                 let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
-                return Ok(ended.map_err(|_| Killed(shutdown.asked_exit_code().unwrap_or(EXIT_INTERRUPTED))));
+                let code = || shutdown.asked_exit_code().unwrap_or(EXIT_INTERRUPTED);
+                return Ok(ended.map_or_else(|_| Ended::Killed(code()), |ended| Ended::ByItself(Box::new(ended))));
             }
             request = signals.next() => {
                 if request.hung_up {

@@ -44,7 +44,7 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
             Some(format!("`orchestrate review {task} --run {run}` shows its work"))
         }
         CoordinatorError::BranchMoved { run, branch, expected, found, checkout } => {
-            Some(move_back(run, branch, (expected, found), checkout.as_deref()))
+            Some(move_back(run, branch, expected, found, checkout.as_deref()))
         }
         _ => None,
     }
@@ -199,7 +199,8 @@ fn undecided(run: &RunId, tasks: &[TaskId], drops: &[TaskId]) -> String {
 fn move_back(
     run: &RunId,
     branch: &str,
-    (expected, found): (&str, &str),
+    expected: &str,
+    found: &str,
     checkout: Option<&Path>,
 ) -> String {
     let leave = checkout.map(|path| {

@@ -37,7 +37,7 @@ pub use api::preflight::{
     MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of,
 };
 pub use api::programs::may_find;
-pub use api::project::{Project, TaskMap, WorktreeSize};
+pub use api::project::{MapFor, Project, TaskMap, WorktreeSize};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
@@ -67,6 +67,6 @@ pub use run::retry_notices::Retry;
 pub use run::running_checks::{RunningCheck, RunningChecks};
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};
-pub use texts::repository_map::NoMap;
+pub use texts::repository_map::{MapError, NoMap};
 pub use texts::roles::{FoundRole, Roles, known_names};
 pub use texts::tool_files::{FoundTools, tool_names};

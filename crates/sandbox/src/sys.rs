@@ -13,7 +13,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held, release};
-pub(crate) use start::{PreparedProgram, Program, start, start_in_group, start_single_threaded};
+pub(crate) use start::{
+    GroupError, PreparedProgram, Program, start, start_in_group, start_single_threaded,
+};
 
 /// Takes ownership of a descriptor that the parent process left open for this one, and marks it
 /// close-on-exec.

@@ -35,6 +35,35 @@ use crate::shared::SharedValues;
 /// that it asked for.
 pub(crate) type Led = (Result<Finished, SandboxError>, DecidedHosts);
 
+/// Why a command was not run.
+pub(crate) enum StartError {
+    /// It could not be started.
+    Sandbox(SandboxError),
+    /// It was not to be started.
+    Tool(ToolError),
+}
+
+impl From<SandboxError> for StartError {
+    fn from(error: SandboxError) -> Self {
+        Self::Sandbox(error)
+    }
+}
+
+impl From<ToolError> for StartError {
+    fn from(error: ToolError) -> Self {
+        Self::Tool(error)
+    }
+}
+
+impl From<StartError> for ToolError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Sandbox(error) => ToolError::not_started(&error),
+            StartError::Tool(error) => error,
+        }
+    }
+}
+
 /// One permitted execution: the calling agent, its worktree and its limits.
 pub struct ToolContext {
     permit: Permit,
@@ -189,10 +218,7 @@ impl ToolContext {
     pub async fn run(&self, command: Command) -> Result<Finished, ToolError> {
         self.check_program(&command.argv)?;
         let timeout = command.time_limit(self.limits());
-        let finished = self
-            .start(command)
-            .await?
-            .map_err(|error| ToolError::not_started(&error))?;
+        let finished = self.start(command).await?;
         let output = || format!("{}{}", finished.stdout.text(), finished.stderr.text());
         match finished.exit {
             Exit::TimedOut => Err(ToolError::timeout(timeout.as_secs(), output())),
@@ -201,20 +227,12 @@ impl ToolContext {
         }
     }
 
-    /// Runs a command that the policy has allowed. The inner error is that of its start.
-    pub(crate) async fn start(
-        &self,
-        command: Command,
-    ) -> Result<Result<Finished, SandboxError>, ToolError> {
+    /// Runs a command that the policy has allowed.
+    pub(crate) async fn start(&self, command: Command) -> Result<Finished, StartError> {
         let turn = self.scope.agent_cpu.turn().await?;
         let job = self.job(command, turn.left()).await?;
-        Ok(self.metered(
-            turn,
-            self.scope
-                .sandbox
-                .run_async(job, self.cancel().clone())
-                .await,
-        ))
+        let run = self.scope.sandbox.run_async(job, self.cancel().clone());
+        Ok(self.metered(turn, run.await)?)
     }
 
     /// Runs a command in the same way, with a proxy: it reaches these hosts, and those that a rule

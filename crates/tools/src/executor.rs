@@ -455,7 +455,8 @@ impl Shared {
         let asked = request(tool, first_form.as_ref(), effects, refused);
         authorize(
             &asked,
-            (&record.hash, &record.arguments),
+            &record.hash,
+            &record.arguments,
             was_forbidden,
             scope,
         )

@@ -93,7 +93,8 @@ pub(crate) async fn run(
         tool,
         Arc::clone(context),
         arguments,
-        (stop, Arc::clone(&thread)),
+        stop,
+        Arc::clone(&thread),
     )?;
     let interrupted = || ToolError::Interrupted("the agent was stopped".to_owned());
     let result = tokio::select! {
@@ -147,7 +148,8 @@ fn start(
     tool: Arc<dyn Tool>,
     context: Arc<ToolContext>,
     arguments: Value,
-    (stop, thread): (CancellationToken, Arc<Thread>),
+    stop: CancellationToken,
+    thread: Arc<Thread>,
 ) -> Result<oneshot::Receiver<Result<Answer, ToolError>>, ToolError> {
     let (send, ended) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();

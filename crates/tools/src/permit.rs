@@ -101,7 +101,8 @@ pub(crate) struct FirstForm<'a> {
 /// operating system's permissions were against the same call before.
 pub(crate) fn authorize(
     request: &Request<'_>,
-    (hash, arguments): (&CallHash, &Value),
+    hash: &CallHash,
+    arguments: &Value,
     was_forbidden: bool,
     scope: &CallScope,
 ) -> Authorization {
@@ -244,7 +245,7 @@ fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision
     let own = match &wrapper.first_form {
         // A role that may not run commands may not do so under the name of a tool that only reads.
         Some(first) if !grant.permits(wrapper.wrapped, request.permission) => {
-            return needs_first_form(request, wrapper.wrapped, (first, of_role));
+            return needs_first_form(request, wrapper.wrapped, first, of_role);
         }
         Some(first) => first.tool,
         None => request.tool,
@@ -258,7 +259,8 @@ fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision
 fn needs_first_form(
     request: &Request<'_>,
     wrapped: &str,
-    (first, of_role): (&FirstForm<'_>, &Grant),
+    first: &FirstForm<'_>,
+    of_role: &Grant,
 ) -> Decision {
     let (
         tool,

@@ -52,6 +52,16 @@ pub(super) struct Call {
     pub(super) given: Option<Given>,
 }
 
+/// How a command ended: its exit code, the reason unless the code says it, how long it ran and when
+/// it ended.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    pub(super) rc: u8,
+    pub(super) reason: Option<Reason>,
+    pub(super) duration_ms: u64,
+    pub(super) ended_ms: u64,
+}
+
 impl Call {
     /// Determines what is called.
     pub(super) fn of(
@@ -75,7 +85,7 @@ impl Call {
         let is_listed =
             mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
         let reads_input = mode != CacheMode::Off && !is_listed;
-        let asked = Asked::of((context, surroundings), arguments, &tool, reads_input)?;
+        let asked = Asked::of(context, surroundings, arguments, &tool, reads_input)?;
         let key = asked
             .key
             .unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
@@ -142,19 +152,19 @@ impl Call {
         })
     }
 
-    /// Returns the call as the audit log has it, with its exit code and the reason unless the code
-    /// says it, how long it ran and when it ended.
-    pub(super) fn ended(
-        &self,
-        id: &str,
-        (rc, reason): (u8, Option<Reason>),
-        (duration_ms, ended_ms): (u64, u64),
-    ) -> CommandEnd {
+    /// Returns the call as the audit log has it, with its end.
+    pub(super) fn ended(&self, id: &str, ending: Ending) -> CommandEnd {
         let words: Vec<String> = self
             .command
             .iter()
             .map(|word| output::redacted(&word.to_string_lossy()))
             .collect();
+        let Ending {
+            rc,
+            reason,
+            duration_ms,
+            ended_ms,
+        } = ending;
         CommandEnd {
             call: CallId::new(id),
             agent: AgentId::new(&*self.identity.agent),
@@ -240,7 +250,8 @@ impl Asked {
     /// Determines it. Without `reads_input` nothing is stored or replayed, and the input is left
     /// alone.
     fn of(
-        (context, surroundings): (&Context, &Surroundings),
+        context: &Context,
+        surroundings: &Surroundings,
         arguments: &ToolRunArgs,
         tool: &str,
         reads_input: bool,

@@ -27,6 +27,13 @@ use crate::worktree::worktrees::conflict_anchor;
 /// How many hexadecimal digits of a commit are in the name of the ref that holds it.
 const SHORT: usize = 12;
 
+/// What a commit of the person's records.
+struct OwnCommit {
+    tree: Oid,
+    parents: Vec<Oid>,
+    message: String,
+}
+
 /// A task's branch, with its recorded tip and where it is.
 struct OwnBranch {
     name: String,
@@ -103,11 +110,20 @@ impl Archive {
                 let parents = std::iter::once(commit.clone())
                     .chain(merged.cloned())
                     .collect();
-                let subject = message.map_or_else(
+                let message = message.map_or_else(
                     || format!("Change {} by hand", record.task.label()),
                     str::to_owned,
                 );
-                commit = self.commit_on(&state, record, &branch, (tree, parents, subject))?;
+                commit = self.commit_on(
+                    &state,
+                    record,
+                    &branch,
+                    OwnCommit {
+                        tree,
+                        parents,
+                        message,
+                    },
+                )?;
             }
         }
         if commit == branch.tip {
@@ -136,7 +152,8 @@ impl Archive {
         &self,
         run: &RunId,
         task: &TaskId,
-        (named, message): (&[String], Option<&str>),
+        named: &[String],
+        message: Option<&str>,
     ) -> Result<Option<Adoption>, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
@@ -203,7 +220,11 @@ impl Archive {
             &state,
             record,
             &branch,
-            (tree.clone(), vec![branch.found.clone()], subject),
+            OwnCommit {
+                tree: tree.clone(),
+                parents: vec![branch.found.clone()],
+                message: subject,
+            },
         )?;
         if let Some(worktree) = &worktree {
             repo.worktrees().exchange(worktree, &tree)?;
@@ -384,7 +405,7 @@ impl Archive {
         state: &RunState,
         record: &TaskRecord,
         branch: &OwnBranch,
-        (tree, parents, message): (Oid, Vec<Oid>, String),
+        own: OwnCommit,
     ) -> Result<Oid, CoordinatorError> {
         let by = self
             .repo
@@ -398,6 +419,11 @@ impl Archive {
         let trailers = trailers
             .map(|(key, value)| (key.to_owned(), value))
             .to_vec();
+        let OwnCommit {
+            tree,
+            parents,
+            message,
+        } = own;
         let spec = CommitSpec {
             tree,
             parents,

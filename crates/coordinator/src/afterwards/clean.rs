@@ -58,6 +58,13 @@ pub struct Cleaned {
     pub goes_on: bool,
 }
 
+/// The worktree of a task of a run.
+struct TaskWorktree<'a> {
+    run: &'a RunId,
+    record: &'a TaskRecord,
+    path: &'a Path,
+}
+
 /// The branch of a failed task, which was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanedBranch {
@@ -202,7 +209,15 @@ impl Archive {
                 }
                 continue;
             }
-            match self.obstacle(&repo, (run, record), &path, options)? {
+            match self.obstacle(
+                &repo,
+                &TaskWorktree {
+                    run,
+                    record,
+                    path: &path,
+                },
+                options,
+            )? {
                 None => cleaned.removed.push((Some(task), path)),
                 Some(Obstacle {
                     reason,
@@ -325,8 +340,7 @@ impl Archive {
     fn obstacle(
         &self,
         repo: &Repo,
-        (run, record): (&RunId, &TaskRecord),
-        path: &Path,
+        of: &TaskWorktree<'_>,
         options: CleanOptions,
     ) -> Result<Option<Obstacle>, CoordinatorError> {
         let because = |reason: String, ignored| {
@@ -336,6 +350,7 @@ impl Archive {
                 is_unfinished: false,
             }))
         };
+        let TaskWorktree { run, record, path } = *of;
         if record.needs_worktree() {
             let reason = "the task is unfinished and continues with these files".to_owned();
             return Ok(Some(Obstacle {

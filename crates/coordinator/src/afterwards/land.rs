@@ -484,7 +484,7 @@ impl Archive {
         let is_elsewhere =
             target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
         let foreign = is_elsewhere.then(|| self.repo.workdir());
-        plan_boxes::write(&self.store, state, (&folders, foreign), target)
+        plan_boxes::write(&self.store, state, &folders, foreign, target)
     }
 }
 

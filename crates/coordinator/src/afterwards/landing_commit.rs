@@ -181,7 +181,7 @@ impl Course<'_> {
             return Ok(from.clone());
         }
         let trailers = vec![("Orchestrate-Run".to_owned(), self.state.run_id.to_string())];
-        self.commit(tree, parents, (wording.of_merge(self.message), trailers))
+        self.commit(tree, parents, wording.of_merge(self.message), trailers)
     }
 
     /// As for a merge; `git commit` makes no empty commit either.
@@ -198,7 +198,8 @@ impl Course<'_> {
         self.commit(
             tree,
             vec![from.clone()],
-            (wording.of_squash(self.message), wording.trailers()),
+            wording.of_squash(self.message),
+            wording.trailers(),
         )
     }
 
@@ -319,7 +320,8 @@ impl Course<'_> {
         &self,
         tree: Oid,
         parents: Vec<Oid>,
-        (message, trailers): Worded,
+        message: String,
+        trailers: Vec<(String, String)>,
     ) -> Result<Oid, CoordinatorError> {
         let (by, time_unix) = (self.identities()?, unix_seconds());
         let spec = CommitSpec {

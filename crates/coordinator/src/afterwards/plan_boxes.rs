@@ -43,7 +43,8 @@ pub(crate) enum Target {
 pub(crate) fn write(
     store: &Store,
     state: &RunState,
-    (folders, foreign): (&[&Path], Option<&Path>),
+    folders: &[&Path],
+    foreign: Option<&Path>,
     target: Target,
 ) -> Result<Boxes, CoordinatorError> {
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else {

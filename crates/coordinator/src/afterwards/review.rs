@@ -36,7 +36,7 @@ impl Archive {
             let mut of_task = BranchChanges::default();
             for Part { from, to, .. } in self.parts(state, record)? {
                 let files = self.repo.store().diff(&from, &to)?;
-                of_task.add(changes_between(&self.repo, (&from, &to), files)?);
+                of_task.add(changes_between(&self.repo, &from, &to, files)?);
             }
             of_task.own = self.own_changes(state, record)?;
             changes.insert(record.task.id.clone(), of_task);
@@ -99,7 +99,8 @@ impl Archive {
         &self,
         run: &RunId,
         task: &TaskId,
-        (file, line): (&str, usize),
+        file: &str,
+        line: usize,
     ) -> Result<(), CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;

@@ -43,7 +43,7 @@ impl Archive {
         };
         let tries = state.tries_of_check(command);
         for number in 1..=tries {
-            match self.check_once((state, command), commit, cancel)? {
+            match self.check_once(state, command, commit, cancel)? {
                 None if number == 1 => return Ok(None),
                 None => {
                     (self.progress)(&format!(
@@ -63,7 +63,8 @@ impl Archive {
 
     fn check_once(
         &self,
-        (state, command): (&RunState, &str),
+        state: &RunState,
+        command: &str,
         commit: &Oid,
         cancel: &Cancel,
     ) -> Result<Option<RedTree>, CoordinatorError> {
@@ -75,8 +76,10 @@ impl Archive {
         let tree = repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count
         // for the new one.
-        let remembered =
-            CheckedTree::new((&repo, &self.layout), &sandbox, state, (&tree, command))?;
+        let remembered = CheckedTree::new(
+            &self.layout,
+            CheckedTree::key(&repo, &sandbox, state, &tree, command)?,
+        );
         let setup = ProjectSetup::of(state);
         let verifier = verifier::bring(&repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
@@ -85,7 +88,7 @@ impl Archive {
             .clone()
             .with_caches(Layout::caches_of(worktree.path()));
         let (seen, timeout_ms) = (worktree.seen(), state.settings.command_timeout_ms);
-        let of_base = set_up_with_network((&repo, &self.layout), state, &sandbox, cancel)?;
+        let of_base = set_up_with_network(&repo, &self.layout, state, &sandbox, cancel)?;
         let changed = match &setup {
             Some(setup) => setup.difference(&repo, &tree)?.1,
             None => Vec::new(),
@@ -132,7 +135,8 @@ impl Archive {
 /// Runs a setup that may use the network on the run's base, as the run did; `None` for any other
 /// setup.
 fn set_up_with_network(
-    (repo, layout): (&Repo, &Layout),
+    repo: &Repo,
+    layout: &Layout,
     state: &RunState,
     sandbox: &Sandbox,
     cancel: &Cancel,
@@ -140,7 +144,7 @@ fn set_up_with_network(
     let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else {
         return Ok(None);
     };
-    setup::on_base_blocking((repo, layout), &setup, sandbox, cancel).map(Some)
+    setup::on_base_blocking(repo, layout, &setup, sandbox, cancel).map(Some)
 }
 
 /// Returns how a command has failed; fails if it was interrupted.

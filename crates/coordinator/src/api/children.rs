@@ -23,6 +23,7 @@ use crate::api::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
 use crate::run::handle::RunHandle;
 use crate::run::new_child::{self, NewChild};
+use crate::run::ruling::Ruling;
 use crate::run::secrets::require_none_in;
 use crate::worktree::aggregate::aggregate;
 use crate::worktree::hand_backs::HandBacks;
@@ -137,12 +138,12 @@ impl Coordinator {
             tools,
         };
         match new_child::add(&context, new).await? {
-            Ok(child) => Ok(ChildHandle {
+            Ruling::Granted(child) => Ok(ChildHandle {
                 id: child.agent_id,
                 run,
             }),
-            Err(SpawnRefused::RunEnded) => Err(run.ended()),
-            Err(refused) => Err(CoordinatorError::Spawn {
+            Ruling::Refused(SpawnRefused::RunEnded) => Err(run.ended()),
+            Ruling::Refused(refused) => Err(CoordinatorError::Spawn {
                 child: name,
                 refused,
             }),
@@ -261,7 +262,7 @@ impl ChildHandle {
 
     async fn send_message(&self, message: Outgoing) -> Result<u64, CoordinatorError> {
         let sent = self.run.context()?.send(Origin::user(), message).await?;
-        let receipt = sent.map_err(|why| CoordinatorError::NotSent {
+        let receipt = sent.granted().map_err(|why| CoordinatorError::NotSent {
             to: self.id.clone(),
             why,
         })?;

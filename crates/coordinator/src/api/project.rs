@@ -25,7 +25,7 @@ use crate::run::secrets::redactor_of;
 use crate::texts::map_parts::MapParts;
 use crate::texts::project_texts;
 use crate::texts::prompts::{Prompts, project_text};
-use crate::texts::repository_map::{self, MapBudget, MapOrder, NoMap};
+use crate::texts::repository_map::{self, MapBudget, MapError, MapOrder};
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
 use crate::texts::tool_files::FoundTools;
@@ -349,6 +349,15 @@ impl Project {
     }
 }
 
+/// Whom a map is for.
+#[derive(Clone, Copy, Debug)]
+pub struct MapFor<'a> {
+    /// The task.
+    pub task: &'a Task,
+    /// The role of its agent.
+    pub role: &'a Role,
+}
+
 /// The map of the repository that the agent of a task would get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskMap {
@@ -371,8 +380,9 @@ impl Project {
         base: Option<&str>,
         user_config_dir: Option<&Path>,
         run: &RunSettings,
-        (task, role): (&Task, &Role),
-    ) -> Result<Result<TaskMap, NoMap>, CoordinatorError> {
+        of: MapFor<'_>,
+    ) -> Result<TaskMap, MapError> {
+        let MapFor { task, role } = of;
         let names = self.tools(base, user_config_dir)?.registry.names().clone();
         let policy =
             Policy::new(&role.rules_within(&run.rules), &names).map_err(CoordinatorError::Rules)?;
@@ -390,12 +400,12 @@ impl Project {
             base,
         };
         let parts = MapParts::at(&self.layout.map_parts());
-        let made = order.make(&self.repo, &parts, &|| false)?;
-        let counter = Tokenizer::load()?;
-        Ok(made.map(|map| TaskMap {
+        let map = order.make(&self.repo, &parts, &|| false)?;
+        let counter = Tokenizer::load().map_err(CoordinatorError::from)?;
+        Ok(TaskMap {
             tokens: counter.count(&map),
             map,
-        }))
+        })
     }
 }
 

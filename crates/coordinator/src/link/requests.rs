@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::link::blobs::{Blobs, Bytes};
 use crate::run::new_child::NewChild;
 use crate::run::retry_notices::Retry;
+use crate::run::ruling::Ruling;
 use crate::texts::skills::SkillRefused;
 use crate::worktree::hand_backs::HandBacks;
 use crate::worktree::run_branches::{RunBranches, WorkSpan};
@@ -105,7 +106,7 @@ requests! {
 
     /// Reads a skill's body, or a file below its folder: of the project's skills, as the base
     /// commit has it.
-    ReadSkill { name: String, file: Option<String> } -> Result<String, SkillRefused>;
+    ReadSkill { name: String, file: Option<String> } -> Ruling<String, SkillRefused>;
 
     /// Reads between which commits the task's work lies.
     ReadWorkSpan {} -> WorkSpan;
@@ -114,7 +115,7 @@ requests! {
     ReadBranches {} -> RunBranches;
 
     /// Reads what these agents hand back, unless one does not exist.
-    ReadHandBacks { agents: Vec<AgentId> } -> Result<HandBacks, WaitRefused>;
+    ReadHandBacks { agents: Vec<AgentId> } -> Ruling<HandBacks, WaitRefused>;
 
     /// Decides what follows from the task's own check that has failed.
     JudgeRedCheck {} -> AfterRedCheck;
@@ -154,11 +155,11 @@ requests! {
         new: Vec<Bytes>,
         /// The counted input plus the maximum reply, and what they can cost.
         amount: Amount
-    } -> Result<u64, Reservation>;
+    } -> Ruling<u64, Reservation>;
 
     /// Records that a search by the model's endpoint is about to be asked for, if every budget
     /// covers it; otherwise records that it waits, or returns why it is refused.
-    ReserveSearch { search: SearchRequested } -> Result<(), Reservation>;
+    ReserveSearch { search: SearchRequested } -> Ruling<(), Reservation>;
 
     /// Waits until a request that needs this much no longer has to wait.
     AwaitBudget { amount: Amount } -> ();
@@ -174,28 +175,28 @@ requests! {
     DeliverMessages {} -> Vec<Envelope>;
 
     /// Returns why a message of the agent's would be refused; nothing is recorded.
-    ForeseeMessage { message: Outgoing } -> Result<(), MessageRefused>;
+    ForeseeMessage { message: Outgoing } -> Ruling<(), MessageRefused>;
 
     /// Sends a message of the agent's call and returns who gets it; `None` if the call waits for
     /// the answer.
-    SendMessage { call: CallOfTurn, message: Outgoing } -> Result<Option<Receipt>, MessageRefused>;
+    SendMessage { call: CallOfTurn, message: Outgoing } -> Ruling<Option<Receipt>, MessageRefused>;
 
     // Other agents.
 
     /// Returns the child that the agent's call has spawned already, `None` if it may spawn one, or
     /// why it may not.
-    ForeseeChild { child: NewChild } -> Result<Option<AgentHandle>, SpawnRefused>;
+    ForeseeChild { child: NewChild } -> Ruling<Option<AgentHandle>, SpawnRefused>;
 
     /// Spawns a child of the agent, once for each call.
-    SpawnChild { child: NewChild } -> Result<AgentHandle, SpawnRefused>;
+    SpawnChild { child: NewChild } -> Ruling<AgentHandle, SpawnRefused>;
 
     /// Returns why the agent may not stop another one; nothing is recorded.
-    ForeseeTermination { agent: AgentId } -> Result<(), StopRefused>;
+    ForeseeTermination { agent: AgentId } -> Ruling<(), StopRefused>;
 
     /// Records that one of the agent's descendants is to be stopped, and that the call waits for
     /// that, and returns `None`; if nothing is left to stop, or the wait is over, returns what is
     /// left of them.
-    TerminateAgent { call: CallOfTurn, agent: AgentId } -> Result<Option<Vec<KeptWork>>, StopRefused>;
+    TerminateAgent { call: CallOfTurn, agent: AgentId } -> Ruling<Option<Vec<KeptWork>>, StopRefused>;
 
     /// Returns what is known of an agent of the run, or why nothing is.
     ReadAgentStatus { agent: AgentId } -> Result<AgentStatus, String>;
@@ -204,11 +205,11 @@ requests! {
     ListActiveAgents {} -> Vec<AgentInfo>;
 
     /// Returns why the agent may not wait for others; nothing is recorded.
-    ForeseeWait { agents: Vec<AgentId>, timeout: Option<Duration> } -> Result<(), WaitRefused>;
+    ForeseeWait { agents: Vec<AgentId>, timeout: Option<Duration> } -> Ruling<(), WaitRefused>;
 
     /// Records that a call waits for other agents, and returns `None`; if the wait is over, returns
     /// how it has ended.
-    WaitForAgents { wait: AskedWait } -> Result<Option<EndedAgentsWait>, WaitRefused>;
+    WaitForAgents { wait: AskedWait } -> Ruling<Option<EndedAgentsWait>, WaitRefused>;
 
     /// Reports whether the work of other agents is merged into the agent's branch if this call
     /// waits.
@@ -224,7 +225,7 @@ requests! {
     ReachLimit { cause: FailureCause, message: String } -> Option<ReachedLimit>;
 
     /// Records the verdict of a task that reviews others.
-    GiveVerdict { verdict: ReviewVerdict } -> Result<(), VerdictRefused>;
+    GiveVerdict { verdict: ReviewVerdict } -> Ruling<(), VerdictRefused>;
 
     /// Ends the review with the verdict that was given, unless the agent has to read a message
     /// first; returns whether it was recorded.

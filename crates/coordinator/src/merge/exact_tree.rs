@@ -179,13 +179,8 @@ pub(crate) async fn remembered(
     tree: Oid,
     command: &str,
 ) -> Result<CheckedTree, CoordinatorError> {
-    let (layout, state, command) = (
-        context.host.layout.clone(),
-        context.state(),
-        command.to_owned(),
-    );
+    let (state, command) = (context.state(), command.to_owned());
     let sandbox = context.host.sandbox.clone();
-    let entry = context
-        .git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state, (&tree, &command)));
-    entry.await
+    let key = context.git(move |repo| CheckedTree::key(repo, &sandbox, &state, &tree, &command));
+    Ok(CheckedTree::new(&context.host.layout, key.await?))
 }

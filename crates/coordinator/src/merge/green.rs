@@ -47,13 +47,22 @@ pub(crate) fn conditions(
 }
 
 impl CheckedTree {
-    /// Returns the entry of a tree for this check, as it would run now.
-    pub(crate) fn new(
-        (repo, layout): (&Repo, &Layout),
+    /// Returns the entry with a key.
+    pub(crate) fn new(layout: &Layout, key: BlobId) -> Self {
+        Self {
+            key,
+            file: layout.green_trees(),
+        }
+    }
+
+    /// Returns the key of a tree for this check, as it would run now.
+    pub(crate) fn key(
+        repo: &Repo,
         sandbox: &Sandbox,
         state: &RunState,
-        (tree, command): (&Oid, &str),
-    ) -> Result<Self, GitError> {
+        tree: &Oid,
+        command: &str,
+    ) -> Result<BlobId, GitError> {
         let settings = &state.settings;
         let commands: Vec<ShellCommand<'_>> = verifier::commands(settings, command).collect();
         // Elsewhere, the setup runs on the tree itself.
@@ -73,10 +82,7 @@ impl CheckedTree {
         );
         // Debug formatting quotes and escapes each part, so that no two differ only in where one
         // ends.
-        Ok(Self {
-            key: Blob::new(format!("{facts:?}")).id().clone(),
-            file: layout.green_trees(),
-        })
+        Ok(Blob::new(format!("{facts:?}")).id().clone())
     }
 
     /// Reports whether it passed before.

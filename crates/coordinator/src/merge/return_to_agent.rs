@@ -22,7 +22,8 @@ use crate::worker::faulty_work::with_failing_lines;
 pub(crate) async fn returned(
     context: &RunContext,
     task: TaskId,
-    (cause, onto): (ReturnCause, Oid),
+    cause: ReturnCause,
+    onto: Oid,
     evidence: &Evidence,
 ) -> Result<Batch, CoordinatorError> {
     let text = Blob::new(evidence_text(context, evidence).await?.into_bytes());
@@ -39,7 +40,8 @@ pub(crate) async fn returned(
 pub(crate) async fn given_up(
     context: &RunContext,
     task: TaskId,
-    (cause, end): (ReturnCause, GivenUp),
+    cause: ReturnCause,
+    end: GivenUp,
     evidence: &Evidence,
 ) -> Result<Event, CoordinatorError> {
     let message = give_up_message(context, &task, cause, evidence).await?;

@@ -185,7 +185,8 @@ pub(crate) async fn on_base(
 
 /// Does the same for a run that has ended, blocking the thread.
 pub(crate) fn on_base_blocking(
-    (repo, layout): (&Repo, &Layout),
+    repo: &Repo,
+    layout: &Layout,
     setup: &ProjectSetup,
     sandbox: &Sandbox,
     cancel: &Cancel,

@@ -102,8 +102,7 @@ pub(crate) async fn carry_out(
             onto,
             evidence,
         } => {
-            let returned =
-                return_to_agent::returned(context, task, (cause, onto), &evidence).await?;
+            let returned = return_to_agent::returned(context, task, cause, onto, &evidence).await?;
             record_if_next(context, decided, |_| returned).await
         }
         MergeStep::GiveUp {
@@ -112,7 +111,7 @@ pub(crate) async fn carry_out(
             end,
             evidence,
         } => {
-            let ended = return_to_agent::given_up(context, task, (cause, end), &evidence).await?;
+            let ended = return_to_agent::given_up(context, task, cause, end, &evidence).await?;
             record_if_next(context, decided, |_| ended.into()).await
         }
     }
@@ -175,7 +174,7 @@ async fn merge(context: &RunContext, attempted: Attempted) -> Result<(), Coordin
     }
     let (state, of) = (context.state(), attempted.clone());
     let combined = context.git(move |repo| match &of.into {
-        MergeTarget::Integration => combine(repo, (&state, &of.task), &of.target, &of.candidate),
+        MergeTarget::Integration => combine(repo, &state, &of.task, &of.target, &of.candidate),
         // No drop replaces what is in an agent's branch.
         MergeTarget::Agent(_) => Ok((repo.merging().merge(&of.target, &of.candidate)?, true)),
     });
@@ -207,11 +206,12 @@ async fn merge(context: &RunContext, attempted: Attempted) -> Result<(), Coordin
 /// Merges a candidate, and reports whether its history joins the result's.
 pub(crate) fn combine(
     repo: &Repo,
-    of: (&RunState, &TaskId),
+    state: &RunState,
+    task: &TaskId,
     target: &Oid,
     candidate: &Oid,
 ) -> Result<(Merge, bool), GitError> {
-    Ok(match replaced_base(repo, of, target, candidate)? {
+    Ok(match replaced_base(repo, state, task, target, candidate)? {
         Some(base) => (repo.merging().apply(&base, target, candidate)?, false),
         None => (repo.merging().merge(target, candidate)?, true),
     })
@@ -221,7 +221,8 @@ pub(crate) fn combine(
 /// tasks: only what has changed since is taken, because the rest contains the dropped work.
 fn replaced_base(
     repo: &Repo,
-    (state, task): (&RunState, &TaskId),
+    state: &RunState,
+    task: &TaskId,
     target: &Oid,
     candidate: &Oid,
 ) -> Result<Option<Oid>, GitError> {

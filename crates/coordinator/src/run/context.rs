@@ -23,6 +23,7 @@ use crate::run::approver::Approver;
 use crate::run::blocking::blocking;
 use crate::run::host::Host;
 use crate::run::retry_notices::Retries;
+use crate::run::ruling::Ruling;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
@@ -102,7 +103,7 @@ impl RunContext {
         &self,
         origin: Origin,
         outgoing: Outgoing,
-    ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
+    ) -> Result<Ruling<Option<Receipt>, MessageRefused>, CoordinatorError> {
         self.decide_and_tell(move |state| {
             let Routed {
                 events,
@@ -119,7 +120,7 @@ impl RunContext {
     pub(crate) async fn decide_and_tell<T: Send + 'static, E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<(Batch, T), E> + Send + 'static,
-    ) -> Result<Result<T, E>, CoordinatorError> {
+    ) -> Result<Ruling<T, E>, CoordinatorError> {
         // The decision passes the value on: the state may be another one by the time that it is
         // durable.
         let (tell, told) = oneshot::channel();
@@ -132,9 +133,9 @@ impl RunContext {
         match recorded.await? {
             Ok(_) => told
                 .await
-                .map(Ok)
+                .map(Ruling::Granted)
                 .map_err(|_| CoordinatorError::Ended(self.run.clone())),
-            Err(refused) => Ok(Err(refused)),
+            Err(refused) => Ok(Ruling::Refused(refused)),
         }
     }
 

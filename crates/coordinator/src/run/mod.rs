@@ -18,6 +18,7 @@ pub(crate) mod open_files;
 pub(crate) mod recorded_requests;
 pub(crate) mod results;
 pub(crate) mod retry_notices;
+pub(crate) mod ruling;
 pub(crate) mod running_checks;
 pub(crate) mod secrets;
 pub(crate) mod shutdown;

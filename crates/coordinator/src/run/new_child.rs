@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::error::CoordinatorError;
 use crate::run::authority;
 use crate::run::context::RunContext;
+use crate::run::ruling::Ruling;
 
 /// A child to be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,7 +38,7 @@ pub(crate) struct NewChild {
 pub(crate) async fn add(
     context: &RunContext,
     new: NewChild,
-) -> Result<Result<AgentHandle, SpawnRefused>, CoordinatorError> {
+) -> Result<Ruling<AgentHandle, SpawnRefused>, CoordinatorError> {
     let given = new.context.clone().map(|text| Blob::new(text.into_bytes()));
     let asked = AskedChild {
         context: given.as_ref().map(|blob| blob.id().clone()),
@@ -65,11 +66,12 @@ pub(crate) async fn add(
         Ok(batch)
     });
     if let Err(refused) = added.await? {
-        return Ok(Err(refused));
+        return Ok(Ruling::Refused(refused));
     }
     let ended = || CoordinatorError::Ended(context.run.clone());
     let id = id.await.ok().flatten().ok_or_else(ended)?;
-    Ok(Ok(context.state().handle_of(&context.task(&id)?)))
+    let child = context.state().handle_of(&context.task(&id)?);
+    Ok(Ruling::Granted(child))
 }
 
 /// Returns the child that the call has added already, or `None` if it may add one, or why it may
@@ -77,13 +79,15 @@ pub(crate) async fn add(
 pub(crate) fn foresee(
     context: &RunContext,
     new: NewChild,
-) -> Result<Result<Option<AgentHandle>, SpawnRefused>, CoordinatorError> {
+) -> Result<Ruling<Option<AgentHandle>, SpawnRefused>, CoordinatorError> {
     let (state, asked) = (context.state(), asked(context, new)?);
-    match state.decide_spawn(asked) {
-        Ok(SpawnDecision::Adds(_)) => Ok(Ok(None)),
-        Ok(SpawnDecision::Exists(id)) => Ok(Ok(Some(state.handle_of(&context.task(&id)?)))),
-        Err(refused) => Ok(Err(refused)),
-    }
+    Ok(match state.decide_spawn(asked) {
+        Ok(SpawnDecision::Adds(_)) => Ruling::Granted(None),
+        Ok(SpawnDecision::Exists(id)) => {
+            Ruling::Granted(Some(state.handle_of(&context.task(&id)?)))
+        }
+        Err(refused) => Ruling::Refused(refused),
+    })
 }
 
 /// Returns the child with what its role and its parent's role allow.

@@ -16,14 +16,14 @@ use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Ques
 use orchestrate_core::text::git_path::text;
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{MapChoice, Oid, Task};
-use orchestrate_git::Repo;
+use orchestrate_git::{GitError, Repo};
 use orchestrate_model::estimated_tokens_of_code;
 use orchestrate_plan::role::{Delivers, Role};
 use orchestrate_tools::{MapIndex, MapTask, Stop, StoredFile, makes_maps, map_index};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::CoordinatorError;
-use crate::run::blocking::blocking;
+use crate::run::blocking::blocking_with;
 use crate::texts::map_parts::MapParts;
 use crate::texts::prompts::Prompts;
 
@@ -64,6 +64,23 @@ pub enum NoMap {
         "this program was built without grammars; its feature `grammars`, which is on by default, brings them"
     )]
     NotBuilt,
+}
+
+/// Why a map was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// There is none to make.
+    #[error(transparent)]
+    None(#[from] NoMap),
+    /// The repository, the rules or the tools cannot be read.
+    #[error(transparent)]
+    Failed(#[from] CoordinatorError),
+}
+
+impl From<GitError> for MapError {
+    fn from(error: GitError) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// The map that an agent is to get.
@@ -136,21 +153,15 @@ impl Maps {
         clippy::disallowed_methods,
         reason = "what is late is made all the same, for the next agent"
     )]
-    pub(crate) async fn make(
-        &self,
-        order: MapOrder,
-        wait: Duration,
-    ) -> Result<Result<String, NoMap>, CoordinatorError> {
-        if let Err(none) = order.is_possible() {
-            return Ok(Err(none));
-        }
+    pub(crate) async fn make(&self, order: MapOrder, wait: Duration) -> Result<String, MapError> {
+        order.is_possible()?;
         let making = tokio::task::spawn(self.begin(order, MapOrder::of_index));
         match tokio::time::timeout(wait, making).await {
-            Ok(Ok(made)) => Ok(made?.and_then(|map| map)),
-            Ok(Err(_)) => Err(CoordinatorError::Panicked {
+            Ok(Ok(made)) => Ok(made??),
+            Ok(Err(_)) => Err(MapError::Failed(CoordinatorError::Panicked {
                 what: "a map of the repository",
-            }),
-            Err(_) => Ok(Err(NoMap::NotReady)),
+            })),
+            Err(_) => Err(MapError::None(NoMap::NotReady)),
         }
     }
 
@@ -161,16 +172,16 @@ impl Maps {
         &self,
         order: MapOrder,
         make: fn(&MapOrder, &Ready, Stop<'_>) -> T,
-    ) -> impl Future<Output = Result<Result<T, NoMap>, CoordinatorError>> + Send + 'static {
+    ) -> impl Future<Output = Result<T, MapError>> + Send + 'static {
         let (repo, parts) = (self.repo.clone(), self.parts.clone());
         let (last, is_over) = (Arc::clone(&self.last), Arc::clone(&self.is_over));
         async move {
             let mut last: OwnedMutexGuard<LastIndex> = last.lock_owned().await;
-            blocking("a map of the repository", move || {
+            blocking_with("a map of the repository", move || {
                 let stop = || is_over.load(Ordering::Relaxed);
                 let ready = order.index(&repo, &parts, &mut last, &stop)?;
                 drop(last);
-                Ok(ready.map(|ready| make(&order, &ready, &stop)))
+                Ok(make(&order, &ready, &stop))
             })
             .await
         }
@@ -241,9 +252,9 @@ impl MapOrder {
         repo: &Repo,
         parts: &MapParts,
         stop: Stop<'_>,
-    ) -> Result<Result<String, NoMap>, CoordinatorError> {
+    ) -> Result<String, MapError> {
         let ready = self.index(repo, parts, &mut None, stop)?;
-        Ok(ready.and_then(|ready| self.of_index(&ready, stop)))
+        Ok(self.of_index(&ready, stop)?)
     }
 
     /// Makes the index that its map needs; it is the last one, if that is of the same files.
@@ -253,10 +264,8 @@ impl MapOrder {
         parts: &MapParts,
         last: &mut LastIndex,
         stop: Stop<'_>,
-    ) -> Result<Result<Ready, NoMap>, CoordinatorError> {
-        if let Err(none) = self.is_possible() {
-            return Ok(Err(none));
-        }
+    ) -> Result<Ready, MapError> {
+        self.is_possible()?;
         let store = repo.store();
         let mut files = Vec::new();
         for file in store.regular_files(&self.base)? {
@@ -270,13 +279,8 @@ impl MapOrder {
                 });
             }
         }
-        let tokens = match self
-            .budget
-            .tokens(files.iter().filter(|file| file.is_code()).count())
-        {
-            Ok(tokens) => tokens,
-            Err(none) => return Ok(Err(none)),
-        };
+        let of_code = files.iter().filter(|file| file.is_code()).count();
+        let tokens = self.budget.tokens(of_code)?;
         let indexed = match last.take().filter(|last| last.files == files) {
             Some(known) => known,
             None => {
@@ -287,7 +291,7 @@ impl MapOrder {
         };
         // What was stopped is not whole.
         *last = Some(Arc::clone(&indexed)).filter(|_| !stop());
-        Ok(Ok(Ready { indexed, tokens }))
+        Ok(Ready { indexed, tokens })
     }
 
     fn of_index(&self, Ready { indexed, tokens }: &Ready, stop: Stop<'_>) -> Result<String, NoMap> {

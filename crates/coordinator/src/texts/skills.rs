@@ -18,6 +18,7 @@ use orchestrate_plan::skill::{MAX_SKILL_BYTES, SKILL_FILE};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CoordinatorError;
+use crate::run::ruling::Ruling;
 
 /// The folders of a project's skills, nearest first.
 const PROJECT_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
@@ -221,13 +222,13 @@ impl Skills {
         base: &Oid,
         name: &str,
         file: Option<&str>,
-    ) -> Result<Result<String, SkillRefused>, CoordinatorError> {
+    ) -> Result<Ruling<String, SkillRefused>, CoordinatorError> {
         let found = match self.find(name) {
             Ok(found) => found,
-            Err(refused) => return Ok(Err(refused)),
+            Err(refused) => return Ok(Ruling::Refused(refused)),
         };
         let Some(file) = file.filter(|file| Path::new(file) != Path::new(SKILL_FILE)) else {
-            return Ok(Ok(found.body()));
+            return Ok(Ruling::Granted(found.body()));
         };
         let (name, shown) = (name.to_owned(), shown(file));
         let bytes = match found.file(file) {
@@ -235,11 +236,11 @@ impl Skills {
             None => Bytes::Missing,
         };
         Ok(match bytes {
-            Bytes::Missing => Err(SkillRefused::NoFile { name, file: shown }),
-            Bytes::TooMany => Err(SkillRefused::TooLarge { name, file: shown }),
-            Bytes::Found(bytes) => {
-                String::from_utf8(bytes).map_err(|_| SkillRefused::NoText { name, file: shown })
-            }
+            Bytes::Missing => Ruling::Refused(SkillRefused::NoFile { name, file: shown }),
+            Bytes::TooMany => Ruling::Refused(SkillRefused::TooLarge { name, file: shown }),
+            Bytes::Found(bytes) => String::from_utf8(bytes)
+                .map_err(|_| SkillRefused::NoText { name, file: shown })
+                .into(),
         })
     }
 

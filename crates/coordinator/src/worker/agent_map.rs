@@ -11,7 +11,7 @@ use orchestrate_plan::Role;
 use crate::error::CoordinatorError;
 use crate::run::authority;
 use crate::run::context::RunContext;
-use crate::texts::repository_map::{self, MapBudget, MapOrder};
+use crate::texts::repository_map::{self, MapBudget, MapError, MapOrder};
 
 /// Begins to make what maps of the repository need, as far as it follows from the first task that
 /// an agent works on.
@@ -107,8 +107,11 @@ pub(crate) async fn take(
         },
     )?;
     let wait = Duration::from_millis(context.state().settings.map_wait_ms);
-    let made = context.host.maps.make(order, wait).await?.ok();
-    Ok(made.map(|map| context.host.redactor.owned(map)))
+    match context.host.maps.make(order, wait).await {
+        Ok(map) => Ok(Some(context.host.redactor.owned(map))),
+        Err(MapError::None(_)) => Ok(None),
+        Err(MapError::Failed(error)) => Err(error),
+    }
 }
 
 /// What the map of an agent is made of, besides its role.

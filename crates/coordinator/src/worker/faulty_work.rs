@@ -156,14 +156,23 @@ pub(super) async fn send_back_unstored(
     Ok(true)
 }
 
+/// What becomes of work because of what its report claims.
+pub(super) enum Claims {
+    /// The work is taken.
+    Taken,
+    /// It is returned to its agent, which has more to do.
+    SentBack,
+    /// Its task has failed.
+    Failed,
+}
+
 /// Returns work whose report claims what the facts do not bear out to its agent, with the facts, or
-/// fails the task; returns whether there is more to do then. `None` means that the work is taken: a
-/// report that still lacks only the line of its claims says nothing false.
+/// fails the task. A report that still lacks only the line of its claims says nothing false.
 pub(super) async fn send_back_claims(
     workplace: &Workplace,
     record: &TaskRecord,
     unverified: &[UnverifiedClaim],
-) -> Result<Option<bool>, CoordinatorError> {
+) -> Result<Claims, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     let claims: Vec<String> = unverified
         .iter()
@@ -171,7 +180,7 @@ pub(super) async fn send_back_claims(
         .collect();
     if !goes_back(workplace, record, ReturnCause::Claims) {
         if unverified.iter().all(UnverifiedClaim::is_only_unsaid) {
-            return Ok(None);
+            return Ok(Claims::Taken);
         }
         let text = format!(
             "its report claims what the facts do not bear out{}\n{}",
@@ -179,7 +188,7 @@ pub(super) async fn send_back_claims(
             claims.join("\n")
         );
         workplace.fail(FailureCause::Claims, text).await?;
-        return Ok(Some(false));
+        return Ok(Claims::Failed);
     }
     let text = assignment
         .prompts
@@ -194,7 +203,7 @@ pub(super) async fn send_back_claims(
         .link
         .record(Facts::naming(text.into_bytes(), returned))
         .await?;
-    Ok(Some(true))
+    Ok(Claims::SentBack)
 }
 
 /// Returns a plan that cannot be run to its agent with its errors, or fails the task; returns

@@ -34,6 +34,7 @@ use crate::link::worker_link::{Answer, Answers, WorkerLink};
 use crate::run::blocking::blocking;
 use crate::run::context::RunContext;
 use crate::run::new_child::{self, NewChild};
+use crate::run::ruling::Ruling;
 use crate::run::time_limit;
 use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
@@ -149,7 +150,8 @@ impl LinkServer {
                 Reply::ReadBranches(RunBranches::of(&context.state()).into())
             }
             Request::ReadHandBacks(of) => {
-                Reply::ReadHandBacks(HandBacks::of(&context.state(), &of.agents, Some(task)).into())
+                let handed = HandBacks::of(&context.state(), &of.agents, Some(task));
+                Reply::ReadHandBacks(Ruling::from(handed).into())
             }
             Request::JudgeRedCheck(_) => {
                 Reply::JudgeRedCheck(self.context.state().after_red_check(&self.task).into())
@@ -182,19 +184,18 @@ impl LinkServer {
                 Reply::SpawnChild(new_child::add(context, self.own(of.child)).await?.into())
             }
             Request::ForeseeTermination(of) => {
-                Reply::ForeseeTermination(context.state().check_termination(task, &of.agent).into())
+                let ruling = context.state().check_termination(task, &of.agent);
+                Reply::ForeseeTermination(Ruling::from(ruling).into())
             }
             Request::TerminateAgent(of) => Reply::TerminateAgent(self.terminate(*of).await?.into()),
             Request::ReadAgentStatus(of) => Reply::ReadAgentStatus(self.status(&of.agent).into()),
             Request::ListActiveAgents(_) => {
                 Reply::ListActiveAgents(context.state().active_agents(true).into())
             }
-            Request::ForeseeWait(of) => Reply::ForeseeWait(
-                context
-                    .state()
-                    .check_wait(task, &of.agents, of.timeout)
-                    .into(),
-            ),
+            Request::ForeseeWait(of) => {
+                let ruling = context.state().check_wait(task, &of.agents, of.timeout);
+                Reply::ForeseeWait(Ruling::from(ruling).into())
+            }
             Request::WaitForAgents(of) => Reply::WaitForAgents(self.wait(of.wait).await?.into()),
             Request::TakesWorkAt(of) => Reply::TakesWorkAt(self.takes_work_at(&of.call)?.into()),
             Request::AwaitTimeout(_) => {
@@ -265,7 +266,7 @@ impl LinkServer {
     async fn skill(
         &self,
         ReadSkill { name, file }: ReadSkill,
-    ) -> Result<Result<String, SkillRefused>, CoordinatorError> {
+    ) -> Result<Ruling<String, SkillRefused>, CoordinatorError> {
         let (context, base) = (Arc::clone(&self.context), self.context.state().base.clone());
         let read = move || {
             context
@@ -364,7 +365,7 @@ impl LinkServer {
         }
     }
 
-    async fn reserve(&self, asked: Reserve) -> Result<Result<u64, Reservation>, CoordinatorError> {
+    async fn reserve(&self, asked: Reserve) -> Result<Ruling<u64, Reservation>, CoordinatorError> {
         let task = self.task.clone();
         let Reserve {
             turn,
@@ -409,7 +410,7 @@ impl LinkServer {
             Ok(numbers) => {
                 return numbers
                     .last()
-                    .map(|seq| Ok(*seq))
+                    .map(|seq| Ruling::Granted(*seq))
                     .ok_or(CoordinatorError::Ended(self.context.run.clone()));
             }
             Err(refusal) => refusal,
@@ -417,13 +418,13 @@ impl LinkServer {
         if refusal == Reservation::Waits {
             self.record_wait(turn, amount).await?;
         }
-        Ok(Err(refusal))
+        Ok(Ruling::Refused(refusal))
     }
 
     async fn reserve_search(
         &self,
         search: SearchRequested,
-    ) -> Result<Result<(), Reservation>, CoordinatorError> {
+    ) -> Result<Ruling<(), Reservation>, CoordinatorError> {
         self.require_own([&Event::SearchRequested(search.clone())])?;
         let (turn, amount) = (search.turn, search.amount());
         let asked = self.context.journal.append_if(move |state| {
@@ -436,7 +437,7 @@ impl LinkServer {
         if refusal == Some(Reservation::Waits) {
             self.record_wait(turn, amount).await?;
         }
-        Ok(refusal.map_or(Ok(()), Err))
+        Ok(refusal.map_or(Ruling::Granted(()), Ruling::Refused))
     }
 
     /// Records that a request waits, unless it need not any more or this is recorded already.
@@ -485,25 +486,28 @@ impl LinkServer {
             let (events, read) = state.decide_delivery(&task);
             Ok::<_, Infallible>((Batch::from(events), read))
         });
-        delivered.await?.map_err(|never| match never {})
+        match delivered.await? {
+            Ruling::Granted(read) => Ok(read),
+            Ruling::Refused(never) => match never {},
+        }
     }
 
     async fn send(
         &self,
         SendMessage { call, message }: SendMessage,
-    ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
+    ) -> Result<Ruling<Option<Receipt>, MessageRefused>, CoordinatorError> {
         self.context.send(self.origin(Some(call))?, message).await
     }
 
     fn foresee_message(
         &self,
         message: &Outgoing,
-    ) -> Result<Result<(), MessageRefused>, CoordinatorError> {
-        Ok(self
+    ) -> Result<Ruling<(), MessageRefused>, CoordinatorError> {
+        let decided = self
             .context
             .state()
-            .decide_message(&self.origin(None)?, message)
-            .map(drop))
+            .decide_message(&self.origin(None)?, message);
+        Ok(decided.map(drop).into())
     }
 
     /// Returns the agent as the sender of a message.
@@ -532,7 +536,7 @@ impl LinkServer {
     async fn terminate(
         &self,
         TerminateAgent { call, agent }: TerminateAgent,
-    ) -> Result<Result<Option<Vec<KeptWork>>, StopRefused>, CoordinatorError> {
+    ) -> Result<Ruling<Option<Vec<KeptWork>>, StopRefused>, CoordinatorError> {
         let (by, named) = (self.task.clone(), agent.clone());
         let stops = self.context.journal.append_if(move |state| {
             match state.decide_termination(&by, &call, &named) {
@@ -542,9 +546,9 @@ impl LinkServer {
             }
         });
         Ok(match stops.await? {
-            Ok(_) => Ok(None),
-            Err(None) => Ok(Some(self.context.state().kept_work(&agent))),
-            Err(Some(refused)) => Err(refused),
+            Ok(_) => Ruling::Granted(None),
+            Err(None) => Ruling::Granted(Some(self.context.state().kept_work(&agent))),
+            Err(Some(refused)) => Ruling::Refused(refused),
         })
     }
 
@@ -564,7 +568,7 @@ impl LinkServer {
     async fn wait(
         &self,
         asked: AskedWait,
-    ) -> Result<Result<Option<EndedAgentsWait>, WaitRefused>, CoordinatorError> {
+    ) -> Result<Ruling<Option<EndedAgentsWait>, WaitRefused>, CoordinatorError> {
         let (task, wanted) = (self.task.clone(), asked.clone());
         let waits =
             self.context
@@ -575,8 +579,8 @@ impl LinkServer {
                     Err(refused) => Err(Err(refused)),
                 });
         let timed_out = match waits.await? {
-            Ok(_) => return Ok(Ok(None)),
-            Err(Err(refused)) => return Ok(Err(refused)),
+            Ok(_) => return Ok(Ruling::Granted(None)),
+            Err(Err(refused)) => return Ok(Ruling::Refused(refused)),
             Err(Ok(timed_out)) => timed_out,
         };
         let state = self.context.state();
@@ -588,7 +592,7 @@ impl LinkServer {
             .collect();
         let has_message = state.messages_for(&self.task).next().is_some();
         let merged = childrens_work::merged_into(&self.context, &self.task, &asked.ids).await?;
-        Ok(Ok(Some(EndedAgentsWait {
+        Ok(Ruling::Granted(Some(EndedAgentsWait {
             all_done,
             timed_out,
             has_message,
@@ -642,13 +646,13 @@ impl LinkServer {
     async fn give_verdict(
         &self,
         verdict: ReviewVerdict,
-    ) -> Result<Result<(), VerdictRefused>, CoordinatorError> {
+    ) -> Result<Ruling<(), VerdictRefused>, CoordinatorError> {
         let task = self.task.clone();
         let given = self
             .context
             .journal
             .append_if(move |state| state.decide_verdict(&task, &verdict).map(Batch::from));
-        Ok(given.await?.map(|_| ()))
+        Ok(given.await?.map(drop).into())
     }
 
     async fn settle_children(&self) -> Result<ChildrenSettled, CoordinatorError> {

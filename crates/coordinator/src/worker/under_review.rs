@@ -64,7 +64,7 @@ pub(super) async fn of(
             let Some(work) = reviewed.commit().cloned() else {
                 continue;
             };
-            let change = match joined(context, state, (record, reviewed), [&base, &work]).await? {
+            let change = match joined(context, state, record, reviewed, [&base, &work]).await? {
                 Some(after) => Change {
                     before: std::mem::replace(&mut base, after.clone()),
                     after,
@@ -89,7 +89,8 @@ pub(super) async fn of(
 async fn joined(
     context: &RunContext,
     state: &RunState,
-    (reviewer, reviewed): (&TaskRecord, &TaskRecord),
+    reviewer: &TaskRecord,
+    reviewed: &TaskRecord,
     [onto, work]: [&Oid; 2],
 ) -> Result<Option<Oid>, CoordinatorError> {
     let (seen, id, ours, theirs) = (
@@ -99,7 +100,7 @@ async fn joined(
         work.clone(),
     );
     let (merged, is_joined) = context
-        .git(move |repo| combine(repo, (&seen, &id), &ours, &theirs))
+        .git(move |repo| combine(repo, &seen, &id, &ours, &theirs))
         .await?;
     let Merge::Clean { tree } = merged else {
         return Ok(None);

@@ -31,7 +31,7 @@ use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::failing;
 use crate::worker::faulty_work::{
-    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan,
+    Claims, after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan,
     send_back_unstored,
 };
 use crate::worker::workplace::Workplace;
@@ -315,8 +315,10 @@ async fn hand_over(
         .is_some_and(|role| role.delivers.is_report());
     if is_report {
         files.keep().await?;
-        if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
-            return Ok(goes_on);
+        match refuse_claims(workplace, record, &summary).await? {
+            Claims::Taken => {}
+            Claims::SentBack => return Ok(true),
+            Claims::Failed => return Ok(false),
         }
     } else {
         let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
@@ -348,8 +350,10 @@ async fn hand_over(
         return no_changes(workplace, record, summary).await;
     }
     files.compare().await?;
-    if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
-        return Ok(goes_on);
+    match refuse_claims(workplace, record, &summary).await? {
+        Claims::Taken => {}
+        Claims::SentBack => return Ok(true),
+        Claims::Failed => return Ok(false),
     }
     // Either a check or a message is next, so there is more to do.
     let fact = Event::TaskCommitted {
@@ -363,23 +367,23 @@ async fn hand_over(
 }
 
 /// Returns work to its agent if the facts do not bear out what the report claims and its role is
-/// strict about that; returns whether there is more to do then, or `None` if the work is taken.
+/// strict about that.
 async fn refuse_claims(
     workplace: &Workplace,
     record: &TaskRecord,
     summary: &str,
-) -> Result<Option<bool>, CoordinatorError> {
+) -> Result<Claims, CoordinatorError> {
     if !workplace
         .assignment
         .role
         .as_ref()
         .is_some_and(|role| role.strict_hand_back)
     {
-        return Ok(None);
+        return Ok(Claims::Taken);
     }
     let unverified = workplace.link.task().await?.refused_claims(summary);
     if unverified.is_empty() {
-        return Ok(None);
+        return Ok(Claims::Taken);
     }
     send_back_claims(workplace, record, &unverified).await
 }

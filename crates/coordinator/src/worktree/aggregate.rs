@@ -15,6 +15,7 @@ use orchestrate_tools::ShowsPath;
 use crate::error::CoordinatorError;
 use crate::link::requests::ReadHandBacks;
 use crate::run::host::Host;
+use crate::run::ruling::Ruling;
 use crate::worktree::compare::{base_of, changed_file};
 use crate::worktree::hand_backs::{HandBacks, HandedBack};
 use crate::worktree::workspace::Workspace;
@@ -34,7 +35,7 @@ impl Workspace {
         &self,
         agents: &[AgentId],
         shows: ShowsPath,
-    ) -> Result<Result<AggregatedResults, WaitRefused>, CoordinatorError> {
+    ) -> Result<Ruling<AggregatedResults, WaitRefused>, CoordinatorError> {
         match self
             .link
             .ask(ReadHandBacks {
@@ -42,8 +43,11 @@ impl Workspace {
             })
             .await?
         {
-            Ok(handed) => aggregate(&self.host, handed, shows).await.map(Ok),
-            Err(refused) => Ok(Err(refused)),
+            Ruling::Granted(handed) => {
+                let results = aggregate(&self.host, handed, shows).await?;
+                Ok(Ruling::Granted(results))
+            }
+            Ruling::Refused(refused) => Ok(Ruling::Refused(refused)),
         }
     }
 }

@@ -56,11 +56,11 @@ impl Workspace {
             .filter(|attempt| *attempt > 0);
         let begun = self.host.git(move |repo| {
             if let Some(lost) = lost {
-                restore(repo, &worktree, &own, (&tip, &lost))?;
+                restore(repo, &worktree, &own, &tip, &lost)?;
             }
             if let Some(before) = replaced {
                 if !repo.contains(&tip, &before)? {
-                    hold_replaced(repo, (&run, &task), superseded, &before)?;
+                    hold_replaced(repo, &run, &task, superseded, &before)?;
                 }
                 repo.worktrees().restart(&worktree, &before, &tip)?;
                 own.forget(repo, &[SELECTED, MERGING])?;
@@ -152,7 +152,8 @@ impl Workspace {
 /// supersedes, or what the user has committed there since.
 fn hold_replaced(
     repo: &Repo,
-    (run, task): (&RunId, &TaskId),
+    run: &RunId,
+    task: &TaskId,
     superseded: Option<u32>,
     tip: &Oid,
 ) -> Result<(), GitError> {
@@ -172,7 +173,8 @@ fn restore(
     repo: &Repo,
     worktree: &Worktree,
     own: &OwnRefs,
-    (tip, snapshot): (&Oid, &Oid),
+    tip: &Oid,
+    snapshot: &Oid,
 ) -> Result<(), GitError> {
     let is_begun = own.current(repo, RESTORING, tip)?.is_some();
     if !is_begun && repo.store().current_tree(worktree)? != repo.tree_of(tip)? {

@@ -25,6 +25,8 @@ enum NameChange {
     Create,
     /// The name of this commit.
     Delete(Oid),
+    /// It cannot be carried out, for this reason.
+    Refused(String),
 }
 
 impl Workspace {
@@ -39,11 +41,11 @@ impl Workspace {
         let (own, at, wanted) = (self.own_refs(), tip.clone(), name.to_owned());
         let done = self.host.git(move |repo| {
             let name = own.branch(&wanted);
-            match change_of_names(repo, &own, (action, &wanted), &at)? {
-                Ok(NameChange::Nothing) => {}
-                Ok(NameChange::Create) => repo.advance(&name, None, &at)?,
-                Ok(NameChange::Delete(target)) => drop(repo.delete(&RefEntry { name, target })?),
-                Err(reason) => return Ok(Err(reason)),
+            match change_of_names(repo, &own, action, &wanted, &at)? {
+                NameChange::Nothing => {}
+                NameChange::Create => repo.advance(&name, None, &at)?,
+                NameChange::Delete(target) => drop(repo.delete(&RefEntry { name, target })?),
+                NameChange::Refused(reason) => return Ok(Err(reason)),
             }
             own.branches(repo).map(Ok)
         });
@@ -68,8 +70,11 @@ impl Workspace {
         let (own, wanted) = (self.own_refs(), name.to_owned());
         let change = self
             .host
-            .git(move |repo| change_of_names(repo, &own, (action, &wanted), &tip));
-        change.await?.map(drop).map_err(ServiceError::Invalid)
+            .git(move |repo| change_of_names(repo, &own, action, &wanted, &tip));
+        match change.await? {
+            NameChange::Refused(reason) => Err(ServiceError::Invalid(reason)),
+            NameChange::Nothing | NameChange::Create | NameChange::Delete(_) => Ok(()),
+        }
     }
 
     /// Requires that a text can be a new name.
@@ -114,14 +119,14 @@ impl Workspace {
     }
 }
 
-/// Returns what an operation on the agent's names does at this tip, or why it cannot be carried
-/// out.
+/// Returns what an operation on the agent's names does at this tip.
 fn change_of_names(
     repo: &Repo,
     own: &OwnRefs,
-    (action, wanted): (BranchAction, &str),
+    action: BranchAction,
+    wanted: &str,
     at: &Oid,
-) -> Result<Result<NameChange, String>, GitError> {
+) -> Result<NameChange, GitError> {
     let known = own.branches(repo)?;
     let there = known
         .iter()
@@ -135,22 +140,24 @@ fn change_of_names(
         is_above(&branch.name, wanted) || is_above(wanted, &branch.name)
     };
     Ok(match (action, there) {
-        (BranchAction::List, _) => Ok(NameChange::Nothing),
-        (BranchAction::Create, Some(there)) if there == *at => Ok(NameChange::Nothing),
-        (BranchAction::Create, Some(there)) => Err(format!(
+        (BranchAction::List, _) => NameChange::Nothing,
+        (BranchAction::Create, Some(there)) if there == *at => NameChange::Nothing,
+        (BranchAction::Create, Some(there)) => NameChange::Refused(format!(
             "`{wanted}` names {there} already; delete it first, or use another name"
         )),
-        (BranchAction::Create, None) if known.len() >= MOST_NAMES => Err(format!(
+        (BranchAction::Create, None) if known.len() >= MOST_NAMES => NameChange::Refused(format!(
             "you have {MOST_NAMES} names already; delete one first"
         )),
         (BranchAction::Create, None) => match known.iter().find(nested) {
-            Some(other) => Err(format!("`{wanted}` cannot stand beside `{}`", other.name)),
-            None => Ok(NameChange::Create),
+            Some(other) => {
+                NameChange::Refused(format!("`{wanted}` cannot stand beside `{}`", other.name))
+            }
+            None => NameChange::Create,
         },
-        (BranchAction::Delete, Some(target)) => Ok(NameChange::Delete(target)),
+        (BranchAction::Delete, Some(target)) => NameChange::Delete(target),
         (BranchAction::Delete, None) => {
             let names: Vec<String> = known.into_iter().map(|branch| branch.name).collect();
-            Err(format!(
+            NameChange::Refused(format!(
                 "you have no branch `{wanted}`; yours: {}",
                 names.join(", ")
             ))

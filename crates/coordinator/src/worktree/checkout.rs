@@ -44,7 +44,7 @@ impl Workspace {
     ) -> Result<GitCheckoutResult, ServiceError> {
         let (commit, tip) = self.to_check_out(revision, paths).await?;
         let before = self.keep().await?;
-        let exchange = self.plan_checkout((revision, &commit), paths, &tip).await?;
+        let exchange = self.plan_checkout(revision, &commit, paths, &tip).await?;
         require_none_forbidden(policy, &exchange.changed)?;
         self.exchange(&exchange.wanted, &exchange.new_here, policy)
             .await?;
@@ -69,7 +69,7 @@ impl Workspace {
         policy: &Policy,
     ) -> Result<(), ServiceError> {
         let (commit, tip) = self.to_check_out(revision, paths).await?;
-        let exchange = self.plan_checkout((revision, &commit), paths, &tip).await?;
+        let exchange = self.plan_checkout(revision, &commit, paths, &tip).await?;
         require_none_forbidden(policy, &exchange.changed)?;
         require_none_protected(policy, &exchange.new_here)
     }
@@ -93,7 +93,8 @@ impl Workspace {
     /// neither side has.
     async fn plan_checkout(
         &self,
-        (revision, commit): (&str, &Oid),
+        revision: &str,
+        commit: &Oid,
         paths: &[String],
         tip: &Oid,
     ) -> Result<Exchange, ServiceError> {

@@ -191,7 +191,8 @@ impl Workspace {
     pub(crate) async fn require_no_configuration(
         &self,
         policy: &Policy,
-        (tree, parents): (&Oid, &[&Oid]),
+        tree: &Oid,
+        parents: &[&Oid],
     ) -> Result<(), CoordinatorError> {
         let protected = self
             .configuring(policy, tree, parents.iter().copied())

@@ -80,7 +80,7 @@ async fn record_changes(
             path: text(&file.path),
         };
         let paths = files.iter().map(changed).collect();
-        let changes = changes_between(repo, (&base, &work), files)?;
+        let changes = changes_between(repo, &base, &work, files)?;
         let (risks, weakened) = (changes.risks(), changes.weakened);
         Ok(Some(ComparedWork {
             risks,
@@ -101,12 +101,13 @@ async fn record_changes(
 /// Returns what there is to know about the files that differ between two commits.
 pub(crate) fn changes_between(
     repo: &Repo,
-    (from, to): (&Oid, &Oid),
+    from: &Oid,
+    to: &Oid,
     files: Vec<FileChange>,
 ) -> Result<BranchChanges, GitError> {
     let (mut versions, mut secrets, mut held) = (Vec::new(), Vec::new(), 0);
     for file in files.iter().take(MAX_READ_FILES) {
-        let read = read_versions(repo, (from, to), file)?;
+        let read = read_versions(repo, from, to, file)?;
         let path = text(&file.path);
         if let Some(reason) = read
             .after
@@ -190,7 +191,8 @@ struct Versions {
 
 fn read_versions(
     repo: &Repo,
-    (from, to): (&Oid, &Oid),
+    from: &Oid,
+    to: &Oid,
     file: &FileChange,
 ) -> Result<Versions, GitError> {
     let read = |commit: &Oid, path: &Path| match repo.store().read_file_within(

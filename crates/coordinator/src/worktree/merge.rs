@@ -126,7 +126,7 @@ impl Workspace {
         tip: &Oid,
         policy: &Policy,
     ) -> Result<MergeResult, ServiceError> {
-        self.require_no_configuration(policy, (&tree, &[tip, &source.commit]))
+        self.require_no_configuration(policy, &tree, &[tip, &source.commit])
             .await?;
         self.write_files(&source, &tree, tip).await?;
         let message = format!("Merge {} into {}", source.name, self.link.agent);
@@ -160,7 +160,7 @@ impl Workspace {
         policy: &Policy,
     ) -> Result<MergeResult, ServiceError> {
         let (_, tip) = self.record().await?;
-        self.require_no_configuration(policy, (&tree, &[&tip, &source.commit]))
+        self.require_no_configuration(policy, &tree, &[&tip, &source.commit])
             .await?;
         let message = format!("Merge of {} in progress", source.name);
         let spec = self

@@ -70,7 +70,7 @@ impl Workspace {
             let protected = if branch == own {
                 None
             } else {
-                protection(repo, (&remote, &branch), base.as_deref())?
+                protection(repo, &remote, &branch, base.as_deref())?
             };
             let Unpushed {
                 since_base,
@@ -291,7 +291,8 @@ fn described(address: &GitAddress) -> (String, Option<String>) {
 /// Returns why agents do not push to a branch that is not their own, as far as that is known here.
 fn protection(
     repo: &Repo,
-    (remote, branch): (&str, &str),
+    remote: &str,
+    branch: &str,
     base: Option<&str>,
 ) -> Result<Option<String>, GitError> {
     let name = shown(branch);

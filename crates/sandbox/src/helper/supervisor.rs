@@ -23,7 +23,7 @@ use super::{memory, tree};
 use crate::disk_usage::Over;
 use crate::egress;
 use crate::job::Network;
-use crate::sys::{self, PreparedProgram};
+use crate::sys::{self, GroupError, PreparedProgram};
 use crate::tier::Confinement;
 
 /// The interval at which the number of processes and the memory are checked.
@@ -147,8 +147,9 @@ fn start(
     let program = program(spec, move || restrictions.apply(&from_child, &childs))
         .map_err(|cause| Some(Report::NotExecutable(cause.to_string())))?;
     let started = match group.map(|group| sys::start_in_group(&program, group)) {
-        Some(Ok(started)) => started,
-        Some(Err(cause)) => {
+        Some(Ok(pid)) => Ok(pid),
+        Some(Err(GroupError::NotExecuted(cause))) => Err(cause),
+        Some(Err(GroupError::NoProcess(cause))) => {
             // The coordinator may have ended, which is noticed later.
             let _ = report(control, &Report::OutsideGroup(cause.to_string()));
             sys::start_single_threaded(&program)

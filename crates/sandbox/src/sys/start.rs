@@ -267,6 +267,15 @@ pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(
     executed(child?, &order.errno)
 }
 
+/// Why a program was not started in a group.
+#[derive(Debug)]
+pub(crate) enum GroupError {
+    /// No process can be created in the group.
+    NoProcess(io::Error),
+    /// The step failed, or the program could not be executed.
+    NotExecuted(io::Error),
+}
+
 /// Starts a program like [`start_single_threaded`], as the first process of a control group or
 /// beside those in it.
 ///
@@ -275,15 +284,14 @@ pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(
 /// take the kernel far longer.
 ///
 /// # Errors
-/// Fails if no process can be created in the group; the result has the errors of
-/// [`start_single_threaded`].
+/// Fails if no process can be created in the group, and as [`start_single_threaded`].
 pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
     program: &PreparedProgram<F>,
     group: BorrowedFd<'_>,
-) -> io::Result<io::Result<Pid>> {
-    let (mut failures, mut failed) = io::pipe()?;
+) -> Result<Pid, GroupError> {
+    let (mut failures, mut failed) = io::pipe().map_err(GroupError::NoProcess)?;
     let order = PreparedOrder::of(program);
-    let Some(child) = fork_into(group)? else {
+    let Some(child) = fork_into(group).map_err(GroupError::NoProcess)? else {
         let errno = execute_prepared(&order)
             .raw_os_error()
             .unwrap_or(libc::EINVAL);
@@ -295,11 +303,12 @@ pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
     drop(failed);
     let mut errno = [0; size_of::<c_int>()];
     // Executing the program closes the child's end.
-    Ok(match failures.read_exact(&mut errno) {
+    let started = match failures.read_exact(&mut errno) {
         Ok(()) => executed(child, &AtomicI32::new(c_int::from_ne_bytes(errno))),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(child),
         Err(error) => Err(error),
-    })
+    };
+    started.map_err(GroupError::NotExecuted)
 }
 
 /// Forks this process, which must have a single thread, into a control group; returns the child's

@@ -166,10 +166,7 @@ impl Tool for RunShellCommand {
         let command = command(arguments);
         let timeout = command.time_limit(context.limits());
         let Some(named) = named else {
-            let finished = context
-                .start(command)
-                .await?
-                .map_err(|error| ToolError::not_started(&error))?;
+            let finished = context.start(command).await?;
             return answer(&finished, timeout, advice);
         };
         let (finished, decided) = context.start_proxied(command, NAME, named).await?;

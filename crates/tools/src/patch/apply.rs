@@ -22,7 +22,7 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
     let (mut patched, mut done, mut drift) = (String::with_capacity(text.len()), 0, 0);
     for (number, hunk) in hunks.iter().enumerate() {
         let old = hunk.old();
-        let at = place(&lines, hunk, &old, (done, drift))
+        let at = place(&lines, hunk, &old, done, drift)
             .ok_or_else(|| not_found(number + 1, hunk, &old))?;
         drift = hunk.line.map_or(drift, |line| {
             at.checked_signed_diff(start_of(line, &old)).unwrap_or(0)
@@ -128,12 +128,7 @@ fn start_of(line: usize, old: &[&str]) -> usize {
 }
 
 /// Finds where a hunk applies, not before the end of the one before it.
-fn place(
-    lines: &[&str],
-    hunk: &Hunk,
-    old: &[&str],
-    (done, drift): (usize, isize),
-) -> Option<usize> {
+fn place(lines: &[&str], hunk: &Hunk, old: &[&str], done: usize, drift: isize) -> Option<usize> {
     let wanted = hunk
         .line
         .map(|line| start_of(line, old).saturating_add_signed(drift));

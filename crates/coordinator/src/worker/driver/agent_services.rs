@@ -299,7 +299,7 @@ impl AgentService for AgentServices {
             .ask(SendMessage { call, message })
             .await
             .map_err(|error| self.lost.note(error))?;
-        sent.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        sent.granted().map_err(|why| refused(&why))
     }
 
     async fn rehearse(&self, operation: &AgentOperation) -> Result<(), ServiceError> {
@@ -309,11 +309,13 @@ impl AgentService for AgentServices {
             AgentOperation::Send(message) => link
                 .ask(ForeseeMessage { message })
                 .await?
+                .granted()
                 .map_err(|why| refused(&why)),
             AgentOperation::Spawn(child) => self.foresee_child(child).await.map(drop),
             AgentOperation::Terminate(agent) => link
                 .ask(ForeseeTermination { agent })
                 .await?
+                .granted()
                 .map_err(|why| refused(&why)),
             AgentOperation::Wait {
                 agents,
@@ -322,11 +324,13 @@ impl AgentService for AgentServices {
                 let timeout = timeout_seconds.map(Duration::from_secs);
                 link.ask(ForeseeWait { agents, timeout })
                     .await?
+                    .granted()
                     .map_err(|why| refused(&why))
             }
             AgentOperation::Aggregate(agents) => link
                 .ask(ReadHandBacks { agents })
                 .await?
+                .granted()
                 .map(drop)
                 .map_err(|why| refused(&why)),
         }
@@ -355,7 +359,7 @@ impl AgentService for AgentServices {
             .ask(SpawnChild { child: new })
             .await
             .map_err(|error| self.lost.note(error))?;
-        spawned.map_err(|why| refused(&why))
+        spawned.granted().map_err(|why| refused(&why))
     }
 
     async fn terminate(
@@ -378,7 +382,7 @@ impl AgentService for AgentServices {
             .ask(asked)
             .await
             .map_err(|error| self.lost.note(error))?;
-        ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        ended.granted().map_err(|why| refused(&why))
     }
 
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {
@@ -407,7 +411,7 @@ impl AgentService for AgentServices {
             .aggregate(agents, shows)
             .await
             .map_err(|error| service_error(&error))?;
-        found.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        found.granted().map_err(|why| refused(&why))
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
@@ -433,7 +437,7 @@ impl AgentService for AgentServices {
             .ask(waits)
             .await
             .map_err(|error| self.lost.note(error))?;
-        ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        ended.granted().map_err(|why| refused(&why))
     }
 }
 
@@ -506,7 +510,7 @@ impl SkillService for AgentServices {
             .ask(asked)
             .await
             .map_err(|error| service_error(&error))?;
-        text.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        text.granted().map_err(|why| refused(&why))
     }
 }
 
@@ -534,7 +538,8 @@ impl ReviewService for AgentServices {
         let given = workplace.link.ask(GiveVerdict { verdict }).await;
         given
             .map_err(|error| self.lost.note(error))?
-            .map_err(|refused| ServiceError::Invalid(refused.to_string()))
+            .granted()
+            .map_err(|why| refused(&why))
     }
 }
 
@@ -618,7 +623,7 @@ impl AgentServices {
             .ask(ForeseeChild { child: new.clone() })
             .await
             .map_err(ServiceError::from)?;
-        Ok((new, foreseen.map_err(|why| refused(&why))?))
+        Ok((new, foreseen.granted().map_err(|why| refused(&why))?))
     }
 
     pub(super) async fn turn(&self) -> Result<u32, ServiceError> {

@@ -142,7 +142,8 @@ impl Asking {
         &self,
         workplace: &Workplace,
         turn: u32,
-        (model, out): (usize, Out),
+        model: usize,
+        out: Out,
     ) -> Result<DriverEnd, CoordinatorError> {
         let rejection = match self.unanswered.no_answer(model) {
             NoAnswer::Wait { model } => self.rejections.get(&model).cloned(),

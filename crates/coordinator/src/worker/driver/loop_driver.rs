@@ -90,7 +90,7 @@ impl LoopDriver {
         let mut facts = link.ask(ReadHistory {}).await?;
         if !record.open_calls().is_empty() {
             for call in record.open_calls() {
-                close_interrupted(workplace, call, (record.turns(), tool_of(call, &facts))).await?;
+                close_interrupted(workplace, call, record.turns(), tool_of(call, &facts)).await?;
             }
             facts = link.ask(ReadHistory {}).await?;
         }
@@ -200,11 +200,7 @@ impl LoopDriver {
         let from = self.agent.model_in_use();
         let patience = Duration::from_millis(workplace.assignment.limits.outage_patience_ms);
         let Some(next) = self.asking.after(from, &out, patience) else {
-            return self
-                .asking
-                .end(workplace, turn, (from, out))
-                .await
-                .map(Some);
+            return self.asking.end(workplace, turn, from, out).await.map(Some);
         };
         if self.asking.is_outage() {
             note_outage(workplace, turn, out.error.clone()).await?;
@@ -436,7 +432,8 @@ fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
 async fn close_interrupted(
     workplace: &Workplace,
     call: &CallId,
-    (turn, tool): (u32, String),
+    turn: u32,
+    tool: String,
 ) -> Result<(), CoordinatorError> {
     let runs_programs = workplace
         .assignment

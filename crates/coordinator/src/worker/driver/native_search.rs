@@ -14,6 +14,7 @@ use orchestrate_tools::{FoundByModel, Search, SearchService, ServiceError};
 
 use super::agent_services::AgentServices;
 use crate::link::requests::{AwaitBudget, ReadLimits, ReserveSearch};
+use crate::run::ruling::Ruling;
 use crate::worker::workplace::Workplace;
 
 /// The rule that refuses a search for which a budget has too little left.
@@ -134,8 +135,8 @@ async fn reserve(
             })
             .await?
         {
-            Ok(()) => return Ok(()),
-            Err(Reservation::Refused(exhausted)) => {
+            Ruling::Granted(()) => return Ok(()),
+            Ruling::Refused(Reservation::Refused(exhausted)) => {
                 let reason = format!(
                     "a search by the model's endpoint is not covered: {exhausted}; go on without it"
                 );
@@ -144,7 +145,7 @@ async fn reserve(
                     reason,
                 });
             }
-            Err(Reservation::Fits | Reservation::Waits) => tokio::select! {
+            Ruling::Refused(Reservation::Fits | Reservation::Waits) => tokio::select! {
                 decided = workplace.link.ask(AwaitBudget { amount: asked.amount() }) => decided?,
                 () = search.cancel.cancelled() => return Err(given_up()),
             },

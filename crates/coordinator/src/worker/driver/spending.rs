@@ -13,6 +13,7 @@ use orchestrate_model::{Delta, ModelError};
 use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
 use crate::link::requests::{AwaitBudget, ReadLimits, Reserve};
+use crate::run::ruling::Ruling;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::workplace::Workplace;
 
@@ -108,14 +109,14 @@ pub(super) async fn announce(
             micro_usd,
         };
         let refusal = match link.ask(reservation(request, &divided, amount)).await? {
-            Ok(seq) => {
+            Ruling::Granted(seq) => {
                 let followed = due.requests.follow(seq, &divided.parts);
                 followed.map_err(|error| {
                     CoordinatorError::underivable(&workplace.assignment.run, seq, error)
                 })?;
                 return Ok(None);
             }
-            Err(refusal) => refusal,
+            Ruling::Refused(refusal) => refusal,
         };
         match refusal {
             // A request may be sent on an upper bound, but nothing is reserved: a budget may have

@@ -144,7 +144,12 @@ fn answer(survey: &Survey<Arc<Complexity>>) -> Answer {
     let (totals, all) = (totals(&functions, files), functions.len());
     keep_hardest(&mut functions);
     let mut lines = vec![summary(all, files)];
-    lines.extend(functions.iter().take(MAX_SHOWN).map(line));
+    lines.extend(
+        functions
+            .iter()
+            .take(MAX_SHOWN)
+            .map(|(path, function)| line(path, function)),
+    );
     if all > MAX_SHOWN {
         lines.push(format!(
             "[the hardest {MAX_SHOWN} of {all}; name files for others]"
@@ -223,7 +228,7 @@ fn summary(functions: usize, files: usize) -> String {
     )
 }
 
-fn line((path, function): &Measured<'_>) -> String {
+fn line(path: &str, function: &FunctionComplexity) -> String {
     let FunctionComplexity {
         name,
         line,

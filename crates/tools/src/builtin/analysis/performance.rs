@@ -106,11 +106,13 @@ fn analyze(files: &Files, arguments: Arguments, limits: &WalkLimits) -> Result<A
     let profile = arguments.profile(files)?;
     let analysis = within_memory(&|| limits.check().is_err(), |stop| match profile {
         Profile::At(path) => of_path(files, &path, limits, stop),
-        Profile::Given(data) => PerformanceAnalysis::of(data.as_bytes(), stop).map(Ok),
+        Profile::Given(data) => {
+            PerformanceAnalysis::of(data.as_bytes(), stop).map(Profiled::Analyzed)
+        }
     });
     match analysis {
-        Ok(Err(error)) => Err(error),
-        Ok(Ok(analysis)) => Ok(answer(&analysis)),
+        Ok(Profiled::Unread(error)) => Err(error),
+        Ok(Profiled::Analyzed(analysis)) => Ok(answer(&analysis)),
         Err(error @ CodeError::Stopped) => {
             limits.check()?;
             Err(ToolError::Interrupted(error.to_string()))
@@ -122,15 +124,24 @@ fn analyze(files: &Files, arguments: Arguments, limits: &WalkLimits) -> Result<A
     }
 }
 
+/// A profile that a path names.
+enum Profiled {
+    /// What it says.
+    Analyzed(PerformanceAnalysis),
+    /// Why it could not be read.
+    Unread(ToolError),
+}
+
 fn of_path(
     files: &Files,
     path: &str,
     limits: &WalkLimits,
     stop: Stop<'_>,
-) -> Result<Result<PerformanceAnalysis, ToolError>, CodeError> {
+) -> Result<Profiled, CodeError> {
     if let Ok(opened) = files.open(path) {
         if opened.size > files.max_bytes() {
-            return Ok(Err(too_large(path, opened.size, files.max_bytes())));
+            let error = too_large(path, opened.size, files.max_bytes());
+            return Ok(Profiled::Unread(error));
         }
         if opened.size > MAX_PROFILE_BYTES as u64 {
             return Err(CodeError::LargeProfile(MAX_PROFILE_BYTES >> 20));
@@ -138,18 +149,19 @@ fn of_path(
     }
     let folder = match files.read(path) {
         Ok((file, bytes)) if is_result(&file.path) => {
-            return PerformanceAnalysis::of_benchmarks(&[(file.path, bytes)], stop).map(Ok);
+            return PerformanceAnalysis::of_benchmarks(&[(file.path, bytes)], stop)
+                .map(Profiled::Analyzed);
         }
-        Ok((_, bytes)) => return PerformanceAnalysis::of(&bytes, stop).map(Ok),
+        Ok((_, bytes)) => return PerformanceAnalysis::of(&bytes, stop).map(Profiled::Analyzed),
         // It may be a directory.
         Err(error @ ToolError::File { .. }) => files.directory_instead(path, error),
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Profiled::Unread(error)),
     };
     let results = match folder.and_then(|folder| results(files, &folder, limits, stop)) {
         Ok(results) => results,
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Profiled::Unread(error)),
     };
-    PerformanceAnalysis::of_benchmarks(&results, stop).map(Ok)
+    PerformanceAnalysis::of_benchmarks(&results, stop).map(Profiled::Analyzed)
 }
 
 /// A part of a profile says nothing, so only the limit helps.

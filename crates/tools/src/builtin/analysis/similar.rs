@@ -132,7 +132,10 @@ fn answer(survey: Survey<Vec<SimilarCode>>) -> Answer {
     found.sort_by_key(|(_, region)| std::cmp::Reverse((region.similarity, region.names)));
     let total = found.len();
     found.truncate(MAX_SHOWN);
-    let mut lines: Vec<String> = found.iter().map(line).collect();
+    let mut lines: Vec<String> = found
+        .iter()
+        .map(|(path, region)| line(path, region))
+        .collect();
     if total == 0 {
         lines.push("no similar code".to_owned());
     }
@@ -150,7 +153,7 @@ fn answer(survey: Survey<Vec<SimilarCode>>) -> Answer {
     Answer::new(lines.join("\n"), json!({"similar": data, "total": total}))
 }
 
-fn line((path, region): &(String, SimilarCode)) -> String {
+fn line(path: &str, region: &SimilarCode) -> String {
     let SimilarCode {
         line,
         end_line,

@@ -164,9 +164,8 @@ impl Tool for ReadFile {
         }
         let encoding = encoding(arguments.encoding.as_deref())?;
         let ledger = context.ledger().clone();
-        let work = move |files: &Files, _: &_| {
-            page_of_file(files, &ledger, &arguments, (encoding, allowed))
-        };
+        let work =
+            move |files: &Files, _: &_| page_of_file(files, &ledger, &arguments, encoding, allowed);
         context.blocking(work).await
     }
 }
@@ -188,7 +187,8 @@ fn first_page(
         files,
         ledger,
         &arguments,
-        (Encoding::UTF_8, allowed.saturating_sub(NOTE_BYTES)),
+        Encoding::UTF_8,
+        allowed.saturating_sub(NOTE_BYTES),
     )
 }
 
@@ -196,7 +196,8 @@ fn page_of_file(
     files: &Files,
     ledger: &ReadLedger,
     arguments: &Arguments,
-    (encoding, allowed): (Encoding, usize),
+    encoding: Encoding,
+    allowed: usize,
 ) -> Result<Answer, ToolError> {
     let _turn = ledger.exclusively();
     let opened = files.open(&arguments.path)?;
@@ -236,7 +237,7 @@ async fn page_of_artifact(
     let kept = services.artifacts.page(handle, range).await?;
     let lines = kept.text.lines();
     let extent = Extent::Lines(kept.total_lines);
-    let page = Page::of_lines(&arguments.path, lines, arguments.offset, (extent, allowed))?;
+    let page = Page::of_lines(&arguments.path, lines, arguments.offset, extent, allowed)?;
     let content = page.content(&kept.text, 1);
     let data = json!({"first_line": page.first, "last_line": page.last, "total_lines": page.total, "content": content});
     Ok(Answer::new(page.text, data))
@@ -282,7 +283,7 @@ fn page_of_large(
     } else {
         Extent::Bytes(opened.size)
     };
-    let page = Page::of_lines(&shown(path), lines, first, (extent, allowed))?;
+    let page = Page::of_lines(&shown(path), lines, first, extent, allowed)?;
     let data = json!({
         "path": opened.path,
         "size": opened.size,
@@ -310,7 +311,8 @@ fn page(path: &str, text: &str, arguments: &Arguments, allowed: usize) -> Result
         &shown(path),
         lines,
         arguments.offset,
-        (Extent::Lines(total), allowed),
+        Extent::Lines(total),
+        allowed,
     )
 }
 
@@ -338,7 +340,8 @@ impl Page {
         path: &str,
         lines: impl Iterator<Item = &'a str>,
         first: usize,
-        (extent, allowed): (Extent, usize),
+        extent: Extent,
+        allowed: usize,
     ) -> Result<Page, ToolError> {
         let (total, of) = match extent {
             Extent::Lines(0) => {

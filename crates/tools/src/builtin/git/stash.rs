@@ -99,7 +99,12 @@ impl Tool for GitStash {
             StashAction::List if result.stashes.is_empty() => {
                 vec!["nothing is set aside".to_owned()]
             }
-            StashAction::List => result.stashes.iter().enumerate().map(line).collect(),
+            StashAction::List => result
+                .stashes
+                .iter()
+                .enumerate()
+                .map(|(at, entry)| line(at, entry))
+                .collect(),
         };
         lines.extend(lines_of(&result.changes));
         Ok(Answer::new(lines.join("\n"), data(&result)))
@@ -117,7 +122,7 @@ async fn refuse_forbidden(context: &ToolContext) -> Result<(), ToolError> {
         .try_for_each(|path| context.write_guard().check(path))
 }
 
-fn line((at, entry): (usize, &Entry)) -> String {
+fn line(at: usize, entry: &Entry) -> String {
     format!(
         "stash@{{{at}}} {} {}",
         short(entry.commit.as_str()),

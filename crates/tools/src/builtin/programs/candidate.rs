@@ -8,7 +8,7 @@ use orchestrate_sandbox::{Exit, Finished, SandboxError};
 use super::super::exec::both;
 use super::products::{self, Products};
 use crate::command::Command;
-use crate::context::ToolContext;
+use crate::context::{StartError, ToolContext};
 use crate::error::ToolError;
 use crate::results::ProgramRun;
 use crate::tool::{ProgramChoice, Programs};
@@ -340,10 +340,12 @@ pub(super) async fn start(
         stdin: stdin.to_vec(),
         ..command(argv, variables, timeout)
     };
-    match context.start(command).await? {
+    match context.start(command).await {
         Ok(finished) => Ok(Some(finished)),
-        Err(SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. }) => Ok(None),
-        Err(error) => Err(ToolError::not_started(&error)),
+        Err(StartError::Sandbox(
+            SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. },
+        )) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::candidate::{Ran, choose};
 use super::checkers::{Findings, linters, type_checkers};
-use super::files::{Find, Selection, selects_files};
+use super::files::{Kind, Selection, selects_files};
 use super::parse;
 use super::project::Project;
 use crate::context::ToolContext;
@@ -30,11 +30,14 @@ const MYPY_PARTS: &[&str] = &["[", "No [mypy] section"];
 /// The endings of files that decide about the others.
 const CONFIGURATIONS: &[&str] = &[".toml", ".ini", ".cfg", ".mod", ".work"];
 
-/// The name of a kind of checkers, and what finds those for some files.
-type Kind = (&'static str, Find<Findings>);
-
-const LINTER: Kind = ("linter", linters);
-const TYPE_CHECKER: Kind = ("type checker", type_checkers);
+static LINTER: Kind<Findings> = Kind {
+    name: "linter",
+    find: linters,
+};
+static TYPE_CHECKER: Kind<Findings> = Kind {
+    name: "type checker",
+    find: type_checkers,
+};
 
 /// The `run_linter` tool.
 pub(crate) struct RunLinter(pub(crate) Prompt);
@@ -54,11 +57,11 @@ impl Tool for RunLinter {
         project: &Files,
         arguments: &Value,
     ) -> Result<(), ToolError> {
-        Selection::rehearse(scope, project, arguments, LINTER).await
+        Selection::rehearse(scope, project, arguments, &LINTER).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        check(context, arguments, LINTER).await
+        check(context, arguments, &LINTER).await
     }
 }
 
@@ -74,16 +77,20 @@ impl Tool for RunTypeChecker {
         project: &Files,
         arguments: &Value,
     ) -> Result<(), ToolError> {
-        Selection::rehearse(scope, project, arguments, TYPE_CHECKER).await
+        Selection::rehearse(scope, project, arguments, &TYPE_CHECKER).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        check(context, arguments, TYPE_CHECKER).await
+        check(context, arguments, &TYPE_CHECKER).await
     }
 }
 
 /// Runs the first checker that is installed, and keeps what it finds in the files that were named.
-async fn check(context: &ToolContext, arguments: Value, kind: Kind) -> Result<Answer, ToolError> {
+async fn check(
+    context: &ToolContext,
+    arguments: Value,
+    kind: &'static Kind<Findings>,
+) -> Result<Answer, ToolError> {
     let selection = Selection::of(&arguments)?;
     let wanted = selection.clone();
     let candidates = context

@@ -26,7 +26,15 @@ pub(super) struct Selection {
 }
 
 /// Returns the programs of one kind for these files of a project, preferred ones first.
-pub(super) type Find<R> = fn(&Project, &[String]) -> Vec<Candidate<R>>;
+type Find<R> = fn(&Project, &[String]) -> Vec<Candidate<R>>;
+
+/// A kind of programs of which the first that is there is run.
+pub(super) struct Kind<R: 'static> {
+    /// Its name, for messages.
+    pub(super) name: &'static str,
+    /// Finds those for some files.
+    pub(super) find: Find<R>,
+}
 
 /// Implements what tools have in common that run the first of these candidates on the files of a
 /// [`Selection`].
@@ -118,11 +126,11 @@ impl Selection {
         scope: &CallScope,
         project: &Files,
         arguments: &Value,
-        (kind, find): (&'static str, Find<R>),
+        kind: &'static Kind<R>,
     ) -> Result<(), ToolError> {
         let selection = Selection::of(arguments)?;
         let look = move |files: &Files, cancel: &Cancel| {
-            selection.candidates(files, cancel, (kind, find)).map(drop)
+            selection.candidates(files, cancel, kind).map(drop)
         };
         blocking(project, &scope.cancel, look).await
     }
@@ -132,11 +140,11 @@ impl Selection {
     /// # Errors
     /// `Retry` for a file that does not exist, or without any program; `Denied` for a file outside
     /// the worktree.
-    pub(super) fn candidates<R>(
+    pub(super) fn candidates<R: 'static>(
         &self,
         files: &Files,
         cancel: &Cancel,
-        (kind, find): (&str, Find<R>),
+        kind: &Kind<R>,
     ) -> Result<Vec<Candidate<R>>, ToolError> {
         self.files
             .iter()
@@ -145,9 +153,9 @@ impl Selection {
                 true => files.open(file).map(drop),
                 false => files.metadata(file).map(drop),
             })?;
-        let candidates = find(&Project::look_for(files, cancel, &self.files)?, &self.files);
+        let candidates = (kind.find)(&Project::look_for(files, cancel, &self.files)?, &self.files);
         if candidates.is_empty() {
-            Err(self.nothing_for(kind))
+            Err(self.nothing_for(kind.name))
         } else {
             Ok(candidates)
         }

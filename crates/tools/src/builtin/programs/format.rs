@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::candidate::{Chosen, Ran, choose, command};
 use super::checkers::{Formatting, formatters, rustfmt_command};
-use super::files::{Find, Selection, selects_files};
+use super::files::{Kind, Selection, selects_files};
 use super::project::{Project, RustFile};
 use super::states::{changed, states};
 use crate::command::Command;
-use crate::context::ToolContext;
+use crate::context::{StartError, ToolContext};
 use crate::error::ToolError;
 use crate::files::{Expect, Files};
 use crate::output::Answer;
@@ -28,8 +28,10 @@ use crate::results::FormatResults;
 use crate::scope::CallScope;
 use crate::tool::Tool;
 
-/// The name of what is run, and what finds it for some files.
-const FORMATTER: (&str, Find<Formatting>) = ("formatter", formatters);
+static FORMATTER: Kind<Formatting> = Kind {
+    name: "formatter",
+    find: formatters,
+};
 /// How rustfmt calls the file whose text it is given.
 const GIVEN: &str = "<stdin>";
 
@@ -48,13 +50,13 @@ impl Tool for RunFormatter {
         project: &Files,
         arguments: &Value,
     ) -> Result<(), ToolError> {
-        Selection::rehearse(scope, project, arguments, FORMATTER).await
+        Selection::rehearse(scope, project, arguments, &FORMATTER).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let selection = Selection::of(&arguments)?;
         let candidates = context
-            .blocking(move |files, cancel| selection.candidates(files, cancel, FORMATTER))
+            .blocking(move |files, cancel| selection.candidates(files, cancel, &FORMATTER))
             .await?;
         let chosen = choose(context, candidates).await?;
         if let Formatting::EachText(files) = chosen.format() {
@@ -87,7 +89,7 @@ async fn each_text(
     let until = Instant::now() + context.limits().max_command_timeout;
     let (mut last, mut changed) = (chosen.ran_nothing(), Vec::new());
     for (path, edition) in editions {
-        let (ran, is_changed) = one_text(context, chosen, (path, edition), until).await?;
+        let (ran, is_changed) = one_text(context, chosen, path, edition, until).await?;
         if is_changed {
             changed.push(path.to_owned());
         }
@@ -106,7 +108,8 @@ async fn each_text(
 async fn one_text(
     context: &ToolContext,
     chosen: &Chosen<Formatting>,
-    (path, edition): (&str, &str),
+    path: &str,
+    edition: &str,
     until: Instant,
 ) -> Result<(Ran, bool), ToolError> {
     let name = path.to_owned();
@@ -123,14 +126,12 @@ async fn one_text(
         stdin: text.clone(),
         ..command(&argv, &[], timeout)
     };
-    let finished = match context.start(command).await? {
+    let finished = match context.start(command).await {
         Ok(finished) => finished,
-        Err(
+        Err(StartError::Sandbox(
             error @ (SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. }),
-        ) => {
-            return Err(ToolError::Absent(format!("failed to {error}")));
-        }
-        Err(error) => return Err(ToolError::not_started(&error)),
+        )) => return Err(ToolError::Absent(format!("failed to {error}"))),
+        Err(error) => return Err(error.into()),
     };
     let mut ran = chosen.ran(&argv, &finished, timeout)?;
     ran.run.command = format!("{} < {}", ran.run.command, shown(path));

@@ -25,7 +25,7 @@ pub(super) fn edition_of(text_of: TextOf<'_>, file: &str) -> Result<String, Stri
         return match &package.edition {
             Inheritable::Set(edition) => name_of(edition),
             Inheritable::Inherited => {
-                inherited(text_of, (folder, &manifest), package.workspace.as_deref())
+                inherited(text_of, folder, &manifest, package.workspace.as_deref())
             }
         };
     }
@@ -36,7 +36,8 @@ pub(super) fn edition_of(text_of: TextOf<'_>, file: &str) -> Result<String, Stri
 /// next one above.
 fn inherited(
     text_of: TextOf<'_>,
-    (folder, manifest): (&str, &Manifest),
+    folder: &str,
+    manifest: &Manifest,
     named: Option<&std::path::Path>,
 ) -> Result<String, String> {
     let none = || {

@@ -197,7 +197,8 @@ impl<'a> Running<'a> {
     }
 
     /// Keeps what was decided while a command ran.
-    fn keep(&mut self, (finished, decided): Led) -> Result<Finished, ToolError> {
+    fn keep(&mut self, led: Led) -> Result<Finished, ToolError> {
+        let (finished, decided) = led;
         self.unreached.extend(decided.unreached());
         for decision in decided.all() {
             if !self.egress.contains(&decision) {

@@ -226,7 +226,7 @@ impl Stage {
             self.read_tags(file)?;
         }
         let paths: Vec<&str> = play.files.iter().map(|file| file.path.as_str()).collect();
-        let mut builder = IndexBuilder::of(&paths);
+        let mut builder = IndexBuilder::new(&paths);
         for file in &play.files {
             if let Some(tags) = self.tags.get(&file.content) {
                 builder.add(&file.path, tags);
@@ -255,7 +255,7 @@ impl Stage {
         }
         let text = self.read(&file.content)?;
         let language = LanguageHint::of_path(&file.path).and_then(|hint| hint.language(text));
-        let tags = language.map(|language| Tags::of(language, text, &|| false));
+        let tags = language.map(|language| Tags::find(language, text, &|| false));
         // A file that cannot be parsed is named, and nothing in it.
         let tags = tags.and_then(Result::ok).unwrap_or_default();
         self.tags.insert(file.content.clone(), tags);

@@ -264,7 +264,9 @@ impl Complaint {
         };
         let mut text = String::new();
         let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
-        handler.render_report(&mut text, &Located::of(self)?).ok()?;
+        handler
+            .render_report(&mut text, &Located::from_complaint(self)?)
+            .ok()?;
         Some(text)
     }
 
@@ -294,7 +296,7 @@ struct Located {
 }
 
 impl Located {
-    fn of(complaint: &Complaint) -> Option<Located> {
+    fn from_complaint(complaint: &Complaint) -> Option<Located> {
         let (text, span) = complaint.excerpt.as_ref()?;
         let [before, wrong, after] = [
             text.get(..span.start)?,

@@ -27,7 +27,7 @@ pub(crate) enum Given<'a> {
 
 impl<'a> Given<'a> {
     /// Decides what an argument is; fails if it can only be a mistake.
-    pub(crate) fn of(context: &Context, typed: &'a Path) -> Result<Self, CommandError> {
+    pub(crate) fn recognize(context: &Context, typed: &'a Path) -> Result<Self, CommandError> {
         let exists = || context.directory.join(typed).symlink_metadata().is_ok();
         let Some(text) = typed
             .to_str()
@@ -179,14 +179,14 @@ mod tests {
         ];
         for text in goals {
             assert_eq!(
-                Given::of(&context, Path::new(text)).ok(),
+                Given::recognize(&context, Path::new(text)).ok(),
                 Some(Given::Goal(text)),
                 "{text}"
             );
         }
         for text in plans {
             assert_eq!(
-                Given::of(&context, Path::new(text)).ok(),
+                Given::recognize(&context, Path::new(text)).ok(),
                 Some(Given::Plan(Path::new(text))),
                 "{text}"
             );
@@ -202,7 +202,7 @@ mod tests {
                 "did you mean `orchestrate status r-abcdefghi`, without quotes?",
             ),
         ] {
-            let error = Given::of(&context, Path::new(text))
+            let error = Given::recognize(&context, Path::new(text))
                 .map(|_| ())
                 .unwrap_err();
             assert!(error.render(Terminal::dumb()).contains(expected), "{text}");

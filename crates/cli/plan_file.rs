@@ -49,7 +49,7 @@ pub(crate) fn open(
     typed: Vec<(&'static str, String)>,
     project: Option<&Project>,
 ) -> Result<PlanFile, CommandError> {
-    let (is_typed, shown, text) = match Given::of(context, argument)? {
+    let (is_typed, shown, text) = match Given::recognize(context, argument)? {
         Given::Plan(path) => (false, path.display().to_string(), read(context, path)?),
         Given::Goal(text) => (true, TYPED_GOAL.to_owned(), text.to_owned()),
     };

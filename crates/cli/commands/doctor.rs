@@ -14,7 +14,7 @@ use crate::show::output;
 pub(crate) fn execute(context: &Context, arguments: &DoctorArgs) -> Result<u8, CommandError> {
     let loaded = context.load(Vec::new(), Layer::default())?;
     let state = context.directories()?.state;
-    let diagnosis = run::runtime()?.block_on(Diagnosis::of(&context.directory, &state, &loaded));
+    let diagnosis = run::runtime()?.block_on(Diagnosis::run(&context.directory, &state, &loaded));
     if arguments.json.json {
         output::json(&diagnosis)?;
     } else {

@@ -33,7 +33,7 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
         .tools(base.as_deref(), Some(&directories.config))?
         .registry;
     let role = &found(&roles, agent)?.role;
-    let permissions = AgentPermissions::of(role, &loaded.run, tools, project.workdir())
+    let permissions = AgentPermissions::new(role, &loaded.run, tools, project.workdir())
         .map_err(of_permissions)?;
     let answered = permissions
         .decide(tool, words)

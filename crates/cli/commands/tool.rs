@@ -56,10 +56,10 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
         ));
     }
     // Before signals are held back: whoever waits for the end of an input can be interrupted.
-    let mut call = Call::of(context, arguments, &surroundings)?;
+    let mut call = Call::determine(context, arguments, &surroundings)?;
     let interrupts = Interrupts::hold()?;
     let log = CallLog::open(surroundings.calls())?;
-    let audit = CallAudit::of(context, surroundings.calls());
+    let audit = CallAudit::find(context, surroundings.calls());
     call.configuration(now())
         .map_or(Ok(()), |marker| emit(&log, &marker))?;
     let cache = call

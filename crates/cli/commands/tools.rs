@@ -105,7 +105,7 @@ fn with_facts(
     let loaded = context.load(Vec::new(), Layer::default())?;
     let (never_replayed, limits) = (
         found.never_replayed.clone(),
-        CallLimits::of(&loaded.run.tool_settings),
+        CallLimits::from_settings(&loaded.run.tool_settings),
     );
     Ok((
         found,

@@ -12,7 +12,7 @@ const WIDE_FORM: char = '\u{fe0f}';
 
 /// Returns the width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().map(of).sum()
+    text.chars().map(width_of).sum()
 }
 
 /// Splits a text after the part that fits into `columns`: at least one character, so that repeated
@@ -20,7 +20,7 @@ pub(crate) fn width(text: &str) -> usize {
 pub(crate) fn split(text: &str, columns: usize) -> (&str, &str) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
-        used += of(c);
+        used += width_of(c);
         if used > columns && at > 0 {
             return text.split_at(at);
         }
@@ -33,7 +33,7 @@ pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-fn of(c: char) -> usize {
+fn width_of(c: char) -> usize {
     if c == WIDE_FORM {
         1
     } else {

@@ -63,7 +63,7 @@ pub(crate) fn rows<T: Copy>(nodes: &[Node<'_, T>], branches: Branches) -> Vec<Ro
         });
         let children = below.remove(&Some(node.id)).unwrap_or_default();
         for (at, child) in children.iter().enumerate().rev() {
-            let [own, further] = branches.of(at + 1 == children.len());
+            let [own, further] = branches.for_item(at + 1 == children.len());
             open.push((
                 child,
                 format!("{before_children}{own}"),
@@ -81,7 +81,7 @@ pub(crate) fn has_children<T>(rows: &[Row<T>]) -> bool {
 
 impl Branches {
     /// Returns the branch before an item, and the one before what is below it.
-    fn of(self, is_last: bool) -> [&'static str; 2] {
+    fn for_item(self, is_last: bool) -> [&'static str; 2] {
         match (self, is_last) {
             (Self::Lines, false) => ["├─ ", "│  "],
             (Self::Lines, true) => ["└─ ", "   "],

@@ -48,7 +48,7 @@ impl SyntaxErrors {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<SyntaxErrors, CodeError> {
+    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<SyntaxErrors, CodeError> {
         let mut finder = Finder {
             source,
             max: MAX_DESCRIBED,

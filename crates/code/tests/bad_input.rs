@@ -23,8 +23,8 @@ fn analyze(language: Language, text: &str) {
         Ok(source) => source,
         Err(error) => return assert_eq!((error, language), (CodeError::Stopped, Language::Shell)),
     };
-    CodeStructure::of(&source, NEVER).unwrap();
-    Complexity::of(&source, NEVER).unwrap();
+    CodeStructure::find(&source, NEVER).unwrap();
+    Complexity::measure(&source, NEVER).unwrap();
     if let Ok(pattern) = Pattern::parse(language, "f($X)", NEVER) {
         pattern.find(&source, NEVER).unwrap();
     }
@@ -115,11 +115,11 @@ fn whatever_takes_long_can_be_stopped() {
     let source = Source::parse(Language::Rust, &text, &counted).unwrap();
     assert!(asked.load(Ordering::Relaxed) > 100);
     assert_eq!(
-        CodeStructure::of(&source, &|| true).err(),
+        CodeStructure::find(&source, &|| true).err(),
         Some(CodeError::Stopped)
     );
     assert_eq!(
-        Complexity::of(&source, &|| true).err(),
+        Complexity::measure(&source, &|| true).err(),
         Some(CodeError::Stopped)
     );
     let pattern = Pattern::parse(Language::Rust, "b($$$A)", NEVER).unwrap();

@@ -12,7 +12,7 @@ use samples::SAMPLES;
 
 fn measured(language: Language, text: &str) -> Vec<FunctionComplexity> {
     let source = Source::parse(language, text, &|| false).unwrap();
-    let complexity = Complexity::of(&source, &|| false).unwrap();
+    let complexity = Complexity::measure(&source, &|| false).unwrap();
     assert_eq!(complexity.syntax_errors, 0);
     complexity.functions
 }
@@ -153,7 +153,7 @@ fn tokens_count_where_lizard_counts_them() {
     ];
     for (language, text, expected) in table {
         let source = Source::parse(language, text, &|| false).unwrap();
-        let functions = Complexity::of(&source, &|| false).unwrap().functions;
+        let functions = Complexity::measure(&source, &|| false).unwrap().functions;
         let found: Vec<(&str, usize)> = functions
             .iter()
             .map(|function| (function.name.as_str(), function.cyclomatic))

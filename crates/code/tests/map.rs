@@ -16,7 +16,7 @@ type Tagged = Vec<(String, Option<Tags>)>;
 
 fn tagged(files: &[(&str, &str)]) -> Tagged {
     let tags = |path: &str, text: &str| {
-        Language::of_file(path, text).map(|language| Tags::of(language, text, NEVER).unwrap())
+        Language::of_file(path, text).map(|language| Tags::find(language, text, NEVER).unwrap())
     };
     files
         .iter()
@@ -26,7 +26,7 @@ fn tagged(files: &[(&str, &str)]) -> Tagged {
 
 fn index(tagged: &Tagged) -> MapIndex {
     let paths: Vec<&str> = tagged.iter().map(|(path, _)| path.as_str()).collect();
-    let mut builder = IndexBuilder::of(&paths);
+    let mut builder = IndexBuilder::new(&paths);
     let mut added = std::collections::BTreeSet::new();
     for (path, tags) in tagged {
         if let (true, Some(tags)) = (added.insert(path), tags) {
@@ -65,7 +65,7 @@ fn maps_of_small_projects() {
 #[test]
 fn tags_are_what_a_file_declares_and_refers_to() {
     let text = "use a::helper_of;\n\npub struct Cart;\n\nimpl Cart {\n    fn total(&self) -> Cart {\n        helper_of(helper_of(1))\n    }\n}\n";
-    let tags = Tags::of(Language::Rust, text, NEVER).unwrap();
+    let tags = Tags::find(Language::Rust, text, NEVER).unwrap();
     let definitions: Vec<(&str, usize, Option<usize>, bool, &str)> = tags
         .definitions
         .iter()
@@ -271,7 +271,7 @@ fn the_nearest_files_are_chosen_first_and_foreign_ones_never() {
 fn a_map_can_be_stopped() {
     let text = "fn f() { if a { b(1, 2) } }\n".repeat(20_000);
     assert_eq!(
-        Tags::of(Language::Rust, &text, &|| true).err(),
+        Tags::find(Language::Rust, &text, &|| true).err(),
         Some(CodeError::Stopped)
     );
     let (index, declared) = (

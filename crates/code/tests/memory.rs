@@ -27,16 +27,16 @@ type Analysis = fn(Language, &str, Stop<'_>) -> Result<(), CodeError>;
 
 const ANALYSES: [(&str, Analysis); 8] = [
     ("structure", |language, text, stop| {
-        CodeStructure::of(&Source::parse(language, text, stop)?, stop).map(drop)
+        CodeStructure::find(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("complexity", |language, text, stop| {
-        Complexity::of(&Source::parse(language, text, stop)?, stop).map(drop)
+        Complexity::measure(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("fingerprints", |language, text, stop| {
-        CodeFingerprints::of(&Source::parse(language, text, stop)?, stop).map(drop)
+        CodeFingerprints::find(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("imports", |language, text, stop| {
-        FileImports::of(&Source::parse(language, text, stop)?, stop).map(drop)
+        FileImports::find(&Source::parse(language, text, stop)?, stop).map(drop)
     }),
     ("tags", |language, text, stop| {
         Tags::of_source(&Source::parse(language, text, stop)?, stop).map(drop)
@@ -125,7 +125,7 @@ fn no_text_takes_more_than_the_bound() {
     }
     for (name, profile) in crafted_profiles() {
         peaks.measure(name, |stop| {
-            PerformanceAnalysis::of(&profile, stop).map(drop)
+            PerformanceAnalysis::read(&profile, stop).map(drop)
         });
     }
     for (path, begin, piece) in MANIFESTS {

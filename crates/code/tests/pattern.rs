@@ -171,7 +171,7 @@ fn found(language: Language, pattern: &str, text: &str) -> Vec<String> {
 fn parsed(language: Language, text: &str) -> Source<'_> {
     let source = Source::parse(language, text, &|| false).unwrap();
     assert_eq!(
-        orchestrate_code::SyntaxErrors::of(&source, &|| false)
+        orchestrate_code::SyntaxErrors::find(&source, &|| false)
             .unwrap()
             .total,
         0,

@@ -39,11 +39,11 @@ const ESTIMATES: &str = "{\"mean\":{\"confidence_interval\":{\"confidence_level\
 const SAMPLES: &str = "{\"sampling_mode\":\"Linear\",\"iters\":[1.0,3.0],\"times\":[10.0,30.0]}";
 
 fn read(profile: &[u8]) -> PerformanceAnalysis {
-    PerformanceAnalysis::of(profile, NEVER).unwrap()
+    PerformanceAnalysis::read(profile, NEVER).unwrap()
 }
 
 fn error(profile: &[u8]) -> String {
-    PerformanceAnalysis::of(profile, NEVER)
+    PerformanceAnalysis::read(profile, NEVER)
         .unwrap_err()
         .to_string()
 }
@@ -529,7 +529,7 @@ fn what_is_no_profile_is_said() {
     ];
     for profile in table {
         assert_eq!(
-            PerformanceAnalysis::of(profile, NEVER),
+            PerformanceAnalysis::read(profile, NEVER),
             Err(CodeError::UnknownProfile),
             "{profile:?}"
         );
@@ -666,7 +666,7 @@ fn every_damage_of_a_profile_is_survived() {
     ];
     for whole in samples {
         for length in 0..whole.len() {
-            let read = PerformanceAnalysis::of(&whole[..length], NEVER);
+            let read = PerformanceAnalysis::read(&whole[..length], NEVER);
             assert!(whole[0] != 0x1f || read.is_err(), "{length}");
         }
         // Bytes that are others, are missing, are there twice, or are at another place: it is read
@@ -682,13 +682,13 @@ fn every_damage_of_a_profile_is_survived() {
                     _ => drop(damaged.remove(at)),
                 }
             }
-            let _ = PerformanceAnalysis::of(&damaged, NEVER);
+            let _ = PerformanceAnalysis::read(&damaged, NEVER);
         }
         // Nothing but the begin is as it should be.
         for _ in 0..500 {
             let mut noise = whole[..1 + random() % 12].to_vec();
             noise.extend((0..random() % 200).map(|_| random() as u8));
-            let _ = PerformanceAnalysis::of(&noise, NEVER);
+            let _ = PerformanceAnalysis::read(&noise, NEVER);
         }
     }
 }
@@ -758,7 +758,7 @@ fn a_million_stacks_are_added_up_and_can_be_stopped() {
         PERF.as_bytes(),
     ] {
         assert_eq!(
-            PerformanceAnalysis::of(profile, &|| true).err(),
+            PerformanceAnalysis::read(profile, &|| true).err(),
             Some(CodeError::Stopped)
         );
     }

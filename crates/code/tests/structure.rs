@@ -13,7 +13,7 @@ use samples::SAMPLES;
 fn structure(path: &str, text: &str) -> CodeStructure {
     let language = Language::of_file(path, text).unwrap();
     let source = Source::parse(language, text, &|| false).unwrap();
-    CodeStructure::of(&source, &|| false).unwrap()
+    CodeStructure::find(&source, &|| false).unwrap()
 }
 
 /// Returns one line for each item.

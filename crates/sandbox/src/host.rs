@@ -249,7 +249,7 @@ pub(crate) fn programs_of_user() -> &'static Programs {
     static FOUND: OnceLock<Programs> = OnceLock::new();
     FOUND.get_or_init(|| {
         let shell = shell_of_user();
-        let mut programs = Programs::of(&shell);
+        let mut programs = Programs::for_shell(&shell);
         if shell
             .path
             .iter()

@@ -42,7 +42,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     if tier.helper.is_own_program() && !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
-    let view = Checked::of(job, tier.confinement)?;
+    let view = Checked::for_job(job, tier.confinement)?;
     let View::Host(HostView { stand_in, .. }) = &job.view;
     let scratch = match tier.confinement {
         Confinement::Fallback => Some(Scratch::make(

@@ -130,7 +130,7 @@ enum Entry {
 
 impl Programs {
     /// Decides what a job sees.
-    pub(crate) fn of(shell: &Shell<'_>) -> Self {
+    pub(crate) fn for_shell(shell: &Shell<'_>) -> Self {
         let mut programs = Self::default();
         let targets = link_targets(shell);
         for toolchain in TOOLCHAINS {

@@ -38,7 +38,7 @@ pub(crate) struct Root {
 }
 
 impl Checked {
-    pub(crate) fn of(job: &Job, confinement: Confinement) -> Result<Self, SandboxError> {
+    pub(crate) fn for_job(job: &Job, confinement: Confinement) -> Result<Self, SandboxError> {
         let View::Host(HostView {
             writable,
             read_only,

@@ -139,7 +139,7 @@ impl ToolHarness {
             sandbox: Arc::new(sandbox),
             alternatives: Arc::default(),
             web: Arc::new(web_requests()),
-            limits: CallLimits::of(&ToolSettings::default()),
+            limits: CallLimits::from_settings(&ToolSettings::default()),
             agent_cpu: AgentCpu::default(),
             cancel: Cancel::new(),
             services,
@@ -162,8 +162,8 @@ impl ToolHarness {
 
     /// Runs further calls within these settings, as a run that has them does.
     pub fn limit(&mut self, settings: &ToolSettings) {
-        self.scope.limits = CallLimits::of(settings);
-        self.scope.agent_cpu = AgentCpu::of(settings, 0);
+        self.scope.limits = CallLimits::from_settings(settings);
+        self.scope.agent_cpu = AgentCpu::from_settings(settings, 0);
         self.scope.web = Arc::new(settings.web_requests.clone());
         let policy = Policy::clone(&self.scope.policy).limited(settings, &self.scope.worktree.path);
         self.scope.policy = Arc::new(policy);
@@ -669,7 +669,7 @@ impl ArtifactStore for FakeArtifacts {
         let found = kept.iter().find(|(artifact, _)| artifact.handle == handle);
         let (_, found) = found
             .ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
-        Ok(ArtifactPage::of(found, range))
+        Ok(ArtifactPage::extract(found, range))
     }
 }
 

@@ -18,7 +18,7 @@ pub struct AgentCpu(Option<Arc<Mutex<Duration>>>);
 
 impl AgentCpu {
     /// Returns what the settings leave to an agent whose commands have used this many milliseconds.
-    pub fn of(settings: &ToolSettings, used_ms: u64) -> AgentCpu {
+    pub fn from_settings(settings: &ToolSettings, used_ms: u64) -> AgentCpu {
         let most = settings
             .code_execution
             .agent_cpu_seconds

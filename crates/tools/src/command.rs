@@ -119,7 +119,7 @@ mod tests {
         let seconds = |configured| {
             let mut settings = ToolSettings::default();
             settings.code_execution.timeout_seconds = configured;
-            let limits = CallLimits::of(&settings);
+            let limits = CallLimits::from_settings(&settings);
             [None, Some(5), Some(120_000)].map(|asked| {
                 let command = Command {
                     timeout: asked.map(Duration::from_secs),

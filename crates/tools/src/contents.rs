@@ -37,7 +37,7 @@ pub trait FileContents: Send + Sync {
 impl FileStamp {
     /// Returns the metadata of an open file now; `None` if the system does not say it.
     pub(crate) fn now(file: impl AsFd) -> Option<FileStamp> {
-        fstat(file).ok().map(|stat| FileStamp::of(&stat))
+        fstat(file).ok().map(|stat| FileStamp::from_stat(&stat))
     }
 
     /// Reports whether any later change gives it another stamp, if it has this one now, in the time
@@ -47,7 +47,7 @@ impl FileStamp {
         u64::try_from(newest).is_ok_and(|newest| newest < now.saturating_sub(STILL_FRESH).as_secs())
     }
 
-    pub(crate) fn of(stat: &Stat) -> FileStamp {
+    pub(crate) fn from_stat(stat: &Stat) -> FileStamp {
         let time = |seconds, nanoseconds| (integer(seconds), integer(nanoseconds));
         FileStamp {
             device: stat.st_dev,

@@ -608,8 +608,13 @@ impl Shared {
         match tool.as_waits() {
             Some(waits) => self.answer(waits, &record, &context).await,
             None => Some(
-                self.run_tool(&tool, &Need::of(tool.as_ref(), &effects), record, context)
-                    .await,
+                self.run_tool(
+                    &tool,
+                    &Need::for_call(tool.as_ref(), &effects),
+                    record,
+                    context,
+                )
+                .await,
             ),
         }
     }
@@ -764,7 +769,7 @@ fn same_call(record: &CallRecord, scope: &CallScope) -> (AgentId, String, String
 }
 
 fn path_guard(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> PathGuard {
-    PathGuard::of(
+    PathGuard::new(
         tool.name(),
         tool.permission(),
         decision,

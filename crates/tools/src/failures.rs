@@ -88,7 +88,7 @@ pub(crate) enum Shown {
 impl Attempt<'_> {
     /// Runs the call, and handles its failures; also returns what it says about what it needs.
     pub(crate) async fn run(self) -> (Attempted, Shown) {
-        let before = Before::of(self.tool.as_ref(), self.context).await;
+        let before = Before::store(self.tool.as_ref(), self.context).await;
         let mut recovered = Vec::new();
         loop {
             let result = once(
@@ -409,7 +409,7 @@ struct Before(Option<Oid>);
 impl Before {
     /// Stores the files, if the tool runs programs; without what git cannot store now, there is
     /// nothing to restore.
-    async fn of(tool: &dyn Tool, context: &ToolContext) -> Before {
+    async fn store(tool: &dyn Tool, context: &ToolContext) -> Before {
         if tool.permission() != Permission::CodeExecution {
             return Before(None);
         }
@@ -466,7 +466,7 @@ pub(crate) struct Need {
 
 impl Need {
     /// Returns what a call needs.
-    pub(crate) fn of(tool: &dyn Tool, effects: &[Effect]) -> [Need; 2] {
+    pub(crate) fn for_call(tool: &dyn Tool, effects: &[Effect]) -> [Need; 2] {
         let hosts: BTreeSet<String> = effects
             .iter()
             .filter_map(|effect| host_of(&effect.target))

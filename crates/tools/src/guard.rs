@@ -35,7 +35,7 @@ pub(crate) struct PathGuard {
 
 impl PathGuard {
     /// Creates the guard of a call of a tool, about which this was decided.
-    pub(crate) fn of(
+    pub(crate) fn new(
         tool: &str,
         permission: Permission,
         decision: &Decision,

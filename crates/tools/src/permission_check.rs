@@ -151,7 +151,7 @@ impl PermissionCheck {
         mut effects: Vec<Effect>,
         decision: Decision,
     ) -> Result<Answered, ToolError> {
-        let guard = PathGuard::of(
+        let guard = PathGuard::new(
             tool.name(),
             tool.permission(),
             &decision,

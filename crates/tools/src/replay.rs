@@ -67,7 +67,7 @@ impl Replay {
         if mode == CacheMode::Off || from == AnswersFrom::Anything {
             return (None, None);
         }
-        let seen = Seen::of(tool, from, &record.arguments, context);
+        let seen = Seen::look_at(tool, from, &record.arguments, context);
         let Some(call) = seen.now(context).await else {
             return (None, None);
         };
@@ -128,7 +128,12 @@ impl Replay {
 }
 
 impl Seen {
-    fn of(tool: &dyn Tool, from: AnswersFrom, arguments: &Value, context: &ToolContext) -> Seen {
+    fn look_at(
+        tool: &dyn Tool,
+        from: AnswersFrom,
+        arguments: &Value,
+        context: &ToolContext,
+    ) -> Seen {
         let path = tool
             .path_fields()
             .first()

@@ -53,7 +53,7 @@ impl Resolver {
             .filter(|tool| !registry.is_added(tool.name()))
         {
             if let Some(more) = more_parameters(tool.name()) {
-                wide.insert(tool.name().to_owned(), Wide::of(tool.schema(), more));
+                wide.insert(tool.name().to_owned(), Wide::new(tool.schema(), more));
             }
         }
         let mut second_validators = BTreeMap::new();
@@ -167,7 +167,7 @@ struct Wide {
 }
 
 impl Wide {
-    fn of(schema: &Value, more: Value) -> Wide {
+    fn new(schema: &Value, more: Value) -> Wide {
         let Value::Object(more) = more else {
             return Wide {
                 schema: schema.clone(),

@@ -155,7 +155,7 @@ pub struct CallLimits {
 impl CallLimits {
     /// Returns the limits that a run's settings set. Where they set none, these are the product's
     /// own caps.
-    pub fn of(settings: &ToolSettings) -> CallLimits {
+    pub fn from_settings(settings: &ToolSettings) -> CallLimits {
         const MIB: u64 = 1 << 20;
         // For a command that requests no other: enough for a first build of most projects.
         const COMMAND_SECONDS: u64 = 120;

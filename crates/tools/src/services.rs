@@ -693,7 +693,7 @@ pub struct ArtifactPage {
 
 impl ArtifactPage {
     /// Extracts a page from a whole artifact.
-    pub fn of(bytes: &[u8], range: PageRange) -> ArtifactPage {
+    pub fn extract(bytes: &[u8], range: PageRange) -> ArtifactPage {
         let whole = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = whole
             .lines()

@@ -52,7 +52,7 @@ mod tests {
         let mut settings = ToolSettings::default();
         settings.code_execution.timeout_seconds = Some(30);
         settings.web_requests.max_response_size_mb = 5;
-        let (registry, limits) = (plain_tools().unwrap(), CallLimits::of(&settings));
+        let (registry, limits) = (plain_tools().unwrap(), CallLimits::from_settings(&settings));
         let of = |name: &str| limits_of(registry.tool(name).unwrap().as_ref(), &limits);
         assert_eq!(of("run_shell_command")["max_timeout_seconds"], 30);
         assert_eq!(of("fetch_url")["response_bytes"], 5 << 20);

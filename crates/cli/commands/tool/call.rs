@@ -64,7 +64,7 @@ pub(super) struct Ending {
 
 impl Call {
     /// Determines what is called.
-    pub(super) fn of(
+    pub(super) fn determine(
         context: &Context,
         arguments: &ToolRunArgs,
         surroundings: &Surroundings,
@@ -85,13 +85,13 @@ impl Call {
         let is_listed =
             mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
         let reads_input = mode != CacheMode::Off && !is_listed;
-        let asked = Asked::of(context, surroundings, arguments, &tool, reads_input)?;
+        let asked = Asked::determine(context, surroundings, arguments, &tool, reads_input)?;
         let key = asked
             .key
             .unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
         let is_cacheable = asked.is_known && !is_listed;
         let before = match asked.files {
-            None if mode.writes() && is_cacheable => Files::of(surroundings),
+            None if mode.writes() && is_cacheable => Files::look_at(surroundings),
             files => files.unwrap_or(Files::Unknown),
         };
         Ok(Call {
@@ -125,7 +125,7 @@ impl Call {
     /// repository nothing is known of files; there, what a call that is stored depends on is up to
     /// its caller.
     pub(super) fn left_files_as_they_were(&self, surroundings: &Surroundings) -> bool {
-        let is_same = match (&self.before, Files::of(surroundings)) {
+        let is_same = match (&self.before, Files::look_at(surroundings)) {
             (_, Files::Unknown) => return false,
             // A replay writes the output again, so that it may go to a file of the repository.
             (Files::Known { others: before, .. }, Files::Known { others: after, .. }) => {
@@ -209,7 +209,7 @@ enum Files {
 }
 
 impl Files {
-    fn of(surroundings: &Surroundings) -> Files {
+    fn look_at(surroundings: &Surroundings) -> Files {
         let outputs = [
             rustix::fs::fstat(io::stdout()),
             rustix::fs::fstat(io::stderr()),
@@ -249,7 +249,7 @@ struct Asked {
 impl Asked {
     /// Determines it. Without `reads_input` nothing is stored or replayed, and the input is left
     /// alone.
-    fn of(
+    fn determine(
         context: &Context,
         surroundings: &Surroundings,
         arguments: &ToolRunArgs,
@@ -300,7 +300,7 @@ impl Asked {
                 given: None,
             });
         }
-        let files = Files::of(surroundings);
+        let files = Files::look_at(surroundings);
         let known = if let Files::Known { all, .. } = &files {
             Some(all.as_str())
         } else {

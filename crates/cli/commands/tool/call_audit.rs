@@ -39,7 +39,7 @@ pub(super) struct CallAudit {
 impl CallAudit {
     /// Finds the log: the file that the environment names, else one in the folder of the
     /// repository's calls.
-    pub(super) fn of(context: &Context, folder: &Path) -> CallAudit {
+    pub(super) fn find(context: &Context, folder: &Path) -> CallAudit {
         let named = VARIABLES
             .iter()
             .find_map(|name| context.variables.get(*name).filter(|path| !path.is_empty()));

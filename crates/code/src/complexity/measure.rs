@@ -20,7 +20,7 @@ impl Complexity {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
+    pub fn measure(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
         complexity(source, stop)
     }
 }

@@ -23,7 +23,10 @@ impl DependencyGraph {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(mut project: ProjectFiles, stop: Stop<'_>) -> Result<DependencyGraph, CodeError> {
+    pub fn from_project(
+        mut project: ProjectFiles,
+        stop: Stop<'_>,
+    ) -> Result<DependencyGraph, CodeError> {
         project
             .code
             .sort_by(|(left, _), (right, _)| left.cmp(right));

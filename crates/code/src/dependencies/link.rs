@@ -34,8 +34,8 @@ pub(super) fn link(
     };
     manifests.sort_by(|left, right| left.path.cmp(&right.path));
     inherit(manifests);
-    Catalogs::of(manifests).look_up(manifests);
-    let packages = Packages::of(manifests);
+    Catalogs::from_manifests(manifests).look_up(manifests);
+    let packages = Packages::from_manifests(manifests);
     for manifest in manifests.iter_mut() {
         let Manifest {
             path,
@@ -56,7 +56,10 @@ pub(super) fn link(
             dependency.own = own.map(str::to_owned);
         }
     }
-    let workspaces: Vec<Workspace> = manifests.iter().filter_map(Workspace::of).collect();
+    let workspaces: Vec<Workspace> = manifests
+        .iter()
+        .filter_map(Workspace::from_manifest)
+        .collect();
     let member = |manifest: &Manifest| -> Result<Option<String>, CodeError> {
         go_on()?;
         let mut around = workspaces
@@ -147,7 +150,7 @@ struct Catalogs {
 }
 
 impl Catalogs {
-    fn of(manifests: &[Manifest]) -> Catalogs {
+    fn from_manifests(manifests: &[Manifest]) -> Catalogs {
         let mut catalogs = Catalogs {
             npm: HashMap::new(),
             gradle: HashMap::new(),
@@ -267,7 +270,7 @@ struct Packages {
 }
 
 impl Packages {
-    fn of(manifests: &[Manifest]) -> Packages {
+    fn from_manifests(manifests: &[Manifest]) -> Packages {
         let mut packages = Packages {
             by_name: HashMap::new(),
             by_folder: HashMap::new(),
@@ -357,7 +360,7 @@ struct Workspace {
 }
 
 impl Workspace {
-    fn of(manifest: &Manifest) -> Option<Workspace> {
+    fn from_manifest(manifest: &Manifest) -> Option<Workspace> {
         let (members, excluded) = match &manifest.settings {
             Settings::Cargo(settings) if settings.is_workspace => {
                 (&settings.members, settings.excluded.clone())

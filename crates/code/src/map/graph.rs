@@ -53,7 +53,7 @@ struct Lead<'i> {
 }
 
 impl<'i> Graph<'i> {
-    pub(super) fn of(index: &'i MapIndex, words: &Words<'_>) -> Graph<'i> {
+    pub(super) fn new(index: &'i MapIndex, words: &Words<'_>) -> Graph<'i> {
         let mut named = BTreeMap::new();
         for word in words.iter() {
             if let Some(name) = index.find(word) {

@@ -92,7 +92,7 @@ pub struct IndexBuilder {
 impl IndexBuilder {
     /// Begins an index of files with these paths from the repository's root, as they are shown.
     /// Neither their order matters, nor a second one of the same path.
-    pub fn of(paths: &[&str]) -> IndexBuilder {
+    pub fn new(paths: &[&str]) -> IndexBuilder {
         let mut sorted = paths.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
@@ -278,7 +278,7 @@ mod tests {
         for (files, is_in_it) in [(MAX_FILES, true), (MAX_FILES + 1, false)] {
             let paths: Vec<String> = (0..files).map(|number| format!("f{number}.rs")).collect();
             let listed: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let mut builder = IndexBuilder::of(&listed);
+            let mut builder = IndexBuilder::new(&listed);
             for path in &listed {
                 builder.add(path, &tags(&["new"], &["new", "undeclared"]));
             }

@@ -43,10 +43,10 @@ impl MapIndex {
         task: &MapTask<'_>,
         stop: Stop<'_>,
     ) -> Result<Option<RepositoryMap<'_>>, CodeError> {
-        let words = Words::of(task.text);
-        let graph = Graph::of(self, &words);
+        let words = Words::from_text(task.text);
+        let graph = Graph::new(self, &words);
         let paths: Vec<&str> = self.files.iter().map(|file| &*file.path).collect();
-        let named = Declared::of(&graph);
+        let named = Declared::from_graph(&graph);
         let beginnings = beginnings(&paths, task, &words, &named.files());
         if beginnings.is_empty() {
             return Ok(None);
@@ -73,7 +73,7 @@ struct Declared {
 }
 
 impl Declared {
-    fn of(graph: &Graph<'_>) -> Declared {
+    fn from_graph(graph: &Graph<'_>) -> Declared {
         let (mut as_code, mut as_word) = (Vec::new(), Vec::new());
         for (name, named) in graph.named() {
             match (named, name.declared.len()) {

@@ -82,7 +82,7 @@ impl Tags {
     ///
     /// # Errors
     /// As [`Source::parse`].
-    pub fn of(language: Language, text: &str, stop: Stop<'_>) -> Result<Tags, CodeError> {
+    pub fn find(language: Language, text: &str, stop: Stop<'_>) -> Result<Tags, CodeError> {
         let asked = AtomicUsize::new(0);
         let within = || asked.fetch_add(1, Ordering::Relaxed) > MAX_ASKED || stop();
         match Source::parse(language, text, &within)
@@ -98,7 +98,7 @@ impl Tags {
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of_source(source: &Source<'_>, stop: Stop<'_>) -> Result<Tags, CodeError> {
-        let definitions = definitions(&CodeStructure::of(source, stop)?.items);
+        let definitions = definitions(&CodeStructure::find(source, stop)?.items);
         let mut names = Names {
             source,
             found: BTreeMap::new(),

@@ -47,7 +47,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn of(text: &'a str) -> Words<'a> {
+    pub(super) fn from_text(text: &'a str) -> Words<'a> {
         let quoted = text
             .split('`')
             .skip(1)

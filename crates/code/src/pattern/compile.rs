@@ -72,7 +72,7 @@ impl Pattern {
             .strip_suffix(';')
             .filter(|code| of_c && code.ends_with('}'));
         for pattern in declared.into_iter().chain([pattern]) {
-            let template = Template::of(pattern, language);
+            let template = Template::from_pattern(pattern, language);
             if template.size() > MAX_VARIABLES {
                 return Err(wrong("it has too many variables"));
             }
@@ -118,7 +118,7 @@ fn written(
         }
         .pattern(node)?;
         let calls = if language == Language::Rust {
-            Calls::of(&source, stop)?
+            Calls::read(&source, stop)?
         } else {
             None
         };

@@ -34,7 +34,7 @@ impl Pattern {
     ) -> Result<Vec<PatternMatch>, CodeError> {
         let mut found = self.search(&self.root, source, stop)?;
         let calls = if source.language() == Language::Rust {
-            Calls::of(source, stop)?
+            Calls::read(source, stop)?
         } else {
             None
         };

@@ -25,7 +25,7 @@ impl Calls {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub(super) fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Option<Calls>, CodeError> {
+    pub(super) fn read(source: &Source<'_>, stop: Stop<'_>) -> Result<Option<Calls>, CodeError> {
         let text = source.text().as_bytes().to_vec();
         let mut calls = Calls {
             text,

@@ -51,7 +51,7 @@ pub(super) struct Template {
 }
 
 impl Template {
-    pub(super) fn of(pattern: &str, language: Language) -> Template {
+    pub(super) fn from_pattern(pattern: &str, language: Language) -> Template {
         let mut template = Template {
             language,
             code: Vec::new(),

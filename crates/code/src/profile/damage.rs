@@ -26,7 +26,7 @@ impl Damage {
     }
 
     /// Returns the error that says what the profile was taken for.
-    pub(super) fn of(self, format: ProfileFormat) -> CodeError {
+    pub(super) fn in_format(self, format: ProfileFormat) -> CodeError {
         match self {
             Damage::Stopped => CodeError::Stopped,
             Damage::At(reason) => CodeError::Profile {

@@ -32,14 +32,14 @@ impl PerformanceAnalysis {
     /// # Errors
     /// [`CodeError::UnknownProfile`] if it is in none that is known, [`CodeError::Profile`] if it
     /// is damaged, and [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(profile: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+    pub fn read(profile: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
         if profile.len() > MAX_PROFILE_BYTES {
             return Err(CodeError::LargeProfile(MAX_PROFILE_BYTES >> 20));
         }
         if profile.starts_with(&GZIP) {
             // Only profiles of pprof are usually compressed.
-            let content =
-                decompressed(profile, stop).map_err(|damage| damage.of(ProfileFormat::Pprof))?;
+            let content = decompressed(profile, stop)
+                .map_err(|damage| damage.in_format(ProfileFormat::Pprof))?;
             return of_content(&content, stop);
         }
         of_content(profile, stop)
@@ -48,12 +48,13 @@ impl PerformanceAnalysis {
     /// Reads the files of a folder of criterion, by their paths.
     ///
     /// # Errors
-    /// As [`PerformanceAnalysis::of`].
+    /// As [`PerformanceAnalysis::read`].
     pub fn of_benchmarks(
         files: &[(String, Vec<u8>)],
         stop: Stop<'_>,
     ) -> Result<PerformanceAnalysis, CodeError> {
-        benchmarks::of_files(files, stop).map_err(|damage| damage.of(ProfileFormat::Criterion))
+        benchmarks::of_files(files, stop)
+            .map_err(|damage| damage.in_format(ProfileFormat::Criterion))
     }
 }
 
@@ -108,11 +109,10 @@ fn is_binary(bytes: &[u8]) -> bool {
 fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
     match bytes.first() {
         // A table as `marshal` writes it, which may be one that is referred to.
-        Some(b'{' | 0xfb) => {
-            cprofile::statistics(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Cprofile))
-        }
+        Some(b'{' | 0xfb) => cprofile::statistics(bytes, stop)
+            .map_err(|damage| damage.in_format(ProfileFormat::Cprofile)),
         _ if pprof::is_begin(bytes) => {
-            pprof::read(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Pprof))
+            pprof::read(bytes, stop).map_err(|damage| damage.in_format(ProfileFormat::Pprof))
         }
         _ => Err(CodeError::UnknownProfile),
     }
@@ -134,8 +134,9 @@ fn of_text(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError>
     } else if text::is_perf_script(text) {
         (ProfileFormat::PerfScript, text::perf_script(text, stop))
     } else {
-        let found = text::folded(text, stop).map_err(|damage| damage.of(ProfileFormat::Folded))?;
+        let found =
+            text::folded(text, stop).map_err(|damage| damage.in_format(ProfileFormat::Folded))?;
         return found.ok_or(CodeError::UnknownProfile);
     };
-    found.map_err(|damage| damage.of(format))
+    found.map_err(|damage| damage.in_format(format))
 }

@@ -138,7 +138,7 @@ struct Heading<'t> {
 }
 
 impl<'t> Heading<'t> {
-    fn of(line: &'t str) -> Option<Heading<'t>> {
+    fn from_line(line: &'t str) -> Option<Heading<'t>> {
         let is_time = |word: &str| {
             let time = word
                 .strip_suffix(':')
@@ -213,7 +213,7 @@ pub(super) fn is_perf_script(text: &str) -> bool {
     let first = text
         .lines()
         .find(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    first.is_some_and(|line| Heading::of(line).is_some())
+    first.is_some_and(|line| Heading::from_line(line).is_some())
 }
 
 /// Adds up the samples of the first event.
@@ -268,7 +268,7 @@ impl<'t> PerfScript<'t, '_> {
             return self.sample();
         }
         // Headings are aligned, so they may begin with a space as well.
-        let heading = Heading::of(line);
+        let heading = Heading::from_line(line);
         if heading.is_none() && self.heading.is_some() && line.starts_with(char::is_whitespace) {
             return self.frame(frame(line));
         }

@@ -31,7 +31,7 @@ impl Snippet {
             let tokens = tokens_of(code, *language, stop)?;
             most = most.max(tokens.len());
             if tokens.len() >= MIN_TOKENS {
-                read.insert(*language, Fingerprinted::of(&tokens));
+                read.insert(*language, Fingerprinted::from_tokens(&tokens));
             }
         }
         if read.is_empty() {
@@ -79,7 +79,7 @@ impl CodeFingerprints {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
+    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
         let tokens = tokens(source, 0..source.text().len(), stop)?;
         let mut hashes: Vec<u32> = fingerprints(&tokens)
             .into_iter()
@@ -107,7 +107,7 @@ fn end_of(hash: u64) -> u32 {
 }
 
 impl Fingerprinted {
-    fn of(tokens: &[Token<'_>]) -> Fingerprinted {
+    fn from_tokens(tokens: &[Token<'_>]) -> Fingerprinted {
         let found = fingerprints(tokens);
         let first = found.first().map(|first| End {
             hash: first.hash,

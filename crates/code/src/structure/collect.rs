@@ -25,12 +25,12 @@ impl CodeStructure {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
+    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
         Ok(CodeStructure {
             language: source.language(),
             lines: source.text().lines().count(),
             items: items(source, stop)?,
-            syntax_errors: SyntaxErrors::of(source, stop)?,
+            syntax_errors: SyntaxErrors::find(source, stop)?,
         })
     }
 }

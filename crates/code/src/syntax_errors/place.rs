@@ -118,9 +118,9 @@ pub(super) fn blamed(
     is_broken: bool,
     stop: Stop<'_>,
 ) -> Result<Vec<Mark>, CodeError> {
-    let now = Marks::of(after, stop)?;
+    let now = Marks::find(after, stop)?;
     let was = before
-        .map(|before| Marks::of(before, stop).map(|marks| (marks, before.text())))
+        .map(|before| Marks::find(before, stop).map(|marks| (marks, before.text())))
         .transpose()?;
     let strings = now.strings_out_of(&rows.after);
     // A string without an end takes the brackets after it for its content.
@@ -235,7 +235,7 @@ fn counterpart(sign: char) -> Option<char> {
 }
 
 impl Marks {
-    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Marks, CodeError> {
+    fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<Marks, CodeError> {
         let marks = Marks {
             language: source.language(),
             brackets: Vec::new(),

@@ -42,12 +42,12 @@ pub(crate) fn graph_of(
             match Source::parse(language, text, stop) {
                 Ok(source) => project
                     .code
-                    .push((path.clone(), Arc::new(FileImports::of(&source, stop)?))),
+                    .push((path.clone(), Arc::new(FileImports::find(&source, stop)?))),
                 // A program without grammars knows no imports.
                 Err(CodeError::NotBuilt(_)) => {}
                 Err(error) => return Err(error),
             }
         }
     }
-    DependencyGraph::of(project, stop)
+    DependencyGraph::from_project(project, stop)
 }

@@ -169,7 +169,7 @@ impl Archive {
                 own: own.to_string(),
             });
         }
-        let base = base_of(&self.repo, &WorkSpan::of(&state, record), &branch.tip)?;
+        let base = base_of(&self.repo, &WorkSpan::for_task(&state, record), &branch.tip)?;
         let changed = self.repo.store().changed_paths(&base, &branch.tip)?;
         let is_withheld = |name: &&String| {
             record

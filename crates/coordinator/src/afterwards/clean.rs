@@ -178,7 +178,9 @@ impl Archive {
             .tasks()
             .filter(|record| !self.layout.worktree(run, &record.task.id).exists())
         {
-            for entry in OwnRefs::of(run, &record.task.id).disposable(&self.repo, record.tip())? {
+            for entry in
+                OwnRefs::for_task(run, &record.task.id).disposable(&self.repo, record.tip())?
+            {
                 self.repo.delete(&entry)?;
             }
         }

@@ -215,7 +215,7 @@ impl Archive {
         if self.repo.contains(state.target_tip(record), &to)? {
             return Ok(parts);
         }
-        let from = base_of(&self.repo, &WorkSpan::of(state, record), &to)?;
+        let from = base_of(&self.repo, &WorkSpan::for_task(state, record), &to)?;
         if from != to {
             parts.push(Part {
                 merged: None,

@@ -80,7 +80,7 @@ impl Archive {
             &self.layout,
             CheckedTree::key(&repo, &sandbox, state, &tree, command)?,
         );
-        let setup = ProjectSetup::of(state);
+        let setup = ProjectSetup::for_run(state);
         let verifier = verifier::bring(&repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
         let with_caches = sandbox
@@ -141,7 +141,7 @@ fn set_up_with_network(
     sandbox: &Sandbox,
     cancel: &Cancel,
 ) -> Result<Option<OnBase>, CoordinatorError> {
-    let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else {
+    let Some(setup) = ProjectSetup::for_run(state).filter(|setup| setup.has_network) else {
         return Ok(None);
     };
     setup::on_base_blocking(repo, layout, &setup, sandbox, cancel).map(Some)

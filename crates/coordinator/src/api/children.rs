@@ -197,7 +197,7 @@ impl Coordinator {
             run: context.run.clone(),
             task: first.id.clone(),
         };
-        let handed = HandBacks::of(&context.state(), &ids, None).map_err(unknown)?;
+        let handed = HandBacks::for_agents(&context.state(), &ids, None).map_err(unknown)?;
         aggregate(&context.host, handed, Arc::new(|_| true)).await
     }
 

@@ -61,7 +61,7 @@ pub enum CheckStatus {
 
 impl Diagnosis {
     /// Runs all tests.
-    pub async fn of(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
+    pub async fn run(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
         let mut checks = repository(directory, state_dir, &settings.environment);
         if !is_inside(directory, state_dir) {
             checks.push(state(state_dir));
@@ -571,7 +571,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
 
 /// Reports which service searches the web, if one is chosen.
 fn searches(settings: &Loaded, model: Option<&ModelName>) -> Option<Check> {
-    match SearchService::of(settings, model) {
+    match SearchService::for_model(settings, model) {
         SearchService::None => None,
         SearchService::InForce(service) => Some(check("web search", CheckStatus::Ok, service)),
         SearchService::Unusable(why) => Some(check("web search", CheckStatus::Warning, why)),

@@ -42,7 +42,7 @@ impl AgentPermissions {
     /// # Errors
     /// [`PermissionError::Rules`] if a rule cannot be parsed, [`PermissionError::Call`] if a tool
     /// is malformed.
-    pub fn of(
+    pub fn new(
         role: &Role,
         run: &RunSettings,
         tools: ToolRegistry,
@@ -104,7 +104,7 @@ mod tests {
             ..RunSettings::default()
         };
         run.tool_settings.file_operations.forbidden_paths = vec!["keys".to_owned()];
-        let permissions = AgentPermissions::of(&role, &run, tools, checkout.path()).unwrap();
+        let permissions = AgentPermissions::new(&role, &run, tools, checkout.path()).unwrap();
         let inside = checkout.path().join("x/../keys/a.md").display().to_string();
         let table: [(&str, &[&str], &str); 10] = [
             ("Bash", &["git", "push", "origin"], "deny:Bash(git push:*)"),

@@ -393,7 +393,7 @@ impl Project {
         let order = MapOrder {
             files: task.files.clone(),
             text: repository_map::words(task),
-            budget: MapBudget::of(role, run.map_tokens, context_tokens),
+            budget: MapBudget::new(role, run.map_tokens, context_tokens),
             policy: policy.limited(&run.tool_settings, self.workdir()),
             grant: role.grant(&names),
             prompts: Prompts::of_project(|path| project_text(&self.repo, &base, Path::new(path)))?,

@@ -30,7 +30,7 @@ pub enum SearchService {
 
 impl SearchService {
     /// Returns the service for agents with this model, if that is known.
-    pub(crate) fn of(loaded: &Loaded, model: Option<&ModelName>) -> SearchService {
+    pub(crate) fn for_model(loaded: &Loaded, model: Option<&ModelName>) -> SearchService {
         let web = &loaded.run.tool_settings.web_requests;
         let Some(service) = web.search_service else {
             return SearchService::None;
@@ -79,7 +79,7 @@ impl SearchService {
             let model = models.choose_offline(&preferences(&loaded.run, task, role));
             roles
                 .grants(role, TOOL)
-                .then(|| SearchService::of(loaded, model.as_ref()))
+                .then(|| SearchService::for_model(loaded, model.as_ref()))
         };
         tasks
             .iter()

@@ -32,7 +32,7 @@ pub(crate) async fn verify(
         let conditions = exact_tree::conditions(context, &command).await?;
         warm::adopt(
             &context.host,
-            &Preparation::of(&context.state()),
+            &Preparation::for_run(&context.state()),
             conditions,
         )
         .await?;

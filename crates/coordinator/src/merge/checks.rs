@@ -128,7 +128,7 @@ pub(crate) async fn run_check(
     let sandbox = sandbox.clone().showing(shown.output.clone());
     let ended = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone()));
     let finished = running.noting(shown, ended).await?;
-    Ok(CheckResult::of(&finished, timeout_ms))
+    Ok(CheckResult::from_finished(&finished, timeout_ms))
 }
 
 /// Runs a setup with the network in the sandbox; interrupted when the level reaches `Stop`.
@@ -142,7 +142,7 @@ pub(crate) async fn run_setup(
     let cancel = Cancel::new();
     let running = run_led(sandbox, web, hosts, check.job(), &cancel);
     let (finished, notes) = shutdown.guard(&cancel, running).await?;
-    Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
+    Ok(CheckResult::from_finished(&finished, check.timeout_ms).with_notes(&notes))
 }
 
 /// Does the same on this thread alone.
@@ -166,7 +166,7 @@ pub(crate) fn run_setup_blocking(
     let ended = std::thread::scope(|scope| scope.spawn(run).join());
     let (finished, notes) =
         ended.map_err(|_| CoordinatorError::Panicked { what: "the setup" })??;
-    Ok(CheckResult::of(&finished, check.timeout_ms).with_notes(&notes))
+    Ok(CheckResult::from_finished(&finished, check.timeout_ms).with_notes(&notes))
 }
 
 /// Runs a command in the sandbox, blocking the thread.
@@ -175,7 +175,7 @@ pub(crate) fn run_check_blocking(
     check: &Check<'_>,
     cancel: &Cancel,
 ) -> Result<CheckResult, CoordinatorError> {
-    Ok(CheckResult::of(
+    Ok(CheckResult::from_finished(
         &sandbox.run(&check.job(), cancel)?,
         check.timeout_ms,
     ))
@@ -312,7 +312,7 @@ impl CheckResult {
         }
     }
 
-    fn of(finished: &Finished, timeout_ms: u64) -> Self {
+    fn from_finished(finished: &Finished, timeout_ms: u64) -> Self {
         let mut output = finished.stdout.text();
         let errors = finished.stderr.text();
         if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {

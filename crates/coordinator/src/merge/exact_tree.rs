@@ -45,7 +45,7 @@ pub(crate) async fn check(
     // new one.
     let remembered = remembered(context, of.tree.clone(), command).await?;
     let state = context.state();
-    let preparation = Preparation::of(&state);
+    let preparation = Preparation::for_run(&state);
     // Also before the check, for the same reason.
     let conditions = conditions(context, command).await?;
     let place = match state.base_check() {

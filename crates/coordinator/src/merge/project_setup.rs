@@ -28,11 +28,11 @@ pub(crate) struct Preparation {
 
 impl Preparation {
     /// Returns how a run prepares its worktrees.
-    pub(crate) fn of(state: &RunState) -> Self {
+    pub(crate) fn for_run(state: &RunState) -> Self {
         Self {
             run: state.run_id.clone(),
             base: state.base.clone(),
-            setup: ProjectSetup::of(state),
+            setup: ProjectSetup::for_run(state),
             warm_limit: state.settings.warm_limit,
         }
     }
@@ -56,7 +56,7 @@ pub(crate) struct ProjectSetup {
 
 impl ProjectSetup {
     /// Returns the setup of a run, if it has one.
-    pub(crate) fn of(state: &RunState) -> Option<Self> {
+    pub(crate) fn for_run(state: &RunState) -> Option<Self> {
         let settings = &state.settings;
         Some(Self {
             run: state.run_id.clone(),

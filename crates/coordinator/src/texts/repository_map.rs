@@ -208,7 +208,7 @@ pub(crate) struct MapBudget {
 
 impl MapBudget {
     /// Creates the budget of an agent's map.
-    pub(crate) fn of(role: &Role, of_run: u64, context_tokens: u64) -> Self {
+    pub(crate) fn new(role: &Role, of_run: u64, context_tokens: u64) -> Self {
         // A reviewer gets the changes themselves.
         let looks_for_code = role.delivers != Delivers::Verdict;
         Self {

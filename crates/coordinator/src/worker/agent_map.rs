@@ -134,7 +134,7 @@ fn order(context: &RunContext, role: &Role, of: MapOf<'_>) -> Result<MapOrder, C
         base: of.base.clone(),
         files: task.files.clone(),
         text: repository_map::words(task),
-        budget: MapBudget::of(role, settings.map_tokens, of.context_tokens),
+        budget: MapBudget::new(role, settings.map_tokens, of.context_tokens),
         policy: policy.limited(&settings.tool_settings, &worktree),
         grant: authority.grant,
         prompts: context.prompts.clone(),

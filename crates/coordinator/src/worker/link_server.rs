@@ -144,13 +144,13 @@ impl LinkServer {
             Request::ReadPlan(_) => Reply::ReadPlan(self.plan().await?.into()),
             Request::ReadSkill(of) => Reply::ReadSkill(self.skill(*of).await?.into()),
             Request::ReadWorkSpan(_) => {
-                Reply::ReadWorkSpan(WorkSpan::of(&context.state(), &self.record()?).into())
+                Reply::ReadWorkSpan(WorkSpan::for_task(&context.state(), &self.record()?).into())
             }
             Request::ReadBranches(_) => {
-                Reply::ReadBranches(RunBranches::of(&context.state()).into())
+                Reply::ReadBranches(RunBranches::for_run(&context.state()).into())
             }
             Request::ReadHandBacks(of) => {
-                let handed = HandBacks::of(&context.state(), &of.agents, Some(task));
+                let handed = HandBacks::for_agents(&context.state(), &of.agents, Some(task));
                 Reply::ReadHandBacks(Ruling::from(handed).into())
             }
             Request::JudgeRedCheck(_) => {

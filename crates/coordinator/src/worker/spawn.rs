@@ -140,7 +140,7 @@ async fn assign(
         role,
         tools: settings.tools.clone(),
         rules: rules.unwrap_or_else(|| settings.rules.clone()),
-        preparation: Preparation::of(&state),
+        preparation: Preparation::for_run(&state),
         tool_settings: within(&settings.tool_settings, authority),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
@@ -164,7 +164,7 @@ fn within(settings: &ToolSettings, authority: Option<Authority>) -> ToolSettings
 /// Records the start of an attempt, with the agent's specification.
 async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
-    let review = under_review::of(context, &state, &record).await?;
+    let review = under_review::collect(context, &state, &record).await?;
     let base = match record.base() {
         _ if review.is_new => review.base.clone(),
         // Merged work continues from the merged result; other work from where it was left.

@@ -47,7 +47,7 @@ impl UnderReview {
 }
 
 /// Collects the work that a task reviews.
-pub(super) async fn of(
+pub(super) async fn collect(
     context: &RunContext,
     state: &RunState,
     record: &TaskRecord,

@@ -28,14 +28,14 @@ pub(super) struct HandedBack {
 impl HandBacks {
     /// Returns those of these agents for one of them, or for a program; fails with the reason if
     /// one does not exist.
-    pub(crate) fn of(
+    pub(crate) fn for_agents(
         state: &RunState,
         agents: &[AgentId],
         caller: Option<&TaskId>,
     ) -> Result<Self, WaitRefused> {
         let handed = |record: &TaskRecord| HandedBack {
             hand_back: state.hand_back(record),
-            span: WorkSpan::of(state, record),
+            span: WorkSpan::for_task(state, record),
             tip: record.newest_work().cloned(),
         };
         Ok(Self {

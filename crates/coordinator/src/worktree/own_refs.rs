@@ -45,7 +45,7 @@ pub(crate) struct Stashed {
 
 impl OwnRefs {
     /// Returns the names for a task's agent.
-    pub(crate) fn of(run: &RunId, task: &TaskId) -> Self {
+    pub(crate) fn for_task(run: &RunId, task: &TaskId) -> Self {
         Self {
             prefix: format!("{}{}/", run.keep_prefix(), task.branch_component()),
         }

@@ -80,7 +80,7 @@ pub(crate) fn hold_files(
         let commit = repo.store().find_commit(target)?;
         Ok(commit.map_or(target == files, |commit| commit.tree == *files))
     };
-    let going = OwnRefs::of(run, &record.task.id).disposable(repo, record.tip())?;
+    let going = OwnRefs::for_task(run, &record.task.id).disposable(repo, record.tip())?;
     let branch = record
         .branch()
         .map(|branch| repo.read_ref(&format!("refs/heads/{branch}")))

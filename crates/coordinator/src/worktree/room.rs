@@ -23,7 +23,7 @@ pub(crate) async fn require(context: &RunContext, task: &TaskId) -> Result<(), C
     if is_there || host.layout.worktree(&context.run, task).exists() {
         return Ok(());
     }
-    let preparation = Preparation::of(&state);
+    let preparation = Preparation::for_run(&state);
     let outputs = warm::copied_bytes(host, &preparation).await?;
     let caches = caches::copied_bytes(&host.layout, preparation.warm_limit).await?;
     let tracked = context.git(|repo| repo.worktrees().tracked_bytes()).await?;

@@ -36,7 +36,7 @@ pub(crate) struct TaskBranch {
 
 impl WorkSpan {
     /// Returns that of a task.
-    pub(crate) fn of(state: &RunState, record: &TaskRecord) -> Self {
+    pub(crate) fn for_task(state: &RunState, record: &TaskRecord) -> Self {
         let base = record.base().unwrap_or(&state.base).clone();
         Self {
             base,
@@ -47,7 +47,7 @@ impl WorkSpan {
 
 impl RunBranches {
     /// Returns those of a run.
-    pub(crate) fn of(state: &RunState) -> Self {
+    pub(crate) fn for_run(state: &RunState) -> Self {
         let tasks = state.tasks().map(|record| TaskBranch {
             task: record.task.id.clone(),
             name: record.branch().map(str::to_owned),

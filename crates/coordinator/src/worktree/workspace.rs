@@ -111,7 +111,7 @@ impl Workspace {
 
     /// Returns the names of the agent's own refs.
     pub(super) fn own_refs(&self) -> OwnRefs {
-        OwnRefs::of(&self.link.run, &self.link.agent)
+        OwnRefs::for_task(&self.link.run, &self.link.agent)
     }
 
     /// Returns the branches of the run.

@@ -256,7 +256,7 @@ const MESSAGES: u64 = 4;
 /// Compiles the filter of a tier. `scoped` is whether Landlock keeps signals and abstract sockets
 /// inside.
 pub(super) fn compile(confinement: Confinement, scoped: bool) -> Result<Filter, String> {
-    let rules = RulesOfTier::of(confinement, scoped)?;
+    let rules = RulesOfTier::for_tier(confinement, scoped)?;
     Ok(Filter {
         program: filter_table::filter(rules.calls()?)?,
         asks: confinement == Confinement::Fallback,
@@ -275,7 +275,7 @@ struct RulesOfTier {
 }
 
 impl RulesOfTier {
-    fn of(confinement: Confinement, scoped: bool) -> Result<Self, String> {
+    fn for_tier(confinement: Confinement, scoped: bool) -> Result<Self, String> {
         let mut refused: Rules = [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]]
             .concat()
             .into_iter()
@@ -589,7 +589,7 @@ mod tests {
             (fallback, true),
             (fallback, false),
         ] {
-            let rules = RulesOfTier::of(confinement, scoped).unwrap();
+            let rules = RulesOfTier::for_tier(confinement, scoped).unwrap();
             let listed = |calls: &BTreeSet<c_long>| {
                 program(calls.iter().copied().map(always).collect(), 1).unwrap()
             };

@@ -110,7 +110,7 @@ fn found(case: &Case) -> Vec<String> {
         let (_, value) = case.variables.iter().find(|(known, _)| *known == name)?;
         Some(OsString::from(absolute(value)))
     };
-    let programs = Programs::of(&Shell {
+    let programs = Programs::for_shell(&Shell {
         home: home.clone(),
         path: case
             .path

@@ -232,7 +232,7 @@ struct PreparedOrder<'a, F> {
 }
 
 impl<'a, F> PreparedOrder<'a, F> {
-    fn of(program: &'a PreparedProgram<F>) -> Self {
+    fn new(program: &'a PreparedProgram<F>) -> Self {
         Self {
             arguments: pointers(&program.arguments),
             environment: pointers(&program.environment),
@@ -250,7 +250,7 @@ impl<'a, F> PreparedOrder<'a, F> {
 pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(
     program: &PreparedProgram<F>,
 ) -> io::Result<Pid> {
-    let order = PreparedOrder::of(program);
+    let order = PreparedOrder::new(program);
     // SAFETY: this process has one thread, so nothing else uses its environment.
     let own = unsafe { libc::environ };
     // SAFETY: `run_prepared` takes such an order; this process has a single thread (the helper
@@ -290,7 +290,7 @@ pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
     group: BorrowedFd<'_>,
 ) -> Result<Pid, GroupError> {
     let (mut failures, mut failed) = io::pipe().map_err(GroupError::NoProcess)?;
-    let order = PreparedOrder::of(program);
+    let order = PreparedOrder::new(program);
     let Some(child) = fork_into(group).map_err(GroupError::NoProcess)? else {
         let errno = execute_prepared(&order)
             .raw_os_error()

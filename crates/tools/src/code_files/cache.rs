@@ -34,7 +34,7 @@ pub(crate) trait FileAnalysis: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Self, CodeError>;
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<Self, CodeError>;
 
     /// Returns about how many bytes of memory it holds.
     fn memory(&self) -> usize;
@@ -302,7 +302,7 @@ mod tests {
     struct Sample(usize);
 
     impl FileAnalysis for Sample {
-        fn of(source: &Source<'_>, _: Stop<'_>) -> Result<Sample, CodeError> {
+        fn analyze(source: &Source<'_>, _: Stop<'_>) -> Result<Sample, CodeError> {
             Ok(Sample(source.text().len()))
         }
 

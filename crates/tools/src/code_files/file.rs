@@ -136,7 +136,7 @@ impl<'p> CodeFile<'p> {
             };
             let compute = || {
                 let (language, text) = content.code(self.hint)?;
-                T::of(&Source::parse(language, text, stop)?, stop)
+                T::analyze(&Source::parse(language, text, stop)?, stop)
             };
             match &content.version {
                 // While it waits for another agent's result, it does not ask for memory, for which
@@ -225,7 +225,7 @@ impl<'p> CodeFile<'p> {
             return Some(unreadable);
         }
         let is_same =
-            bytes.len() as u64 == stamp.size && FileStamp::of(&fstat(&file).ok()?) == stamp;
+            bytes.len() as u64 == stamp.size && FileStamp::from_stat(&fstat(&file).ok()?) == stamp;
         let contents = contents.as_ref().filter(|_| is_same);
         let id = contents.and_then(|contents| {
             contents
@@ -275,7 +275,7 @@ mod tests {
     struct Length(usize);
 
     impl FileAnalysis for Length {
-        fn of(source: &Source<'_>, _: Stop<'_>) -> Result<Length, CodeError> {
+        fn analyze(source: &Source<'_>, _: Stop<'_>) -> Result<Length, CodeError> {
             Ok(Length(source.text().len()))
         }
 
@@ -308,7 +308,7 @@ mod tests {
         let decision = Decision::Allow {
             rule: String::new(),
         };
-        let guard = PathGuard::of(
+        let guard = PathGuard::new(
             "t",
             Permission::FileRead,
             &decision,

@@ -57,7 +57,7 @@ pub(crate) type Analyze<'a, T> = &'a (dyn Fn(&CodeFile<'_>) -> Result<Option<T>,
 
 impl Surveyor {
     /// Creates one for a call, with the run's cache.
-    pub(crate) fn of(context: &ToolContext) -> Surveyor {
+    pub(crate) fn for_call(context: &ToolContext) -> Surveyor {
         let limits = Surveyor::limits(context.scope());
         Surveyor {
             limits,

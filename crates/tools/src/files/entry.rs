@@ -44,7 +44,7 @@ impl Entry {
     pub fn stamp(&self) -> Option<FileStamp> {
         let (_, name) = split(&self.path);
         let stat = statat(&*self.directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(FileStamp::of(&stat))
+        Some(FileStamp::from_stat(&stat))
     }
 }
 

@@ -156,7 +156,7 @@ fn read(
     expected: Option<&FileStamp>,
     contents: &dyn FileContents,
 ) -> Option<Oid> {
-    let stamp = FileStamp::of(&fstat(&file).ok()?);
+    let stamp = FileStamp::from_stat(&fstat(&file).ok()?);
     if expected.is_some_and(|expected| *expected != stamp) || stamp.size > MAX_READ_BYTES {
         return None;
     }
@@ -168,7 +168,8 @@ fn read(
         .take(MAX_READ_BYTES + 1)
         .read_to_end(&mut bytes)
         .ok()?;
-    let is_same = FileStamp::of(&fstat(&file).ok()?) == stamp && bytes.len() as u64 == stamp.size;
+    let is_same =
+        FileStamp::from_stat(&fstat(&file).ok()?) == stamp && bytes.len() as u64 == stamp.size;
     if is_same {
         contents.read(&stamp, &bytes)
     } else {

@@ -176,7 +176,7 @@ impl Files {
             file: File::from(opened),
             meter: self.meter.clone(),
         };
-        Ok((reader, FileStamp::of(&stat)))
+        Ok((reader, FileStamp::from_stat(&stat)))
     }
 
     /// Opens a regular file whose content no agent is shown, whatever the rules say about it.
@@ -513,7 +513,7 @@ mod tests {
         let decision = Decision::Allow {
             rule: String::new(),
         };
-        let guard = PathGuard::of(
+        let guard = PathGuard::new(
             "t",
             Permission::FileRead,
             &decision,

@@ -50,7 +50,7 @@ impl Files {
         let pool = Pool {
             listing,
             limits,
-            tasks: Mutex::new(Tasks::of(first)),
+            tasks: Mutex::new(Tasks::new(first)),
             changed: Condvar::new(),
         };
         let worker = || Worker {
@@ -129,7 +129,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn of(first: Task) -> Tasks {
+    fn new(first: Task) -> Tasks {
         Tasks {
             next: vec![first],
             running: 0,

@@ -100,7 +100,7 @@ impl Decoded {
     ///
     /// # Errors
     /// `File`, naming what the bytes look like, if they are not text in that encoding.
-    pub fn of(path: &str, bytes: &[u8], asked: Encoding) -> Result<Decoded, ToolError> {
+    pub fn decode(path: &str, bytes: &[u8], asked: Encoding) -> Result<Decoded, ToolError> {
         if let Some(marked) = Decoded::marked(bytes) {
             return marked.ok_or_else(|| {
                 ToolError::file(path, "does not have the encoding that its first bytes name")
@@ -130,9 +130,9 @@ impl Decoded {
     /// # Errors
     /// `File`, naming what the bytes look like, if they are not text.
     pub fn detect(path: &str, bytes: &[u8]) -> Result<Decoded, ToolError> {
-        Decoded::of(path, bytes, Encoding::UTF_8).or_else(|error| match binary_kind(bytes) {
+        Decoded::decode(path, bytes, Encoding::UTF_8).or_else(|error| match binary_kind(bytes) {
             Some(_) => Err(error),
-            None => Decoded::of(path, bytes, guessed(bytes)),
+            None => Decoded::decode(path, bytes, guessed(bytes)),
         })
     }
 
@@ -234,11 +234,11 @@ mod tests {
             "ü".as_bytes(),
         ];
         for bytes in files {
-            let decoded = Decoded::of("f", bytes, Encoding::UTF_8).unwrap();
+            let decoded = Decoded::decode("f", bytes, Encoding::UTF_8).unwrap();
             assert_eq!(decoded.encode(&decoded.text).unwrap(), bytes);
         }
         assert_eq!(
-            Decoded::of("f", b"\xfc", Encoding::named("latin-1").unwrap())
+            Decoded::decode("f", b"\xfc", Encoding::named("latin-1").unwrap())
                 .unwrap()
                 .text,
             "ü"
@@ -260,7 +260,7 @@ mod tests {
         ];
         for (bytes, expected) in table {
             assert_eq!(
-                Decoded::of("f", bytes, Encoding::UTF_8)
+                Decoded::decode("f", bytes, Encoding::UTF_8)
                     .unwrap_err()
                     .to_string(),
                 expected

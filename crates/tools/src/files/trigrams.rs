@@ -75,7 +75,7 @@ pub(crate) struct Trigrams {
 impl Trigrams {
     /// Returns the trigrams of a file's whole content, in two parts; `None` if a search does not
     /// see these bytes.
-    pub(crate) fn of([begin, rest]: [&[u8]; 2]) -> Option<Trigrams> {
+    pub(crate) fn from_content([begin, rest]: [&[u8]; 2]) -> Option<Trigrams> {
         if UTF_16_MARKS.iter().any(|mark| begin.starts_with(mark)) {
             return None;
         }
@@ -151,7 +151,7 @@ impl Required {
             .build()
             .parse(pattern)
             .ok()?;
-        let required = Required::of(&parsed);
+        let required = Required::from_pattern(&parsed);
         if required.is_something() {
             Some(required)
         } else {
@@ -159,7 +159,7 @@ impl Required {
         }
     }
 
-    fn of(pattern: &Hir) -> Required {
+    fn from_pattern(pattern: &Hir) -> Required {
         let mut parts = Parts::default();
         parts.add(pattern);
         parts.end_run();
@@ -204,8 +204,9 @@ impl Parts {
             }
             HirKind::Alternation(choices) => {
                 self.end_run();
-                self.found
-                    .push(Required::AnyOf(choices.iter().map(Required::of).collect()));
+                self.found.push(Required::AnyOf(
+                    choices.iter().map(Required::from_pattern).collect(),
+                ));
             }
         }
     }
@@ -325,7 +326,7 @@ mod tests {
             let (matcher, required) = (matcher(pattern), Required::by(pattern));
             for text in &texts {
                 let may = required.as_ref().is_none_or(|required| {
-                    Trigrams::of([text.as_bytes(), b""])
+                    Trigrams::from_content([text.as_bytes(), b""])
                         .is_none_or(|trigrams| trigrams.may_match(required))
                 });
                 assert!(
@@ -352,6 +353,6 @@ mod tests {
 
     #[test]
     fn a_text_of_utf_16_has_none() {
-        assert_eq!(Trigrams::of([b"\xff\xfea\0b\0", b""]), None);
+        assert_eq!(Trigrams::from_content([b"\xff\xfea\0b\0", b""]), None);
     }
 }

@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
         let (mut git, mut is_after_hunks) = (GitHead::default(), false);
         while let Some(line) = self.peek() {
             if let Some(paths) = line.strip_prefix("diff --git ") {
-                changes.extend(std::mem::replace(&mut git, GitHead::of(paths)).change());
+                changes.extend(std::mem::replace(&mut git, GitHead::from_paths(paths)).change());
                 is_after_hunks = false;
             } else if line.starts_with("--- ") {
                 changes.push(self.unified_file(&std::mem::take(&mut git))?);
@@ -299,7 +299,7 @@ struct GitHead {
 
 impl GitHead {
     /// Reads the paths of `diff --git`, which are equal unless the file is renamed.
-    fn of(paths: &str) -> GitHead {
+    fn from_paths(paths: &str) -> GitHead {
         let half = paths.len() / 2;
         let same = paths.get(..half).zip(paths.get(half + 1..));
         let same =

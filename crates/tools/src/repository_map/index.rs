@@ -81,7 +81,7 @@ pub fn map_index<E>(
         .filter_map(|at| files.get(at))
         .collect();
     let paths: Vec<&str> = chosen.iter().map(|file| file.path.as_str()).collect();
-    let mut builder = IndexBuilder::of(&paths);
+    let mut builder = IndexBuilder::new(&paths);
     let mut wanted: HashMap<FileVersion, Vec<&StoredFile>> = HashMap::new();
     for file in chosen {
         if let Some(version) = file.version() {
@@ -133,7 +133,7 @@ fn tags<E>(
     let Some(language) = version.hint.language(text) else {
         return Ok(Some(Tags::default()));
     };
-    match within_memory(stop, |stop| Tags::of(language, text, stop)) {
+    match within_memory(stop, |stop| Tags::find(language, text, stop)) {
         Ok(tags) => Ok(Some(tags)),
         Err(CodeError::Stopped) => Ok(None),
         Err(_) => Ok(Some(Tags::default())),

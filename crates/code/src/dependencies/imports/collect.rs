@@ -15,7 +15,7 @@ impl FileImports {
     ///
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
-    pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
+    pub fn find(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
         let language = source.language();
         let (package, imports, modules, declared) = (None, Vec::new(), Vec::new(), Vec::new());
         let found = FileImports {

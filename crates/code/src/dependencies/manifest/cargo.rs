@@ -20,7 +20,7 @@ const TABLES: [(&str, DependencyKind); 5] = [
 
 /// Reads a manifest.
 pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let lines = Lines::of(text);
+    let lines = Lines::from_text(text);
     let root = parse(text, &lines)?;
     let mut reader = Reader {
         lines: &lines,

@@ -6,7 +6,7 @@ use super::model::{Dependency, DependencyKind, Ecosystem, Manifest, Settings};
 /// Reads `project` and `find_package`; what variables name is left out.
 pub(super) fn read(path: &str, text: &str) -> Manifest {
     let mut manifest = Manifest::new(Ecosystem::CMake, path, Settings::Plain);
-    let (lines, mut at) = (Lines::of(text), 0);
+    let (lines, mut at) = (Lines::from_text(text), 0);
     // The number of the line that was looked at last, and whether it is a comment.
     let mut looked_at = (0, false);
     while let Some(open) = text

@@ -124,7 +124,7 @@ fn quoted(text: &str) -> Option<&str> {
 
 /// Reads a version catalog.
 pub(super) fn read_catalog(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let root = parse(text, &Lines::of(text))?;
+    let root = parse(text, &Lines::from_text(text))?;
     let name = path
         .rsplit('/')
         .next()

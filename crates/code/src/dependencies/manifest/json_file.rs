@@ -18,7 +18,7 @@ pub(super) struct Json {
 impl Json {
     /// Parses a text.
     pub(super) fn parse(text: &str) -> Result<Json, ManifestError> {
-        let scanned = Scan::of(text);
+        let scanned = Scan::from_text(text);
         match serde_json::from_str(&scanned.clean) {
             Ok(Value::Object(root)) => Ok(Json {
                 root,
@@ -73,8 +73,8 @@ struct Scan {
 }
 
 impl Scan {
-    fn of(text: &str) -> Scan {
-        let lines = Lines::of(text);
+    fn from_text(text: &str) -> Scan {
+        let lines = Lines::from_text(text);
         let (mut clean, mut keys) = (String::with_capacity(text.len()), BTreeMap::new());
         let (mut depth, mut at) = (0_usize, 0_usize);
         let mut section = String::new();

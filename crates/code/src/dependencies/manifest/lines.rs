@@ -4,7 +4,7 @@
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
-    pub(super) fn of(text: &str) -> Lines {
+    pub(super) fn from_text(text: &str) -> Lines {
         Lines(text.match_indices('\n').map(|(at, _)| at + 1).collect())
     }
 

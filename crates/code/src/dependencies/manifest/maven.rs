@@ -16,7 +16,7 @@ pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
             message: error.to_string(),
         }
     })?;
-    let (project, lines) = (document.root_element(), Lines::of(text));
+    let (project, lines) = (document.root_element(), Lines::from_text(text));
     let properties = properties(project);
     let own = |name: &str| {
         let parent = || child(project, "parent").and_then(|parent| text_of(parent, name));

@@ -13,7 +13,7 @@ use super::toml_file::{entries, flag, parse, placed_texts, table, text, texts};
 
 /// Reads a `pyproject.toml`: PEP 621 and 735, poetry and uv.
 pub(super) fn read_project(path: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let lines = Lines::of(text);
+    let lines = Lines::from_text(text);
     let root = parse(text, &lines)?;
     let mut reader = Reader {
         lines: &lines,

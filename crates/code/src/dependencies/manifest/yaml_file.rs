@@ -168,7 +168,7 @@ fn scalar(value: &str) -> Option<String> {
 
 /// Returns the key of a line, and its value.
 fn key_of(content: &str) -> Option<(String, &str)> {
-    let end = Unquoted::of(content).find(|(at, c)| {
+    let end = Unquoted::from_line(content).find(|(at, c)| {
         let after = content.get(at + 1..).unwrap_or_default();
         *c == ':' && (after.is_empty() || after.starts_with(' '))
     });
@@ -181,7 +181,7 @@ fn key_of(content: &str) -> Option<(String, &str)> {
 /// are.
 fn parts(inside: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0_usize);
-    for (at, c) in Unquoted::of(inside) {
+    for (at, c) in Unquoted::from_line(inside) {
         match c {
             '[' | '{' => depth += 1,
             ']' | '}' => depth = depth.saturating_sub(1),
@@ -212,7 +212,7 @@ fn open_brackets(content: &str) -> usize {
 
 /// Returns how many brackets are open after a text, of those before it and its own.
 fn brackets(before: usize, text: &str) -> usize {
-    Unquoted::of(text).fold(before, |depth, (_, c)| match c {
+    Unquoted::from_line(text).fold(before, |depth, (_, c)| match c {
         '[' | '{' => depth + 1,
         ']' | '}' => depth.saturating_sub(1),
         _ => depth,
@@ -226,7 +226,7 @@ fn without_comment(line: &str) -> &str {
                 .get(..*at)
                 .is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']))
     };
-    Unquoted::of(line)
+    Unquoted::from_line(line)
         .find(is_comment)
         .and_then(|(at, _)| line.get(..at))
         .unwrap_or(line)
@@ -239,7 +239,7 @@ struct Unquoted<'t> {
 }
 
 impl<'t> Unquoted<'t> {
-    fn of(line: &'t str) -> Unquoted<'t> {
+    fn from_line(line: &'t str) -> Unquoted<'t> {
         Unquoted {
             characters: line.char_indices(),
             before: ' ',

@@ -62,7 +62,7 @@ impl AgentServices {
         role: Option<&str>,
         artifacts: Vec<Artifact>,
     ) -> Arc<Self> {
-        let replays = Arc::new(Replays::of(workplace, role));
+        let replays = Arc::new(Replays::new(workplace, role));
         let artifacts = Mutex::new(artifacts);
         let workplace = Mutex::new(Some(Arc::new(workplace.clone())));
         Arc::new(Self {
@@ -757,6 +757,6 @@ impl ArtifactStore for AgentServices {
         let bytes = blobs
             .get(&blob)
             .map_err(|error| ServiceError::Failed(error.to_string()))?;
-        Ok(ArtifactPage::of(bytes, range))
+        Ok(ArtifactPage::extract(bytes, range))
     }
 }

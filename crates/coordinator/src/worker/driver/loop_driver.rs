@@ -319,8 +319,8 @@ impl LoopDriver {
             ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
             sandbox: workplace.host.sandbox_in(workplace.files.path()),
-            limits: CallLimits::of(&assignment.tool_settings),
-            agent_cpu: AgentCpu::of(
+            limits: CallLimits::from_settings(&assignment.tool_settings),
+            agent_cpu: AgentCpu::from_settings(
                 &assignment.tool_settings,
                 workplace.link.task().await?.command_cpu_ms(),
             ),

@@ -31,7 +31,7 @@ pub(super) struct Replays {
 }
 
 impl Replays {
-    pub(super) fn of(workplace: &Workplace, role: Option<&str>) -> Self {
+    pub(super) fn new(workplace: &Workplace, role: Option<&str>) -> Self {
         let assignment = &workplace.assignment;
         let grant = assignment.role.as_ref().map(|role| &role.grant);
         let basis = json!([assignment.rules, assignment.tool_settings, grant, program()]);

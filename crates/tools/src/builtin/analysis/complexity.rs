@@ -101,7 +101,7 @@ impl Tool for MeasureCodeComplexity {
         if files.is_empty() {
             files.push(String::new());
         }
-        let surveyor = Surveyor::of(context);
+        let surveyor = Surveyor::for_call(context);
         context
             .blocking(move |opened, _| {
                 surveyor
@@ -113,8 +113,8 @@ impl Tool for MeasureCodeComplexity {
 }
 
 impl FileAnalysis for Complexity {
-    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
-        Complexity::of(source, stop)
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<Complexity, CodeError> {
+        Complexity::measure(source, stop)
     }
 
     fn memory(&self) -> usize {

@@ -62,7 +62,7 @@ impl Tool for AnalyzeDependencies {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { path } = read(arguments)?;
-        let surveyor = Surveyor::of(context);
+        let surveyor = Surveyor::for_call(context);
         context
             .blocking(move |files, _| {
                 analyze(files, &path, &surveyor).map_err(|error| match error {
@@ -106,7 +106,7 @@ fn subject(files: &Files, path: &str) -> Result<String, ToolError> {
 
 fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, ToolError> {
     let path = subject(files, path)?;
-    let mut gathered = Gathered::of(files, surveyor)?;
+    let mut gathered = Gathered::read(files, surveyor)?;
     if let Some((_, error)) = gathered.left_out.iter().find(|(other, _)| *other == path) {
         return Err(ToolError::Retry(format!("{}: {error}", shown(&path))));
     }
@@ -119,16 +119,15 @@ fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, Too
     }
     let project = std::mem::take(&mut gathered.project);
     let stop = || surveyor.limits.check().is_err();
-    let graph =
-        gathered
-            .held
-            .keep_while(&stop, |stop| match DependencyGraph::of(project, stop) {
-                Ok(graph) => Ok(graph.within(&path)),
-                Err(error) => {
-                    // The limit that stopped it says why.
-                    surveyor.limits.check()?;
-                    Err(ToolError::Retry(error.to_string()))
-                }
-            })?;
+    let graph = gathered.held.keep_while(&stop, |stop| {
+        match DependencyGraph::from_project(project, stop) {
+            Ok(graph) => Ok(graph.within(&path)),
+            Err(error) => {
+                // The limit that stopped it says why.
+                surveyor.limits.check()?;
+                Err(ToolError::Retry(error.to_string()))
+            }
+        }
+    })?;
     Ok(report(graph, &gathered.notes()))
 }

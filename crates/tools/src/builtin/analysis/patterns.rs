@@ -71,10 +71,10 @@ impl Tool for FindCodePatterns {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
-        let surveyor = Surveyor::of(context);
+        let surveyor = Surveyor::for_call(context);
         context
             .blocking(move |files, _| {
-                let search = Search::of(&arguments, &surveyor.limits)?;
+                let search = Search::from_arguments(&arguments, &surveyor.limits)?;
                 let survey =
                     surveyor.survey(files, &[arguments.path], &|file| search.matches(file))?;
                 search.require_code()?;
@@ -94,7 +94,7 @@ struct Search {
 }
 
 impl Search {
-    fn of(arguments: &Arguments, limits: &WalkLimits) -> Result<Search, ToolError> {
+    fn from_arguments(arguments: &Arguments, limits: &WalkLimits) -> Result<Search, ToolError> {
         let patterns = patterns(arguments, limits)?;
         let named = arguments.language.as_deref().and_then(Language::named);
         Ok(Search {

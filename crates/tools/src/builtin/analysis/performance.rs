@@ -95,7 +95,7 @@ impl Tool for AnalyzePerformance {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
-        let limits = Surveyor::of(context).limits;
+        let limits = Surveyor::for_call(context).limits;
         context
             .blocking(move |files, _| analyze(files, arguments, &limits))
             .await
@@ -107,7 +107,7 @@ fn analyze(files: &Files, arguments: Arguments, limits: &WalkLimits) -> Result<A
     let analysis = within_memory(&|| limits.check().is_err(), |stop| match profile {
         Profile::At(path) => of_path(files, &path, limits, stop),
         Profile::Given(data) => {
-            PerformanceAnalysis::of(data.as_bytes(), stop).map(Profiled::Analyzed)
+            PerformanceAnalysis::read(data.as_bytes(), stop).map(Profiled::Analyzed)
         }
     });
     match analysis {
@@ -152,7 +152,7 @@ fn of_path(
             return PerformanceAnalysis::of_benchmarks(&[(file.path, bytes)], stop)
                 .map(Profiled::Analyzed);
         }
-        Ok((_, bytes)) => return PerformanceAnalysis::of(&bytes, stop).map(Profiled::Analyzed),
+        Ok((_, bytes)) => return PerformanceAnalysis::read(&bytes, stop).map(Profiled::Analyzed),
         // It may be a directory.
         Err(error @ ToolError::File { .. }) => files.directory_instead(path, error),
         Err(error) => return Ok(Profiled::Unread(error)),

@@ -53,7 +53,7 @@ impl Gathered {
     ///
     /// # Errors
     /// As [`Files::walk`].
-    pub(super) fn of(files: &Files, surveyor: &Surveyor) -> Result<Gathered, ToolError> {
+    pub(super) fn read(files: &Files, surveyor: &Surveyor) -> Result<Gathered, ToolError> {
         let (limits, place, has_grammars) = (
             &surveyor.limits,
             surveyor.place(files),
@@ -211,8 +211,8 @@ impl Found {
 }
 
 impl FileAnalysis for FileImports {
-    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
-        FileImports::of(source, stop)
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
+        FileImports::find(source, stop)
     }
 
     fn memory(&self) -> usize {

@@ -71,7 +71,7 @@ impl Tool for FindSimilarCode {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { code_snippet, path } = read(arguments)?;
-        let surveyor = Surveyor::of(context);
+        let surveyor = Surveyor::for_call(context);
         context
             .blocking(move |files, _| {
                 let snippet = snippet(&code_snippet, &surveyor.limits)?;
@@ -84,8 +84,8 @@ impl Tool for FindSimilarCode {
 }
 
 impl FileAnalysis for CodeFingerprints {
-    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
-        CodeFingerprints::of(source, stop)
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
+        CodeFingerprints::find(source, stop)
     }
 
     fn memory(&self) -> usize {

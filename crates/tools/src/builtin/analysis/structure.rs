@@ -67,9 +67,9 @@ impl Tool for AnalyzeCodeStructure {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { path } = read(arguments)?;
-        let surveyor = Surveyor::of(context);
+        let surveyor = Surveyor::for_call(context);
         let look = move |files: &Files, _: &Cancel| {
-            let analyze = |file: &CodeFile<'_>| Ok(file.analysis()?.map(Found::of));
+            let analyze = |file: &CodeFile<'_>| Ok(file.analysis()?.map(Found::from_structure));
             let survey = surveyor.survey(files, &[path], &analyze)?;
             Ok((answer(&survey), survey))
         };
@@ -81,8 +81,8 @@ impl Tool for AnalyzeCodeStructure {
 }
 
 impl FileAnalysis for CodeStructure {
-    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
-        CodeStructure::of(source, stop)
+    fn analyze(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
+        CodeStructure::find(source, stop)
     }
 
     fn memory(&self) -> usize {
@@ -99,7 +99,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(structure: Arc<CodeStructure>) -> Found {
+    fn from_structure(structure: Arc<CodeStructure>) -> Found {
         Found {
             items: structure.items.len(),
             structure,

@@ -93,8 +93,9 @@ impl Tool for AppendFile {
     ) -> Result<(), ToolError> {
         let AppendArguments { path, content } = read(arguments.clone())?;
         let ledger = scope.ledger.clone();
-        let look =
-            move |files: &Files, _: &_| Appended::of(files, &ledger, &path, &content).map(drop);
+        let look = move |files: &Files, _: &_| {
+            Appended::compute(files, &ledger, &path, &content).map(drop)
+        };
         blocking(project, &scope.cancel, look).await
     }
 
@@ -123,7 +124,7 @@ fn append(
         added,
         has_seen,
         expect,
-    } = Appended::of(files, ledger, path, content)?;
+    } = Appended::compute(files, ledger, path, content)?;
     let written = files.write(path, &bytes, expect)?;
     let seen: Vec<SeenFile> = has_seen
         .then(|| SeenFile::holding(&written.path, &bytes))
@@ -160,7 +161,7 @@ struct Appended {
 
 impl Appended {
     /// Computes the new content of a file, without changing anything.
-    fn of(
+    fn compute(
         files: &Files,
         ledger: &ReadLedger,
         path: &str,

@@ -59,7 +59,7 @@ struct Replacement {
 
 impl Arguments {
     /// Reads the arguments; one replacement is a list of one.
-    fn of(arguments: Value) -> Result<Arguments, ToolError> {
+    fn from_value(arguments: Value) -> Result<Arguments, ToolError> {
         let mut arguments: Arguments = read(arguments)?;
         if arguments.edits.is_empty() {
             let Arguments {
@@ -109,7 +109,10 @@ impl Tool for UpdateFile {
         project: &Files,
         arguments: &Value,
     ) -> Result<(), ToolError> {
-        let (arguments, ledger) = (Arguments::of(arguments.clone())?, scope.ledger.clone());
+        let (arguments, ledger) = (
+            Arguments::from_value(arguments.clone())?,
+            scope.ledger.clone(),
+        );
         let look = move |files: &Files, _: &_| match arguments.created() {
             Some(new) => {
                 let writable =
@@ -125,7 +128,7 @@ impl Tool for UpdateFile {
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let arguments = Arguments::of(arguments)?;
+        let arguments = Arguments::from_value(arguments)?;
         let ledger = context.ledger().clone();
         let (answer, changed) = context
             .blocking(move |files, _| update(files, &ledger, &arguments))

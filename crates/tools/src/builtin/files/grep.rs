@@ -143,7 +143,7 @@ impl Tool for Grep {
             shown: arguments.shown(),
             limits: walk_limits(context, true),
             hits: AtomicUsize::new(0),
-            known: Known::of(context, &arguments.expression()),
+            known: Known::find(context, &arguments.expression()),
         };
         context
             .blocking(move |files, _| search.run(files, &arguments.path))
@@ -255,7 +255,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(context: &ToolContext, pattern: &str) -> Option<Known> {
+    fn find(context: &ToolContext, pattern: &str) -> Option<Known> {
         let required = Required::by(pattern)?;
         let contents = context.services().replay.contents()?;
         let seen = context.shared().value::<SeenTrigrams>();
@@ -397,7 +397,7 @@ impl<'s> Seeker<'s> {
         if let Some(known) = &self.search.known
             && let Some(id) = known.contents.known(path, stamp)
             && is_whole()
-            && let Some(trigrams) = Trigrams::of([read, &self.rest])
+            && let Some(trigrams) = Trigrams::from_content([read, &self.rest])
         {
             known.seen.keep(id, trigrams);
         }

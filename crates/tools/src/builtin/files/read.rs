@@ -205,7 +205,7 @@ fn page_of_file(
         return page_of_large(opened, arguments, encoding, allowed);
     }
     let (file, bytes) = files.read(&arguments.path)?;
-    let decoded = Decoded::of(&arguments.path, &bytes, encoding)?;
+    let decoded = Decoded::decode(&arguments.path, &bytes, encoding)?;
     let seen = SeenFile::holding(&file.path, &bytes);
     let page = page(&arguments.path, &decoded.text, arguments, allowed)?;
     ledger.note(&seen);
@@ -276,7 +276,7 @@ fn page_of_large(
             return Err(ToolError::Retry(text));
         }
     };
-    let decoded = Decoded::of(path, &bytes, encoding)?;
+    let decoded = Decoded::decode(path, &bytes, encoding)?;
     let lines = decoded.text.lines();
     let extent = if are_last {
         Extent::Lines(first - 1 + lines.clone().count())

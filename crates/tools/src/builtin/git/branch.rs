@@ -132,7 +132,7 @@ impl Tool for GitCheckout {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let mut paths = paths::of("paths", arguments);
+        let mut paths = paths::in_argument("paths", arguments);
         if paths.is_empty() {
             paths.push(String::new());
         }

@@ -47,7 +47,7 @@ impl Tool for GitAdd {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        paths::of("files", arguments)
+        paths::in_argument("files", arguments)
             .into_iter()
             .map(|path| Effect::on(Target::Path(path)))
             .collect()

@@ -26,7 +26,7 @@ pub(super) fn normalize(
 }
 
 /// Returns the paths of an argument.
-pub(super) fn of(field: &str, arguments: &Value) -> Vec<String> {
+pub(super) fn in_argument(field: &str, arguments: &Value) -> Vec<String> {
     let paths = arguments.get(field).and_then(Value::as_array);
     paths
         .into_iter()

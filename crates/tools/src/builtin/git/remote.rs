@@ -51,7 +51,7 @@ fn origin() -> String {
 }
 
 impl Arguments {
-    fn of(arguments: &Value) -> Result<Arguments, ToolError> {
+    fn from_value(arguments: &Value) -> Result<Arguments, ToolError> {
         let Arguments { remote, branch } = read(arguments.clone())?;
         let or_default = |text: String| if text.is_empty() { origin() } else { text };
         Ok(Arguments {
@@ -63,7 +63,7 @@ impl Arguments {
 
 /// Refuses names that git, or a program that it starts, could take for something else.
 fn require_names(arguments: &Value) -> Result<(), ToolError> {
-    let Arguments { remote, branch } = Arguments::of(arguments)?;
+    let Arguments { remote, branch } = Arguments::from_value(arguments)?;
     let is_odd = |c: char| {
         c.is_control()
             || c.is_whitespace()
@@ -92,10 +92,11 @@ fn require_names(arguments: &Value) -> Result<(), ToolError> {
 
 /// Returns the effect of a call before anything is looked up: no rule about a host allows it.
 fn unresolved(arguments: &Value) -> Effect {
-    let Arguments { remote, branch } = Arguments::of(arguments).unwrap_or_else(|_| Arguments {
-        remote: origin(),
-        branch: None,
-    });
+    let Arguments { remote, branch } =
+        Arguments::from_value(arguments).unwrap_or_else(|_| Arguments {
+            remote: origin(),
+            branch: None,
+        });
     let branch = branch.unwrap_or_default();
     Effect::on(Target::Remote(RemoteBranch {
         remote,
@@ -161,7 +162,7 @@ impl Tool for GitPush {
         _: &Files,
         arguments: &Value,
     ) -> Result<Option<Foreseen>, ToolError> {
-        let Arguments { remote, branch } = Arguments::of(arguments)?;
+        let Arguments { remote, branch } = Arguments::from_value(arguments)?;
         let plan = scope
             .services
             .git
@@ -221,7 +222,7 @@ impl Tool for GitPull {
         _: &Files,
         arguments: &Value,
     ) -> Result<Option<Foreseen>, ToolError> {
-        let Arguments { remote, branch } = Arguments::of(arguments)?;
+        let Arguments { remote, branch } = Arguments::from_value(arguments)?;
         let plan = scope
             .services
             .git

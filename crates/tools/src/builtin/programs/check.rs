@@ -91,7 +91,7 @@ async fn check(
     arguments: Value,
     kind: &'static Kind<Findings>,
 ) -> Result<Answer, ToolError> {
-    let selection = Selection::of(&arguments)?;
+    let selection = Selection::from_value(&arguments)?;
     let wanted = selection.clone();
     let candidates = context
         .blocking(move |files, cancel| wanted.candidates(files, cancel, kind))

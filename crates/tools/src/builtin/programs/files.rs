@@ -61,7 +61,7 @@ macro_rules! selects_files {
             arguments: &Value,
             project: &$crate::files::Files,
         ) -> Result<$crate::tool::Programs, ToolError> {
-            let selection = Selection::of(arguments)?;
+            let selection = Selection::from_value(arguments)?;
             let project = Project::look_for(
                 project,
                 &orchestrate_sandbox::Cancel::default(),
@@ -109,7 +109,7 @@ impl Selection {
     ///
     /// # Errors
     /// `Retry` if the arguments are others.
-    pub(super) fn of(arguments: &Value) -> Result<Selection, ToolError> {
+    pub(super) fn from_value(arguments: &Value) -> Result<Selection, ToolError> {
         let mut selection: Selection = read(arguments.clone())?;
         if selection.files.iter().any(String::is_empty) {
             selection.files.clear();
@@ -128,7 +128,7 @@ impl Selection {
         arguments: &Value,
         kind: &'static Kind<R>,
     ) -> Result<(), ToolError> {
-        let selection = Selection::of(arguments)?;
+        let selection = Selection::from_value(arguments)?;
         let look = move |files: &Files, cancel: &Cancel| {
             selection.candidates(files, cancel, kind).map(drop)
         };

@@ -54,7 +54,7 @@ impl Tool for RunFormatter {
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let selection = Selection::of(&arguments)?;
+        let selection = Selection::from_value(&arguments)?;
         let candidates = context
             .blocking(move |files, cancel| selection.candidates(files, cancel, &FORMATTER))
             .await?;

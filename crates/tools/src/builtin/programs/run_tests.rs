@@ -80,7 +80,7 @@ impl Tool for RunTests {
     ) -> Result<(), ToolError> {
         let Arguments { test_pattern } = read(arguments.clone())?;
         let look = move |files: &Files, cancel: &Cancel| {
-            let Suites { candidates, .. } = Suites::of(files, cancel, test_pattern.as_deref())?;
+            let Suites { candidates, .. } = Suites::find(files, cancel, test_pattern.as_deref())?;
             require_pattern(test_pattern.as_deref(), &candidates)
         };
         blocking(project, &scope.cancel, look).await
@@ -90,7 +90,7 @@ impl Tool for RunTests {
         let Arguments { test_pattern } = read(arguments)?;
         let pattern = test_pattern.clone();
         let suites = context
-            .blocking(move |files, cancel| Suites::of(files, cancel, pattern.as_deref()))
+            .blocking(move |files, cancel| Suites::find(files, cancel, pattern.as_deref()))
             .await?;
         let Suites { candidates, others } = suites;
         let chosen = choose(context, candidates).await?;
@@ -134,7 +134,7 @@ impl Suites {
     ///
     /// # Errors
     /// `Retry` if it has no tests that this can run.
-    fn of(files: &Files, cancel: &Cancel, pattern: Option<&str>) -> Result<Suites, ToolError> {
+    fn find(files: &Files, cancel: &Cancel, pattern: Option<&str>) -> Result<Suites, ToolError> {
         let mut groups = runners(&Project::look(files, cancel)?, pattern).into_iter();
         let candidates = groups.next().ok_or_else(no_tests)?;
         let others = groups

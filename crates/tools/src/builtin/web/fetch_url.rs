@@ -133,7 +133,7 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer,
     } = match format {
         Format::Markdown => readable(response, Style::Markdown)?,
         Format::Text => readable(response, Style::Text)?,
-        Format::Html => Readable::plain(Text::of(response)?),
+        Format::Html => Readable::plain(Text::decode(response)?),
         Format::Json => Readable {
             content: json_text(response)?,
             ..Readable::default()
@@ -198,7 +198,7 @@ fn pretty(value: &Value) -> Option<String> {
 /// Returns JSON with line ends; as it is if it would become too long, or takes too much memory.
 fn json_text(response: &WebResponse) -> Result<String, ToolError> {
     let _work = Work::begin(&|| false);
-    let Text { text, is_json, .. } = Text::of(response)?;
+    let Text { text, is_json, .. } = Text::decode(response)?;
     match serde_json::from_reader::<_, Value>(watched(text.as_bytes(), &|| false)) {
         Ok(value) => Ok(pretty(&value).unwrap_or_else(|| text.into_owned())),
         Err(error) if error.is_io() => Ok(text.into_owned()),

@@ -51,7 +51,7 @@ impl<'r> Text<'r> {
     ///
     /// # Errors
     /// `Retry` if it is no text, with what it is.
-    pub(super) fn of(response: &'r WebResponse) -> Result<Text<'r>, ToolError> {
+    pub(super) fn decode(response: &'r WebResponse) -> Result<Text<'r>, ToolError> {
         let stated = response.content_type.as_deref().unwrap_or_default();
         let kind = stated
             .split(';')
@@ -132,10 +132,10 @@ impl Readable {
 /// It blocks until few others make as much of theirs.
 ///
 /// # Errors
-/// As [`Text::of`].
+/// As [`Text::decode`].
 pub(super) fn readable(response: &WebResponse, style: Style) -> Result<Readable, ToolError> {
     let _work = Work::begin(&|| false);
-    let text = Text::of(response)?;
+    let text = Text::decode(response)?;
     if !text.is_html {
         return Ok(Readable::plain(text));
     }
@@ -284,7 +284,7 @@ mod tests {
         };
         let expected = "https://page.example/a is no text but binary data of 2 kB, decompressed from gzip, the first part \
                         up to the limit `tools.web_requests.max_response_size_mb`; look for a page that has it as text";
-        assert_eq!(Text::of(&bomb).unwrap_err().to_string(), expected);
+        assert_eq!(Text::decode(&bomb).unwrap_err().to_string(), expected);
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
         ];
         for (content_type, body, expected, misread) in table {
             let response = response(content_type, body);
-            let text = Text::of(&response).unwrap();
+            let text = Text::decode(&response).unwrap();
             assert_eq!(
                 (&*text.text, text.misread().as_deref()),
                 (expected, misread),
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn read(content_type: &str, body: &[u8]) -> String {
-        match Text::of(&response(content_type, body)) {
+        match Text::decode(&response(content_type, body)) {
             Ok(text) => text.text.into_owned(),
             Err(error) => error.to_string(),
         }
@@ -401,7 +401,7 @@ mod tests {
         ];
         for (content_type, body, expected) in table {
             assert_eq!(
-                Text::of(&response(content_type, body.as_bytes()))
+                Text::decode(&response(content_type, body.as_bytes()))
                     .unwrap()
                     .is_html,
                 expected,

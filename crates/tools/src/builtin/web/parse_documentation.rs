@@ -64,7 +64,7 @@ impl Tool for ParseDocumentation {
 
 fn answer(response: &WebResponse) -> Result<Answer, ToolError> {
     let _work = Work::begin(&|| false);
-    let text = Text::of(response)?;
+    let text = Text::decode(response)?;
     if !text.is_html {
         return Err(ToolError::Retry(format!(
             "{} is no HTML; read it with fetch_url",

@@ -26,7 +26,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Returns where an address leads.
-    pub(super) fn of(url: &WebUrl) -> Server {
+    pub(super) fn from_url(url: &WebUrl) -> Server {
         let port = if WEB_PORTS.contains(&url.port()) {
             WEB_PORT
         } else {
@@ -140,7 +140,7 @@ impl Registries {
 impl Destinations for Registries {
     fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
         let host = url.host();
-        let rule = admitted(self.decide(&Server::of(url)))?;
+        let rule = admitted(self.decide(&Server::from_url(url)))?;
         self.policy
             .refuse_port(TOOL, host, url.port())
             .map_or(Ok(rule), admitted)
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn server(url: &str) -> Server {
-        Server::of(&WebUrl::parse(url).unwrap())
+        Server::from_url(&WebUrl::parse(url).unwrap())
     }
 
     /// Judges by this list of hosts, and these rules that allow something.

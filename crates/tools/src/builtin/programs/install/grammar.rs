@@ -184,7 +184,7 @@ pub(super) fn refusal(ecosystems: &[Ecosystem], package: &str, version: Option<&
             "`{}` is no name {}, such as {}; addresses, local paths, repositories and options are not installed, and a \
             version goes into `version`",
             shown(package),
-            of(ecosystems),
+            of_either(ecosystems),
             any_of(&examples)
         );
     }
@@ -195,13 +195,13 @@ pub(super) fn refusal(ecosystems: &[Ecosystem], package: &str, version: Option<&
         .collect();
     format!(
         "`{version}` is no version {}; {}",
-        of(&named),
+        of_either(&named),
         versions.join("; ")
     )
 }
 
 /// Says whose name or version is meant.
-fn of(ecosystems: &[Ecosystem]) -> String {
+fn of_either(ecosystems: &[Ecosystem]) -> String {
     let kinds: Vec<String> = ecosystems
         .iter()
         .map(|one| format!("of {}", one.kind()))

@@ -77,7 +77,7 @@ impl Listing {
         let lines = text.lines().map(str::trim).filter(|line| leads(line));
         let found: BTreeSet<Server> = lines
             .flat_map(addresses)
-            .map(|url| Server::of(&url))
+            .map(|url| Server::from_url(&url))
             .collect();
         found.into_iter().take(MAX_SERVERS).collect()
     }

@@ -220,7 +220,7 @@ impl Indexes {
     /// Takes those of the files of pip: it does not read each by itself, and uv reads none. Where
     /// the first index is not public, a public one that replaces it in another list is left out: it
     /// could serve what the first one has.
-    pub(super) fn of(registries: &[Registry]) -> Indexes {
+    pub(super) fn from_registries(registries: &[Registry]) -> Indexes {
         let passed_on = registries
             .iter()
             .filter(|registry| registry.reader == Reader::Pip);
@@ -270,12 +270,12 @@ impl Found {
         ecosystem: Ecosystem,
         package: &str,
     ) -> Found {
-        Found::of(ecosystem, package, lists(project), &|path| {
+        Found::find(ecosystem, package, lists(project), &|path| {
             text(files, path)
         })
     }
 
-    fn of(
+    fn find(
         ecosystem: Ecosystem,
         package: &str,
         lists: Vec<String>,
@@ -460,7 +460,7 @@ fn is_list(name: &str) -> bool {
 pub(super) fn servers(registries: &[Registry]) -> Vec<Server> {
     registries
         .iter()
-        .map(|registry| Server::of(&registry.url))
+        .map(|registry| Server::from_url(&registry.url))
         .collect()
 }
 
@@ -500,7 +500,7 @@ mod tests {
     }
 
     fn look_for(package: &str, files: Texts<'_>, ecosystem: Ecosystem) -> Found {
-        Found::of(ecosystem, package, lists(&Project::of(files)), &|path| {
+        Found::find(ecosystem, package, lists(&Project::of(files)), &|path| {
             let text = files
                 .iter()
                 .find(|(file, _)| *file == path)
@@ -848,7 +848,7 @@ mod tests {
             index: Some("https://b.example/".to_owned()),
             extra: extra.map(str::to_owned).to_vec(),
         };
-        assert_eq!(Indexes::of(&found.registries), expected);
+        assert_eq!(Indexes::from_registries(&found.registries), expected);
         assert_eq!(
             (
                 servers(&found.registries).len(),
@@ -874,7 +874,7 @@ mod tests {
                 ],
                 Ecosystem::Python,
             );
-            let Indexes { index, extra } = Indexes::of(&found.registries);
+            let Indexes { index, extra } = Indexes::from_registries(&found.registries);
             (index.unwrap_or_default(), extra.join(" "))
         };
         let (a, pypi) = (
@@ -1040,7 +1040,7 @@ mod tests {
             bun.refusal(&[Npm])
                 .is_some_and(|refusal| refusal.contains("name it in `.npmrc` as well"))
         );
-        let hidden = Found::of(Ecosystem::JavaScript, "react", Vec::new(), &|_| {
+        let hidden = Found::find(Ecosystem::JavaScript, "react", Vec::new(), &|_| {
             Err(Obstacle::Hidden)
         });
         assert!(

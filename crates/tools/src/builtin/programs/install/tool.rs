@@ -85,7 +85,7 @@ impl Tool for InstallPackage {
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let arguments: Arguments = read(arguments.clone())?;
-        let plan = Plan::of(
+        let plan = Plan::make(
             &arguments,
             &Project::look(project, &Cancel::default())?,
             project,
@@ -227,7 +227,7 @@ impl Arguments {
 
 impl Plan {
     fn look(arguments: Value, files: &Files, cancel: &Cancel) -> Result<Plan, ToolError> {
-        Plan::of(&read(arguments)?, &Project::look(files, cancel)?, files)
+        Plan::make(&read(arguments)?, &Project::look(files, cancel)?, files)
     }
 
     /// Returns what the user decides about beside the arguments.
@@ -252,13 +252,13 @@ impl Plan {
         json!(details)
     }
 
-    fn of(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
+    fn make(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
         let ecosystem = arguments.ecosystem(project)?;
         let requested = arguments
             .read(ecosystem)
             .map_err(|refusal| invalid(&refusal))?;
         let found = Found::look(files, project, ecosystem, &requested.name);
-        let indexes = Indexes::of(&found.registries);
+        let indexes = Indexes::from_registries(&found.registries);
         let managers =
             managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
         let readers = managers

@@ -70,7 +70,7 @@ pub(super) fn servers(
         .filter(|setting| managers.iter().any(|manager| reads(manager, setting)));
     read.flat_map(|setting| &setting.lines)
         .flat_map(|line| addresses(line))
-        .map(|url| Server::of(&url))
+        .map(|url| Server::from_url(&url))
         .collect()
 }
 

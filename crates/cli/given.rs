@@ -71,7 +71,6 @@ pub(crate) fn without_quotes(
     let command = texts
         .get(1)
         .filter(|command| matches!(command.as_ref(), "run" | "check"))?;
-    let is_word = |text: &str| !text.starts_with('-');
     // The first word is taken for the plan, so the second one is refused.
     let is_first =
         |pair: &[Cow<'_, str>]| matches!(pair, [word, next] if is_word(word) && next == unexpected);
@@ -96,6 +95,10 @@ pub(crate) fn without_quotes(
         "a goal of several words is quoted: `orchestrate {command} {}`",
         shell_word(&words)
     )))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.starts_with('-')
 }
 
 /// Reports whether a text that is no file has the form of a path: it begins as one, or its folder

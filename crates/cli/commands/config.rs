@@ -51,9 +51,6 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         switches_given,
         ..
     } = context.load(Vec::new(), Layer::default())?;
-    let source = |place: Option<&orchestrate_settings::Location>| {
-        place.map_or_else(|| "default".to_owned(), ToString::to_string)
-    };
     let rules = |decision| {
         let of_decision = resolved
             .rules
@@ -67,9 +64,9 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     if format.json {
         let entry = |key: &Key| match resolved.chosen.get(key.name) {
             Some(chosen) => {
-                json!({"value": chosen.value.to_string(), "source": source(chosen.place.as_ref())})
+                json!({"value": chosen.value.to_string(), "source": source_of(chosen.place.as_ref())})
             }
-            None => json!({"value": null, "source": source(None)}),
+            None => json!({"value": null, "source": source_of(None)}),
         };
         let settings: serde_json::Map<String, serde_json::Value> = shown_keys()
             .map(|key| (key.name.to_owned(), entry(key)))
@@ -87,7 +84,7 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         let (name, chosen) = (key.name, resolved.chosen.get(key.name));
         let value = chosen.map_or_else(|| NOT_SET.to_owned(), |chosen| key.show(&chosen.value));
         let value = output::one_line(&value, 60);
-        let place = source(chosen.and_then(|chosen| chosen.place.as_ref()));
+        let place = source_of(chosen.and_then(|chosen| chosen.place.as_ref()));
         text.push_str(&format!("{name:<24} {value:<20} {place}\n"));
     }
     for rule in &resolved.rules {
@@ -115,6 +112,10 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         .iter()
         .for_each(|warning| output::warning(warning));
     output::result(&text)
+}
+
+fn source_of(place: Option<&orchestrate_settings::Location>) -> String {
+    place.map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 
 fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
@@ -251,7 +252,6 @@ fn items(kind: Kind, given: &str) -> Vec<Value> {
         return list.iter().map(plain).collect();
     }
     let parts: Vec<&str> = given.split(',').map(str::trim).collect();
-    let is_path = |part: &&str| part.starts_with('/') || part.starts_with("~/");
     let is_list = match kind {
         Kind::Paths => parts.iter().all(is_path),
         Kind::Variables | Kind::Models | Kind::Names(_) => true,
@@ -262,6 +262,10 @@ fn items(kind: Kind, given: &str) -> Vec<Value> {
     } else {
         vec![given.into()]
     }
+}
+
+fn is_path(part: &&str) -> bool {
+    part.starts_with('/') || part.starts_with("~/")
 }
 
 /// Returns an item without what stands around it in its list.

@@ -30,12 +30,11 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
         .map(|()| 0);
     }
     let kept = runs.kept(&run)?;
-    let time = |seconds: i64| rfc3339(u64::try_from(seconds).unwrap_or_default() * 1000);
     if arguments.json.json {
         let list: Vec<Value> = kept
             .iter()
             .map(|kept| {
-                json!({"name": kept.name, "commit": kept.commit, "time": time(kept.time_unix),
+                json!({"name": kept.name, "commit": kept.commit, "time": time_of(kept.time_unix),
                        "subject": kept.subject})
             })
             .collect();
@@ -58,10 +57,14 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
         [
             output::one_line(&kept.name, 80),
             commit,
-            time(kept.time_unix),
+            time_of(kept.time_unix),
             subject,
         ]
     }));
     let next = next::render(&[format!("orchestrate recover {run} --restore NAME")]);
     output::result(&format!("{}{next}", aligned(&rows))).map(|()| 0)
+}
+
+fn time_of(seconds: i64) -> String {
+    rfc3339(u64::try_from(seconds).unwrap_or_default() * 1000)
 }

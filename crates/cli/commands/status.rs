@@ -63,8 +63,6 @@ pub(crate) fn show(
     };
     let mut text = render(&report, context.terminal.branches);
     text.push_str(&red_base(&state));
-    // The table names the endpoints that tasks wait for.
-    let has_line = |record: &&TaskRecord| record.rejecting_endpoint().is_none();
     working(&report, &state)
         .filter(has_line)
         .for_each(|record| text.push_str(&activity(record)));
@@ -79,6 +77,11 @@ pub(crate) fn show(
         &report.actions(&state),
     )));
     output::result(&text)
+}
+
+/// The table names the endpoints that tasks wait for.
+fn has_line(record: &&TaskRecord) -> bool {
+    record.rejecting_endpoint().is_none()
 }
 
 /// Warns if the integration branch was moved from outside the run, so that it is not the run's

@@ -18,7 +18,6 @@ const MAX_NAMES: usize = 1_000;
 /// Returns the absolute path of the file for the plan: the one that the user names, or one that
 /// does not exist yet.
 pub(crate) fn choose(context: &Context, named: Option<&Path>) -> Result<String, CommandError> {
-    let exists = |path: &Path| path.symlink_metadata().is_ok();
     let path = match named {
         Some(named) => {
             let path = context.directory.join(named);
@@ -49,6 +48,10 @@ pub(crate) fn choose(context: &Context, named: Option<&Path>) -> Result<String, 
             path.to_string_lossy()
         ))
     })
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Writes the plan that a run has made, if it was asked to make one, and returns the path of its

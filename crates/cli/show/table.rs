@@ -175,11 +175,6 @@ fn tasks(report: &Report, branches: Branches) -> String {
     });
     let nodes: Vec<Node<'_, &TaskReport>> = nodes.collect();
     let rows = tree::rows(&nodes, branches);
-    let is_open = |task: &TaskReport| {
-        task.liveness
-            .as_ref()
-            .is_some_and(|liveness| *liveness != Liveness::IdleDone)
-    };
     let has_children = tree::has_children(&rows);
     if has_children && report.tasks.iter().any(is_open) {
         return open_tree(&rows);
@@ -201,6 +196,12 @@ fn tasks(report: &Report, branches: Branches) -> String {
         ]
     }));
     with_titles(&cells, &titles(&rows), has_children)
+}
+
+fn is_open(task: &TaskReport) -> bool {
+    task.liveness
+        .as_ref()
+        .is_some_and(|liveness| *liveness != Liveness::IdleDone)
 }
 
 /// Renders the tree of agents of which some have not ended: what each is doing stands in the place
@@ -538,27 +539,28 @@ fn column_widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
 
 /// Renders one line for each unread message.
 pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
-    let line = |message: &Envelope| {
-        let Envelope {
-            sequence,
-            from,
-            to,
-            kind,
-            body,
-            ..
-        } = message;
-        let (to, from, kind, body) = (
-            to.as_str(),
-            sender(from),
-            in_parentheses(*kind),
-            body.to_string(),
-        );
-        format!(
-            "{to} has not read message {sequence} from {from}{kind}: {}\n",
-            one_line(&body, 200)
-        )
-    };
-    messages.map(line).collect()
+    messages.map(unread_line).collect()
+}
+
+fn unread_line(message: &Envelope) -> String {
+    let Envelope {
+        sequence,
+        from,
+        to,
+        kind,
+        body,
+        ..
+    } = message;
+    let (to, from, kind, body) = (
+        to.as_str(),
+        sender(from),
+        in_parentheses(*kind),
+        body.to_string(),
+    );
+    format!(
+        "{to} has not read message {sequence} from {from}{kind}: {}\n",
+        one_line(&body, 200)
+    )
 }
 
 /// Renders what agents have told the user, the newest of each in a line; the others are counted.

@@ -80,10 +80,13 @@ fn is_in_name(c: char) -> bool {
 
 /// Reports whether a word is written as macros are. A single letter may well be a type.
 fn is_macro(word: &str) -> bool {
-    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     word.len() > 1
         && word.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
         && word.chars().all(is_capital)
+}
+
+fn is_capital(c: char) -> bool {
+    c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'
 }
 
 #[cfg(test)]

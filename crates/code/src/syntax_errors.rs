@@ -152,10 +152,6 @@ fn with_marks(
     marks: &[Mark],
     rows: &ChangedRows,
 ) -> Vec<SyntaxError> {
-    let follows = |node: Node<'_>, mark: &Mark| {
-        let closes = node.is_missing() && mark.closed_by() == Some(node.kind());
-        closes || node.start_position().row == mark.row || node.byte_range().contains(&mark.byte)
-    };
     let is_own = |spot: &Spot<'_>| {
         rows.distance(spot.node.start_position().row) == 0
             && !marks.iter().any(|mark| follows(spot.node, mark))
@@ -167,6 +163,11 @@ fn with_marks(
     let mut all: Vec<SyntaxError> = own.chain(marked).collect();
     all.sort_by_key(|error| (error.line, error.column));
     all
+}
+
+fn follows(node: Node<'_>, mark: &Mark) -> bool {
+    let closes = node.is_missing() && mark.closed_by() == Some(node.kind());
+    closes || node.start_position().row == mark.row || node.byte_range().contains(&mark.byte)
 }
 
 /// Returns errors with their places in the changed rows as far as they reach into these, the

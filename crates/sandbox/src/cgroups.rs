@@ -153,25 +153,22 @@ fn of_process() -> &'static Result<Groups, NoGroups> {
 
 /// Finds the group of this process, and decides whether jobs can have groups in it.
 fn find() -> Result<Groups, NoGroups> {
-    let read = |path: &Path| {
-        fs::read_to_string(path).map_err(NoGroups::refused(&format!("read {}", path.display())))
-    };
     let delegated = folder(
-        &read(Path::new("/proc/self/cgroup"))?,
-        &read(Path::new("/proc/self/mountinfo"))?,
+        &read_file(Path::new("/proc/self/cgroup"))?,
+        &read_file(Path::new("/proc/self/mountinfo"))?,
     )?;
     if unit(&delegated).is_some_and(|unit| !is_marked(unit)) {
         return Err(NoGroups::NotDelegated);
     }
     let pid = std::process::id();
     let controllers = usable(&Found {
-        controllers: read(&delegated.join("cgroup.controllers"))?,
-        processes: read(&delegated.join("cgroup.procs"))?,
+        controllers: read_file(&delegated.join("cgroup.controllers"))?,
+        processes: read_file(&delegated.join("cgroup.procs"))?,
         // Every group but the outermost one has a type.
         is_outermost: !delegated.join("cgroup.type").exists(),
         pid,
     })?;
-    let given = read(&delegated.join("cgroup.subtree_control"))?;
+    let given = read_file(&delegated.join("cgroup.subtree_control"))?;
     Ok(Groups {
         own: delegated.join(format!("{OWN}{pid}")),
         delegated,
@@ -186,10 +183,13 @@ fn find() -> Result<Groups, NoGroups> {
     })
 }
 
+fn read_file(path: &Path) -> Result<String, NoGroups> {
+    fs::read_to_string(path).map_err(NoGroups::refused(&format!("read {}", path.display())))
+}
+
 /// Finds the folder of this process's group in the texts of `/proc/self/cgroup` and
 /// `/proc/self/mountinfo`.
 fn folder(groups: &str, mounts: &str) -> Result<PathBuf, NoGroups> {
-    let is_limiting = |names: &str| names.split(',').any(|name| LIMITING.contains(&name));
     if groups
         .lines()
         .filter_map(|line| line.split(':').nth(1))
@@ -217,6 +217,10 @@ fn folder(groups: &str, mounts: &str) -> Result<PathBuf, NoGroups> {
         .filter_map(mount)
         .filter_map(|(root, point)| Some(point.join(below(&root)?)));
     places.next_back().ok_or(NoGroups::NotShown)
+}
+
+fn is_limiting(names: &str) -> bool {
+    names.split(',').any(|name| LIMITING.contains(&name))
 }
 
 /// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): which group is shown, and
@@ -496,9 +500,9 @@ fn remove_leftovers(delegated: &Path) -> io::Result<()> {
             .file_name()
             .to_str()
             .and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
-        let is_used = |events: String| count(&events, "populated") > 0;
         let events = entry.path().join(MAIN).join("cgroup.events");
-        if owner.is_some() && !fs::read_to_string(events).is_ok_and(is_used) {
+        let events = fs::read_to_string(events);
+        if owner.is_some() && !events.is_ok_and(|events| count(&events, "populated") > 0) {
             remove_inner(&entry.path(), |_| true)?;
             fs::remove_dir(entry.path())?;
         }

@@ -57,13 +57,6 @@ impl Space {
     /// Returns what a job that started with `self` may hold, if it is `room` that full folders get
     /// to be cleared.
     pub(crate) fn allowed_from(self, most: Self, room: Self) -> Self {
-        let allowed = |held: u64, most: u64, room: u64| {
-            if held > most {
-                held.max(most.saturating_add(room))
-            } else {
-                most
-            }
-        };
         Self {
             bytes: allowed(self.bytes, most.bytes, room.bytes),
             files: allowed(self.files, most.files, room.files),
@@ -74,6 +67,14 @@ impl Space {
     /// that only frees space may leave too much.
     pub(crate) fn left_over(self, most: Self, before: Option<Self>) -> Option<Over> {
         self.over(before.map_or(most, |before| most.max(before)))
+    }
+}
+
+fn allowed(held: u64, most: u64, room: u64) -> u64 {
+    if held > most {
+        held.max(most.saturating_add(room))
+    } else {
+        most
     }
 }
 

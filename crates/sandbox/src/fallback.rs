@@ -93,8 +93,6 @@ impl Scratch {
     fn add_stand_in(&self, stand_in: &StandIn) -> std::io::Result<()> {
         let folder = self.path().join(STAND_IN);
         let program = folder.join(PROGRAMS).join(&stand_in.name);
-        let create_above =
-            |path: &Path| orchestrate_files::create_folder(path.parent().unwrap_or(path));
         create_above(&program)?;
         orchestrate_files::write(&program, stand_in.script.as_bytes())?;
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700))?;
@@ -139,6 +137,10 @@ impl Scratch {
     fn own_cargo_home(&self) -> PathBuf {
         self.path().join(".cargo")
     }
+}
+
+fn create_above(path: &Path) -> std::io::Result<()> {
+    orchestrate_files::create_folder(path.parent().unwrap_or(path))
 }
 
 /// Removes the scratch directories of jobs whose coordinator was killed before their helper knew of

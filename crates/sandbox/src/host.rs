@@ -214,14 +214,15 @@ fn count_tasks_of_user() -> u64 {
 /// Returns bubblewrap's absolute path, resolved once.
 pub(crate) fn bubblewrap() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let find = || {
-        let usual = BUBBLEWRAP
-            .into_iter()
-            .map(PathBuf::from)
-            .find(|path| path.is_file());
-        usual.or_else(|| trusted_program(&own_path(), "bwrap"))
-    };
-    FOUND.get_or_init(find).as_deref()
+    FOUND.get_or_init(find_bubblewrap).as_deref()
+}
+
+fn find_bubblewrap() -> Option<PathBuf> {
+    let usual = BUBBLEWRAP
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|path| path.is_file());
+    usual.or_else(|| trusted_program(&own_path(), "bwrap"))
 }
 
 /// Returns the user's home; the empty path if there is none.
@@ -235,13 +236,14 @@ pub(crate) fn home_of_user() -> PathBuf {
 /// Returns the user's home without links in its path, found once, if it is a directory.
 pub(crate) fn real_home() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let find = || {
-        home_of_user()
-            .canonicalize()
-            .ok()
-            .filter(|home| home.is_dir())
-    };
-    FOUND.get_or_init(find).as_deref()
+    FOUND.get_or_init(find_real_home).as_deref()
+}
+
+fn find_real_home() -> Option<PathBuf> {
+    home_of_user()
+        .canonicalize()
+        .ok()
+        .filter(|home| home.is_dir())
 }
 
 /// Returns what a job sees of the user's programs, decided once.
@@ -287,20 +289,21 @@ const JAVA_PASSWORDS: &str = "management/jmxremote.password";
 /// Lists those of them that exist in a folder.
 fn java_settings(folder: &Path) -> Vec<PathBuf> {
     let found = JAVA_SETTINGS.iter().flat_map(|name| parts(folder, name));
-    let without_passwords = |path: PathBuf| {
-        let passwords = path.join(JAVA_PASSWORDS);
-        if passwords.exists() {
-            around(&path, &[&passwords])
-        } else {
-            vec![path]
-        }
-    };
     let mut shown: Vec<PathBuf> = found.flat_map(without_passwords).collect();
     let settings = folder.join(MAVEN_SETTINGS);
     if std::fs::read_to_string(&settings).is_ok_and(|text| !names_secret(&text)) {
         shown.push(settings);
     }
     shown
+}
+
+fn without_passwords(path: PathBuf) -> Vec<PathBuf> {
+    let passwords = path.join(JAVA_PASSWORDS);
+    if passwords.exists() {
+        around(&path, &[&passwords])
+    } else {
+        vec![path]
+    }
 }
 
 /// Reports whether settings of Maven have an element for secrets. The file that is installed has

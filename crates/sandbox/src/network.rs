@@ -189,14 +189,19 @@ fn home_files_of(home: &Path) -> Vec<SettingsFile> {
 
 /// Returns the files that such a job finds at their own paths.
 pub(crate) fn machine_files() -> Vec<SettingsFile> {
-    let read = |path: &str| {
-        let text = std::fs::read_to_string(path).ok()?;
-        Some((
-            PathBuf::from(path),
-            without_secrets(&text, false)?.into_bytes(),
-        ))
-    };
-    MACHINE_FILES.iter().copied().filter_map(read).collect()
+    MACHINE_FILES
+        .iter()
+        .copied()
+        .filter_map(machine_file)
+        .collect()
+}
+
+fn machine_file(path: &str) -> Option<(PathBuf, Vec<u8>)> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some((
+        PathBuf::from(path),
+        without_secrets(&text, false)?.into_bytes(),
+    ))
 }
 
 /// Returns what a job may see of a settings file, or `None` if that is nothing.

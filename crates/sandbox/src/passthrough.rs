@@ -150,10 +150,6 @@ fn start(
 ) -> Result<(Pid, UnixStream), SandboxError> {
     let (control, theirs) =
         UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
-    let text = |text: &OsStr| {
-        CString::new(text.as_bytes())
-            .map_err(|error| SandboxError::io("start a process")(error.into()))
-    };
     let number = theirs.as_raw_fd().to_string();
     let hang_up = if interrupts.hang_up_is_ignored {
         "ignored"
@@ -165,15 +161,16 @@ fn start(
         .into_iter()
         .chain(own)
         .chain(command.iter().cloned());
-    let variable = |(name, value): (OsString, OsString)| text(&[name, value].join(OsStr::new("=")));
+    let variable =
+        |(name, value): (OsString, OsString)| c_string(&[name, value].join(OsStr::new("=")));
     let stdin = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()
         .map_err(SandboxError::io("share standard input"))?;
     let program = sys::Program {
-        path: text(OsStr::new("/proc/self/exe"))?,
+        path: c_string(OsStr::new("/proc/self/exe"))?,
         arguments: arguments
-            .map(|argument| text(&argument))
+            .map(|argument| c_string(&argument))
             .collect::<Result<_, _>>()?,
         environment: environment().map(variable).collect::<Result<_, _>>()?,
         directory: None,
@@ -185,6 +182,10 @@ fn start(
     };
     let keeper = spawner::spawn(vec![theirs.into()], move || sys::start(&program))?;
     Ok((keeper, control))
+}
+
+fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
+    CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
 }
 
 #[expect(

@@ -111,15 +111,17 @@ pub fn registry_settings() -> Vec<RegistrySetting> {
     if let Some((path, bytes)) = cargo.any_cargo_config() {
         let text = String::from_utf8_lossy(&bytes);
         let given = if cargo.shows_cargo_home() { &*text } else { "" };
-        // Other registries are asked only for packages that name them.
-        let is_about_all =
-            |line: &str| line.contains("replace-with") || line.trim_start().starts_with("default");
         found.extend(
             setting(path.to_string_lossy().into_owned(), CARGO, &text, given)
                 .filter(|_| text.lines().any(is_about_all)),
         );
     }
     found
+}
+
+/// Other registries are asked only for packages that name them.
+fn is_about_all(line: &str) -> bool {
+    line.contains("replace-with") || line.trim_start().starts_with("default")
 }
 
 /// Returns the user's settings of cargo, unless they seem to contain a password or a token.

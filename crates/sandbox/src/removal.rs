@@ -23,26 +23,18 @@ pub fn remove_in_background(folders: &[PathBuf]) -> Result<(), SandboxError> {
     if !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
-    let text = |text: &OsStr| {
-        CString::new(text.as_bytes())
-            .map_err(|error| SandboxError::io("start a process")(error.into()))
-    };
     let own = ["orchestrate", HELPER_ARG, REMOVE_ARG].map(OsString::from);
     let arguments = own
         .into_iter()
         .chain(folders.iter().map(|folder| folder.clone().into_os_string()));
-    let stream = || -> Result<OwnedFd, SandboxError> {
-        let opened = File::options().read(true).write(true).open("/dev/null");
-        Ok(opened.map_err(SandboxError::io("open /dev/null"))?.into())
-    };
     let program = sys::Program {
-        path: text(OsStr::new("/proc/self/exe"))?,
+        path: c_string(OsStr::new("/proc/self/exe"))?,
         arguments: arguments
-            .map(|argument| text(&argument))
+            .map(|argument| c_string(&argument))
             .collect::<Result<_, _>>()?,
         environment: Vec::new(),
         // It must not keep a file system busy that this process was started on.
-        directory: Some(text(OsStr::new("/"))?),
+        directory: Some(c_string(OsStr::new("/"))?),
         streams: [stream()?, stream()?, stream()?],
         own_group: true,
         dies_with: None,
@@ -50,4 +42,13 @@ pub fn remove_in_background(folders: &[PathBuf]) -> Result<(), SandboxError> {
         is_private: true,
     };
     spawner::spawn(Vec::new(), move || sys::start(&program)).map(drop)
+}
+
+fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
+    CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
+}
+
+fn stream() -> Result<OwnedFd, SandboxError> {
+    let opened = File::options().read(true).write(true).open("/dev/null");
+    Ok(opened.map_err(SandboxError::io("open /dev/null"))?.into())
 }

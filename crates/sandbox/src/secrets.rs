@@ -21,9 +21,12 @@ pub(crate) const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// Reports whether a text seems to contain a password, a token or a private key.
 pub(crate) fn holds_secret(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let is_between = |next: char| next.is_whitespace() || "\"'`=,;<>()[]{}".contains(next);
     let names_one = SECRET_WORDS.iter().any(|word| lower.contains(word));
     names_one || text.contains(PRIVATE_KEY) || lower.split(is_between).any(names_user)
+}
+
+fn is_between(next: char) -> bool {
+    next.is_whitespace() || "\"'`=,;<>()[]{}".contains(next)
 }
 
 /// Reports whether a word is an address with a user in it, which may be a token, or with a user and

@@ -26,14 +26,12 @@ pub(crate) fn spawn<C: Send + 'static>(
     inherited: Vec<OwnedFd>,
     start: impl FnOnce() -> io::Result<C> + Send + 'static,
 ) -> Result<C, SandboxError> {
-    let gone = || SandboxError::Io {
-        action: "reach the thread that starts processes",
-        source: io::Error::from(io::ErrorKind::BrokenPipe),
-    };
     let (reply, answer) = sync_channel(1);
     let request = move || {
-        let keep = |fd: &OwnedFd| fcntl_setfd(fd, FdFlags::empty()).map_err(io::Error::from);
-        let started = inherited.iter().try_for_each(keep).and_then(|()| start());
+        let started = inherited
+            .iter()
+            .try_for_each(keep_open)
+            .and_then(|()| start());
         drop(inherited);
         // A caller that has ended has no use for the child; its control socket is closed, which
         // ends the child.
@@ -47,6 +45,17 @@ pub(crate) fn spawn<C: Send + 'static>(
         .recv()
         .map_err(|_| gone())?
         .map_err(SandboxError::io("start a process"))
+}
+
+fn gone() -> SandboxError {
+    SandboxError::Io {
+        action: "reach the thread that starts processes",
+        source: io::Error::from(io::ErrorKind::BrokenPipe),
+    }
+}
+
+fn keep_open(fd: &OwnedFd) -> io::Result<()> {
+    fcntl_setfd(fd, FdFlags::empty()).map_err(io::Error::from)
 }
 
 fn requests() -> Option<&'static SyncSender<Request>> {

@@ -88,14 +88,16 @@ pub(crate) fn used_by_children() -> ChildrenUsage {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let counted =
-        |count: libc::c_long, unit: u64| u64::try_from(count).unwrap_or(0).saturating_mul(unit);
     ChildrenUsage {
         cpu: duration(usage.ru_utime).saturating_add(duration(usage.ru_stime)),
         peak_resident_bytes: counted(usage.ru_maxrss, RESIDENT_UNIT),
         read_bytes: counted(usage.ru_inblock, BLOCK),
         written_bytes: counted(usage.ru_oublock, BLOCK),
     }
+}
+
+fn counted(count: libc::c_long, unit: u64) -> u64 {
+    u64::try_from(count).unwrap_or(0).saturating_mul(unit)
 }
 
 fn duration(time: libc::timeval) -> Duration {

@@ -187,28 +187,24 @@ impl Trusted {
         let stdin = File::open("/dev/null")
             .map_err(SandboxError::io("open /dev/null"))?
             .into();
-        let text = |text: &OsStr| {
-            CString::new(text.as_bytes())
-                .map_err(|error| SandboxError::io("start a process")(error.into()))
-        };
         let variable = |(name, value): &(OsString, OsString)| {
-            text(
+            c_string(
                 &[name, OsStr::new("="), value]
                     .into_iter()
                     .collect::<OsString>(),
             )
         };
-        let path = text(self.program.as_os_str())?;
+        let path = c_string(self.program.as_os_str())?;
         let program = sys::Program {
             arguments: std::iter::once(Ok(path.clone()))
-                .chain(self.args.iter().map(|arg| text(arg)))
+                .chain(self.args.iter().map(|arg| c_string(arg)))
                 .collect::<Result<_, _>>()?,
             path,
             environment: self.env.iter().map(variable).collect::<Result<_, _>>()?,
             directory: self
                 .cwd
                 .as_ref()
-                .map(|dir| text(dir.as_os_str()))
+                .map(|dir| c_string(dir.as_os_str()))
                 .transpose()?,
             streams: [stdin, to_stdout, to_stderr],
             own_group: true,
@@ -272,6 +268,10 @@ impl Trusted {
             }
         }
     }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
+    CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
 }
 
 #[cfg(test)]

@@ -138,22 +138,25 @@ fn reworded(specimen: &Specimen<'_>, faults: &mut Faults) {
         description: specimen.tool.description().to_owned(),
         parameters: specimen.tool.schema().clone(),
     };
-    let file = |text: &str| PromptFile {
-        path: "project.xml".to_owned(),
-        text: text.to_owned(),
-    };
-    let other = own
-        .clone()
-        .reworded(&file("<tool><description>Other words</description></tool>"));
+    let other = own.clone().reworded(&prompt_file(
+        "<tool><description>Other words</description></tool>",
+    ));
     let replaced = other.is_ok_and(|other| {
         other.description == "Other words" && other.parameters == own.parameters
     });
     faults.unless(replaced, || {
         "a project's words do not replace its own alone".to_owned()
     });
-    faults.unless(own.reworded(&file("<broken")).is_err(), || {
+    faults.unless(own.reworded(&prompt_file("<broken")).is_err(), || {
         "a broken file is passed over".to_owned()
     });
+}
+
+fn prompt_file(text: &str) -> PromptFile {
+    PromptFile {
+        path: "project.xml".to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 async fn succeeds(

@@ -198,10 +198,7 @@ impl Attempt<'_> {
 
     /// Reports whether the tool itself asks other hosts, rather than a program that it runs.
     fn asks_hosts(&self) -> bool {
-        let asks = |effect: &Effect| {
-            effect.access == Access::Own && matches!(effect.target, Target::Host(_))
-        };
-        self.tool.effects(self.arguments).iter().any(asks)
+        self.tool.effects(self.arguments).iter().any(asks_host)
     }
 
     /// Reports whether the call has no effect that is left: none on the worktree, and none
@@ -277,6 +274,10 @@ impl Attempt<'_> {
             asks_person: false,
         }
     }
+}
+
+fn asks_host(effect: &Effect) -> bool {
+    effect.access == Access::Own && matches!(effect.target, Target::Host(_))
 }
 
 impl Shown {
@@ -380,7 +381,6 @@ fn noted(error: ToolError, notes: String) -> ToolError {
 
 /// Returns notes on what was done; that it was tried again is said once, with how often.
 fn notes(recovered: &[Recovery]) -> Vec<String> {
-    let is_try = |recovery: &Recovery| *recovery == Recovery::RanAgain;
     let (tries, first) = (
         recovered.iter().filter(|one| is_try(one)).count(),
         recovered.iter().position(is_try),
@@ -390,6 +390,10 @@ fn notes(recovered: &[Recovery]) -> Vec<String> {
         .enumerate()
         .filter(|(at, recovery)| !is_try(recovery) || Some(*at) == first);
     told.map(|(_, recovery)| note(recovery, tries)).collect()
+}
+
+fn is_try(recovery: &Recovery) -> bool {
+    *recovery == Recovery::RanAgain
 }
 
 fn note(recovery: &Recovery, tries: usize) -> String {

@@ -279,8 +279,6 @@ fn read(called: &str, given: &mut Given) -> Result<(), ToolError> {
             }
         }
     }
-    let line =
-        |given: &mut Given, names: &[&str]| given.take(names).and_then(|number| number.as_i64());
     let first = line(
         given,
         &["start_line", "start_line_one_indexed", "startLine"],
@@ -305,6 +303,10 @@ fn read(called: &str, given: &mut Given) -> Result<(), ToolError> {
         given.pass_over(&["offset"]);
     }
     Ok(())
+}
+
+fn line(given: &mut Given, names: &[&str]) -> Option<i64> {
+    given.take(names).and_then(|number| number.as_i64())
 }
 
 /// Sets the page that these lines are, the last one included.
@@ -514,7 +516,6 @@ fn fetch(_: &str, given: &mut Given) -> Result<(), ToolError> {
     let Some(prompt) = given.text("prompt") else {
         return Ok(());
     };
-    let is_address = |word: &&str| word.starts_with("https://") || word.starts_with("http://");
     let words =
         prompt.split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '(' | ')'));
     let mut found: Vec<&str> = words
@@ -536,6 +537,10 @@ fn fetch(_: &str, given: &mut Given) -> Result<(), ToolError> {
     }
 }
 
+fn is_address(word: &&str) -> bool {
+    word.starts_with("https://") || word.starts_with("http://")
+}
+
 /// `WebSearch` and its like.
 fn web_search(_: &str, given: &mut Given) -> Result<(), ToolError> {
     given.rename(&["search_term", "q"], "query");
@@ -543,13 +548,6 @@ fn web_search(_: &str, given: &mut Given) -> Result<(), ToolError> {
         &["max_results", "count", "numResults", "limit"],
         "num_results",
     );
-    let domains =
-        |given: &mut Given, names: &[&str]| given.take(names).map(list_or_one).unwrap_or_default();
-    let texts = |of: Vec<Value>| {
-        of.into_iter()
-            .filter_map(|one| one.as_str().map(str::to_owned))
-            .collect::<Vec<_>>()
-    };
     let allowed = texts(domains(given, &["allowed_domains"]));
     let blocked = texts(domains(given, &["blocked_domains"]));
     let query = given.text("query").unwrap_or_default().to_owned();
@@ -572,6 +570,16 @@ fn web_search(_: &str, given: &mut Given) -> Result<(), ToolError> {
         given.set("query", query);
     }
     Ok(())
+}
+
+fn domains(given: &mut Given, names: &[&str]) -> Vec<Value> {
+    given.take(names).map(list_or_one).unwrap_or_default()
+}
+
+fn texts(of: Vec<Value>) -> Vec<String> {
+    of.into_iter()
+        .filter_map(|one| one.as_str().map(str::to_owned))
+        .collect::<Vec<_>>()
 }
 
 /// Returns the values of a list, or the only value.

@@ -96,7 +96,6 @@ pub(crate) async fn run(
         stop,
         Arc::clone(&thread),
     )?;
-    let interrupted = || ToolError::Interrupted("the agent was stopped".to_owned());
     let result = tokio::select! {
         result = ended => return result.unwrap_or_else(|_| Err(interrupted())),
         () = cancel.cancelled() => Err(interrupted()),
@@ -108,6 +107,10 @@ pub(crate) async fn run(
     };
     thread.abandon();
     result
+}
+
+fn interrupted() -> ToolError {
+    ToolError::Interrupted("the agent was stopped".to_owned())
 }
 
 /// Runs a tool's own checks of a call's arguments to their end or their time limit.

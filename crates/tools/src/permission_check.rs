@@ -191,7 +191,6 @@ fn of_choices(
     choices: &[ProgramChoice],
     decision: Decision,
 ) -> Answered {
-    let unknown = |reason: String| Answered::Unknown { reason };
     if choices.is_empty() {
         let reason = format!(
             "`{tool}` finds nothing to run in this checkout; the rules about programs hold for what it finds in a run"
@@ -219,6 +218,10 @@ fn of_choices(
         }
     }
     Answered::Decided(decision)
+}
+
+fn unknown(reason: String) -> Answered {
+    Answered::Unknown { reason }
 }
 
 /// Returns the folders that a call names beside what it affects, such as the one that a command

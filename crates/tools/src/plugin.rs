@@ -324,10 +324,6 @@ fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> 
         };
         (tool.category(), facts)
     };
-    let unusable = |tool: &str, reason: String| ToolsError::Unusable {
-        tool: tool.to_owned(),
-        reason,
-    };
     let (category, facts) = catch_unwind(AssertUnwindSafe(read))
         .map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
     if !is_name(&facts.name) {
@@ -352,6 +348,13 @@ fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> 
     }
     arguments::compile(&facts.name, &facts.prompt.parameters)?;
     Ok((category, Arc::new(facts)))
+}
+
+fn unusable(tool: &str, reason: String) -> ToolsError {
+    ToolsError::Unusable {
+        tool: tool.to_owned(),
+        reason,
+    }
 }
 
 /// A tool of the program, with what it said of itself when it was added. Its answers are never

@@ -287,11 +287,10 @@ impl<'a> File<'a> {
     fn position(&self, place: &Range<usize>) -> Position {
         let before = self.text.get(..place.start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let column = before.get(line_start..).unwrap_or_default().chars().count();
         Position {
-            line: count(before.matches('\n').count() + 1),
-            column: count(column + 1),
+            line: in_u32(before.matches('\n').count() + 1),
+            column: in_u32(column + 1),
         }
     }
 
@@ -303,6 +302,10 @@ impl<'a> File<'a> {
             reason,
         }
     }
+}
+
+fn in_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Returns the trimmed text of an element and its descendants, without comments.

@@ -23,8 +23,11 @@ pub(crate) const MAX_NAME: usize = 64;
 
 /// Reports whether all providers accept a text as the name of a tool.
 pub fn is_name(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(is_plain)
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// What a tool works on, for listing the tools of one kind. Plugins may bring their own.

@@ -325,10 +325,12 @@ impl Asked {
 /// Returns the hash of the environment that the command has, without what changes with every shell,
 /// and without what says only how the cache is used.
 fn environment(context: &Context) -> ContentHash {
-    let counts =
-        |name: &str| !["_", "SHLVL", "PWD", "OLDPWD", "CACHE_MODE", "CACHE_SKIP"].contains(&name);
     let counted = context.variables.iter().filter(|(name, _)| counts(name));
     ContentHash::of_parts(counted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]))
+}
+
+fn counts(name: &str) -> bool {
+    !["_", "SHLVL", "PWD", "OLDPWD", "CACHE_MODE", "CACHE_SKIP"].contains(&name)
 }
 
 /// Returns the mode, and whether the environment sets it.

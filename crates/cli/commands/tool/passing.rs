@@ -157,12 +157,15 @@ impl Sink for Passing {
 
 /// Reports whether standard output and standard error are the same file.
 fn outputs_are_one() -> bool {
-    let file = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
     match (
         rustix::fs::fstat(io::stdout()),
         rustix::fs::fstat(io::stderr()),
     ) {
-        (Ok(output), Ok(errors)) => file(output) == file(errors),
+        (Ok(output), Ok(errors)) => file_of(output) == file_of(errors),
         _ => false,
     }
+}
+
+fn file_of(stat: rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }

@@ -186,13 +186,15 @@ pub(super) fn package_name(ecosystem: Ecosystem, path: &str) -> String {
             let count = if path.starts_with("gopkg.in/") { 2 } else { 3 };
             path.split('/').take(count).collect::<Vec<_>>().join("/")
         }
-        Ecosystem::Gradle | Ecosystem::Maven => {
-            let is_package = |part: &&str| !part.starts_with(|c: char| c.is_uppercase());
-            path.split('.')
-                .take_while(is_package)
-                .collect::<Vec<_>>()
-                .join(".")
-        }
+        Ecosystem::Gradle | Ecosystem::Maven => path
+            .split('.')
+            .take_while(is_package)
+            .collect::<Vec<_>>()
+            .join("."),
         Ecosystem::Cargo | Ecosystem::CMake | Ecosystem::Npm => path.to_owned(),
     }
+}
+
+fn is_package(part: &&str) -> bool {
+    !part.starts_with(|c: char| c.is_uppercase())
 }

@@ -156,7 +156,6 @@ impl Usage<'_> {
 
     /// Reports whether files that are not read may import what a `package.json` declares.
     fn has_components(&self, manifest: &Manifest) -> bool {
-        let is_component = |path: &str| COMPONENTS.iter().any(|ending| path.ends_with(ending));
         let mut components = self.paths.iter().filter(|path| is_component(path));
         manifest.ecosystem == Ecosystem::Npm
             && components.any(|path| is_within(path, folder(manifest)))
@@ -215,6 +214,10 @@ impl Usage<'_> {
         });
         extended.any(|extends| extends.iter().any(|one| is_within(one, name)))
     }
+}
+
+fn is_component(path: &str) -> bool {
+    COMPONENTS.iter().any(|ending| path.ends_with(ending))
 }
 
 /// Reports whether something else decides about a dependency: who uses the package, another

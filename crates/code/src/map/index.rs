@@ -163,7 +163,6 @@ impl IndexBuilder {
         } = self;
         drop(by_text);
         let all = names.len();
-        let says_something = |name: &Name| (1..=MAX_FILES).contains(&name.declared.len());
         let mut kept: Vec<(usize, Name)> = names
             .into_iter()
             .enumerate()
@@ -199,6 +198,10 @@ impl IndexBuilder {
         }
         MapIndex { files, names }
     }
+}
+
+fn says_something(name: &Name) -> bool {
+    (1..=MAX_FILES).contains(&name.declared.len())
 }
 
 impl MapIndex {

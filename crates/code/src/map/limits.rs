@@ -20,9 +20,6 @@ const FOREIGN: [&str; 4] = ["node_modules", "third-party", "third_party", "vendo
 /// those nearest to the files that the task declares first, as far as the limits allow.
 pub fn chosen(files: &[(&str, u64)], task: &MapTask<'_>) -> Vec<usize> {
     let declared: Vec<&str> = task.files.iter().map(|file| fixed_part(file)).collect();
-    let is_ours = |path: &str| {
-        path.len() <= MAX_PATH_BYTES && !path.split('/').any(|part| FOREIGN.contains(&part))
-    };
     let mut order: Vec<(Reverse<usize>, Reverse<bool>, &str, usize)> = files
         .iter()
         .enumerate()
@@ -59,6 +56,10 @@ pub fn chosen(files: &[(&str, u64)], task: &MapTask<'_>) -> Vec<usize> {
         }
     }
     chosen
+}
+
+fn is_ours(path: &str) -> bool {
+    path.len() <= MAX_PATH_BYTES && !path.split('/').any(|part| FOREIGN.contains(&part))
 }
 
 /// Returns the number of folders at the beginning of two paths that are the same.

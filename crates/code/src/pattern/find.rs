@@ -317,12 +317,15 @@ impl Finder<'_, '_> {
     /// Reports whether two pieces of code differ at most in white space.
     fn is_same(&self, left: Range<usize>, right: Range<usize>) -> bool {
         let code = |range: Range<usize>| self.source.text().get(range).unwrap_or_default();
-        let visible = |c: &char| !c.is_whitespace();
         code(left)
             .chars()
-            .filter(visible)
-            .eq(code(right).chars().filter(visible))
+            .filter(is_visible)
+            .eq(code(right).chars().filter(is_visible))
     }
+}
+
+fn is_visible(c: &char) -> bool {
+    !c.is_whitespace()
 }
 
 /// Where to continue if what follows a `$$$` does not match.

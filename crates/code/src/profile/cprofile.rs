@@ -68,11 +68,6 @@ fn table_row(row: &str) -> Option<Function<'_>> {
         Some(word)
     };
     let (calls, own, _, total, _) = (column()?, column()?, column()?, column()?, column()?);
-    let seconds = |word: &str| {
-        word.parse()
-            .ok()
-            .map(|seconds: f64| whole(seconds * NANOSECONDS))
-    };
     // Of `20/1`, the first are all calls.
     let calls = calls
         .split('/')
@@ -84,6 +79,12 @@ fn table_row(row: &str) -> Option<Function<'_>> {
         total: seconds(total)?,
         calls: Some(calls),
     })
+}
+
+fn seconds(word: &str) -> Option<u64> {
+    word.parse()
+        .ok()
+        .map(|seconds: f64| whole(seconds * NANOSECONDS))
 }
 
 /// Reads statistics: a table from each function to its calls without and with recursion, its own

@@ -86,19 +86,20 @@ pub(super) fn read(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, 
         .get(value)
         .map_or((0, 0), |(measure, unit)| (*measure, *unit));
     let (measure, unit) = (profile.string(measure), profile.string(unit));
-    let or_samples = |text: Cow<'_, str>| {
-        if text.is_empty() {
-            "samples".to_owned()
-        } else {
-            text.into_owned()
-        }
-    };
     let (measure, unit) = (or_samples(measure), or_samples(unit));
     let mut analysis = reader
         .stacks
         .analysis(ProfileFormat::Pprof, Measure(&measure, &unit));
     analysis.left_out.unread = reader.unread;
     Ok(analysis)
+}
+
+fn or_samples(text: Cow<'_, str>) -> String {
+    if text.is_empty() {
+        "samples".to_owned()
+    } else {
+        text.into_owned()
+    }
 }
 
 impl<'b> Profile<'b> {

@@ -101,9 +101,11 @@ fn of_content(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeE
 
 /// Reports whether bytes that no text has are among the first.
 fn is_binary(bytes: &[u8]) -> bool {
-    let is_strange =
-        |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
     bytes.iter().take(LOOKED_AT).any(is_strange)
+}
+
+fn is_strange(byte: &u8) -> bool {
+    *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)
 }
 
 fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {

@@ -119,19 +119,18 @@ impl<'t, 's> Stacks<'t, 's> {
         };
         self.total = add(self.total, value)?;
         self.stacks += 1;
-        let index = |number: FunctionNumber| usize::try_from(number).unwrap_or(usize::MAX);
         for number in frames {
             // One that calls itself is counted once.
             if let Some(sums) = self
                 .sums
-                .get_mut(index(*number))
+                .get_mut(index_of(*number))
                 .filter(|sums| sums.stack != self.stacks)
             {
                 sums.stack = self.stacks;
                 sums.total += value;
             }
         }
-        if let Some(sums) = self.sums.get_mut(index(*last)) {
+        if let Some(sums) = self.sums.get_mut(index_of(*last)) {
             sums.own += value;
         }
         self.add_path(frames, value);
@@ -225,6 +224,10 @@ impl<'t, 's> Stacks<'t, 's> {
         };
         analysis
     }
+}
+
+fn index_of(number: FunctionNumber) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Returns the paths with the largest values; of equal ones, the first.

@@ -77,13 +77,16 @@ fn has_two_counts(text: &str) -> bool {
             return false;
         }
         if let Some((outer, inner)) = stack.rsplit_once(';') {
-            // Where all other names have one, the first number belongs to the last name.
-            let is_numbered = |frame: &str| counted(frame.trim()).is_some();
             let is_of_name = outer.split(';').all(is_numbered) && !is_numbered(inner);
             have_names_numbers = Some(have_names_numbers.unwrap_or(true) && is_of_name);
         }
     }
     !stacks.is_empty() && have_names_numbers != Some(true)
+}
+
+/// Where all other names have one, the first number belongs to the last name.
+fn is_numbered(frame: &str) -> bool {
+    counted(frame.trim()).is_some()
 }
 
 /// Splits a number from the end of a line; returns what is before it, and what separates it. `None`
@@ -139,12 +142,6 @@ struct Heading<'t> {
 
 impl<'t> Heading<'t> {
     fn from_line(line: &'t str) -> Option<Heading<'t>> {
-        let is_time = |word: &str| {
-            let time = word
-                .strip_suffix(':')
-                .filter(|time| time.starts_with(|c: char| c.is_ascii_digit()));
-            time.is_some_and(|time| time.parse::<f64>().is_ok())
-        };
         let (before, after) = at_word(line, is_time)?;
         let (period, after) = match after.split_once(char::is_whitespace) {
             Some((word, rest)) if is_number(word) => (word.parse().ok()?, rest.trim_start()),
@@ -157,13 +154,6 @@ impl<'t> Heading<'t> {
             .or_else(|| Some((after.trim_end().strip_suffix(':')?, "")))?;
         let event = event.trim_end_matches(':');
         let is_event = !event.is_empty() && !event.contains(char::is_whitespace);
-        // Behind a tracepoint stand its arguments.
-        let has_address = |frame: &&str| {
-            frame
-                .bytes()
-                .take_while(|byte| *byte != b' ')
-                .all(|byte| byte.is_ascii_hexdigit())
-        };
         let frame = Some(frame.trim()).filter(has_address).unwrap_or_default();
         is_event.then(|| Heading {
             program: program(before),
@@ -172,6 +162,21 @@ impl<'t> Heading<'t> {
             frame,
         })
     }
+}
+
+fn is_time(word: &str) -> bool {
+    let time = word
+        .strip_suffix(':')
+        .filter(|time| time.starts_with(|c: char| c.is_ascii_digit()));
+    time.is_some_and(|time| time.parse::<f64>().is_ok())
+}
+
+/// Behind a tracepoint stand its arguments.
+fn has_address(frame: &&str) -> bool {
+    frame
+        .bytes()
+        .take_while(|byte| *byte != b' ')
+        .all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns what is before and behind the first word that fits.
@@ -191,13 +196,6 @@ fn at_word(line: &str, fits: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
 
 /// Returns the name of a program, without the ids of its process and thread and its processor.
 fn program(before: &str) -> &str {
-    let is_id = |word: &str| {
-        let is_processor = word.starts_with('[') && word.ends_with(']');
-        is_processor
-            || word
-                .split('/')
-                .all(|part| is_number(part.trim_start_matches('-')))
-    };
     let mut name = before;
     while let Some((left, _)) = name
         .rsplit_once(char::is_whitespace)
@@ -206,6 +204,14 @@ fn program(before: &str) -> &str {
         name = left.trim_end();
     }
     name
+}
+
+fn is_id(word: &str) -> bool {
+    let is_processor = word.starts_with('[') && word.ends_with(']');
+    is_processor
+        || word
+            .split('/')
+            .all(|part| is_number(part.trim_start_matches('-')))
 }
 
 /// Reports whether a text begins as `perf script` begins.

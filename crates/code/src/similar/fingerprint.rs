@@ -139,8 +139,11 @@ fn is_literal(kind: &str) -> bool {
 }
 
 fn hash_of(kind: &str) -> u64 {
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    kind.bytes().fold(0xcbf2_9ce4_8422_2325, add)
+    kind.bytes().fold(0xcbf2_9ce4_8422_2325, hash_with)
+}
+
+fn hash_with(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
 /// The hash of a run of tokens.

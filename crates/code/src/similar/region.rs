@@ -85,17 +85,9 @@ fn describe(
     similarity: usize,
 ) -> Option<SimilarCode> {
     let (first, last) = (inside.first()?, inside.last()?);
-    // Tokens at the ends of the snippet may be in no fingerprint.
-    let beyond = |end: &End, found: &Fingerprint| {
-        if end.hash == found.hash {
-            end.beyond
-        } else {
-            0
-        }
-    };
     let [before, after] = &snippet.ends;
-    let begin = first.at.saturating_sub(beyond(before, first));
-    let end = (last.at + RUN + beyond(after, last)).min(tokens.len());
+    let begin = first.at.saturating_sub(is_beyond(before, first));
+    let end = (last.at + RUN + is_beyond(after, last)).min(tokens.len());
     let region = tokens.get(begin..end)?;
     let names: BTreeSet<&str> = region.iter().filter_map(|token| token.name).collect();
     let shared = snippet
@@ -109,6 +101,15 @@ fn describe(
         similarity,
         names: share(shared, snippet.names.len()),
     })
+}
+
+/// Tokens at the ends of the snippet may be in no fingerprint.
+fn is_beyond(end: &End, found: &Fingerprint) -> usize {
+    if end.hash == found.hash {
+        end.beyond
+    } else {
+        0
+    }
 }
 
 /// Returns a share in percent.

@@ -125,8 +125,6 @@ fn assigned<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
             .with_items()
             .into();
     }
-    let has_functions =
-        |value: Node<'_>| matches!(value.kind(), "object" | "assignment_expression");
     if is_export(target) && node.child_by_field_name("right").is_some_and(has_functions) {
         return Found::Wrapper;
     }
@@ -141,6 +139,10 @@ fn assigned<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         if is_export(target) { PUBLIC } else { PRIVATE },
     )
     .into()
+}
+
+fn has_functions(value: Node<'_>) -> bool {
+    matches!(value.kind(), "object" | "assignment_expression")
 }
 
 /// Reports whether what is assigned to a target is exported, as modules of CommonJS do.

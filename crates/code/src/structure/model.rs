@@ -117,11 +117,6 @@ impl CodeStructure {
 
     /// Returns about how many bytes of memory it holds.
     pub fn memory(&self) -> usize {
-        let texts = |item: &Item| {
-            let [within, doc] =
-                [&item.within, &item.doc].map(|text| text.as_ref().map_or(0, String::len));
-            item.name.len() + item.signature.len() + item.visibility.len() + within + doc
-        };
         let errors = self
             .syntax_errors
             .first
@@ -130,7 +125,12 @@ impl CodeStructure {
         let items = self
             .items
             .iter()
-            .map(|item| size_of_val(item) + texts(item));
+            .map(|item| size_of_val(item) + memory_of_texts(item));
         size_of_val(self) + items.sum::<usize>() + errors.sum::<usize>()
     }
+}
+
+fn memory_of_texts(item: &Item) -> usize {
+    let [within, doc] = [&item.within, &item.doc].map(|text| text.as_ref().map_or(0, String::len));
+    item.name.len() + item.signature.len() + item.visibility.len() + within + doc
 }

@@ -45,12 +45,15 @@ fn named<'n>(kind: ItemKind, name: &str) -> Draft<'n> {
 
 /// Returns a constant, which only its name tells from a variable.
 fn constant<'n>(name: &str) -> Found<'n> {
-    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     if name.chars().all(is_capital) && name.chars().any(|c| c.is_ascii_uppercase()) {
         named(ItemKind::Constant, name).into()
     } else {
         Found::Nothing
     }
+}
+
+fn is_capital(c: char) -> bool {
+    c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'
 }
 
 fn visibility(name: &str) -> Visibility {

@@ -63,10 +63,6 @@ fn visibility(node: Node<'_>, place: &Place<'_, '_>) -> Visibility {
         Some("pub") => PUBLIC,
         Some(restricted) => Visibility::Owned(restricted.to_owned()),
         None => {
-            let inherits = |around: &super::found::Around<'_>| {
-                around.kind == ItemKind::Trait
-                    || around.kind == ItemKind::Impl && around.visibility == INHERITED
-            };
             if place.around.as_ref().is_some_and(inherits) {
                 INHERITED
             } else {
@@ -74,4 +70,9 @@ fn visibility(node: Node<'_>, place: &Place<'_, '_>) -> Visibility {
             }
         }
     }
+}
+
+fn inherits(around: &super::found::Around<'_>) -> bool {
+    around.kind == ItemKind::Trait
+        || around.kind == ItemKind::Impl && around.visibility == INHERITED
 }

@@ -137,16 +137,15 @@ pub(super) fn blamed(
         after.text(),
         was.as_ref().map(|(marks, text)| (marks, *text)),
     );
-    let count = |marks: &[Mark], sign: char| marks.iter().filter(|mark| mark.sign == sign).count();
     if !is_broken {
         let (all, all_before) = (
             unmatched(now.all()),
             was.as_ref().map(|(marks, _)| unmatched(marks.all())),
         );
-        let before = |sign: char| all_before.as_ref().map_or(0, |marks| count(marks, sign));
+        let before = |sign: char| all_before.as_ref().map_or(0, |marks| count_of(marks, sign));
         let more: Vec<char> = BRACKETS
             .chars()
-            .filter(|sign| count(&all, *sign) > before(*sign))
+            .filter(|sign| count_of(&all, *sign) > before(*sign))
             .collect();
         found.retain(|mark| more.contains(&mark.sign));
     }
@@ -163,12 +162,16 @@ pub(super) fn blamed(
         .map(|(marks, _)| unmatched(marks.within(&rows.before)))
         .unwrap_or_default();
     let is_more = |sign: &char| {
-        count(&outside, *sign) > 0 && count(&local, *sign) > count(&local_before, *sign)
+        count_of(&outside, *sign) > 0 && count_of(&local, *sign) > count_of(&local_before, *sign)
     };
     let signs: Vec<char> = BRACKETS.chars().filter(is_more).collect();
     let added = local.iter().find(|mark| signs.contains(&mark.sign));
     let nearest = || outside.iter().min_by_key(|mark| rows.distance(mark.row));
     Ok(added.or_else(nearest).copied().into_iter().collect())
+}
+
+fn count_of(marks: &[Mark], sign: char) -> usize {
+    marks.iter().filter(|mark| mark.sign == sign).count()
 }
 
 /// Returns the brackets without counterparts that the text did not have before a change.

@@ -330,12 +330,11 @@ impl Archive {
         let Some(place) = self.repo.landing().checkout_of(branch)? else {
             return Ok(false);
         };
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let place = real(&place);
+        let place = real_path(&place);
         Ok(cleaned
             .removed
             .iter()
-            .all(|(_, removed)| real(removed) != place))
+            .all(|(_, removed)| real_path(removed) != place))
     }
 
     /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.
@@ -465,6 +464,10 @@ impl Archive {
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)
     }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// What is left in the trash.

@@ -254,8 +254,13 @@ impl Archive {
         let Some(place) = self.repo.landing().checkout_of(branch)? else {
             return Ok(false);
         };
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let place = real(&place);
-        Ok(worktrees.iter().all(|worktree| real(worktree) != place))
+        let place = real_path(&place);
+        Ok(worktrees
+            .iter()
+            .all(|worktree| real_path(worktree) != place))
     }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

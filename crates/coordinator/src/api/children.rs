@@ -288,10 +288,6 @@ impl ChildHandle {
     /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
         let mut state = self.run.state.clone();
-        // A child that has been answered is about to go on.
-        let rests = |state: &RunState, record: &TaskRecord| {
-            record.rests() && !state.is_woken(&record.task.id) || state.is_at_rest(record)
-        };
         let reached = state
             .wait_for(|state| {
                 state
@@ -351,6 +347,11 @@ impl ChildHandle {
                 why,
             })
     }
+}
+
+/// A child that has been answered is about to go on.
+fn rests(state: &RunState, record: &TaskRecord) -> bool {
+    record.rests() && !state.is_woken(&record.task.id) || state.is_at_rest(record)
 }
 
 fn task_of(spec: &ChildSpec) -> Task {

@@ -756,7 +756,6 @@ impl Coordinator {
             .fallback_models
             .iter()
             .chain(&settings.default_fallback_models);
-        let is_scripted = |record: &TaskRecord| record.model().is_some_and(models::is_script);
         if !state.tasks().any(is_scripted) && !fallbacks.any(|name| models::is_script(name)) {
             return Ok(replies);
         }
@@ -772,6 +771,10 @@ impl Coordinator {
         }
         Ok(replies)
     }
+}
+
+fn is_scripted(record: &TaskRecord) -> bool {
+    record.model().is_some_and(models::is_script)
 }
 
 /// Checks that a run to be taken over can continue, including the reopened tasks, before anything

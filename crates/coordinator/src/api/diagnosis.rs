@@ -373,11 +373,12 @@ pub async fn program_warnings(coordinator: &Coordinator, settings: &Loaded) -> V
         coordinator.repo().workdir(),
     )
     .await;
-    let line = |program: &ProgramSeen| {
-        let fix = program.fix.as_deref().map(|fix| format!("; fix: {fix}"));
-        format!("{}{}", program.found(), fix.unwrap_or_default())
-    };
-    different.iter().map(line).collect()
+    different.iter().map(program_line).collect()
+}
+
+fn program_line(program: &ProgramSeen) -> String {
+    let fix = program.fix.as_deref().map(|fix| format!("; fix: {fix}"));
+    format!("{}{}", program.found(), fix.unwrap_or_default())
 }
 
 /// The maximum number of programs of one folder that are named.
@@ -386,18 +387,6 @@ const SHOWN_PROGRAMS: usize = 20;
 /// Lists the programs of a folder below the home that commands see, and those that may not start
 /// there.
 fn of_folder(seen: &SeenFolder) -> Vec<Check> {
-    let listed = |names: &[String]| {
-        let shown = names
-            .iter()
-            .take(SHOWN_PROGRAMS)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", ");
-        match names.len().saturating_sub(SHOWN_PROGRAMS) {
-            0 => shown,
-            more => format!("{shown} and {more} more"),
-        }
-    };
     let SeenFolder {
         folder,
         programs,
@@ -414,6 +403,19 @@ fn of_folder(seen: &SeenFolder) -> Vec<Check> {
         checks.push(check("programs", CheckStatus::Ok, found));
     }
     checks
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names
+        .iter()
+        .take(SHOWN_PROGRAMS)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match names.len().saturating_sub(SHOWN_PROGRAMS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// Reports which package managers and build tools a project uses, and what of them a run would

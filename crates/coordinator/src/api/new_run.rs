@@ -31,13 +31,6 @@ pub(super) fn anchored(
     run: RunSettings,
     tasks: Vec<Task>,
 ) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
-    let anchor = |name: Option<String>| name.map(|name| models::anchored(&name)).transpose();
-    let anchor_all = |names: &[String]| {
-        names
-            .iter()
-            .map(|name| models::anchored(name))
-            .collect::<Result<_, _>>()
-    };
     let run = RunSettings {
         model: anchor(run.model)?,
         plan_model: anchor(run.plan_model)?,
@@ -53,6 +46,14 @@ pub(super) fn anchored(
         })
     });
     Ok((run, tasks.collect::<Result<_, CoordinatorError>>()?))
+}
+
+fn anchor(name: Option<String>) -> Result<Option<String>, CoordinatorError> {
+    name.map(|name| models::anchored(&name)).transpose()
+}
+
+fn anchor_all(names: &[String]) -> Result<Vec<String>, CoordinatorError> {
+    names.iter().map(|name| models::anchored(name)).collect()
 }
 
 /// Refuses an alternative that could never answer, since it would be ignored.

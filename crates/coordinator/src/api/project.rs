@@ -324,7 +324,6 @@ impl Project {
         let files: Vec<String> = tasks.iter().flat_map(|task| task.files.clone()).collect();
         let mut found = project_texts::without_effect(&self.repo, &base, &files)?;
         found.extend_from_slice(Skills::load(&self.repo, &base, user_config_dir)?.left_out());
-        let is_there = |path: &Path| path.symlink_metadata().is_ok();
         if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE)
         {
             found.push(format!(
@@ -347,6 +346,10 @@ impl Project {
             self.repo.git_path().display()
         )
     }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Whom a map is for.

@@ -172,10 +172,6 @@ fn of_project(settings: &Loaded, project: Option<&Path>) -> Vec<String> {
         .verify
         .as_deref()
         .and_then(|command| command.split_whitespace().next());
-    let is_name = |word: &&str| {
-        word.chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
-    };
     let mut names: Vec<String> = verify
         .filter(is_name)
         .map(str::to_owned)
@@ -199,6 +195,11 @@ fn of_project(settings: &Loaded, project: Option<&Path>) -> Vec<String> {
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(name.clone()));
     names
+}
+
+fn is_name(word: &&str) -> bool {
+    word.chars()
+        .all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
 }
 
 fn found(sandbox: &Sandbox, names: &[String]) -> Vec<(String, SeenProgram)> {
@@ -363,11 +364,6 @@ impl ProgramSeen {
 
     /// Renders what a confined command sees, with the difference to the user's shell.
     pub fn found(&self) -> String {
-        let at = |path: &Option<PathBuf>, version: &Option<String>| match (path, version) {
-            (Some(path), Some(version)) => format!("{version} ({})", path.display()),
-            (Some(path), None) => path.display().to_string(),
-            (None, _) => "not found".to_owned(),
-        };
         let own = self
             .project_version
             .as_ref()
@@ -385,6 +381,14 @@ impl ProgramSeen {
                 )
             }
         }
+    }
+}
+
+fn at(path: &Option<PathBuf>, version: &Option<String>) -> String {
+    match (path, version) {
+        (Some(path), Some(version)) => format!("{version} ({})", path.display()),
+        (Some(path), None) => path.display().to_string(),
+        (None, _) => "not found".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! command or git. A panic in a worker fails its task and nothing else.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, RunStatus};
@@ -564,11 +565,14 @@ fn shutdown_level(asked: StopLevel) -> ShutdownLevel {
 /// Records the due events of the newest state, which a request may change meanwhile; returns
 /// whether there were any.
 async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
-    let due = |state: &RunState| Ok::<_, std::convert::Infallible>(state.due_facts().into());
     match context.journal.append_if(due).await? {
         Ok(recorded) => Ok(!recorded.is_empty()),
         Err(never) => match never {},
     }
+}
+
+fn due(state: &RunState) -> Result<Batch, Infallible> {
+    Ok(state.due_facts().into())
 }
 
 /// Fails the tasks that could continue if there were time, after their agents have reported; those

@@ -305,8 +305,11 @@ fn folder_of(path: &Path) -> PathBuf {
 
 /// Returns what a text has between the characters that end a file's name.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let ends = |next: char| !(next.is_alphanumeric() || "._/-@+".contains(next));
-    text.split(ends).filter(|word| !word.is_empty())
+    text.split(ends_word).filter(|word| !word.is_empty())
+}
+
+fn ends_word(next: char) -> bool {
+    !(next.is_alphanumeric() || "._/-@+".contains(next))
 }
 
 #[cfg(test)]

@@ -28,8 +28,7 @@ pub fn setup_hosts(named: &[String]) -> SetupHosts {
 
 /// Finds the hosts of the addresses in a line of a package manager's settings.
 fn hosts_in(line: &str) -> Vec<String> {
-    let ends = |next: char| next.is_whitespace() || "\"',;<>|".contains(next);
-    let words = line.split(ends).filter_map(|word| {
+    let words = line.split(ends_host).filter_map(|word| {
         let at = word.find("http://").or_else(|| word.find("https://"))?;
         word.get(at..)
     });
@@ -37,6 +36,10 @@ fn hosts_in(line: &str) -> Vec<String> {
         .filter_map(|word| WebUrl::parse(word).ok())
         .map(|url| url.authority())
         .collect()
+}
+
+fn ends_host(next: char) -> bool {
+    next.is_whitespace() || "\"',;<>|".contains(next)
 }
 
 /// What a setup's proxy leads to, and what it has refused.

@@ -127,13 +127,6 @@ fn take_note(worktree: &Worktree) -> Result<Option<Passed>, GitError> {
     let path = note(worktree);
     let taken =
         std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));
-    let parsed = |text: &str| {
-        let (commit, included) = text.split_once('\n')?;
-        Some(Passed {
-            commit: Oid::new(commit),
-            included: BlobId::new(included),
-        })
-    };
     match taken {
         Ok(text) => Ok(parsed(&text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -143,6 +136,14 @@ fn take_note(worktree: &Worktree) -> Result<Option<Passed>, GitError> {
             source,
         }),
     }
+}
+
+fn parsed(text: &str) -> Option<Passed> {
+    let (commit, included) = text.split_once('\n')?;
+    Some(Passed {
+        commit: Oid::new(commit),
+        included: BlobId::new(included),
+    })
 }
 
 /// Reports whether a check may use what an earlier one left.

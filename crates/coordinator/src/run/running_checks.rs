@@ -110,12 +110,6 @@ impl RunningChecks {
         let Some(file) = self.file.clone() else {
             return;
         };
-        let noted = |check: RunningCheck| Noted {
-            command: check.command,
-            since_ms: unix_ms()
-                .saturating_sub(u64::try_from(check.elapsed.as_millis()).unwrap_or_default()),
-            last_line: check.last_line,
-        };
         let checks: Vec<Noted> = self.now().into_iter().map(noted).collect();
         let write = move || {
             let Some(folder) = file.parent().filter(|_| !checks.is_empty()) else {
@@ -168,6 +162,15 @@ impl RunningChecks {
         let mut entries = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|entry| entry.lives.strong_count() > 0);
         entries
+    }
+}
+
+fn noted(check: RunningCheck) -> Noted {
+    Noted {
+        command: check.command,
+        since_ms: unix_ms()
+            .saturating_sub(u64::try_from(check.elapsed.as_millis()).unwrap_or_default()),
+        last_line: check.last_line,
     }
 }
 

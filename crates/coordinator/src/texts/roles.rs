@@ -397,7 +397,6 @@ impl RoleFile<'_> {
 
 /// Returns the name in a front matter that may be malformed elsewhere.
 fn name_in(text: &str) -> Option<&str> {
-    let is_fence = |line: &&str| line.trim_end() == "---";
     let mut lines = text.trim_start_matches('\u{feff}').lines();
     lines.next().filter(is_fence)?;
     let name = lines
@@ -410,6 +409,10 @@ fn name_in(text: &str) -> Option<&str> {
             .trim()
             .trim_matches(['"', '\'']),
     )
+}
+
+fn is_fence(line: &&str) -> bool {
+    line.trim_end() == "---"
 }
 
 fn role_name(product: Product, path: &Path) -> Option<String> {

@@ -120,12 +120,11 @@ impl FoundTools {
         paths: &[PathBuf],
         top: Option<&Path>,
     ) -> Result<Vec<ToolFileProblem>, CoordinatorError> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let checked: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
+        let checked: Vec<PathBuf> = paths.iter().map(|path| real_path(path)).collect();
         let placed = |file: &ToolFile| {
             top.map_or_else(|| PathBuf::from(&file.path), |top| top.join(&file.path))
         };
-        let is_other = |file: &&ToolFile| !checked.contains(&real(&placed(file)));
+        let is_other = |file: &&ToolFile| !checked.contains(&real_path(&placed(file)));
         let others: Vec<ToolFile> = self.files.iter().filter(is_other).cloned().collect();
         let mut registry = self.without_files()?;
         // Their own problems are not asked about.
@@ -175,6 +174,10 @@ impl FoundTools {
         self.problems.extend(problems);
         Ok(self)
     }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the names that permission rules may have: those of all tools, and of the files of the

@@ -279,15 +279,16 @@ impl LinkServer {
     fn judge_plan(&self, answer: &str) -> Result<String, String> {
         let settings = &self.context.state().settings;
         let known = known_names(&self.context.roles, settings.base_url.is_some());
-        let errors = |errors: Vec<PlanError>| {
-            errors
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
-        proposed(answer, &known, settings).map_err(errors)
+        proposed(answer, &known, settings).map_err(|errors| errors_of(&errors))
     }
+}
+
+fn errors_of(errors: &[PlanError]) -> String {
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// What the worker records.

@@ -486,11 +486,6 @@ async fn deliveries_before(
     task: &Task,
 ) -> Result<Vec<Delivery>, CoordinatorError> {
     let state = context.state();
-    let has_delivered = |record: &TaskRecord| {
-        let is_report =
-            record.commit().is_none() && record.error().is_none() && !record.summary().is_empty();
-        !record.merged().is_empty() || is_report
-    };
     let mut deliveries = Vec::new();
     for earlier in task
         .after
@@ -502,6 +497,12 @@ async fn deliveries_before(
         }
     }
     Ok(deliveries)
+}
+
+fn has_delivered(record: &TaskRecord) -> bool {
+    let is_report =
+        record.commit().is_none() && record.error().is_none() && !record.summary().is_empty();
+    !record.merged().is_empty() || is_report
 }
 
 /// Returns what a dependency has delivered; `None` if it was done before the run.

@@ -106,11 +106,7 @@ fn results(
             Some(Work { tip: None, .. }) => continue,
         };
         if let Merge::Conflict { files, .. } = repo.merging().merge(target, tip)? {
-            let file = |file: &orchestrate_git::ConflictFile| ConflictingFile {
-                path: text(&file.path),
-                kind: file.kind.clone(),
-            };
-            let files = files.iter().map(file).collect();
+            let files = files.iter().map(conflicting_file).collect();
             together.conflicts.push(BranchConflict {
                 agent_id: changes.agent_id.clone(),
                 with,
@@ -122,6 +118,13 @@ fn results(
         add_diff(repo, work, shows, &mut together)?;
     }
     Ok(together)
+}
+
+fn conflicting_file(file: &orchestrate_git::ConflictFile) -> ConflictingFile {
+    ConflictingFile {
+        path: text(&file.path),
+        kind: file.kind.clone(),
+    }
 }
 
 fn work_of(repo: &Repo, agent: &HandedBack) -> Result<Work, GitError> {

@@ -132,13 +132,8 @@ fn change_of_names(
         .iter()
         .find(|branch| branch.name == wanted)
         .map(|branch| branch.commit.clone());
-    let nested = |branch: &&GitBranch| {
-        let is_above = |one: &str, two: &str| {
-            two.strip_prefix(one)
-                .is_some_and(|rest| rest.starts_with('/'))
-        };
-        is_above(&branch.name, wanted) || is_above(wanted, &branch.name)
-    };
+    let nested =
+        |branch: &&GitBranch| is_above(&branch.name, wanted) || is_above(wanted, &branch.name);
     Ok(match (action, there) {
         (BranchAction::List, _) => NameChange::Nothing,
         (BranchAction::Create, Some(there)) if there == *at => NameChange::Nothing,
@@ -165,6 +160,11 @@ fn change_of_names(
     })
 }
 
+fn is_above(one: &str, two: &str) -> bool {
+    two.strip_prefix(one)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Returns why a text cannot be the agent's name for a commit, or `None` if it can.
 fn refusal_of_name(name: &str, branches: &RunBranches) -> Option<String> {
     let is_taken = ["HEAD", "@", TaskId::INTEGRATION].contains(&name)
@@ -173,10 +173,9 @@ fn refusal_of_name(name: &str, branches: &RunBranches) -> Option<String> {
             .iter()
             .any(|other| other.task.as_str() == name);
     let is_plain = name.split('/').all(|part| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let has_edges =
             part.starts_with(['.', '-']) || part.ends_with('.') || part.ends_with(".lock");
-        !part.is_empty() && part.chars().all(plain) && !has_edges && !part.contains("..")
+        !part.is_empty() && part.chars().all(is_plain) && !has_edges && !part.contains("..")
     });
     if !is_plain || name.len() > LONGEST_NAME {
         return Some(format!(
@@ -186,4 +185,8 @@ fn refusal_of_name(name: &str, branches: &RunBranches) -> Option<String> {
     }
     let is_id = name.len() >= 4 && name.chars().all(|c| c.is_ascii_hexdigit());
     (is_taken || is_id).then(|| format!("`{name}` means something else already; use another name"))
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }

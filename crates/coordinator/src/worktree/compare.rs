@@ -75,11 +75,7 @@ async fn record_changes(
         }
         let base = base_of(repo, &span, &work)?;
         let files = repo.store().diff(&base, &work)?;
-        let changed = |file: &FileChange| ChangedPath {
-            status: file.status.letter(),
-            path: text(&file.path),
-        };
-        let paths = files.iter().map(changed).collect();
+        let paths = files.iter().map(changed_path).collect();
         let changes = changes_between(repo, &base, &work, files)?;
         let (risks, weakened) = (changes.risks(), changes.weakened);
         Ok(Some(ComparedWork {
@@ -96,6 +92,13 @@ async fn record_changes(
         work,
     })])
     .await
+}
+
+fn changed_path(file: &FileChange) -> ChangedPath {
+    ChangedPath {
+        status: file.status.letter(),
+        path: text(&file.path),
+    }
 }
 
 /// Returns what there is to know about the files that differ between two commits.
@@ -153,7 +156,6 @@ pub(crate) fn changes_between(
 /// Returns both versions of a file for a look at its tests. What is not known of one version would
 /// look like something that the other has lost, so that neither is given then.
 fn versions_of(file: &FileChange, path: String, read: Versions) -> FileVersions {
-    let text_of = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let (before, after) = (text_of(read.before), text_of(read.after));
     let old_path = file.old_path.as_deref().map(text);
     // A file of tests under a name by which no tool finds them is gone.
@@ -181,6 +183,10 @@ fn versions_of(file: &FileChange, path: String, read: Versions) -> FileVersions 
         after,
         is_deleted,
     }
+}
+
+fn text_of(bytes: Option<Vec<u8>>) -> Option<String> {
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 /// A file before and after a change; `None` if it is not there, or too large to be read.

@@ -338,13 +338,12 @@ fn conflict(repo: &Repo, tree: &Oid, file: &ConflictFile) -> Result<MergeConflic
         .store()
         .read_stored(tree, &file.path)?
         .unwrap_or_default();
-    let side = |text: &str| cut(text, SIDE_BYTES);
     let hunk = |hunk: Hunk| ConflictHunk {
         first_line: hunk.first_line,
         last_line: hunk.last_line,
-        theirs: side(&hunk.theirs),
-        base: side(&hunk.base),
-        yours: side(&hunk.yours),
+        theirs: shown_side(&hunk.theirs),
+        base: shown_side(&hunk.base),
+        yours: shown_side(&hunk.yours),
     };
     let hunks = Hunk::all_in(&content)
         .into_iter()
@@ -356,6 +355,10 @@ fn conflict(repo: &Repo, tree: &Oid, file: &ConflictFile) -> Result<MergeConflic
         kind: file.kind.clone(),
         hunks,
     })
+}
+
+fn shown_side(text: &str) -> String {
+    cut(text, SIDE_BYTES)
 }
 
 /// Lists the files that the merged side changed without a conflict, and that the worktree has as

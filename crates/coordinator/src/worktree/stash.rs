@@ -192,8 +192,11 @@ impl Workspace {
 }
 
 fn newest(stack: &[Stashed]) -> Result<Stashed, ServiceError> {
-    let empty = || ServiceError::Invalid("nothing is set aside; `push` does that".to_owned());
-    stack.first().cloned().ok_or_else(empty)
+    stack.first().cloned().ok_or_else(nothing_set_aside)
+}
+
+fn nothing_set_aside() -> ServiceError {
+    ServiceError::Invalid("nothing is set aside; `push` does that".to_owned())
 }
 
 fn unchanged() -> ServiceError {

@@ -136,9 +136,12 @@ impl Workspace {
 
 /// Returns changes as tools show them.
 pub(super) fn listed(changes: &[FileChange]) -> Vec<GitChange> {
-    let change = |change: &FileChange| GitChange {
+    changes.iter().map(git_change).collect()
+}
+
+fn git_change(change: &FileChange) -> GitChange {
+    GitChange {
         status: change.status.letter(),
         path: text(&change.path),
-    };
-    changes.iter().map(change).collect()
+    }
 }

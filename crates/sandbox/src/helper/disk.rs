@@ -168,14 +168,11 @@ impl Disk {
     /// Returns what the folders can hold at most, provided that only these jobs have used their
     /// file systems.
     fn balance(&self) -> io::Result<Space> {
-        let sum = |free: &BTreeMap<u64, Space>| {
-            free.values().copied().fold(Space::default(), Space::plus)
-        };
         Ok(self
             .account
             .balance
-            .plus(sum(&self.free_at_balance))
-            .minus(sum(&free(&self.folders)?)))
+            .plus(sum_of(&self.free_at_balance))
+            .minus(sum_of(&free(&self.folders)?)))
     }
 
     /// Scans the folders and returns what they hold.
@@ -212,6 +209,10 @@ impl Disk {
         self.free_at_balance.clone_from(&self.account.free);
         Ok(held)
     }
+}
+
+fn sum_of(free: &BTreeMap<u64, Space>) -> Space {
+    free.values().copied().fold(Space::default(), Space::plus)
 }
 
 /// Returns the free space on the file systems of some folders, by device; a file takes some bytes,

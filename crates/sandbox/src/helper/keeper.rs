@@ -84,8 +84,8 @@ pub(super) fn run(
     reason = "a command of the user's own has the environment of this process"
 )]
 fn start(command: &[OsString], hang_up_is_ignored: bool) -> io::Result<Pid> {
-    let text = |text: &OsStr| Ok::<_, io::Error>(CString::new(text.as_bytes())?);
-    let variable = |(name, value): (OsString, OsString)| text(&[name, value].join(OsStr::new("=")));
+    let variable =
+        |(name, value): (OsString, OsString)| c_string(&[name, value].join(OsStr::new("=")));
     let keeper = getpid();
     let step = move || {
         sys::restore_group_signals();
@@ -101,17 +101,21 @@ fn start(command: &[OsString], hang_up_is_ignored: bool) -> io::Result<Pid> {
         }
     };
     sys::start_single_threaded(&PreparedProgram {
-        name: text(command.first().ok_or(io::ErrorKind::InvalidInput)?)?,
+        name: c_string(command.first().ok_or(io::ErrorKind::InvalidInput)?)?,
         arguments: command
             .iter()
-            .map(|word| text(word))
+            .map(|word| c_string(word))
             .collect::<Result<_, _>>()?,
         environment: std::env::vars_os()
             .map(variable)
             .collect::<Result<_, _>>()?,
-        directory: text(OsStr::new("."))?,
+        directory: c_string(OsStr::new("."))?,
         step,
     })
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    Ok::<_, io::Error>(CString::new(text.as_bytes())?)
 }
 
 /// Passes signals on until the command has ended and the caller needs no more.

@@ -81,7 +81,6 @@ fn request(family: AddressFamily, port: u16) -> Vec<u8> {
 
 /// Parses a part of an answer; returns whether it is the last one.
 fn read_answer(mut bytes: &[u8], found: &mut Vec<Listening>) -> io::Result<bool> {
-    let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     while !bytes.is_empty() {
         let length = u32::from_ne_bytes(part(bytes, 0).ok_or_else(malformed)?) as usize;
         let message = bytes
@@ -98,6 +97,10 @@ fn read_answer(mut bytes: &[u8], found: &mut Vec<Listening>) -> io::Result<bool>
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(false)
+}
+
+fn malformed() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidData)
 }
 
 /// Parses one listed socket.

@@ -180,23 +180,26 @@ fn start(
 
 /// Returns the program, which begins with `step`. Fails if a text contains a NUL byte.
 fn program<F>(spec: &Spec, step: F) -> io::Result<PreparedProgram<F>> {
-    let text = |text: &OsStr| Ok::<_, io::Error>(CString::new(text.as_bytes())?);
     let variable = |(name, value): &(OsString, OsString)| {
         let mut both = name.clone();
         both.push("=");
         both.push(value);
-        text(&both)
+        c_string(&both)
     };
     let arguments = [&spec.program].into_iter().chain(&spec.args);
     Ok(PreparedProgram {
-        name: text(&spec.program)?,
+        name: c_string(&spec.program)?,
         arguments: arguments
-            .map(|argument| text(argument))
+            .map(|argument| c_string(argument))
             .collect::<Result<_, _>>()?,
         environment: spec.env.iter().map(variable).collect::<Result<_, _>>()?,
-        directory: text(&spec.cwd)?,
+        directory: c_string(&spec.cwd)?,
         step,
     })
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    Ok::<_, io::Error>(CString::new(text.as_bytes())?)
 }
 
 /// Reports whether the program's name leads to a file.

@@ -212,22 +212,24 @@ fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
     match domains(arguments).count() {
         0 => Ok(()),
         _ if !is_networked(arguments) => Err(invalid("`domains` has no effect without `network`")),
-        1..=MAX_DOMAINS => {
-            let is_none = |domain: &&str| HostPattern::parse(domain).is_none();
-            let explain = |domain: &str| {
-                let domain = shown(domain);
-                invalid(&format!(
-                    "`{domain}` in `domains` is no host; write it as `example.org`, or `*.example.org`"
-                ))
-            };
-            domains(arguments)
-                .find(is_none)
-                .map_or(Ok(()), |domain| Err(explain(domain)))
-        }
+        1..=MAX_DOMAINS => domains(arguments)
+            .find(is_none)
+            .map_or(Ok(()), |domain| Err(explain(domain))),
         _ => Err(invalid(&format!(
             "`domains` has more than {MAX_DOMAINS} hosts"
         ))),
     }
+}
+
+fn is_none(domain: &&str) -> bool {
+    HostPattern::parse(domain).is_none()
+}
+
+fn explain(domain: &str) -> ToolError {
+    let domain = shown(domain);
+    invalid(&format!(
+        "`{domain}` in `domains` is no host; write it as `example.org`, or `*.example.org`"
+    ))
 }
 
 fn patterns(domains: &[String]) -> Vec<HostPattern> {
@@ -271,18 +273,7 @@ fn with_egress(
 /// Words what was refused, and what could not be reached, one line each.
 pub(super) fn refusals(decided: &[EgressDecision], unreached: &BTreeSet<String>) -> Vec<String> {
     let refused = decided.iter().filter(|decision| !decision.allowed);
-    let note = |EgressDecision {
-                    asked,
-                    rule,
-                    reason,
-                    ..
-                }: &EgressDecision| {
-        format!(
-            "[the network refused {asked} (rule {rule}): {}]",
-            reason.as_deref().unwrap_or_default()
-        )
-    };
-    let mut notes: Vec<String> = refused.clone().take(MAX_REFUSALS).map(note).collect();
+    let mut notes: Vec<String> = refused.clone().take(MAX_REFUSALS).map(note_of).collect();
     let more = refused.count().saturating_sub(MAX_REFUSALS);
     notes.extend((more > 0).then(|| format!("[and {more} more hosts]")));
     notes.extend(
@@ -292,6 +283,20 @@ pub(super) fn refusals(decided: &[EgressDecision], unreached: &BTreeSet<String>)
             .map(|what| format!("[could not be reached: {what}]")),
     );
     notes
+}
+
+fn note_of(
+    EgressDecision {
+        asked,
+        rule,
+        reason,
+        ..
+    }: &EgressDecision,
+) -> String {
+    format!(
+        "[the network refused {asked} (rule {rule}): {}]",
+        reason.as_deref().unwrap_or_default()
+    )
 }
 
 /// Returns the command to run.

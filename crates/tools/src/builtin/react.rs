@@ -95,12 +95,15 @@ impl Tool for React {
 }
 
 fn render(notes: &[Note]) -> String {
-    let line = |note: &Note| match note.kind {
-        NoteKind::Thought => format!("thought: {}", note.text),
-        NoteKind::Observation => format!("observation: {}", note.text),
-    };
     match notes.is_empty() {
         true => "(no notes)".to_owned(),
-        false => notes.iter().map(line).collect::<Vec<_>>().join("\n"),
+        false => notes.iter().map(note_line).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+fn note_line(note: &Note) -> String {
+    match note.kind {
+        NoteKind::Thought => format!("thought: {}", note.text),
+        NoteKind::Observation => format!("observation: {}", note.text),
     }
 }

@@ -213,25 +213,20 @@ impl Parts {
 
     fn end_run(&mut self) {
         let run = std::mem::take(&mut self.run);
-        let trigram = |bytes: &[u8]| {
-            Required::Trigram(
-                bytes
-                    .iter()
-                    .fold(0, |before, byte| following(before, *byte)),
-            )
-        };
         self.found.extend(run.windows(3).map(trigram));
     }
 }
 
+fn trigram(bytes: &[u8]) -> Required {
+    Required::Trigram(
+        bytes
+            .iter()
+            .fold(0, |before, byte| following(before, *byte)),
+    )
+}
+
 /// Returns the letter of a class whose only members are a letter in both cases.
 fn one_letter(class: &Class) -> Option<u8> {
-    let letters = |class: &ClassUnicode| {
-        class
-            .iter()
-            .map(|range| (range.start(), range.end()))
-            .collect::<Vec<_>>()
-    };
     let found = match class {
         Class::Unicode(class) => letters(class),
         Class::Bytes(class) => letters(&class.to_unicode_class()?),
@@ -244,6 +239,13 @@ fn one_letter(class: &Class) -> Option<u8> {
         }
         _ => None,
     }
+}
+
+fn letters(class: &ClassUnicode) -> Vec<(char, char)> {
+    class
+        .iter()
+        .map(|range| (range.start(), range.end()))
+        .collect::<Vec<_>>()
 }
 
 #[cfg(test)]

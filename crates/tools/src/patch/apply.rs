@@ -175,23 +175,25 @@ const STRICTNESS: [fn(&str) -> &str; 3] = [
 ];
 
 fn not_found(number: usize, hunk: &Hunk, old: &[&str]) -> PatchError {
-    let cut = |text: &str| {
-        text.trim()
-            .chars()
-            .take(SHOWN_CHARACTERS)
-            .collect::<String>()
-    };
     PatchError::NotFound {
         hunk: number,
-        first: cut(old
-            .iter()
-            .find(|line| !line.trim().is_empty())
-            .copied()
-            .unwrap_or_default()),
+        first: cut_line(
+            old.iter()
+                .find(|line| !line.trim().is_empty())
+                .copied()
+                .unwrap_or_default(),
+        ),
         below: hunk
             .below
             .as_deref()
-            .map(|below| format!(" below `{}`", cut(below)))
+            .map(|below| format!(" below `{}`", cut_line(below)))
             .unwrap_or_default(),
     }
+}
+
+fn cut_line(text: &str) -> String {
+    text.trim()
+        .chars()
+        .take(SHOWN_CHARACTERS)
+        .collect::<String>()
 }

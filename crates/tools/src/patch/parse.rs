@@ -85,7 +85,6 @@ impl<'a> Parser<'a> {
 
     /// Skips a Markdown fence around the patch.
     fn skip_fence(&mut self) {
-        let is_fence = |line: Option<&&str>| line.is_some_and(|line| line.starts_with("```"));
         if is_fence(self.lines.first()) && is_fence(self.lines.last()) {
             self.lines.pop();
             self.at = 1;
@@ -288,6 +287,10 @@ impl<'a> Parser<'a> {
     }
 }
 
+fn is_fence(line: Option<&&str>) -> bool {
+    line.is_some_and(|line| line.starts_with("```"))
+}
+
 /// What git writes above the hunks of a file.
 #[derive(Default)]
 struct GitHead {
@@ -373,13 +376,16 @@ fn name(line: &str, mark: &str) -> Option<String> {
 
 /// Removes git's prefixes where every path has its own.
 fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>, Option<String>) {
-    let bare = |path: &Option<String>, prefix: &str| match path {
-        Some(path) => path.strip_prefix(prefix).map(|bare| Some(bare.to_owned())),
-        None => Some(None),
-    };
     match (bare(&old, "a/"), bare(&new, "b/")) {
         (Some(old), Some(new)) => (old, new),
         _ => (old, new),
+    }
+}
+
+fn bare(path: &Option<String>, prefix: &str) -> Option<Option<String>> {
+    match path {
+        Some(path) => path.strip_prefix(prefix).map(|bare| Some(bare.to_owned())),
+        None => Some(None),
     }
 }
 

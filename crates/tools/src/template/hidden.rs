@@ -94,15 +94,16 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
         Some(_) => {}
     }
     require_fixed_program(words)?;
-    let runs = |word: &Word| {
-        word.fixed()
-            .is_some_and(|word| RUNNING_OPTIONS.contains(&word))
-    };
     for (at, _) in words.iter().enumerate().filter(|(_, word)| runs(word)) {
         require_fixed_program(words.get(at + 1..).unwrap_or_default())?;
     }
     require_no_code_option(words)?;
     require_no_inner_interpreter(words)
+}
+
+fn runs(word: &Word) -> bool {
+    word.fixed()
+        .is_some_and(|word| RUNNING_OPTIONS.contains(&word))
 }
 
 /// Judges the command that begins with the first of these words.
@@ -167,7 +168,6 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
 /// Requires that a script stands directly behind a shell or an interpreter, so that arguments
 /// cannot replace it.
 fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
-    let is_script = |word: &str| !word.is_empty() && !word.starts_with(['-', '+']);
     if SHELLS.contains(&program) {
         return match words.first().and_then(Word::fixed).is_some_and(is_script) {
             true => Ok(()),
@@ -198,6 +198,10 @@ fn require_script(program: &str, words: &[Word]) -> Result<(), String> {
              script before them, with no option before it but `--NAME=VALUE`"
         )),
     }
+}
+
+fn is_script(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with(['-', '+'])
 }
 
 /// Judges git, whose `-c` defines commands for a shell.
@@ -267,8 +271,6 @@ fn require_no_inner_interpreter(words: &[Word]) -> Result<(), String> {
     let Some(last) = words.iter().rposition(Word::has_slot) else {
         return Ok(());
     };
-    let separates =
-        |c: char| c.is_whitespace() || matches!(c, '!' | '\'' | '"' | ';' | '|' | '&' | '(' | '`');
     let mut tokens: Vec<&str> = Vec::new();
     for piece in words.iter().take(last + 1).flat_map(|word| &word.pieces) {
         match piece {
@@ -290,6 +292,10 @@ fn require_no_inner_interpreter(words: &[Word]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn separates(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '!' | '\'' | '"' | ';' | '|' | '&' | '(' | '`')
 }
 
 fn hides_shell(program: &str) -> String {

@@ -76,11 +76,14 @@ impl Wrapper {
     /// Reports whether calls are told from those of another tool of the same name by the array
     /// `arguments`.
     pub(super) fn takes_arguments(&self) -> bool {
-        let is_array = |parameter: &Parameter| matches!(parameter.kind, Kind::Array(_));
         self.parameters
             .iter()
             .any(|parameter| parameter.name == ARGUMENTS && is_array(parameter))
     }
+}
+
+fn is_array(parameter: &Parameter) -> bool {
+    matches!(parameter.kind, Kind::Array(_))
 }
 
 impl Definition {

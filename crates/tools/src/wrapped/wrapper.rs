@@ -87,12 +87,6 @@ pub(super) fn require_callable(
     let Some(known) = known.filter(|_| wrapper.command.is_none()) else {
         return Ok(());
     };
-    let is_words = |wrapper: &Wrapper| {
-        wrapper
-            .parameters
-            .iter()
-            .all(|parameter| parameter.name == ARGUMENTS)
-    };
     if is_words(wrapper) && wrapped.as_wrap().is_some_and(Wrap::takes_words) {
         return Ok(());
     }
@@ -142,6 +136,13 @@ pub(super) fn require_callable(
         }
     }
     Ok(())
+}
+
+fn is_words(wrapper: &Wrapper) -> bool {
+    wrapper
+        .parameters
+        .iter()
+        .all(|parameter| parameter.name == ARGUMENTS)
 }
 
 /// Returns the types that a property may have, if values of this type are none of them.

@@ -83,10 +83,6 @@ async fn answer(
     connector: &Connector,
     servers: &Servers,
 ) -> Result<Response<Body>, Refusal> {
-    let unusable = |text: &str| Refusal {
-        status: 400,
-        text: format!("{text}\n"),
-    };
     let uri = request.uri();
     let asked = match (uri.scheme_str(), uri.authority()) {
         _ if request.method() == Method::CONNECT => {
@@ -124,6 +120,13 @@ async fn answer(
     let (mut head, body) = response.into_parts();
     remove_fields_of_connection(&mut head.headers);
     Ok(Response::from_parts(head, Either::Left(body)))
+}
+
+fn unusable(text: &str) -> Refusal {
+    Refusal {
+        status: 400,
+        text: format!("{text}\n"),
+    }
 }
 
 async fn send(

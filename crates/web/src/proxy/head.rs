@@ -79,8 +79,6 @@ fn too_long() -> io::Error {
 
 /// Returns the address of a host with a port, which both have to be written.
 fn address(asked: &str) -> Result<WebUrl, String> {
-    let no_port =
-        || "what `CONNECT` asks for is a host and a port, as in `example.org:443`".to_owned();
     // A reason names what it is about, and this may be a password.
     if asked.contains('@') {
         return Err(InvalidUrl::User.to_string());
@@ -95,6 +93,10 @@ fn address(asked: &str) -> Result<WebUrl, String> {
         .filter(|port| is_number && *port != 0)
         .ok_or_else(no_port)?;
     WebUrl::parse(&format!("https://{host}:{port}/")).map_err(|error| error.to_string())
+}
+
+fn no_port() -> String {
+    "what `CONNECT` asks for is a host and a port, as in `example.org:443`".to_owned()
 }
 
 #[cfg(test)]

@@ -98,7 +98,6 @@ async fn refuse(client: &mut Client, Refusal { status, text }: &Refusal) -> io::
 
 /// Reads the first message in a tunnel.
 async fn hello(client: &mut Client) -> io::Result<Hello> {
-    let invalid = |cause: String| io::Error::new(ErrorKind::InvalidData, cause);
     let (mut acceptor, mut bytes) = (Acceptor::default(), Vec::new());
     while bytes.len() < MAX_HELLO {
         let before = bytes.len();
@@ -121,6 +120,10 @@ async fn hello(client: &mut Client) -> io::Result<Hello> {
     Err(invalid(format!(
         "its first message is longer than {MAX_HELLO} bytes"
     )))
+}
+
+fn invalid(cause: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, cause)
 }
 
 /// Returns why the name that a tunnel asks a server for is not the host that was decided about. A

@@ -88,24 +88,23 @@ pub struct FileImports {
 impl FileImports {
     /// Returns about how many bytes of memory it holds.
     pub fn memory(&self) -> usize {
-        let texts = |texts: &[String]| {
-            texts
-                .iter()
-                .map(|text| size_of_val(text) + text.len())
-                .sum::<usize>()
-        };
         let import = |one: &Import| {
-            size_of_val(one) + one.target.len() + one.scope.len() + texts(&one.names)
-        };
-        let module = |one: &ModuleDeclaration| {
-            size_of_val(one)
-                + one.scope.len()
-                + one.name.len()
-                + one.path.as_ref().map_or(0, String::len)
+            size_of_val(one) + one.target.len() + one.scope.len() + memory_of_texts(&one.names)
         };
         let imports: usize = self.imports.iter().map(import).sum();
-        let modules: usize = self.modules.iter().map(module).sum();
+        let modules: usize = self.modules.iter().map(memory_of_module).sum();
         let package = self.package.as_ref().map_or(0, String::len);
-        size_of_val(self) + package + imports + modules + texts(&self.declared)
+        size_of_val(self) + package + imports + modules + memory_of_texts(&self.declared)
     }
+}
+
+fn memory_of_texts(texts: &[String]) -> usize {
+    texts
+        .iter()
+        .map(|text| size_of_val(text) + text.len())
+        .sum::<usize>()
+}
+
+fn memory_of_module(one: &ModuleDeclaration) -> usize {
+    size_of_val(one) + one.scope.len() + one.name.len() + one.path.as_ref().map_or(0, String::len)
 }

@@ -113,9 +113,9 @@ fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
         let selected = entries(features)
             .into_iter()
             .flat_map(|(name, _, _)| texts(features, name));
-        let name =
-            |feature: String| Some(feature.split_once('/')?.0.trim_end_matches('?').to_owned());
-        settings.forwarded = selected.filter_map(name).collect();
+        settings.forwarded = selected
+            .filter_map(|feature| forwarded_to(&feature))
+            .collect();
     }
     if let Some(workspace) = table(root, &["workspace"]) {
         settings.is_workspace = true;
@@ -135,4 +135,8 @@ fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
         settings.shared = shared.collect();
     }
     settings
+}
+
+fn forwarded_to(feature: &str) -> Option<String> {
+    Some(feature.split_once('/')?.0.trim_end_matches('?').to_owned())
 }

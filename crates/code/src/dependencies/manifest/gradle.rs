@@ -86,9 +86,8 @@ fn declaration(given: &str, kind: DependencyKind, line: usize) -> Option<Depende
         return Some(found);
     }
     if !word.is_empty() && rest.starts_with('.') {
-        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_');
         let accessor = inner
-            .split(|c: char| !is_name(c))
+            .split(|c: char| !is_in_name(c))
             .next()
             .unwrap_or_default()
             .trim_end_matches('.');
@@ -104,6 +103,10 @@ fn declaration(given: &str, kind: DependencyKind, line: usize) -> Option<Depende
     let mut found = Dependency::new(format!("{group}:{artifact}"), kind, line);
     found.requirement = parts.next().map(str::to_owned);
     Some(found)
+}
+
+fn is_in_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '.' | '_')
 }
 
 fn first_word(text: &str) -> (&str, &str) {
@@ -203,15 +206,16 @@ fn library(
 
 /// Returns a version: a text, or a table that says how exactly it is meant.
 fn version(value: &DeValue<'_>) -> Option<String> {
-    let rich = |version: &DeTable<'_>| {
-        ["strictly", "require", "prefer"]
-            .iter()
-            .find_map(|key| text(version, key))
-    };
     value
         .as_str()
         .map(str::to_owned)
-        .or_else(|| value.as_table().and_then(rich))
+        .or_else(|| value.as_table().and_then(rich_version))
+}
+
+fn rich_version(version: &DeTable<'_>) -> Option<String> {
+    ["strictly", "require", "prefer"]
+        .iter()
+        .find_map(|key| text(version, key))
 }
 
 impl GradleCatalog {

@@ -94,9 +94,6 @@ fn settings(json: &Json) -> NpmSettings {
         .into_iter()
         .flat_map(|(_, script, _)| words(script));
     settings.script_words = scripts.collect();
-    let known = |key: &str| {
-        SECTIONS.iter().any(|(section, _)| *section == key) || key == "name" || key == "scripts"
-    };
     let mut pending: Vec<&Value> = json
         .root
         .iter()
@@ -117,6 +114,10 @@ fn settings(json: &Json) -> NpmSettings {
         }
     }
     settings
+}
+
+fn known(key: &str) -> bool {
+    SECTIONS.iter().any(|(section, _)| *section == key) || key == "name" || key == "scripts"
 }
 
 /// Returns the subpaths of `exports` or `imports`, each with the first file that a condition names.
@@ -148,14 +149,15 @@ fn first_text(value: &Value) -> Option<String> {
 
 /// Returns the words of a command that may be names of programs or packages.
 fn words(script: &str) -> Vec<String> {
-    let separators = |c: char| {
-        c.is_whitespace() || matches!(c, '"' | '\'' | '=' | '&' | '|' | ';' | '(' | ')' | ',')
-    };
     script
-        .split(separators)
+        .split(is_separator)
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '=' | '&' | '|' | ';' | '(' | ')' | ',')
 }
 
 /// Reads a `tsconfig.json`.

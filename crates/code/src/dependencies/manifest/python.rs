@@ -192,8 +192,9 @@ pub(super) fn requirement(text: &str, kind: DependencyKind, line: usize) -> Opti
         None => (text, None),
     };
     let wanted = wanted.trim();
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let end = wanted.find(|c: char| !is_name(c)).unwrap_or(wanted.len());
+    let end = wanted
+        .find(|c: char| !is_in_name(c))
+        .unwrap_or(wanted.len());
     let (name, rest) = wanted.split_at(end);
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return None;
@@ -225,6 +226,10 @@ pub(super) fn requirement(text: &str, kind: DependencyKind, line: usize) -> Opti
         .filter(|marker| !marker.is_empty())
         .map(str::to_owned);
     Some(found)
+}
+
+fn is_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 /// Reads a file of requirements.

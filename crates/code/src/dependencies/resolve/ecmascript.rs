@@ -334,14 +334,15 @@ fn package_name(target: &str) -> &str {
 
 /// Reports whether a package may have a name; `@/x` and `~/x` are names that only a bundler knows.
 fn is_package_name(name: &str) -> bool {
-    let is_plain = |part: &str| {
-        let is_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        !part.is_empty() && part.chars().all(is_char)
-    };
     match name.strip_prefix('@') {
         Some(rest) => rest
             .split_once('/')
             .is_some_and(|(scope, name)| is_plain(scope) && is_plain(name)),
         None => is_plain(name),
     }
+}
+
+fn is_plain(part: &str) -> bool {
+    let is_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !part.is_empty() && part.chars().all(is_char)
 }

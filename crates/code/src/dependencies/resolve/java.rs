@@ -61,12 +61,11 @@ impl<'p> Types<'p> {
         let is_made = paths
             .iter()
             .any(|path| SOURCES.iter().any(|ending| path.ends_with(ending)));
-        let java = |ecosystem: Ecosystem| matches!(ecosystem, Ecosystem::Gradle | Ecosystem::Maven);
         let manifests = index
             .project
             .manifests
             .iter()
-            .filter(|manifest| java(manifest.ecosystem));
+            .filter(|manifest| is_of_java(manifest.ecosystem));
         let others = manifests
             .flat_map(|manifest| &manifest.dependencies)
             .filter(|one| one.own.is_none());
@@ -152,6 +151,10 @@ impl<'p> Types<'p> {
         let path = packages.find_map(|package| self.files.get(&qualified(package, name)));
         path.map_or(Found::Nothing, |path| Found::Module((*path).to_owned()))
     }
+}
+
+fn is_of_java(ecosystem: Ecosystem) -> bool {
+    matches!(ecosystem, Ecosystem::Gradle | Ecosystem::Maven)
 }
 
 fn qualified(package: &str, name: &str) -> String {

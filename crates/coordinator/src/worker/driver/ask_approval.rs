@@ -33,10 +33,6 @@ pub(super) async fn ask_approval(
 /// Formats a call in one line, for the user who decides about it; omitted characters are counted.
 fn summary(call: &ToolCall) -> String {
     let whole = format!("{} {}", call.name, call.arguments);
-    // JSON has escaped the line ends of the arguments already; other deceptive characters are
-    // escaped here.
-    let plain =
-        |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
     let mut shown: String = whole
         .chars()
         .take(SUMMARY_CHARS)
@@ -53,6 +49,12 @@ fn summary(call: &ToolCall) -> String {
         shown.push_str(&format!("… ({more} more characters)"));
     }
     shown
+}
+
+/// JSON has escaped the line ends of the arguments already; other deceptive characters are
+/// escaped here.
+fn plain(c: char) -> bool {
+    c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c)
 }
 
 #[cfg(test)]

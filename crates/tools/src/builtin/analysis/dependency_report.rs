@@ -154,8 +154,11 @@ fn ranked(lines: &mut Vec<String>, title: &str, modules: &[Module], figure: fn(&
 }
 
 fn own_imports(module: &Module) -> usize {
-    let is_own = |import: &&ModuleImport| matches!(import.to, ImportTarget::Module(_));
     module.imports.iter().filter(is_own).count()
+}
+
+fn is_own(import: &&ModuleImport) -> bool {
+    matches!(import.to, ImportTarget::Module(_))
 }
 
 fn totals(graph: &DependencyGraph) -> Value {

@@ -212,13 +212,7 @@ fn patterns(
         Err(error) => Err(invalid(&format!("`pattern`: {error}"))),
     };
     if let Some(name) = &arguments.language {
-        let unknown = || {
-            invalid(&format!(
-                "`language`: expected one of {}",
-                Language::names().join(", ")
-            ))
-        };
-        let language = Language::named(name).ok_or_else(unknown)?;
+        let language = Language::named(name).ok_or_else(unknown_language)?;
         return Ok(BTreeMap::from([(language, parse(language)?)]));
     }
     let (mut patterns, mut first) = (BTreeMap::new(), None);
@@ -241,6 +235,13 @@ fn patterns(
         )),
         _ => Ok(patterns),
     }
+}
+
+fn unknown_language() -> ToolError {
+    invalid(&format!(
+        "`language`: expected one of {}",
+        Language::names().join(", ")
+    ))
 }
 
 fn answer(survey: Survey<Vec<PatternMatch>>, search: &Search) -> Answer {
@@ -283,15 +284,6 @@ fn answer(survey: Survey<Vec<PatternMatch>>, search: &Search) -> Answer {
 }
 
 fn line(path: &str, found: &PatternMatch) -> String {
-    let one_line = |text: &str| {
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let begin: String = words.chars().take(MAX_CHARACTERS).collect();
-        if begin.len() < words.len() {
-            format!("{begin}…")
-        } else {
-            begin
-        }
-    };
     let captures: Vec<String> = found
         .captures
         .iter()
@@ -308,4 +300,14 @@ fn line(path: &str, found: &PatternMatch) -> String {
         found.column,
         one_line(&found.text)
     ))
+}
+
+fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let begin: String = words.chars().take(MAX_CHARACTERS).collect();
+    if begin.len() < words.len() {
+        format!("{begin}…")
+    } else {
+        begin
+    }
 }

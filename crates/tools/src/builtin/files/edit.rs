@@ -96,8 +96,9 @@ impl Tool for UpdateFile {
         if edits.is_some() && (arguments.get("old").is_some() || arguments.get("new").is_some()) {
             return Err(invalid("`edits` stands for `old` and `new`; give either"));
         }
-        let same = |one: &Value| one.get("old") == one.get("new");
-        match edits.map_or(same(arguments), |edits| edits.iter().any(same)) {
+        match edits.map_or(changes_nothing(arguments), |edits| {
+            edits.iter().any(changes_nothing)
+        }) {
             true => Err(invalid("`new` is the same as `old`: nothing would change")),
             false => Ok(()),
         }
@@ -135,6 +136,10 @@ impl Tool for UpdateFile {
             .await?;
         Ok(say_if_broken(context, answer, vec![changed]).await)
     }
+}
+
+fn changes_nothing(one: &Value) -> bool {
+    one.get("old") == one.get("new")
 }
 
 fn update(
@@ -293,12 +298,11 @@ impl Edit {
                 "`old` is empty, which creates a new file".to_owned(),
             ));
         }
-        let lf = |text: &str| text.replace("\r\n", "\n");
-        let crlf = |text: &str| lf(text).replace('\n', "\r\n");
+        let crlf = |text: &str| with_line_feeds(text).replace('\n', "\r\n");
         // What has no line end itself is replaced with the file's own ones.
         let mut ways = [
             (crlf(old), crlf(new)),
-            (lf(old), lf(new)),
+            (with_line_feeds(old), with_line_feeds(new)),
             (old.clone(), new.clone()),
         ];
         if !file.has_crlf() {
@@ -336,6 +340,10 @@ impl Edit {
     }
 }
 
+fn with_line_feeds(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
 fn positions(text: &str, old: &str) -> Vec<usize> {
     let mut lines = Vec::new();
     let (mut line, mut counted) = (1, 0);
@@ -366,12 +374,6 @@ fn list(lines: &[usize]) -> String {
 }
 
 fn not_found(path: &str, text: &str, old: &str) -> String {
-    let clip = |line: &str| {
-        line.trim()
-            .chars()
-            .take(COMPARED_CHARACTERS)
-            .collect::<String>()
-    };
     let wanted = old
         .lines()
         .map(clip)
@@ -403,6 +405,13 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
         "{intro}; the lines most similar to its first line are:\n{}",
         shown.join("\n")
     )
+}
+
+fn clip(line: &str) -> String {
+    line.trim()
+        .chars()
+        .take(COMPARED_CHARACTERS)
+        .collect::<String>()
 }
 
 #[cfg(test)]

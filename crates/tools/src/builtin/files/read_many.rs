@@ -65,11 +65,14 @@ pub(super) fn effects(arguments: &Value) -> Vec<Effect> {
         .into_iter()
         .flatten()
         .filter_map(Value::as_str);
-    let target = |path: &str| match searched(path) {
+    given.map(|path| Effect::on(target(path))).collect()
+}
+
+fn target(path: &str) -> Target {
+    match searched(path) {
         Some(folder) => Target::Folder(folder.to_owned()),
         None => Target::Path(path.to_owned()),
-    };
-    given.map(|path| Effect::on(target(path))).collect()
+    }
 }
 
 /// Looks whether the named files are there.

@@ -108,11 +108,14 @@ pub(super) fn text(result: &MergeResult) -> String {
 
 fn conflict(conflict: &MergeConflict) -> Vec<String> {
     let path = shown(&conflict.path);
-    let place = |hunk: &ConflictHunk| format!("  lines {}-{}", hunk.first_line, hunk.last_line);
     let mut lines = vec![format!("{path}: {}", conflict.kind)];
-    lines.extend(conflict.hunks.iter().map(place));
+    lines.extend(conflict.hunks.iter().map(place_of));
     if conflict.hunks.is_empty() {
         lines.push("  no markers: write, restore or delete the file to decide".to_owned());
     }
     lines
+}
+
+fn place_of(hunk: &ConflictHunk) -> String {
+    format!("  lines {}-{}", hunk.first_line, hunk.last_line)
 }

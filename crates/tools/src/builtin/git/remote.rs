@@ -53,7 +53,6 @@ fn origin() -> String {
 impl Arguments {
     fn from_value(arguments: &Value) -> Result<Arguments, ToolError> {
         let Arguments { remote, branch } = read(arguments.clone())?;
-        let or_default = |text: String| if text.is_empty() { origin() } else { text };
         Ok(Arguments {
             remote: or_default(remote),
             branch: branch.filter(|branch| !branch.is_empty()),
@@ -61,14 +60,13 @@ impl Arguments {
     }
 }
 
+fn or_default(text: String) -> String {
+    if text.is_empty() { origin() } else { text }
+}
+
 /// Refuses names that git, or a program that it starts, could take for something else.
 fn require_names(arguments: &Value) -> Result<(), ToolError> {
     let Arguments { remote, branch } = Arguments::from_value(arguments)?;
-    let is_odd = |c: char| {
-        c.is_control()
-            || c.is_whitespace()
-            || matches!(c, ':' | '+' | '*' | '?' | '[' | '\\' | '^' | '~')
-    };
     let is_name = |name: &str| {
         let is_path = name.starts_with(['/', '.', '-'])
             || name.contains("..")
@@ -88,6 +86,12 @@ fn require_names(arguments: &Value) -> Result<(), ToolError> {
         }
         _ => Ok(()),
     }
+}
+
+fn is_odd(c: char) -> bool {
+    c.is_control()
+        || c.is_whitespace()
+        || matches!(c, ':' | '+' | '*' | '?' | '[' | '\\' | '^' | '~')
 }
 
 /// Returns the effect of a call before anything is looked up: no rule about a host allows it.

@@ -183,7 +183,6 @@ async fn version<R>(
 
 /// Returns the first word that looks like a version, else the first line.
 fn version_in(said: &str) -> String {
-    let is_version = |word: &&str| word.contains('.') && word.chars().any(|c| c.is_ascii_digit());
     let first_line = || said.lines().map(str::trim).find(|line| !line.is_empty());
     let word = said
         .split_whitespace()
@@ -201,6 +200,10 @@ fn version_in(said: &str) -> String {
         .take_while(|c| !c.is_control())
         .take(VERSION_CHARS)
         .collect()
+}
+
+fn is_version(word: &&str) -> bool {
+    word.contains('.') && word.chars().any(|c| c.is_ascii_digit())
 }
 
 impl<R> Chosen<R> {

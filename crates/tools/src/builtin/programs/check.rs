@@ -139,8 +139,7 @@ fn is_wanted(found: &Diagnostic, selection: &Selection) -> bool {
 /// Returns why a program could not do its work, if so: it cannot read its configuration, it failed
 /// without an error or a warning, or in what it printed nobody can tell whether it found something.
 fn fault(format: Findings, ran: &Ran, found: &[Diagnostic]) -> Option<String> {
-    let of_part = |rest: &str| MYPY_PARTS.iter().any(|begin| rest.starts_with(begin));
-    if let Some((line, _)) = of_configuration(format, ran).find(|&(_, rest)| !of_part(rest)) {
+    if let Some((line, _)) = of_configuration(format, ran).find(|&(_, rest)| !names_part(rest)) {
         return Some(format!(
             "{} cannot read its configuration: {line}",
             ran.run.program
@@ -151,6 +150,10 @@ fn fault(format: Findings, ran: &Ran, found: &[Diagnostic]) -> Option<String> {
     }
     (!is_readable(format, &ran.stdout))
         .then(|| format!("the report of {} cannot be read", ran.run.program))
+}
+
+fn names_part(rest: &str) -> bool {
+    MYPY_PARTS.iter().any(|begin| rest.starts_with(begin))
 }
 
 /// Returns the lines in which mypy says what is wrong with its configuration, each with what
@@ -237,16 +240,11 @@ fn reports(found: &[Diagnostic]) -> bool {
 
 /// Formats a finding as `file:line:column: severity code: message`.
 fn describe(found: &Diagnostic) -> String {
-    let number = |number: Option<u32>| {
-        number
-            .map(|number| format!(":{number}"))
-            .unwrap_or_default()
-    };
     let place = format!(
         "{}{}{}",
         shown(&found.file),
-        number(found.line),
-        number(found.column)
+        place_number(found.line),
+        place_number(found.column)
     );
     let place = if found.file.is_empty() {
         String::new()
@@ -259,6 +257,12 @@ fn describe(found: &Diagnostic) -> String {
         .map(|code| format!(" {code}"))
         .unwrap_or_default();
     format!("{place}{}{code}: {}", found.severity, found.message)
+}
+
+fn place_number(number: Option<u32>) -> String {
+    number
+        .map(|number| format!(":{number}"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -248,7 +248,6 @@ impl Project {
             "tox.ini",
             "requirements.txt",
         ];
-        let is_module = |name: &str| name.ends_with(".py");
         self.first(MANIFESTS).is_some()
             || ["", "test", "tests"]
                 .iter()
@@ -281,6 +280,10 @@ impl Project {
             .collect();
         self
     }
+}
+
+fn is_module(name: &str) -> bool {
+    name.ends_with(".py")
 }
 
 /// Returns a Rust file with its edition.

@@ -179,7 +179,6 @@ fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
 
 fn unittest(project: &Project, pattern: Option<&str>) -> Runner {
     let python = project.python();
-    let is_test = |name: &str| name.starts_with("test") && name.ends_with(".py");
     // Its search does not enter a folder that is no package.
     let folders = ["tests", "test"];
     let is_apart = |folder: &&str| {
@@ -198,6 +197,10 @@ fn unittest(project: &Project, pattern: Option<&str>) -> Runner {
     Candidate::new("unittest", argv, PYTHON, Report::Unittest)
 }
 
+fn is_test(name: &str) -> bool {
+    name.starts_with("test") && name.ends_with(".py")
+}
+
 fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
     let manifest: serde_json::Value =
         serde_json::from_str(project.text("package.json")).unwrap_or_default();
@@ -214,9 +217,6 @@ fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
         script
             .split(|c: char| !c.is_alphanumeric())
             .any(|found| found == word)
-    };
-    let is_file = |pattern: &&str| {
-        pattern.contains('/') || pattern.ends_with("js") || pattern.ends_with("ts")
     };
     let some: Vec<&str> = match pattern {
         Some(name) if !is_file(&name) => vec!["-t", name],
@@ -245,6 +245,10 @@ fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
     node(project, script, pattern)
 }
 
+fn is_file(pattern: &&str) -> bool {
+    pattern.contains('/') || pattern.ends_with("js") || pattern.ends_with("ts")
+}
+
 /// Returns Node's own runner if the script starts it, or there are tests without a script; else the
 /// script itself.
 fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner> {
@@ -256,7 +260,6 @@ fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner
     let has_tests = ["", "test", "tests", "src"]
         .iter()
         .any(|folder| project.any_in(folder, is_test));
-    let is_plain = |c: char| c.is_alphanumeric() || " -_./=:@*".contains(c);
     let own: Option<Vec<&str>> = match script.split_whitespace().collect::<Vec<_>>().split_first() {
         None if has_tests => Some(vec!["--test"]),
         Some((&"node", rest)) if rest.contains(&"--test") && script.chars().all(is_plain) => {
@@ -274,6 +277,10 @@ fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner
     }
     let is_script = !script.is_empty() && !script.contains("no test specified");
     is_script.then(|| Candidate::new("npm test", words(&["npm", "test"]), NODE, Report::ExitCode))
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || " -_./=:@*".contains(c)
 }
 
 fn maven(project: &Project, pattern: Option<&str>) -> Runner {

@@ -36,7 +36,6 @@ pub(super) fn is_unmatched(ran: &Ran, tally: &Tally, report: &Report) -> bool {
             .iter()
             .any(|mark| ran.stdout.contains(mark) || ran.stderr.contains(mark))
     };
-    let is_line = |line: &str| PYTEST_NO_PLACE.iter().any(|begin| line.starts_with(begin));
     match report {
         Report::Libtest | Report::Junit | Report::Go { .. } => exited_well && is_empty,
         Report::Nextest => is_empty && (exited_well || code == Some(NEXTEST_NONE)),
@@ -50,6 +49,10 @@ pub(super) fn is_unmatched(ran: &Ran, tally: &Tally, report: &Report) -> bool {
         Report::JunitFiles(_) => is_empty && says(BUILD_NONE),
         Report::ExitCode => false,
     }
+}
+
+fn is_line(line: &str) -> bool {
+    PYTEST_NO_PLACE.iter().any(|begin| line.starts_with(begin))
 }
 
 #[cfg(test)]

@@ -89,7 +89,6 @@ impl Tool for FetchApiDocs {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "@/._-+~^*=:".contains(c);
         let is_name = |text: &str| {
             text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..")
         };
@@ -157,6 +156,10 @@ impl Tool for FetchApiDocs {
             .await
             .map(|found| answer(&found))
     }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "@/._-+~^*=:".contains(c)
 }
 
 /// Returns what is shown of the registries to whoever is asked about a call.

@@ -245,16 +245,19 @@ fn silent_engines(answer: &Value) -> Vec<String> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let words = |text: &str| shown(&text.chars().take(SAID_OF_ENGINE).collect::<String>());
     let one = |engine: &Value| {
         let name = engine.get(0).and_then(Value::as_str).or(engine.as_str())?;
         let why = engine
             .get(1)
             .and_then(Value::as_str)
-            .map(|why| format!(" ({})", words(why)));
-        Some(format!("{}{}", words(name), why.unwrap_or_default()))
+            .map(|why| format!(" ({})", shown_start(why)));
+        Some(format!("{}{}", shown_start(name), why.unwrap_or_default()))
     };
     engines.filter_map(one).take(MOST_ENGINES).collect()
+}
+
+fn shown_start(text: &str) -> String {
+    shown(&text.chars().take(SAID_OF_ENGINE).collect::<String>())
 }
 
 /// Returns the host of a page.

@@ -93,8 +93,7 @@ impl Registries {
         let all: BTreeSet<&Server> = self.well_known.iter().chain(&self.of_project).collect();
         let (open, closed): (Vec<&Server>, Vec<&Server>) =
             all.into_iter().partition(|server| self.is_open(server));
-        let names = |servers: Vec<&Server>| servers.into_iter().map(Server::to_string).collect();
-        (names(open), names(closed))
+        (names_of(open), names_of(closed))
     }
 
     fn is_open(&self, server: &Server) -> bool {
@@ -135,6 +134,10 @@ impl Registries {
             _ => Registry::Other,
         }
     }
+}
+
+fn names_of(servers: Vec<&Server>) -> Vec<String> {
+    servers.into_iter().map(Server::to_string).collect()
 }
 
 impl Destinations for Registries {

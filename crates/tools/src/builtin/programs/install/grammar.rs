@@ -242,16 +242,18 @@ fn without_extras(package: &str) -> Option<(&str, &str)> {
 }
 
 fn is_name_of_python(name: &str) -> bool {
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let is_outside = |c: char| c.is_ascii_alphanumeric();
     name.starts_with(is_outside) && name.ends_with(is_outside) && name.chars().all(is_inside)
 }
 
+fn is_inside(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+fn is_outside(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+}
+
 fn is_name_of_npm(name: &str) -> bool {
-    let is_part = |part: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '~');
-        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(is_plain)
-    };
     match name.strip_prefix('@') {
         Some(scoped) => scoped
             .split_once('/')
@@ -260,61 +262,79 @@ fn is_name_of_npm(name: &str) -> bool {
     }
 }
 
+fn is_part(part: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '~');
+    part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(is_plain)
+}
+
 fn is_name_of_cargo(name: &str) -> bool {
     const LONGEST: usize = 64;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.len() <= LONGEST
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(is_plain)
+        && name.chars().all(is_in_crate)
+}
+
+fn is_in_crate(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// A path below a host's name, which never begins or ends with a dot in any of its parts.
 fn is_module_of_go(path: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
     let is_part = |part: &str| {
         let ends = part.starts_with(['.', '-']) || part.ends_with('.');
-        !part.is_empty() && !ends && part.chars().all(is_plain)
+        !part.is_empty() && !ends && part.chars().all(is_in_module)
     };
     let Some((host, _)) = path.split_once('/') else {
         return false;
     };
-    let is_host = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-    host.contains('.') && host.chars().all(is_host) && path.split('/').all(is_part)
+    host.contains('.') && host.chars().all(is_in_host) && path.split('/').all(is_part)
+}
+
+fn is_in_module(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~')
+}
+
+fn is_in_host(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.')
 }
 
 /// Returns the specifiers for a version or a range, as <https://peps.python.org/pep-0440/> has
 /// them.
 fn specifiers_of_python(version: &str) -> Option<String> {
-    const OPERATORS: [&str; 7] = ["~=", "==", "!=", "<=", ">=", "<", ">"];
-    let one = |text: &str| {
-        let text = text.trim();
-        let operator = OPERATORS
-            .into_iter()
-            .find(|operator| text.starts_with(operator))
-            .unwrap_or_default();
-        let number = text.strip_prefix(operator)?.trim();
-        let takes_all = matches!(operator, "" | "==" | "!=");
-        let prefix = number
-            .strip_suffix(".*")
-            .filter(|_| takes_all)
-            .unwrap_or(number);
-        let operator = if operator.is_empty() { "==" } else { operator };
-        is_version_of_python(prefix).then(|| format!("{operator}{number}"))
-    };
     version
         .split(',')
-        .map(one)
+        .map(one_specifier)
         .collect::<Option<Vec<_>>>()
         .map(|all| all.join(","))
 }
 
+fn one_specifier(text: &str) -> Option<String> {
+    let text = text.trim();
+    let operator = OPERATORS_OF_PYTHON
+        .into_iter()
+        .find(|operator| text.starts_with(operator))
+        .unwrap_or_default();
+    let number = text.strip_prefix(operator)?.trim();
+    let takes_all = matches!(operator, "" | "==" | "!=");
+    let prefix = number
+        .strip_suffix(".*")
+        .filter(|_| takes_all)
+        .unwrap_or(number);
+    let operator = if operator.is_empty() { "==" } else { operator };
+    is_version_of_python(prefix).then(|| format!("{operator}{number}"))
+}
+
 fn is_version_of_python(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '!' | '+' | '-' | '_');
     text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(is_plain)
+        && text.chars().all(is_in_python_version)
         && !text.ends_with(['.', '-', '+', '!'])
 }
 
+fn is_in_python_version(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '!' | '+' | '-' | '_')
+}
+
+const OPERATORS_OF_PYTHON: [&str; 7] = ["~=", "==", "!=", "<=", ">=", "<", ">"];
 const OPERATORS_OF_NPM: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
 const OPERATORS_OF_CARGO: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
 
@@ -335,7 +355,6 @@ fn comparators<'v>(range: &'v str, separator: char, operators: &[&str]) -> Optio
 /// Reports whether a text is a version of one to three numbers, the last of which may be a
 /// wildcard.
 fn is_partial(text: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
     let parts: Vec<&str> = text.split('.').collect();
     let is_short = parts.len() <= 3
         && parts.first().is_some_and(|first| is_number(first))
@@ -344,6 +363,10 @@ fn is_partial(text: &str) -> bool {
             .skip(1)
             .all(|part| is_number(part) || matches!(*part, "*" | "x"));
     is_short || is_semantic(text)
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit())
 }
 
 /// Reports whether a text is a version as <https://semver.org/> has it.
@@ -355,24 +378,28 @@ fn is_semantic(text: &str) -> bool {
         .split_once('-')
         .map_or((text, None), |(text, before)| (text, Some(before)));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
-    let is_word = |part: &str| {
-        !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
-    };
     let is_words = |words: &str| words.split('.').all(is_word);
     numbers.split('.').count() == 3
         && numbers.split('.').all(is_number)
         && [before, build].into_iter().flatten().all(is_words)
 }
 
+fn is_word(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
+}
+
 /// Reports whether a text is a name that npm gives to versions.
 fn is_tag(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     // `v1` and `x` are ranges.
     let is_range = text
         .trim_start_matches('v')
         .split('.')
         .all(|part| part == "x" || part.parse::<u64>().is_ok());
-    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_plain) && !is_range
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_in_tag) && !is_range
+}
+
+fn is_in_tag(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
 #[cfg(test)]

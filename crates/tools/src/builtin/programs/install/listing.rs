@@ -86,14 +86,6 @@ impl Listing {
 /// Returns what differs between two lists, by name.
 pub(super) fn changes(before: &Packages, after: &Packages) -> Vec<PackageChange> {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let versions = |all: &Packages, name: &str, without: &Packages| {
-        let none = BTreeSet::new();
-        let (own, others) = (
-            all.get(name).unwrap_or(&none),
-            without.get(name).unwrap_or(&none),
-        );
-        own.difference(others).cloned().collect::<Vec<_>>()
-    };
     let change = |name: &String| {
         let (removed, added) = (versions(before, name, after), versions(after, name, before));
         let is_changed = !removed.is_empty() || !added.is_empty();
@@ -104,6 +96,15 @@ pub(super) fn changes(before: &Packages, after: &Packages) -> Vec<PackageChange>
         })
     };
     names.into_iter().filter_map(change).collect()
+}
+
+fn versions(all: &Packages, name: &str, without: &Packages) -> Vec<String> {
+    let none = BTreeSet::new();
+    let (own, others) = (
+        all.get(name).unwrap_or(&none),
+        without.get(name).unwrap_or(&none),
+    );
+    own.difference(others).cloned().collect::<Vec<_>>()
 }
 
 /// Returns the text of a file; nothing if there is none.

@@ -69,13 +69,14 @@ pub(super) fn is_written_in(text: &str) -> bool {
 /// so is one. The same word in a text, such as a description, is none.
 fn has_key(line: &str) -> bool {
     let (before, _) = line.rsplit_once(['=', ':']).unwrap_or_default();
-    let is_key = |part: &str| {
-        part.trim_end()
-            .rsplit([' ', '{', ','])
-            .next()
-            .is_some_and(|word| KEYS.contains(&word))
-    };
     before.split(['=', ':']).any(is_key)
+}
+
+fn is_key(part: &str) -> bool {
+    part.trim_end()
+        .rsplit([' ', '{', ','])
+        .next()
+        .is_some_and(|word| KEYS.contains(&word))
 }
 
 /// Reports whether a line has an address with a user or a password.

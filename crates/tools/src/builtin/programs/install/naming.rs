@@ -626,7 +626,6 @@ fn is_true(value: &str) -> bool {
 
 /// Returns the words of a value that are addresses, or should be.
 fn addresses_in(value: &str, format: Format) -> Vec<&str> {
-    let is_quote = |c: char| c == '"' || c == '\'';
     match format {
         Format::Requirements
         | Format::Ini
@@ -654,6 +653,10 @@ fn addresses_in(value: &str, format: Format) -> Vec<&str> {
             web_part(address).into_iter().collect()
         }
     }
+}
+
+fn is_quote(c: char) -> bool {
+    c == '"' || c == '\''
 }
 
 /// Returns an address of the web from its scheme on, before which some managers write how they

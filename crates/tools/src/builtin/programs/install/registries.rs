@@ -445,9 +445,12 @@ fn lists(project: &Project) -> Vec<String> {
     let in_root = project
         .entries("")
         .filter(|path| is_list(path) && !LISTS.contains(path));
-    let is_text = |path: &&str| path.ends_with(".txt") || path.ends_with(".in");
     let others = in_root.chain(project.entries(FOLDER).filter(is_text));
     LISTS.into_iter().chain(others).map(str::to_owned).collect()
+}
+
+fn is_text(path: &&str) -> bool {
+    path.ends_with(".txt") || path.ends_with(".in")
 }
 
 /// Reports whether a file is named as a list of requirements, or of constraints.

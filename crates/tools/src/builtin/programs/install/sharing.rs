@@ -220,8 +220,7 @@ fn registries_of_npm(settings: &str) -> String {
     let pairs = settings.lines().filter_map(|line| line.split_once('='));
     // A comment may follow a value.
     let pairs = pairs.map(|(key, value)| (key, value.split([';', '#']).next().unwrap_or_default()));
-    let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
-    let pairs = pairs.map(|(key, value)| (plain(key), plain(value)));
+    let pairs = pairs.map(|(key, value)| (unquoted(key), unquoted(value)));
     let is_kept = |(key, value): &(String, String)| {
         let is_registry = key == "registry" || (key.starts_with('@') && key.ends_with(":registry"));
         // One with a user is no address, but a path may have a scope.
@@ -231,6 +230,10 @@ fn registries_of_npm(settings: &str) -> String {
         .filter(is_kept)
         .map(|(key, value)| format!("{key}={value}\n"))
         .collect()
+}
+
+fn unquoted(text: &str) -> String {
+    text.trim().trim_matches(['"', '\'']).to_owned()
 }
 
 fn parsed(texts: &Texts) -> Option<serde_json::Value> {

@@ -38,21 +38,25 @@ pub(super) fn fitting(
     if indexes.index.is_some() || !managers.iter().any(is_set) {
         return managers;
     }
-    let is_first = |manager: &Manager| manager.program == FIRST;
     let has_first = managers
         .iter()
         .any(|manager| is_first(manager) && is_set(manager));
     let kept = managers
         .into_iter()
         .filter(|manager| is_set(manager) && (!has_first || is_first(manager)));
-    // What is downloaded once more is downloaded by pip.
-    let unshared = |mut manager: Manager| {
-        if manager.program == SECOND {
-            manager.report.shares = None;
-        }
-        manager
-    };
     kept.map(unshared).collect()
+}
+
+fn is_first(manager: &Manager) -> bool {
+    manager.program == FIRST
+}
+
+/// What is downloaded once more is downloaded by pip.
+fn unshared(mut manager: Manager) -> Manager {
+    if manager.program == SECOND {
+        manager.report.shares = None;
+    }
+    manager
 }
 
 /// Returns where the registries answer that the user has set for one of these managers, unless the

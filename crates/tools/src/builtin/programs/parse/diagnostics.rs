@@ -125,7 +125,6 @@ pub(crate) fn pyright(stdout: &str, root: &str) -> Vec<Diagnostic> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let one_based = |found: &Value, at: &str| number(found, at).map(|number| number + 1);
     let read = |found: &Value| Diagnostic {
         file: file(text(found, "/file"), root),
         line: one_based(found, "/range/start/line"),
@@ -135,6 +134,10 @@ pub(crate) fn pyright(stdout: &str, root: &str) -> Vec<Diagnostic> {
         message: text(found, "/message").to_owned(),
     };
     found.map(read).collect()
+}
+
+fn one_based(found: &Value, at: &str) -> Option<u32> {
+    number(found, at).map(|number| number + 1)
 }
 
 /// Reads lines of `file:line:column: severity: message [code]`, of which column, severity and code
@@ -189,12 +192,6 @@ fn with_parentheses(line: &str, root: &str) -> Option<Diagnostic> {
 
 /// Splits `message  [code]` and `message (code)`.
 fn trailing_code(message: &str) -> (&str, Option<String>) {
-    let is_code = |code: &&str| {
-        !code.is_empty()
-            && code
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c))
-    };
     for (open, close) in [(" [", ']'), (" (", ')')] {
         if let Some((before, rule)) = message
             .strip_suffix(close)
@@ -205,6 +202,13 @@ fn trailing_code(message: &str) -> (&str, Option<String>) {
         }
     }
     (message, None)
+}
+
+fn is_code(code: &&str) -> bool {
+    !code.is_empty()
+        && code
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c))
 }
 
 fn is_path(path: &str) -> bool {

@@ -107,17 +107,18 @@ fn collect(stdout: &str) -> BTreeMap<(String, String), Case> {
 }
 
 fn message(output: &str) -> String {
-    let is_frame = |line: &str| {
-        ["=== ", "--- "]
-            .iter()
-            .any(|mark| line.trim_start().starts_with(mark))
-    };
     output
         .lines()
         .filter(|line| !is_frame(line))
         .map(str::trim_end)
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+fn is_frame(line: &str) -> bool {
+    ["=== ", "--- "]
+        .iter()
+        .any(|mark| line.trim_start().starts_with(mark))
 }
 
 /// Returns the folder of a package below its module.

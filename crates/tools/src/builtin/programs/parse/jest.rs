@@ -93,9 +93,12 @@ fn position(text: &str, error: &serde_json::Error) -> usize {
 
 /// Leaves out the frames outside the project.
 fn without_stack(message: &str, root: &str) -> String {
-    let is_frame = |line: &str| line.starts_with("    at ");
     let lines = message
         .lines()
         .filter(|line| !is_frame(line) || !places(line, root).is_empty());
     lines.collect::<Vec<_>>().join("\n")
+}
+
+fn is_frame(line: &str) -> bool {
+    line.starts_with("    at ")
 }

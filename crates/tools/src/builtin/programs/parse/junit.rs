@@ -273,13 +273,18 @@ fn file_of(case: Node<'_, '_>, message: &str, root: &str) -> String {
 /// Returns the whole text of a failure if it has one, else its first line, else what the test
 /// printed.
 fn message(failure: Node<'_, '_>, printed: Option<Node<'_, '_>>) -> String {
-    let text = |node: Node<'_, '_>| node.text().unwrap_or_default().trim().to_owned();
     let all = [
-        text(failure),
+        trimmed_text(failure),
         failure.attribute("message").unwrap_or_default().to_owned(),
     ];
     let found = all.into_iter().find(|text| !text.is_empty());
-    found.or_else(|| printed.map(text)).unwrap_or_default()
+    found
+        .or_else(|| printed.map(trimmed_text))
+        .unwrap_or_default()
+}
+
+fn trimmed_text(node: Node<'_, '_>) -> String {
+    node.text().unwrap_or_default().trim().to_owned()
 }
 
 /// Returns the name with that of its class, or of the suites around it.
@@ -306,7 +311,6 @@ fn place(case: Node<'_, '_>, message: &str, root: &str) -> Option<(String, u32)>
     let file = case.attribute("file").and_then(|file| inside(file, root));
     let line = case.attribute("line").and_then(|line| line.parse().ok());
     let class = case.attribute("classname").unwrap_or_default();
-    let is_stack = |line: &&str| line.trim_start().starts_with("at ");
     // A stack begins where the failure is, and a traceback ends there.
     let stack: String = message
         .lines()
@@ -322,4 +326,8 @@ fn place(case: Node<'_, '_>, message: &str, root: &str) -> Option<(String, u32)>
         .or_else(|| first(&stack))
         .or_else(|| places(message, root).into_iter().last());
     found.or_else(|| file.zip(line))
+}
+
+fn is_stack(line: &&str) -> bool {
+    line.trim_start().starts_with("at ")
 }

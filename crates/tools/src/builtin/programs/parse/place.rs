@@ -24,14 +24,15 @@ pub(super) fn paths(text: &str, root: &str) -> Vec<String> {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let separates = |c: char| {
-        c.is_whitespace()
-            || matches!(
-                c,
-                '(' | ')' | '"' | '\'' | '`' | '<' | '>' | '[' | ']' | ','
-            )
-    };
     text.split(separates).filter(|word| !word.is_empty())
+}
+
+fn separates(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '(' | ')' | '"' | '\'' | '`' | '<' | '>' | '[' | ']' | ','
+        )
 }
 
 /// Reads `file:line` or `file:line:column`.

@@ -64,7 +64,7 @@ pub(crate) fn show(
     let mut text = render(&report, context.terminal.branches);
     text.push_str(&red_base(&state));
     working(&report, &state)
-        .filter(has_line)
+        .filter(has_activity)
         .for_each(|record| text.push_str(&activity(record)));
     text.push_str(&table::calls(state.open_approvals()));
     text.push_str(&table::questions(state.questions_to_user()));
@@ -79,8 +79,9 @@ pub(crate) fn show(
     output::result(&text)
 }
 
-/// The table names the endpoints that tasks wait for.
-fn has_line(record: &&TaskRecord) -> bool {
+/// Reports whether a task has a line on what it does; the table names the endpoints that tasks wait
+/// for.
+fn has_activity(record: &&TaskRecord) -> bool {
     record.rejecting_endpoint().is_none()
 }
 

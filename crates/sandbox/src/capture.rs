@@ -69,7 +69,10 @@ impl Capture {
         let mut chunk = vec![0; CHUNK];
         match rustix::io::read(pipe, &mut chunk) {
             Ok(0) => self.pipe = None,
-            Ok(count) => self.keep(chunk.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                chunk.truncate(count);
+                self.keep(&chunk);
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.pipe = None,
         }

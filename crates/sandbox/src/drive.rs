@@ -175,8 +175,7 @@ impl Drive<'_> {
             Ok((0, _)) => self.control_open = false,
             Ok((count, listener)) => {
                 if self.reported.len() < MOST_REPORTED {
-                    self.reported
-                        .extend_from_slice(chunk.get(..count).unwrap_or_default());
+                    self.reported.extend(chunk.iter().take(count));
                 }
                 if let Some((listener, proxy)) =
                     listener.and_then(|listener| Some((listener, self.proxy.take()?)))

@@ -35,7 +35,7 @@ pub fn remove_in_background(folders: &[PathBuf]) -> Result<(), SandboxError> {
         environment: Vec::new(),
         // It must not keep a file system busy that this process was started on.
         directory: Some(c_string(OsStr::new("/"))?),
-        streams: [stream()?, stream()?, stream()?],
+        streams: [null()?, null()?, null()?],
         own_group: true,
         dies_with: None,
         file_bytes: None,
@@ -48,7 +48,7 @@ fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
     CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
 }
 
-fn stream() -> Result<OwnedFd, SandboxError> {
+fn null() -> Result<OwnedFd, SandboxError> {
     let opened = File::options().read(true).write(true).open("/dev/null");
     Ok(opened.map_err(SandboxError::io("open /dev/null"))?.into())
 }

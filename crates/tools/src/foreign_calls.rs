@@ -279,11 +279,11 @@ fn read(called: &str, given: &mut Given) -> Result<(), ToolError> {
             }
         }
     }
-    let first = line(
+    let first = line_number(
         given,
         &["start_line", "start_line_one_indexed", "startLine"],
     );
-    let last = line(
+    let last = line_number(
         given,
         &[
             "end_line",
@@ -305,7 +305,7 @@ fn read(called: &str, given: &mut Given) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn line(given: &mut Given, names: &[&str]) -> Option<i64> {
+fn line_number(given: &mut Given, names: &[&str]) -> Option<i64> {
     given.take(names).and_then(|number| number.as_i64())
 }
 

@@ -125,9 +125,9 @@ impl Default for Bounded {
 impl Write for Bounded {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let room = self.max.saturating_sub(self.bytes.len());
-        let taken = piece.get(..room.min(piece.len())).unwrap_or_default();
+        let (taken, left) = piece.split_at(room.min(piece.len()));
         self.bytes.extend_from_slice(taken);
-        if taken.len() < piece.len() {
+        if !left.is_empty() {
             self.is_full = true;
             return Err(io::Error::other("the content is larger than allowed"));
         }

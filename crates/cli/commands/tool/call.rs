@@ -325,11 +325,11 @@ impl Asked {
 /// Returns the hash of the environment that the command has, without what changes with every shell,
 /// and without what says only how the cache is used.
 fn environment(context: &Context) -> ContentHash {
-    let counted = context.variables.iter().filter(|(name, _)| counts(name));
+    let counted = context.variables.iter().filter(|(name, _)| decides(name));
     ContentHash::of_parts(counted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]))
 }
 
-fn counts(name: &str) -> bool {
+fn decides(name: &str) -> bool {
     !["_", "SHLVL", "PWD", "OLDPWD", "CACHE_MODE", "CACHE_SKIP"].contains(&name)
 }
 

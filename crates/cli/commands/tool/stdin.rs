@@ -110,7 +110,7 @@ fn of_file(file: &File) -> io::Result<Input> {
     let mut piece = vec![0; 1 << 16];
     loop {
         let count = file.read_at(&mut piece, from)?;
-        bytes.extend(piece.get(..count).unwrap_or_default());
+        bytes.extend(piece.iter().take(count));
         from += count as u64;
         if count == 0 {
             return Ok(of_bytes(&bytes));
@@ -156,7 +156,7 @@ fn read_to_end(pipe: &mut File, bytes: &mut Vec<u8>) -> io::Result<bool> {
             return Ok(false);
         }
         let count = pipe.read(&mut piece)?;
-        bytes.extend(piece.get(..count).unwrap_or_default());
+        bytes.extend(piece.iter().take(count));
         if count == 0 {
             return Ok(true);
         }

@@ -83,8 +83,8 @@ fn matches_name(pattern: &str, name: &str) -> bool {
         return false;
     };
     for part in middle {
-        match rest.find(part) {
-            Some(found) => rest = rest.get(found + part.len()..).unwrap_or_default(),
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
             None => return false,
         }
     }

@@ -221,8 +221,8 @@ fn note_brackets(code: &str, open: &mut Vec<char>) {
 /// Returns the place of a `$$$` within a bracket, behind some code.
 fn place(bracket: Option<char>, before: &str) -> Place {
     let code = before.trim_end();
-    let is_begin = code.ends_with(['{', '}', ';', ',', ':'])
-        || before.get(code.len()..).unwrap_or_default().contains('\n');
+    let is_begin =
+        code.ends_with(['{', '}', ';', ',', ':']) || before.split_at(code.len()).1.contains('\n');
     match bracket {
         Some('{') if is_begin => Place::Members,
         Some('(') => Place::Parentheses,

@@ -77,6 +77,7 @@ fn has_two_counts(text: &str) -> bool {
             return false;
         }
         if let Some((outer, inner)) = stack.rsplit_once(';') {
+            // Where all other names have one, the first number belongs to the last name.
             let is_of_name = outer.split(';').all(is_numbered) && !is_numbered(inner);
             have_names_numbers = Some(have_names_numbers.unwrap_or(true) && is_of_name);
         }
@@ -84,7 +85,7 @@ fn has_two_counts(text: &str) -> bool {
     !stacks.is_empty() && have_names_numbers != Some(true)
 }
 
-/// Where all other names have one, the first number belongs to the last name.
+/// Reports whether a frame ends with a number.
 fn is_numbered(frame: &str) -> bool {
     counted(frame.trim()).is_some()
 }

@@ -86,8 +86,8 @@ fn describe(
 ) -> Option<SimilarCode> {
     let (first, last) = (inside.first()?, inside.last()?);
     let [before, after] = &snippet.ends;
-    let begin = first.at.saturating_sub(is_beyond(before, first));
-    let end = (last.at + RUN + is_beyond(after, last)).min(tokens.len());
+    let begin = first.at.saturating_sub(tokens_beyond(before, first));
+    let end = (last.at + RUN + tokens_beyond(after, last)).min(tokens.len());
     let region = tokens.get(begin..end)?;
     let names: BTreeSet<&str> = region.iter().filter_map(|token| token.name).collect();
     let shared = snippet
@@ -103,8 +103,8 @@ fn describe(
     })
 }
 
-/// Tokens at the ends of the snippet may be in no fingerprint.
-fn is_beyond(end: &End, found: &Fingerprint) -> usize {
+/// Returns how many tokens at an end of the snippet are in no fingerprint.
+fn tokens_beyond(end: &End, found: &Fingerprint) -> usize {
     if end.hash == found.hash {
         end.beyond
     } else {

@@ -308,7 +308,7 @@ impl Finder<'_, '_> {
         let Some(at) = text.find(['"', '\'', '`']) else {
             return;
         };
-        let quotes = text.get(at..).unwrap_or_default();
+        let (_, quotes) = text.split_at(at);
         let Some(sign) = quotes.chars().next() else {
             return;
         };

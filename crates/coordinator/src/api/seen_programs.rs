@@ -368,13 +368,13 @@ impl ProgramSeen {
             .project_version
             .as_ref()
             .or(self.inside_version.as_ref());
-        let inside = at(&self.inside, &own.cloned());
+        let inside = path_and_version(&self.inside, &own.cloned());
         match (&self.reason, &self.outside) {
             (None, _) => format!("{}: {inside}", self.name),
             (Some(reason), None) if self.inside.is_none() => format!("{}: {reason}", self.name),
             (Some(reason), None) => format!("{}: commands see {inside}: {reason}", self.name),
             (Some(reason), Some(_)) => {
-                let outside = at(&self.outside, &self.outside_version);
+                let outside = path_and_version(&self.outside, &self.outside_version);
                 format!(
                     "{}: commands see {inside}, your shell {outside}: {reason}",
                     self.name
@@ -384,7 +384,7 @@ impl ProgramSeen {
     }
 }
 
-fn at(path: &Option<PathBuf>, version: &Option<String>) -> String {
+fn path_and_version(path: &Option<PathBuf>, version: &Option<String>) -> String {
     match (path, version) {
         (Some(path), Some(version)) => format!("{version} ({})", path.display()),
         (Some(path), None) => path.display().to_string(),

@@ -267,18 +267,9 @@ pub(crate) fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let mut head = bytes * 6 / 10;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - (bytes - head);
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    let (start, end) = (
-        text.get(..head).unwrap_or_default(),
-        text.get(tail..).unwrap_or_default(),
-    );
+    let head = text.floor_char_boundary(bytes * 6 / 10);
+    let tail = text.ceil_char_boundary(text.len() - (bytes - head));
+    let (start, end) = (text.split_at(head).0, text.split_at(tail).1);
     format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
 }
 

@@ -250,11 +250,9 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<ToolFile, ToolFileProblem> {
             text,
         }),
         Err(error) => {
-            let before = error
-                .as_bytes()
-                .get(..error.utf8_error().valid_up_to())
-                .unwrap_or_default();
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let valid = error.utf8_error().valid_up_to();
+            let before = error.as_bytes().iter().take(valid);
+            let line = before.filter(|byte| **byte == b'\n').count() + 1;
             let line = u32::try_from(line).ok();
             Err(ToolFileProblem {
                 line,

@@ -213,7 +213,7 @@ fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
         0 => Ok(()),
         _ if !is_networked(arguments) => Err(invalid("`domains` has no effect without `network`")),
         1..=MAX_DOMAINS => domains(arguments)
-            .find(is_none)
+            .find(is_no_host)
             .map_or(Ok(()), |domain| Err(explain(domain))),
         _ => Err(invalid(&format!(
             "`domains` has more than {MAX_DOMAINS} hosts"
@@ -221,7 +221,7 @@ fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
     }
 }
 
-fn is_none(domain: &&str) -> bool {
+fn is_no_host(domain: &&str) -> bool {
     HostPattern::parse(domain).is_none()
 }
 

@@ -27,11 +27,8 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
         drift = hunk.line.map_or(drift, |line| {
             at.checked_signed_diff(start_of(line, &old)).unwrap_or(0)
         });
-        lines
-            .get(done..at)
-            .unwrap_or_default()
-            .iter()
-            .for_each(|line| push(&mut patched, line, line_end));
+        let between = lines.iter().take(at).skip(done);
+        between.for_each(|line| push(&mut patched, line, line_end));
         done = at
             + write(
                 &mut patched,
@@ -40,11 +37,8 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
                 line_end,
             );
     }
-    lines
-        .get(done..)
-        .unwrap_or_default()
-        .iter()
-        .for_each(|line| push(&mut patched, line, line_end));
+    let rest = lines.iter().skip(done);
+    rest.for_each(|line| push(&mut patched, line, line_end));
     Ok(patched)
 }
 
@@ -71,7 +65,11 @@ fn write(patched: &mut String, hunk: &Hunk, mut old: &[&str], line_end: &str) ->
                     old = rest;
                 }
             }
-            Line::Removed(_) => old = old.get(1..).unwrap_or_default(),
+            Line::Removed(_) => {
+                if let Some((_, rest)) = old.split_first() {
+                    old = rest;
+                }
+            }
             Line::Added(text) => {
                 push(patched, text, line_end);
                 patched.push_str(if knows_line_ends { "\n" } else { line_end });
@@ -150,9 +148,8 @@ fn place(lines: &[&str], hunk: &Hunk, old: &[&str], done: usize, drift: isize) -
     let last = lines.len().checked_sub(old.len())?;
     STRICTNESS.iter().find_map(|essence| {
         let fits = |at: &usize| {
-            let found = lines.get(*at..*at + old.len()).unwrap_or_default();
+            let found = lines.iter().skip(*at);
             found
-                .iter()
                 .zip(old)
                 .all(|(line, old)| essence(line) == essence(old))
         };

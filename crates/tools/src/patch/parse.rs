@@ -376,13 +376,13 @@ fn name(line: &str, mark: &str) -> Option<String> {
 
 /// Removes git's prefixes where every path has its own.
 fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>, Option<String>) {
-    match (bare(&old, "a/"), bare(&new, "b/")) {
+    match (without_prefix(&old, "a/"), without_prefix(&new, "b/")) {
         (Some(old), Some(new)) => (old, new),
         _ => (old, new),
     }
 }
 
-fn bare(path: &Option<String>, prefix: &str) -> Option<Option<String>> {
+fn without_prefix(path: &Option<String>, prefix: &str) -> Option<Option<String>> {
     match path {
         Some(path) => path.strip_prefix(prefix).map(|bare| Some(bare.to_owned())),
         None => Some(None),

@@ -94,14 +94,18 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
         Some(_) => {}
     }
     require_fixed_program(words)?;
-    for (at, _) in words.iter().enumerate().filter(|(_, word)| runs(word)) {
+    for (at, _) in words
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| is_running_option(word))
+    {
         require_fixed_program(words.get(at + 1..).unwrap_or_default())?;
     }
     require_no_code_option(words)?;
     require_no_inner_interpreter(words)
 }
 
-fn runs(word: &Word) -> bool {
+fn is_running_option(word: &Word) -> bool {
     word.fixed()
         .is_some_and(|word| RUNNING_OPTIONS.contains(&word))
 }
@@ -212,7 +216,7 @@ fn require_git(words: &[Word]) -> Result<(), String> {
             break;
         };
         rest = match word.fixed() {
-            Some("-C") => after.get(1..).unwrap_or_default(),
+            Some("-C") => after.split_first().map_or(after, |(_, after)| after),
             Some("-P") => after,
             Some(flag) if flag.starts_with("--no-") => after,
             _ => {

@@ -97,7 +97,7 @@ fn settings(json: &Json) -> NpmSettings {
     let mut pending: Vec<&Value> = json
         .root
         .iter()
-        .filter(|(key, _)| !known(key))
+        .filter(|(key, _)| !is_known(key))
         .map(|(_, value)| value)
         .collect();
     while let Some(value) = pending.pop() {
@@ -116,7 +116,7 @@ fn settings(json: &Json) -> NpmSettings {
     settings
 }
 
-fn known(key: &str) -> bool {
+fn is_known(key: &str) -> bool {
     SECTIONS.iter().any(|(section, _)| *section == key) || key == "name" || key == "scripts"
 }
 

@@ -168,11 +168,8 @@ fn qualified(package: &str, name: &str) -> String {
 /// Returns the first two parts of a package, or of the group of an artifact: whose it is.
 fn owner(name: &str) -> &str {
     let group = name.split(':').next().unwrap_or_default();
-    let end = group
-        .match_indices('.')
-        .nth(1)
-        .map_or(group.len(), |(at, _)| at);
-    group.get(..end).unwrap_or_default()
+    let second = group.match_indices('.').nth(1);
+    second.map_or(group, |(at, _)| group.split_at(at).0)
 }
 
 /// Returns the part of a path before its first type.

@@ -37,7 +37,7 @@ fn summary(call: &ToolCall) -> String {
         .chars()
         .take(SUMMARY_CHARS)
         .flat_map(|c| {
-            if plain(c) {
+            if is_plain(c) {
                 vec![c]
             } else {
                 c.escape_unicode().collect()
@@ -51,9 +51,9 @@ fn summary(call: &ToolCall) -> String {
     shown
 }
 
-/// JSON has escaped the line ends of the arguments already; other deceptive characters are
-/// escaped here.
-fn plain(c: char) -> bool {
+/// Reports whether a character is shown as it is. JSON has escaped the line ends of the arguments
+/// already; other deceptive characters are escaped here.
+fn is_plain(c: char) -> bool {
     c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c)
 }
 

@@ -117,7 +117,7 @@ pub(super) async fn execute(
 /// Returns the folder that a glob searches; `None` for the path of one file.
 fn searched(path: &str) -> Option<&str> {
     let at = path.find(OF_GLOBS)?;
-    let before = path.get(..at).unwrap_or_default();
+    let (before, _) = path.split_at(at);
     Some(before.rsplit_once('/').map_or("", |(folder, _)| folder))
 }
 

@@ -54,13 +54,13 @@ impl Arguments {
     fn from_value(arguments: &Value) -> Result<Arguments, ToolError> {
         let Arguments { remote, branch } = read(arguments.clone())?;
         Ok(Arguments {
-            remote: or_default(remote),
+            remote: or_origin(remote),
             branch: branch.filter(|branch| !branch.is_empty()),
         })
     }
 }
 
-fn or_default(text: String) -> String {
+fn or_origin(text: String) -> String {
     if text.is_empty() { origin() } else { text }
 }
 

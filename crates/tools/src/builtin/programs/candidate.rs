@@ -370,7 +370,7 @@ pub(super) fn command(argv: &[String], variables: &[(&str, &str)], timeout: Dura
 fn tail(text: &str) -> &str {
     let text = text.trim();
     let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES));
-    let end = text.get(start..).unwrap_or_default();
+    let (_, end) = text.split_at(start);
     if start == 0 {
         end
     } else {

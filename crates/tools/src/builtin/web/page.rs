@@ -208,7 +208,7 @@ fn decode<'b>(
         );
     }
     let stated = stated.filter(|stated| !is_utf_8_in_disguise(bytes, stated));
-    let prescan = bytes.get(..PRESCAN.min(bytes.len())).unwrap_or_default();
+    let (prescan, _) = bytes.split_at(PRESCAN.min(bytes.len()));
     let in_page = charset_in(&String::from_utf8_lossy(prescan));
     // UTF-8 that a page states of itself cannot be UTF-16, in which nobody could have read it.
     let in_page = in_page.map(|found| {
@@ -244,9 +244,7 @@ fn is_utf_8_in_disguise(bytes: &[u8], stated: &'static Encoding) -> bool {
     let valid = match std::str::from_utf8(bytes) {
         Ok(_) => bytes,
         // The last character may have been cut in two.
-        Err(error) if error.error_len().is_none() => {
-            bytes.get(..error.valid_up_to()).unwrap_or_default()
-        }
+        Err(error) if error.error_len().is_none() => bytes.split_at(error.valid_up_to()).0,
         Err(_) => return false,
     };
     match stated.is_ascii_compatible() {

@@ -82,10 +82,7 @@ pub(super) fn shortened(message: &str) -> String {
     }
     let head = message.floor_char_boundary(MESSAGE_BYTES / 2);
     let tail = message.ceil_char_boundary(message.len() - MESSAGE_BYTES / 2);
-    let (head, tail) = (
-        message.get(..head).unwrap_or_default(),
-        message.get(tail..).unwrap_or_default(),
-    );
+    let (head, tail) = (message.split_at(head).0, message.split_at(tail).1);
     format!("{head}\n[…]\n{tail}")
 }
 

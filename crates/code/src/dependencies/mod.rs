@@ -2,8 +2,8 @@
 //! from both: circles, dependencies that nothing imports, and packages that nothing declares.
 //!
 //! [`FileImports::find`] and [`Manifest::read`] are functions of one file alone;
-//! [`DependencyGraph::from_project`] joins them. Everything is as written: nothing is downloaded, built or
-//! run, so that a name that only a build knows leads nowhere.
+//! [`DependencyGraph::from_project`] joins them. Everything is as written: nothing is downloaded,
+//! built or run, so that a name that only a build knows leads nowhere.
 
 mod cycles;
 mod declared;

@@ -238,10 +238,6 @@ async fn refuses(
     Ok(())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "looks at the files from outside the tool"
-)]
 async fn stays_inside(
     specimen: &Specimen<'_>,
     sandbox: &Sandbox,

@@ -81,10 +81,6 @@ impl ToolHarness {
     ///
     /// # Errors
     /// Fails on an I/O error, or if a tool's schema is invalid.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "looks at the files from outside the tool"
-    )]
     pub fn new(registry: ToolRegistry, sandbox: Sandbox) -> io::Result<ToolHarness> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().canonicalize()?.join("worktree");
@@ -183,10 +179,6 @@ impl ToolHarness {
     ///
     /// # Errors
     /// Fails on an I/O error.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "looks at the files from outside the tool"
-    )]
     pub fn put(&self, path: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
         let path = self.path().join(path);
         if let Some(parent) = path.parent() {
@@ -199,10 +191,6 @@ impl ToolHarness {
     ///
     /// # Errors
     /// Fails on an I/O error, or if the file is not UTF-8.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "looks at the files from outside the tool"
-    )]
     pub fn content(&self, path: &str) -> io::Result<String> {
         fs::read_to_string(self.path().join(path))
     }

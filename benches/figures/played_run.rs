@@ -344,7 +344,8 @@ fn turn_of(task: &TaskId, turn: u32) -> [Event; 5] {
             model: "test/model".to_owned(),
             request: "request".into(),
             parts: RequestParts::anew(
-                ("system".into(), "tools".into()),
+                "system".into(),
+                "tools".into(),
                 vec!["message".into()],
                 1_000,
             ),

@@ -56,7 +56,7 @@ impl Context {
 
     /// Returns the user's directories.
     pub(crate) fn directories(&self) -> Result<Directories, CommandError> {
-        Ok(Directories::of(&self.variables)?)
+        Ok(Directories::find(&self.variables)?)
     }
 
     /// Merges the settings of the command line and of a plan with every other source.

@@ -151,7 +151,7 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
 
 /// Fails if a rule could not be parsed at the next run.
 fn require_rules(context: &Context, layer: Layer) -> Result<(), CommandError> {
-    let problems = rule_problems(&Resolved::of(&[layer]).rules, &context.tool_names()?);
+    let problems = rule_problems(&Resolved::merge(&[layer]).rules, &context.tool_names()?);
     if problems.is_empty() {
         Ok(())
     } else {

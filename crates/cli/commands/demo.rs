@@ -74,9 +74,9 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     }
     // Only the user's variables count: files around the current directory have nothing to do with
     // the sample.
-    let confinement = confinement_of(&Switches::of(&context.variables)?);
+    let confinement = confinement_of(&Switches::parse(&context.variables)?);
     let directories = context.directories()?;
-    let demanded_by = SandboxDemand::of(&context.variables).map(|demand| demand.by);
+    let demanded_by = SandboxDemand::find(&context.variables).map(|demand| demand.by);
     let mut settings = Settings {
         confinement,
         demanded_by,

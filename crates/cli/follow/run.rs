@@ -50,7 +50,7 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 
 /// Fails if the run was started without a sandbox, but one is required now.
 pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
-    match SandboxDemand::of(&loaded.switches_given) {
+    match SandboxDemand::find(&loaded.switches_given) {
         Some(SandboxDemand {
             by,
             is_strict: true,
@@ -117,7 +117,7 @@ pub(crate) fn log(style: Style) {
 
 /// Describes how commands are confined, and which of the user's variables demands that.
 pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, String>) -> String {
-    let demand = SandboxDemand::of(variables).filter(|demand| demand.is_strict);
+    let demand = SandboxDemand::find(variables).filter(|demand| demand.is_strict);
     let demanded = demand
         .map(|demand| format!(", as {} demands", demand.by))
         .unwrap_or_default();

@@ -110,7 +110,7 @@ pub type AgentId = TaskId;
 
 impl BlobId {
     /// Returns the id of a blob with this content.
-    pub fn of(content: &[u8]) -> Self {
+    pub fn from_content(content: &[u8]) -> Self {
         Self::new(hex(&Sha256::digest(content)))
     }
 }

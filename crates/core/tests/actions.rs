@@ -224,11 +224,7 @@ impl Walk {
             turn: 1,
             model: "m".into(),
             request,
-            parts: RequestParts::anew(
-                ("system".into(), "tools".into()),
-                vec!["message".into()],
-                100,
-            ),
+            parts: RequestParts::anew("system".into(), "tools".into(), vec!["message".into()], 100),
             reserved_tokens: 100,
             reserved_micro_usd: None,
         };

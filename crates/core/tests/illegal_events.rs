@@ -67,7 +67,7 @@ fn spawned() -> Event {
 /// Returns the parts of a request that keeps the messages of the request with this number, and this
 /// many of them.
 fn request_parts(after: Option<u64>, keep_first: usize) -> RequestParts {
-    let parts = RequestParts::anew((blob(), blob()), vec![blob(), blob()], 100);
+    let parts = RequestParts::anew(blob(), blob(), vec![blob(), blob()], 100);
     RequestParts {
         after,
         keep_first,

@@ -45,7 +45,8 @@ fn events(story: &str) -> Vec<Event> {
                 model: "any".to_owned(),
                 request: RequestHash::from("request"),
                 parts: RequestParts::anew(
-                    ("system".into(), "tools".into()),
+                    "system".into(),
+                    "tools".into(),
                     vec!["message".into()],
                     100,
                 ),

@@ -844,11 +844,8 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
             .tell(spawned("a", 1));
         let (request, model, reserved_micro_usd) = ("request".into(), "script:x".to_owned(), None);
         let (task, reserved_tokens) = (id("a"), 8_000);
-        let parts = orchestrate_core::RequestParts::anew(
-            ("system".into(), "tools".into()),
-            Vec::new(),
-            100,
-        );
+        let parts =
+            orchestrate_core::RequestParts::anew("system".into(), "tools".into(), Vec::new(), 100);
         story.tell(Event::ModelRequested {
             task,
             turn: 1,

@@ -71,7 +71,8 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
                 model: "m".to_owned(),
                 request: RequestHash::from("request"),
                 parts: RequestParts::anew(
-                    ("system".into(), "tools".into()),
+                    "system".into(),
+                    "tools".into(),
                     vec!["message".into()],
                     100,
                 ),

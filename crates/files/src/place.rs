@@ -114,28 +114,28 @@ fn is_private_group(group: u32, user: u32) -> bool {
 /// Reports whether a group has no member but this user, according to passwd(5) and group(5). A
 /// group that is missing from group(5) may have any members.
 fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
-    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<String>>();
-    let users: Vec<Vec<String>> = users.lines().map(fields).collect();
-    let field = |line: &[String], at: usize| line.get(at).cloned().unwrap_or_default();
-    let is_other = |line: &Vec<String>| field(line, 2) != user.to_string();
+    let fields_of = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<String>>();
+    let users: Vec<Vec<String>> = users.lines().map(fields_of).collect();
+    let field_at = |line: &[String], at: usize| line.get(at).cloned().unwrap_or_default();
+    let is_other = |line: &Vec<String>| field_at(line, 2) != user.to_string();
     let others_own = users
         .iter()
         .filter(|line| is_other(line))
-        .any(|line| field(line, 3) == group.to_string());
+        .any(|line| field_at(line, 3) == group.to_string());
     let names: Vec<String> = users
         .iter()
         .filter(|line| !is_other(line))
-        .map(|line| field(line, 0))
+        .map(|line| field_at(line, 0))
         .collect();
     let Some(listed) = groups
         .lines()
-        .map(fields)
-        .find(|line| field(line, 2) == group.to_string())
+        .map(fields_of)
+        .find(|line| field_at(line, 2) == group.to_string())
     else {
         return false;
     };
     let is_own = |name: &str| name.is_empty() || names.iter().any(|own| own == name);
-    !others_own && field(&listed, 3).split(',').all(is_own)
+    !others_own && field_at(&listed, 3).split(',').all(is_own)
 }
 
 /// Removes all access of other users to a folder of this user, if the folder exists.

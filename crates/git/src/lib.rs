@@ -34,7 +34,7 @@ pub use land::publish::{OpenRequest, PullRequest, Remote};
 pub use merge::conflict::WrittenConflict;
 pub use merge::handle::Merging;
 pub use merge::hunks::Hunk;
-pub use merge::merge_tree::{ConflictFile, Merge};
+pub use merge::merge_tree::{ConflictFile, Merge, Side};
 pub use remote::address::{Direction, Unpushed};
 pub use remote::exchange::{Pushed, RemoteBranch, Terms};
 pub use remote::failure::{RemoteError, RemoteFailure};

@@ -166,15 +166,15 @@ fn integer(value: &[u8]) -> Option<i32> {
 /// Reports whether a `style` says that an element is not shown. If it says the opposite as well,
 /// this counts: which one a browser follows is more than a matter of their order.
 fn hides(style: &[u8]) -> bool {
-    let is = |text: &[u8], word: &str| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
+    let is_word = |text: &[u8], word: &str| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
     style.split(|byte| *byte == b';').any(|declaration| {
         let mut parts = declaration.split(|byte| matches!(*byte, b':' | b'!'));
         let (property, value) = (
             parts.next().unwrap_or_default(),
             parts.next().unwrap_or_default(),
         );
-        (is(property, "display") && is(value, "none"))
-            || (is(property, "visibility") && (is(value, "hidden") || is(value, "collapse")))
+        (is_word(property, "display") && is_word(value, "none"))
+            || (is_word(property, "visibility") && (is_word(value, "hidden") || is_word(value, "collapse")))
     })
 }
 

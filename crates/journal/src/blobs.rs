@@ -31,7 +31,7 @@ impl Blob {
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self {
-            id: BlobId::of(&bytes),
+            id: BlobId::from_content(&bytes),
             bytes,
         }
     }
@@ -104,7 +104,7 @@ pub(crate) fn read(
             fs::read(&path).map_err(|error| JournalError::io(&path, error))?
         }
     };
-    if BlobId::of(&bytes) == *id {
+    if BlobId::from_content(&bytes) == *id {
         Ok(bytes)
     } else {
         Err(JournalError::DamagedBlob { id: id.clone() })

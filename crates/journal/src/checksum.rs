@@ -34,7 +34,7 @@ impl Stored<'_> {
             "{run}\n{seq} {ts_ms} {v} {kind}\n{}\n{body}",
             task.unwrap_or_default()
         );
-        let id = BlobId::of(text.as_bytes());
+        let id = BlobId::from_content(text.as_bytes());
         let digits = id.as_str().get(..DIGITS).unwrap_or_default();
         u64::from_str_radix(digits, 16)
             .unwrap_or_default()

@@ -282,7 +282,7 @@ fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, J
         let rows = scratch
             .since(mark)
             .iter()
-            .map(Row::of)
+            .map(Row::from_fact)
             .collect::<Result<Vec<_>, _>>()?;
         blobs.iter().try_for_each(|blob| files.keep(blob))?;
         Ok(rows)
@@ -310,7 +310,7 @@ fn redacted(redactor: &Redactor, event: Event) -> Result<Event, RedactionError> 
 }
 
 impl Row {
-    fn of(fact: &Recorded) -> Result<Self, JournalError> {
+    fn from_fact(fact: &Recorded) -> Result<Self, JournalError> {
         let body = serde_json::to_value(&fact.event).map_err(JournalError::unencodable)?;
         let kind = body
             .get("type")

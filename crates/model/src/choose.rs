@@ -245,8 +245,8 @@ fn preferred(preferences: &Preferences) -> Option<(String, &'static str)> {
 /// Extracts the ids from a list of models, which has the same form in both protocols.
 fn ids(list: &Value) -> Vec<String> {
     let models = list.get("data").and_then(Value::as_array);
-    let id = |model: &Value| model.get("id").and_then(Value::as_str).map(str::to_owned);
-    models.into_iter().flatten().filter_map(id).collect()
+    let id_of = |model: &Value| model.get("id_of").and_then(Value::as_str).map(str::to_owned);
+    models.into_iter().flatten().filter_map(id_of).collect()
 }
 
 #[cfg(test)]

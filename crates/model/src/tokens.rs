@@ -181,13 +181,13 @@ pub(crate) fn usage_or_estimate(
     request: &ModelRequest,
     reply: &ModelReply,
 ) -> Usage {
-    let believable = |usage: &Usage| {
+    let is_believable = |usage: &Usage| {
         usage.input_tokens > 0
             && usage.input_tokens < ABSURD_TOKENS
             && usage.output_tokens < ABSURD_TOKENS
     };
     match given {
-        Some(usage) if believable(&usage) => usage,
+        Some(usage) if is_believable(&usage) => usage,
         other => {
             if let Some(usage) = other {
                 tracing::warn!(

@@ -32,7 +32,7 @@ pub fn keep_boxes(before: &str, edited: &str) -> Option<KeptBoxes> {
         return None;
     }
     let (was, now) = (plan_of(before), plan_of(edited));
-    let (text, mut changed) = with_marks((before, &was), (edited, &now));
+    let (text, mut changed) = with_marks(before, &was, edited, &now);
     let (text, lines) = with_boxes_of_lines(before, &text);
     changed.extend(lines);
     let kept = plan_of(&text);
@@ -55,7 +55,7 @@ fn plan_of(text: &str) -> Plan {
 }
 
 /// Puts back what says whether a task is done, for each task that both texts have.
-fn with_marks((before, was): (&str, &Plan), (edited, now): (&str, &Plan)) -> (String, Vec<String>) {
+fn with_marks(before: &str, was: &Plan, edited: &str, now: &Plan) -> (String, Vec<String>) {
     let marks: BTreeMap<&TaskId, &Vec<Mark>> =
         was.marks.iter().map(|(id, marks)| (id, marks)).collect();
     let (mut replaced, mut changed) = (Vec::new(), Vec::new());
@@ -90,12 +90,12 @@ fn with_marks((before, was): (&str, &Plan), (edited, now): (&str, &Plan)) -> (St
 /// Puts back the boxes of lines that are otherwise as before.
 fn with_boxes_of_lines(before: &str, edited: &str) -> (String, Vec<String>) {
     let mut known: BTreeMap<String, VecDeque<char>> = BTreeMap::new();
-    for line in before.lines().filter_map(BoxLine::of) {
+    for line in before.lines().filter_map(BoxLine::parse) {
         known.entry(line.key()).or_default().push_back(line.mark);
     }
     let (mut text, mut changed) = (String::with_capacity(edited.len()), Vec::new());
     for whole in edited.split_inclusive('\n') {
-        let line = BoxLine::of(whole);
+        let line = BoxLine::parse(whole);
         let old = line
             .as_ref()
             .and_then(|line| known.get_mut(&line.key())?.pop_front());
@@ -122,7 +122,7 @@ struct BoxLine<'l> {
 }
 
 impl<'l> BoxLine<'l> {
-    fn of(line: &'l str) -> Option<BoxLine<'l>> {
+    fn parse(line: &'l str) -> Option<BoxLine<'l>> {
         let open = line.find('[')?;
         let is_bullet = |text: &str| {
             let text = text.trim_start_matches(['>', ' ', '\t']).trim_end();
@@ -150,23 +150,23 @@ fn is_number(text: &str) -> bool {
 /// Returns the tasks that are done in the new text and were not before; a new one counts if one is
 /// missing that was open, since its line may have been written anew.
 fn newly_done(was: &Plan, now: &Plan) -> Vec<String> {
-    let status = |plan: &Plan| -> BTreeMap<TaskId, TaskStatus> {
+    let statuses = |plan: &Plan| -> BTreeMap<TaskId, TaskStatus> {
         plan.tasks
             .iter()
             .map(|task| (task.id.clone(), task.status))
             .collect()
     };
-    let (was, now) = (status(was), status(now));
+    let (was, now) = (statuses(was), statuses(now));
     let is_lost = was
         .iter()
-        .any(|(id, status)| status.runs() && !now.contains_key(id));
+        .any(|(id, statuses)| statuses.runs() && !now.contains_key(id));
     let is_wrong = |id: &TaskId| match was.get(id) {
         Some(before) => *before != TaskStatus::Done,
         None => is_lost,
     };
     let done = now
         .iter()
-        .filter(|(_, status)| **status == TaskStatus::Done);
+        .filter(|(_, statuses)| **statuses == TaskStatus::Done);
     done.filter(|(id, _)| is_wrong(id))
         .map(|(id, _)| id.to_string())
         .collect()

@@ -303,12 +303,8 @@ impl Body<'_, '_> {
             hidden_comments(self.source, &blocks, findings);
         }
         let todos = todos::tasks(self.source, self.start);
-        let mut collected = collect::collect(
-            self.source,
-            (blocks.as_slice(), !todos.is_empty()),
-            known,
-            findings,
-        );
+        let mut collected =
+            collect::collect(self.source, &blocks, !todos.is_empty(), known, findings);
         if collected.drafts.is_empty() && !todos.is_empty() {
             collected.drafts = todos;
             for skipped in &mut findings.skipped {

@@ -82,7 +82,7 @@ fn fenced_blocks(text: &str) -> Vec<&str> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let next = at + line.len();
-        match (&open, Fence::of(line)) {
+        match (&open, Fence::parse(line)) {
             (None, Some(fence)) => open = Some((fence, next)),
             (Some((opening, from)), Some(fence)) if fence.closes(opening) => {
                 blocks.push(text.get(*from..at).unwrap_or_default());
@@ -104,7 +104,7 @@ struct Fence {
 }
 
 impl Fence {
-    fn of(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         let text = line.trim_end();
         let marks = text.trim_start_matches(' ');
         let mark = marks

@@ -96,14 +96,14 @@ pub fn has_front_matter(text: &str) -> bool {
 
 /// Reports whether a role may have this name.
 fn is_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let ends = |byte: Option<u8>| byte.is_some_and(plain);
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = |byte: Option<u8>| byte.is_some_and(is_plain);
     name.len() <= MAX_NAME_BYTES
         && ends(name.bytes().next())
         && ends(name.bytes().next_back())
         && name
             .bytes()
-            .all(|byte| plain(byte) || matches!(byte, b'-' | b'_'))
+            .all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_'))
 }
 
 #[cfg(test)]

@@ -202,8 +202,8 @@ impl Front<'_> {
 }
 
 fn is_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let words = |word: &str| !word.is_empty() && word.bytes().all(plain);
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let words = |word: &str| !word.is_empty() && word.bytes().all(is_plain);
     name.len() <= MAX_NAME && name.split('-').all(words)
 }
 

@@ -34,7 +34,7 @@ impl Additions {
     ///
     /// # Errors
     /// Returns every problem with them.
-    pub(crate) fn of(
+    pub(crate) fn resolve(
         resolved: &Resolved,
         variables: &BTreeMap<String, String>,
         directories: &Directories,
@@ -44,7 +44,7 @@ impl Additions {
                 .chosen
                 .get(key)
                 .and_then(|chosen| chosen.place.clone());
-            place.unwrap_or_else(|| Location::of(Source::Default, key))
+            place.unwrap_or_else(|| Location::new(Source::Default, key))
         };
         let problem =
             |key: &str, message| Problem::new(place(key), ProblemCode::InvalidValue, message);
@@ -144,7 +144,7 @@ mod tests {
                     .take_text(
                         named(key).unwrap(),
                         text,
-                        Location::of(Source::User, "config.toml"),
+                        Location::new(Source::User, "config.toml"),
                     )
                     .unwrap();
             }
@@ -159,8 +159,8 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let directories = Directories::of(&variables).unwrap();
-        Additions::of(&Resolved::of(&[layer]), &variables, &directories)
+        let directories = Directories::find(&variables).unwrap();
+        Additions::resolve(&Resolved::merge(&[layer]), &variables, &directories)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 

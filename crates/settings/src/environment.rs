@@ -106,7 +106,7 @@ pub struct SandboxDemand {
 
 impl SandboxDemand {
     /// Finds it among variables; `None` if they say nothing about the sandbox.
-    pub fn of(variables: &BTreeMap<String, String>) -> Option<SandboxDemand> {
+    pub fn find(variables: &BTreeMap<String, String>) -> Option<SandboxDemand> {
         let word = |text: &str| {
             STRICT
                 .iter()
@@ -148,7 +148,7 @@ impl Switches {
     ///
     /// # Errors
     /// Returns every problem with them.
-    pub fn of(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
+    pub fn parse(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
         switches(variables)
     }
 }
@@ -159,7 +159,7 @@ impl Directories {
     ///
     /// # Errors
     /// Fails if there is no home directory and not every variable is set.
-    pub fn of(variables: &BTreeMap<String, String>) -> Result<Directories, Problem> {
+    pub fn find(variables: &BTreeMap<String, String>) -> Result<Directories, Problem> {
         let absolute = |name: &str| {
             let path = PathBuf::from(variables.get(name)?);
             path.is_absolute().then_some(path)
@@ -170,7 +170,7 @@ impl Directories {
                 .or_else(|| home.as_ref().map(|home| home.join(below_home)))
                 .map(|base| base.join(FOLDER))
                 .ok_or_else(|| {
-                    let place = Location::of(Source::Environment, name);
+                    let place = Location::new(Source::Environment, name);
                     let message = "no home directory is set";
                     Problem::new(place, ProblemCode::InvalidValue, message)
                         .suggest("set HOME to an absolute path")
@@ -205,7 +205,7 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
         let Some(text) = set(variables, &variable) else {
             continue;
         };
-        let place = Location::of(Source::Environment, &variable);
+        let place = Location::new(Source::Environment, &variable);
         if key.class == Class::TypedOnly && matches!(text, "0" | "false") {
             continue;
         }
@@ -215,7 +215,7 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
         let Some(text) = set(variables, &variable) else {
             continue;
         };
-        match json::resource_limits(text, &Location::of(Source::Overrides, variable)) {
+        match json::resource_limits(text, &Location::new(Source::Overrides, variable)) {
             Ok(limits) => layer.given.extend(limits.given),
             Err(found) => problems.extend(found),
         }
@@ -231,7 +231,7 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
 /// Takes the mode that other programs' variables set, unless our own variable does.
 fn take_cache(variables: &BTreeMap<String, String>, layer: &mut Layer) -> Result<(), Problem> {
     let [mode, skip] = CACHE.map(|name| set(variables, name));
-    let place = Location::of(Source::Environment, CACHE.join(" and "));
+    let place = Location::new(Source::Environment, CACHE.join(" and "));
     let mode = CacheMode::of_variables(mode, skip).map_err(|error| {
         Problem::new(place.clone(), ProblemCode::InvalidValue, error.to_string())
     })?;
@@ -332,7 +332,7 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
                 None => {
                     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
                     let message = format!("`{text}` is not one of {}", known.join(", "));
-                    let place = Location::of(Source::Environment, variable);
+                    let place = Location::new(Source::Environment, variable);
                     problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
                 }
             }
@@ -425,8 +425,8 @@ mod tests {
             state: "/home/u/.local/state/orchestrate".into(),
             cache: "/c/orchestrate".into(),
         };
-        assert_eq!(Directories::of(&given), Ok(expected));
-        assert!(Directories::of(&variables(&[])).is_err());
+        assert_eq!(Directories::find(&given), Ok(expected));
+        assert!(Directories::find(&variables(&[])).is_err());
     }
 
     #[test]
@@ -709,15 +709,15 @@ mod tests {
             "worktree.folder",
             "allowed_providers",
         ];
-        let nothing = Resolved::of(&[]);
+        let nothing = Resolved::merge(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
         for (name, value) in promised {
             let key = named(name).unwrap_or_else(|| panic!("`{name}` is no key"));
             let mut layer = Layer::default();
-            match layer.take_text(key, value, Location::of(Source::Flags, key.option())) {
+            match layer.take_text(key, value, Location::new(Source::Flags, key.option())) {
                 Err(problem) => assert_eq!(problem.code, ProblemCode::NotAvailable, "{problem}"),
                 Ok(()) => {
-                    let resolved = Resolved::of(&[layer]);
+                    let resolved = Resolved::merge(&[layer]);
                     assert_ne!(resolved, nothing, "{name} = {value} changes nothing");
                     let is_frozen = frozen(&resolved) != frozen(&nothing);
                     assert_ne!(
@@ -750,7 +750,7 @@ mod tests {
         ]);
         assert!(switches(&both).unwrap().strict_sandbox);
         let demand = |given: &[(&str, &str)]| {
-            SandboxDemand::of(&variables(given))
+            SandboxDemand::find(&variables(given))
                 .map(|SandboxDemand { by, is_strict }| (by, is_strict))
         };
         let strict = |by: &str| Some((by.to_owned(), true));

@@ -54,7 +54,7 @@ pub(crate) fn load_file(
 pub(crate) fn load_tool_settings(path: &Path, shown: &str) -> Result<Layer, Vec<Problem>> {
     let source = Source::Environment;
     let Some(text) = text_of(path, Links::Anywhere, &source, shown)? else {
-        let place = Location::of(source, shown);
+        let place = Location::new(source, shown);
         return Err(vec![Problem::new(
             place,
             ProblemCode::Unreadable,
@@ -72,7 +72,7 @@ fn text_of(
 ) -> Result<Option<String>, Vec<Problem>> {
     let unreadable = |message: String| {
         vec![Problem::new(
-            Location::of(source.clone(), shown),
+            Location::new(source.clone(), shown),
             ProblemCode::Unreadable,
             message,
         )]
@@ -112,7 +112,7 @@ pub(crate) fn parse_tool_settings(
     shown: &str,
 ) -> Result<ConfigFile, Vec<Problem>> {
     if text.trim_start().starts_with('{') {
-        let layer = json::tool_settings(text, &Location::of(source, shown))?;
+        let layer = json::tool_settings(text, &Location::new(source, shown))?;
         return Ok(ConfigFile {
             layer,
             ..ConfigFile::default()

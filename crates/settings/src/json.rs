@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn settings_of_tools_may_leave_out_their_table() {
-        let place = Location::of(Source::Environment, "tools.json");
+        let place = Location::new(Source::Environment, "tools.json");
         let expected = [
             "tools.code_execution.timeout_seconds = 30",
             "tools.file_operations.forbidden_paths = /etc, a/b",
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn every_problem_is_found() {
-        let place = Location::of(Source::Environment, "tools.json");
+        let place = Location::new(Source::Environment, "tools.json");
         let wrong = r#"{"code_execution": {"timeout_second": 30, "memory_limit_mb": "much"}, "max_agents": 3}"#;
         assert_eq!(
             lines(tool_settings(wrong, &place)),
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_key_is_set_once() {
-        let place = Location::of(Source::Overrides, "RALPH_RESOURCE_LIMITS");
+        let place = Location::new(Source::Overrides, "RALPH_RESOURCE_LIMITS");
         let table = [
             (
                 r#"{"max_agents": 4, "max_agents": 400}"#,
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn limits_of_resources_are_numbers() {
-        let place = Location::of(Source::Overrides, "RALPH_RESOURCE_LIMITS");
+        let place = Location::new(Source::Overrides, "RALPH_RESOURCE_LIMITS");
         let text = r#"{"max_agents": 4, "timeout": "5m", "code_execution": {"memory_limit_mb": 512}, "budget_usd": 2.5}"#;
         assert_eq!(
             lines(resource_limits(text, &place)),

@@ -131,7 +131,7 @@ impl fmt::Display for Location {
 
 impl Location {
     /// Returns the location of an option, a variable or a whole file.
-    pub fn of(source: Source, name: impl Into<String>) -> Location {
+    pub fn new(source: Source, name: impl Into<String>) -> Location {
         Location {
             source,
             name: name.into(),
@@ -208,7 +208,7 @@ impl Layer {
         let mut problems = Vec::new();
         for (name, text) in values {
             let Some(key) = named(name) else { continue };
-            let place = Location::of(Source::Flags, key.option());
+            let place = Location::new(Source::Flags, key.option());
             problems.extend(layer.take_text(key, &text, place).err());
         }
         if problems.is_empty() {
@@ -276,7 +276,7 @@ impl Layer {
                 let place = Location {
                     line,
                     column: usize::from(line > 0),
-                    ..Location::of(Source::Plan, shown)
+                    ..Location::new(Source::Plan, shown)
                 };
                 problems.extend(layer.take(key, value, place).err());
             }

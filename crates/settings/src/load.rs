@@ -112,7 +112,7 @@ impl Inputs {
             project.layer,
             user.layer,
         ];
-        let mut resolved = Resolved::of(&layers);
+        let mut resolved = Resolved::merge(&layers);
         resolved
             .warnings
             .extend(environment::misspelt(&self.variables));
@@ -122,13 +122,13 @@ impl Inputs {
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         problems.extend(self.alternative_problems(&resolved));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
-            let place = Location::of(
+            let place = Location::new(
                 Source::Flags,
                 keys::named("no_sandbox")
                     .map(Key::option)
                     .unwrap_or_default(),
             );
-            let by = SandboxDemand::of(&self.variables)
+            let by = SandboxDemand::find(&self.variables)
                 .map(|demand| demand.by)
                 .unwrap_or_default();
             let message = format!(
@@ -138,7 +138,7 @@ impl Inputs {
         }
         let additions = keep(
             &mut problems,
-            Additions::of(&resolved, &self.variables, &self.directories),
+            Additions::resolve(&resolved, &self.variables, &self.directories),
         );
         let worktree_folder = keep(&mut problems, worktree_folder(&resolved, &self.variables));
         let mut run = resolved.run_settings(&switches, self.headless);
@@ -165,7 +165,7 @@ impl Inputs {
             .chosen
             .get(ALTERNATIVES)
             .and_then(|chosen| chosen.place.clone());
-        let place = place.unwrap_or_else(|| Location::of(Source::Default, ALTERNATIVES));
+        let place = place.unwrap_or_else(|| Location::new(Source::Default, ALTERNATIVES));
         let named = resolved.list(ALTERNATIVES);
         let tools = named.iter().flat_map(|pair| pair.split('='));
         let unknown = tools.filter(|tool| !self.tools.knows(tool));
@@ -209,7 +209,7 @@ impl Inputs {
                 .chosen
                 .get(FORBIDDEN_PATHS)
                 .and_then(|chosen| chosen.place.clone());
-            let place = place.unwrap_or_else(|| Location::of(Source::Default, FORBIDDEN_PATHS));
+            let place = place.unwrap_or_else(|| Location::new(Source::Default, FORBIDDEN_PATHS));
             let message = format!("`{path}` cannot be found: no home directory is set");
             vec![Problem::new(place, ProblemCode::InvalidValue, message)]
         })
@@ -243,7 +243,7 @@ impl Inputs {
                 continue;
             };
             if let Some((other, _)) = found {
-                let place = Location::of(Source::Project, shown);
+                let place = Location::new(Source::Project, shown);
                 let message = format!("`{other}` exists as well, but only one of the two may");
                 let problem = Problem::new(place, ProblemCode::Ambiguous, message);
                 return Err(vec![problem.suggest("move everything into one of them")]);
@@ -324,7 +324,7 @@ fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
         rule.rule
     );
     let mut problem = Problem::new(
-        Location::of(Source::Default, &rule.source),
+        Location::new(Source::Default, &rule.source),
         ProblemCode::InvalidValue,
         message,
     );
@@ -359,7 +359,7 @@ fn of_rule(error: &PolicyError) -> Problem {
     }) = error;
     let message = format!("invalid rule `{rule}`: {reason}");
     Problem::new(
-        Location::of(Source::Default, source_name),
+        Location::new(Source::Default, source_name),
         ProblemCode::InvalidValue,
         message,
     )

@@ -63,7 +63,7 @@ pub struct Resolved {
 
 impl Resolved {
     /// Merges the layers of all sources.
-    pub fn of(layers: &[Layer]) -> Resolved {
+    pub fn merge(layers: &[Layer]) -> Resolved {
         let mut given: Vec<&Given> = layers.iter().flat_map(|layer| &layer.given).collect();
         given.sort_by(|a, b| a.place.source.cmp(&b.place.source));
         let mut resolved = Resolved::default();
@@ -542,7 +542,7 @@ fn narrowed(key: &Key, narrowest: Option<Chosen>, given: &Given) -> Chosen {
     let before = narrowest
         .place
         .map_or_else(|| "default".to_owned(), |place| place.to_string());
-    let place = Location::of(
+    let place = Location::new(
         given.place.source.clone(),
         format!("{before} and {}", given.place),
     );
@@ -565,7 +565,7 @@ mod tests {
     #[test]
     fn what_a_repository_allows_is_not_taken_for_secrets() {
         let layer = |source: Source, key: &str, text: &str| {
-            let (mut layer, place) = (Layer::default(), Location::of(source, "x"));
+            let (mut layer, place) = (Layer::default(), Location::new(source, "x"));
             layer.take_text(named(key).unwrap(), text, place).unwrap();
             layer
         };
@@ -581,7 +581,7 @@ mod tests {
             allow: list(&["*.pem"]),
             allow_scratch: list(&["build/", ".env"]),
         };
-        assert_eq!(Resolved::of(&layers).commit, expected);
+        assert_eq!(Resolved::merge(&layers).commit, expected);
     }
 
     /// Resolves `source key value` lines and compares the value and the source of one key.
@@ -590,12 +590,12 @@ mod tests {
             .iter()
             .map(|(source, key, text)| {
                 let mut layer = Layer::default();
-                let place = Location::of(source.clone(), format!("{source:?}"));
+                let place = Location::new(source.clone(), format!("{source:?}"));
                 layer.take_text(named(key).unwrap(), text, place).unwrap();
                 layer
             })
             .collect();
-        let resolved = Resolved::of(&layers);
+        let resolved = Resolved::merge(&layers);
         let found = resolved.chosen.get(key).map_or_else(String::new, |chosen| {
             let place = chosen
                 .place
@@ -781,13 +781,13 @@ mod tests {
     fn rules_add_up_and_a_repository_cannot_allow() {
         let rules = |source: Source, key: &str| {
             let mut layer = Layer::default();
-            let place = Location::of(source.clone(), format!("{source:?}"));
+            let place = Location::new(source.clone(), format!("{source:?}"));
             layer
                 .take_text(named(key).unwrap(), "Bash(x)", place)
                 .unwrap();
             layer
         };
-        let resolved = Resolved::of(&[
+        let resolved = Resolved::merge(&[
             rules(Source::Project, "allow"),
             rules(Source::Project, "deny"),
             rules(Source::User, "allow"),
@@ -818,13 +818,13 @@ mod tests {
     fn a_typed_limit_is_never_narrowed_in_silence() {
         let limit = |source: Source, text: &str| {
             let mut layer = Layer::default();
-            let place = Location::of(source.clone(), format!("{source:?}"));
+            let place = Location::new(source.clone(), format!("{source:?}"));
             layer
                 .take_text(named("max_agents").unwrap(), text, place)
                 .unwrap();
             layer
         };
-        let resolved = Resolved::of(&[limit(Source::Flags, "9"), limit(Source::User, "4")]);
+        let resolved = Resolved::merge(&[limit(Source::Flags, "9"), limit(Source::User, "4")]);
         assert_eq!(resolved.warnings, ["Flags: 9 is narrowed to 4 by User"]);
     }
 
@@ -863,7 +863,7 @@ mod tests {
                 ask_parks: said,
                 ..Switches::default()
             };
-            let run = Resolved::of(&[]).run_settings(&switches, headless);
+            let run = Resolved::merge(&[]).run_settings(&switches, headless);
             assert_eq!(run.ask_parks, expected, "{said:?} {headless}");
         }
     }

@@ -127,9 +127,9 @@ const TABLE: &[(&str, Repository)] = &[
 /// Resolves one value of one source, and returns what applies and whether it is the source's.
 fn resolved(key: &str, text: &str, source: &Source) -> (String, bool) {
     let mut layer = Layer::default();
-    let place = Location::of(source.clone(), "there");
+    let place = Location::new(source.clone(), "there");
     layer.take_text(named(key).unwrap(), text, place).unwrap();
-    let resolved = Resolved::of(&[layer]);
+    let resolved = Resolved::merge(&[layer]);
     let chosen = resolved.chosen.get(key).unwrap();
     (
         chosen.value.to_string(),

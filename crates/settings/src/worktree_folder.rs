@@ -34,7 +34,7 @@ pub(crate) fn worktree_folder(
                 .chosen
                 .get(KEY)
                 .and_then(|chosen| chosen.place.clone());
-            let place = place.unwrap_or_else(|| Location::of(Source::Default, KEY));
+            let place = place.unwrap_or_else(|| Location::new(Source::Default, KEY));
             let message = format!("`{text}` cannot hold worktrees: {reason}");
             Err(vec![Problem::new(
                 place,
@@ -70,10 +70,10 @@ mod tests {
         let found = |text: &str| {
             let mut layer = Layer::default();
             layer
-                .take_text(named(KEY).unwrap(), text, Location::of(Source::Flags, KEY))
+                .take_text(named(KEY).unwrap(), text, Location::new(Source::Flags, KEY))
                 .unwrap();
             let variables = BTreeMap::from([("HOME".to_owned(), "/home/u".to_owned())]);
-            worktree_folder(&Resolved::of(&[layer]), &variables)
+            worktree_folder(&Resolved::merge(&[layer]), &variables)
                 .ok()
                 .flatten()
         };
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(found(text), expected.map(PathBuf::from), "{text}");
         }
         assert_eq!(
-            worktree_folder(&Resolved::of(&[]), &BTreeMap::new()),
+            worktree_folder(&Resolved::merge(&[]), &BTreeMap::new()),
             Ok(None)
         );
     }

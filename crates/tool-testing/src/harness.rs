@@ -545,7 +545,7 @@ impl AgentService for FakeAgents {
             .iter()
             .map(changes)
             .collect::<Result<Vec<_>, ServiceError>>()?;
-        let mut together = AggregatedResults::of(Vec::new(), &changes);
+        let mut together = AggregatedResults::combine(Vec::new(), &changes);
         match shows("src/lib.rs") {
             true => together.diff = "+one\n".to_owned(),
             false => together.withheld = vec!["src/lib.rs".to_owned()],

@@ -189,7 +189,7 @@ impl Coordinator {
         children: &[ChildHandle],
     ) -> Result<AggregatedResults, CoordinatorError> {
         let Some(first) = children.first() else {
-            return Ok(AggregatedResults::of(Vec::new(), &[]));
+            return Ok(AggregatedResults::combine(Vec::new(), &[]));
         };
         let context = first.run.context()?;
         let ids: Vec<AgentId> = children.iter().map(|child| child.id.clone()).collect();
@@ -299,7 +299,7 @@ impl ChildHandle {
         let record = reached.task(&self.id).ok_or_else(|| self.run.ended())?;
         Ok(TaskReport {
             hand_back: reached.ended_hand_back(record),
-            ..TaskReport::of(record)
+            ..TaskReport::from_record(record)
         })
     }
 

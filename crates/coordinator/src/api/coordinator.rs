@@ -709,7 +709,7 @@ impl Coordinator {
                     .killed_by(&cancel)
                     .committing_by(CommitRules::new(&state.settings.commit)),
                 plan: state.settings.plan_path.clone().map(PathBuf::from),
-                no_gc: Arc::new(NoGc::of(&self.repo)),
+                no_gc: Arc::new(NoGc::new(&self.repo)),
                 layout: self.layout.clone(),
                 identities: self.identities()?,
                 set_up: tokio::sync::Mutex::default(),

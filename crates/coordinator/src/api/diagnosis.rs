@@ -272,7 +272,7 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
         starts,
         level(found.full.is_err() && !strict),
     );
-    let demanded = SandboxDemand::of(&settings.switches_given)
+    let demanded = SandboxDemand::find(&settings.switches_given)
         .map(|demand| demanded(&demand, found.full.is_ok()));
     let kernel = kernel_limits();
     let mut checks: Vec<Check> = [full, fallback]

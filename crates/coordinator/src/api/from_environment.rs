@@ -33,7 +33,7 @@ impl Settings {
     ///
     /// See [`Settings::from_env`].
     pub fn of_variables(variables: BTreeMap<String, String>) -> Result<Self, CoordinatorError> {
-        let directories = Directories::of(&variables)
+        let directories = Directories::find(&variables)
             .map_err(|problem| CoordinatorError::Variables(vec![problem]))?;
         let current = PathBuf::from(".");
         let inputs = Inputs {

@@ -45,7 +45,7 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
         environment: loaded.environment.clone(),
         base_url: loaded.run.base_url.clone(),
         confinement,
-        demanded_by: SandboxDemand::of(&loaded.switches_given)
+        demanded_by: SandboxDemand::find(&loaded.switches_given)
             .filter(|demand| demand.is_strict)
             .map(|demand| demand.by),
         additions: loaded.additions.clone(),
@@ -211,7 +211,7 @@ fn add_programs_of_scripts(
     for check in checks {
         let script = package_script(check.text)
             .and_then(|name| manifest.get("scripts")?.get(name)?.as_str());
-        let Some(FirstWord::Program(program)) = script.and_then(FirstWord::of) else {
+        let Some(FirstWord::Program(program)) = script.and_then(FirstWord::parse) else {
             continue;
         };
         let Some(folder) =

@@ -253,7 +253,7 @@ pub(crate) struct Facts {
 impl Facts {
     /// Returns the event that names these bytes.
     pub(crate) fn naming(bytes: Vec<u8>, event: impl FnOnce(BlobId) -> Event) -> Self {
-        let event = event(BlobId::of(&bytes));
+        let event = event(BlobId::from_content(&bytes));
         Self {
             events: vec![event],
             blobs: vec![bytes.into()],

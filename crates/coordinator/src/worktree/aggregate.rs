@@ -77,7 +77,7 @@ fn results(
         .collect::<Result<Vec<_>, _>>()?;
     let changes: Vec<AgentChanges> = works.iter().map(|work| work.changes.clone()).collect();
     let hand_backs = agents.into_iter().map(|agent| agent.hand_back).collect();
-    let mut together = AggregatedResults::of(hand_backs, &changes);
+    let mut together = AggregatedResults::combine(hand_backs, &changes);
     let (yours, with) = match own {
         Some(own) => (own, Counterpart::Yours),
         None => (result, Counterpart::Result),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use orchestrate_core::Oid;
 use orchestrate_core::policy::Policy;
+use orchestrate_git::Side;
 use orchestrate_tools::ServiceError;
 
 use crate::error::CoordinatorError;
@@ -70,7 +71,15 @@ impl Workspace {
             repo.worktrees()
                 .require_nothing_lost(&worktree, &repo.tree_of(&to)?)?;
             repo.merging()
-                .write_merge(&worktree, (TIP, &to), &from, &anchor)
+                .write_merge(
+                    &worktree,
+                    Side {
+                        name: TIP,
+                        commit: &to,
+                    },
+                    &from,
+                    &anchor,
+                )
                 .map(drop)
         });
         brought.await?;

@@ -561,7 +561,7 @@ impl Workspace {
                 Some(text.into_bytes())
             };
             repo.worktrees()
-                .rewrite(&worktree, (plan.as_path(), MAX_PLAN_BYTES as u64), edit)?;
+                .rewrite(&worktree, plan.as_path(), MAX_PLAN_BYTES as u64, edit)?;
             Ok(changed)
         });
         kept.await

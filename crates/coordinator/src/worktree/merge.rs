@@ -13,7 +13,7 @@ use orchestrate_core::record::Repair;
 use orchestrate_core::text::git_path::{shown_path, text};
 use orchestrate_core::text::invisible::shown;
 use orchestrate_core::{Oid, TaskId};
-use orchestrate_git::{ConflictFile, GitError, Hunk, Merge, Repo};
+use orchestrate_git::{ConflictFile, GitError, Hunk, Merge, Repo, Side};
 use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
 
 use crate::error::CoordinatorError;
@@ -208,9 +208,13 @@ impl Workspace {
         let (tree, tip) = (tree.clone(), tip.clone());
         let written = self.host.git(move |repo| {
             repo.worktrees().require_nothing_lost(&worktree, &tree)?;
+            let target = Side {
+                name: &label,
+                commit: &other,
+            };
             let written = repo
                 .merging()
-                .write_merge(&worktree, (&label, &other), &tip, &anchor)?;
+                .write_merge(&worktree, target, &tip, &anchor)?;
             written
                 .files
                 .iter()

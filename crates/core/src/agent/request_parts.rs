@@ -46,7 +46,8 @@ fn is_zero(count: &usize) -> bool {
 impl RequestParts {
     /// Creates the parts of a request that keeps nothing of the one before.
     pub fn anew(
-        (system, tools): (BlobId, BlobId),
+        system: BlobId,
+        tools: BlobId,
         messages: Vec<BlobId>,
         max_output_tokens: u32,
     ) -> Self {

@@ -186,7 +186,7 @@ impl CheckResults {
     }
 
     /// Returns the tries of a check on a tree.
-    pub(crate) fn of(&self, tree: &Oid, command: &str) -> Option<&CheckTries> {
+    pub(crate) fn for_tree(&self, tree: &Oid, command: &str) -> Option<&CheckTries> {
         self.tries
             .get(&Checked::Tree(tree.clone(), command.to_owned()))
     }
@@ -270,7 +270,7 @@ mod tests {
                 result: result(passed),
             });
         }
-        match results.judge(results.of(&tree, "c"), "c", 1) {
+        match results.judge(results.for_tree(&tree, "c"), "c", 1) {
             TriedCheck::Open => "open",
             TriedCheck::Green => "green",
             TriedCheck::Red => "red",
@@ -319,7 +319,7 @@ mod tests {
             result: result(false),
         });
         assert_eq!(
-            results.judge(results.of(&tree, "c"), "c", 0),
+            results.judge(results.for_tree(&tree, "c"), "c", 0),
             TriedCheck::Red
         );
     }

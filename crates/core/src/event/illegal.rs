@@ -129,7 +129,7 @@ pub enum Illegal {
 
 impl Illegal {
     /// Names the task whose event is not valid.
-    pub(crate) fn of(self, task: TaskId) -> Self {
+    pub(crate) fn for_task(self, task: TaskId) -> Self {
         Self::OfTask {
             task,
             reason: Box::new(self),

@@ -59,7 +59,7 @@ pub struct Part {
 impl Part {
     fn new(bytes: Vec<u8>) -> Self {
         Self {
-            id: BlobId::of(&bytes),
+            id: BlobId::from_content(&bytes),
             bytes,
         }
     }
@@ -151,11 +151,8 @@ impl RequestChain {
             |bytes| hash.update(bytes),
         )?;
         let ids = messages.iter().map(|message| message.id.clone()).collect();
-        let mut parts = RequestParts::anew(
-            (system.id.clone(), tools.id.clone()),
-            ids,
-            max_output_tokens,
-        );
+        let mut parts =
+            RequestParts::anew(system.id.clone(), tools.id.clone(), ids, max_output_tokens);
         parts.returned = origin.returned;
         self.keep_common(&mut parts);
         let fixed = [system, tools]

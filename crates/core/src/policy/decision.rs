@@ -288,8 +288,8 @@ impl Rule {
                 (name.trim(), Some(pattern.trim()))
             }
         };
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
-        if name.is_empty() || !name.chars().all(plain) {
+        let is_plain_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
+        if name.is_empty() || !name.chars().all(is_plain_letter) {
             return Err(wrong("a rule is `tool` or `tool(glob)`"));
         }
         if pattern.is_some_and(|pattern| pattern.len() > glob::MAX_PATTERN_BYTES) {
@@ -506,7 +506,7 @@ impl Policy {
     #[must_use]
     pub fn limited(self, settings: &ToolSettings, worktree: &Path) -> Policy {
         Policy {
-            limits: Limits::of(settings, worktree),
+            limits: Limits::in_worktree(settings, worktree),
             ..self
         }
     }

@@ -89,10 +89,10 @@ impl Server {
         let url = WebUrl::parse(&format!("https://{text}/"))
             .ok()
             .filter(|url| url.authority() == text)?;
-        Some(Server::of(&url))
+        Some(Server::from_url(&url))
     }
 
-    fn of(url: &WebUrl) -> Server {
+    fn from_url(url: &WebUrl) -> Server {
         let port = Some(url.port()).filter(|port| !WEB_PORTS.contains(port));
         Server {
             host: url.host().clone(),
@@ -112,7 +112,7 @@ impl fmt::Display for Server {
 
 impl Destinations for SetupHosts {
     fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
-        let server = Server::of(url);
+        let server = Server::from_url(url);
         if self.named.contains(&server) {
             return Ok(NAMED.to_owned());
         }

@@ -165,7 +165,7 @@ pub fn pairs_to_merge(changes: &[AgentChanges]) -> (Vec<(usize, usize)>, usize) 
 impl AggregatedResults {
     /// Combines what agents hand back with what they change; conflicts and the diff are still
     /// missing.
-    pub fn of(results: Vec<HandBack>, changes: &[AgentChanges]) -> Self {
+    pub fn combine(results: Vec<HandBack>, changes: &[AgentChanges]) -> Self {
         let micro_usd = results
             .iter()
             .map(|result| result.usage.micro_usd)
@@ -235,7 +235,7 @@ mod tests {
             changes("b", &["y", "x->z"]),
             changes("c", &["w"]),
         ];
-        let together = AggregatedResults::of(Vec::new(), &all);
+        let together = AggregatedResults::combine(Vec::new(), &all);
         let shared: Vec<(&str, Vec<&str>)> = together
             .overlaps
             .iter()

@@ -226,7 +226,7 @@ impl AuditLog {
             taint: self
                 .exposures
                 .as_ref()
-                .and_then(|all| all.of(task))
+                .and_then(|all| all.for_agent(task))
                 .map(Exposure::legs)
                 .unwrap_or_default(),
             run_id: fact.run_id.clone(),

@@ -221,7 +221,7 @@ impl Outcome {
     }
 
     /// Returns the outcome of a task.
-    pub fn of(record: &TaskRecord) -> Self {
+    pub fn from_record(record: &TaskRecord) -> Self {
         match record.state() {
             TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting => {
                 Self::Working
@@ -248,13 +248,13 @@ impl Outcome {
 impl RunState {
     /// Returns what an agent hands back; `None` until its work has ended, and for a command.
     pub fn ended_hand_back(&self, record: &TaskRecord) -> Option<HandBack> {
-        let has_ended = record.attempt() > 0 && Outcome::of(record) != Outcome::Working;
+        let has_ended = record.attempt() > 0 && Outcome::from_record(record) != Outcome::Working;
         (has_ended && !record.is_command()).then(|| self.hand_back(record))
     }
 
     /// Returns what a task hands back.
     pub fn hand_back(&self, record: &TaskRecord) -> HandBack {
-        let outcome = Outcome::of(record);
+        let outcome = Outcome::from_record(record);
         let report = if outcome == Outcome::Working {
             ""
         } else {
@@ -263,7 +263,7 @@ impl RunState {
         let children = self.children(&record.task.id);
         let children = children.map(|child| ChildOutcome {
             agent_id: child.task.id.clone(),
-            outcome: Outcome::of(child),
+            outcome: Outcome::from_record(child),
         });
         let (files, omitted_files) = record
             .compared()

@@ -192,7 +192,7 @@ pub struct TaskTaint {
 }
 
 impl TaskTaint {
-    fn of(exposure: &Exposure) -> Option<Self> {
+    fn from_exposure(exposure: &Exposure) -> Option<Self> {
         Some(Self {
             outside_text: exposure.outside()?.clone(),
             flagged: exposure.is_complete(),
@@ -236,7 +236,7 @@ impl Standing {
             hand_back: state.ended_hand_back(record),
             not_in_result: state.is_left_out(record),
             taint: state.taint(&record.task.id),
-            ..TaskReport::of(record)
+            ..TaskReport::from_record(record)
         };
         Report {
             r#type: if state.exit_code.is_some() {
@@ -257,7 +257,7 @@ impl Standing {
             }),
             duration_ms: state.worked_ms(),
             waited_ms: state.waited_ms,
-            usage: ReportUsage::of(usage, state.cost()),
+            usage: ReportUsage::new(usage, state.cost()),
             replayed_calls: state.tasks().map(TaskRecord::replayed_calls).sum(),
             prices_date: state.settings.prices_date.clone(),
             rejecting_endpoints: state.rejecting_endpoints(),
@@ -272,13 +272,13 @@ impl Standing {
 impl RunState {
     /// Returns what an agent was exposed to, once it has read text from outside.
     pub fn taint(&self, agent: &AgentId) -> Option<TaskTaint> {
-        self.exposure(agent).and_then(TaskTaint::of)
+        self.exposure(agent).and_then(TaskTaint::from_exposure)
     }
 }
 
 impl TaskReport {
     /// Creates the report of a task.
-    pub fn of(record: &TaskRecord) -> Self {
+    pub fn from_record(record: &TaskRecord) -> Self {
         let is_agent = matches!(record.task.work, Work::Agent(_));
         Self {
             id: record.task.id.clone(),
@@ -296,7 +296,7 @@ impl TaskReport {
             model: record.model().map(str::to_owned).filter(|_| is_agent),
             take_over: record.take_over().cloned(),
             turns: record.turns(),
-            usage: ReportUsage::of(record.usage(), record.cost()),
+            usage: ReportUsage::new(record.usage(), record.cost()),
             error: record.error(),
             not_in_result: false,
             stale: record.is_stale(),
@@ -326,7 +326,7 @@ impl TaskReport {
 
 impl ReportUsage {
     /// Creates the usage of requests from their tokens and their cost.
-    pub fn of(usage: Usage, cost: Cost) -> Self {
+    pub fn new(usage: Usage, cost: Cost) -> Self {
         Self {
             input_tokens: usage.input_tokens,
             cached_tokens: usage.cached_tokens,

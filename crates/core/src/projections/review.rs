@@ -445,7 +445,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         loses_most,
         files,
         overlaps: Vec::new(),
-        usage: ReportUsage::of(record.usage(), record.cost()),
+        usage: ReportUsage::new(record.usage(), record.cost()),
         merged: record.merged().to_vec(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),

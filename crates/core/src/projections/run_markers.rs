@@ -38,8 +38,28 @@ pub struct RunMarkers {
 }
 
 type CallKey = (AgentId, Called);
-/// The exit code that stands for a call's end, and why it did not pass.
-type CallEnd = (i32, Option<Reason>);
+
+/// How a call ended.
+#[derive(Clone, Copy)]
+struct CallEnd {
+    /// The exit code that stands for it.
+    rc: i32,
+    /// Why it did not pass.
+    reason: Option<Reason>,
+}
+
+const PASSED: CallEnd = CallEnd {
+    rc: 0,
+    reason: None,
+};
+const FAILED_CALL: CallEnd = CallEnd {
+    rc: FAILED,
+    reason: Some(Reason::ExitCode),
+};
+const CUT: CallEnd = CallEnd {
+    rc: EXIT_INTERRUPTED as i32,
+    reason: Some(Reason::Interrupted),
+};
 
 /// What was called in a turn.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,18 +116,17 @@ impl RunMarkers {
                 )
             }
             Event::ModelReplied { task, turn, .. } => {
-                self.ended(&(task.clone(), Called::Model(*turn)), (0, None), fact.ts_ms)
+                self.ended(&(task.clone(), Called::Model(*turn)), PASSED, fact.ts_ms)
             }
             Event::ModelFailed { task, turn, .. }
             | Event::ModelRejected { task, turn, .. }
             | Event::ModelSwitched { task, turn, .. } => self.ended(
                 &(task.clone(), Called::Model(*turn)),
-                (FAILED, Some(Reason::ExitCode)),
+                FAILED_CALL,
                 fact.ts_ms,
             ),
             Event::ModelCut { task, turn, .. } => {
-                let end = (i32::from(EXIT_INTERRUPTED), Some(Reason::Interrupted));
-                self.ended(&(task.clone(), Called::Model(*turn)), end, fact.ts_ms)
+                self.ended(&(task.clone(), Called::Model(*turn)), CUT, fact.ts_ms)
             }
             Event::ToolStarted {
                 task,
@@ -292,10 +311,11 @@ impl RunMarkers {
         }
     }
 
-    fn ended(&mut self, call: &CallKey, (rc, reason): CallEnd, ts: u64) -> Vec<Marker> {
+    fn ended(&mut self, call: &CallKey, end: CallEnd, ts: u64) -> Vec<Marker> {
         let Some(OpenCall { id, started_ms }) = self.open.remove(call) else {
             return Vec::new();
         };
+        let CallEnd { rc, reason } = end;
         vec![Marker::ToolEnd {
             id,
             rc,
@@ -309,13 +329,16 @@ impl RunMarkers {
 /// Returns the end of a tool's call.
 fn end_of(outcome: ToolOutcome, exit_code: Option<i32>) -> CallEnd {
     match outcome {
-        ToolOutcome::Ok => (0, None),
-        ToolOutcome::TimedOut => (TIMED_OUT, Some(Reason::Timeout)),
-        ToolOutcome::Interrupted => (i32::from(EXIT_INTERRUPTED), Some(Reason::Interrupted)),
-        ToolOutcome::Failed | ToolOutcome::Denied => (
-            exit_code.filter(|code| *code != 0).unwrap_or(FAILED),
-            Some(Reason::ExitCode),
-        ),
+        ToolOutcome::Ok => PASSED,
+        ToolOutcome::TimedOut => CallEnd {
+            rc: TIMED_OUT,
+            reason: Some(Reason::Timeout),
+        },
+        ToolOutcome::Interrupted => CUT,
+        ToolOutcome::Failed | ToolOutcome::Denied => CallEnd {
+            rc: exit_code.filter(|code| *code != 0).unwrap_or(FAILED),
+            ..FAILED_CALL
+        },
     }
 }
 

@@ -640,12 +640,10 @@ impl TaskRecord {
             outage: None,
             take_over: None,
         };
+        let branch = Branch::new(branch.clone(), base.clone());
         match &mut self.life {
-            Life::Started(started) => {
-                started.again(attempt, spec.clone(), (branch.clone(), base), &self.task)
-            }
+            Life::Started(started) => started.again(attempt, spec.clone(), branch, &self.task),
             Life::Unstarted(_) => {
-                let branch = Branch::new(branch.clone(), base.clone());
                 self.life = Life::Started(Box::new(Started::new(attempt, spec.clone(), branch)));
             }
         }
@@ -680,7 +678,7 @@ impl TaskRecord {
                     Event::TaskSkipped { because, .. } => Unstarted::Skipped {
                         because: because.clone(),
                     },
-                    other => Unstarted::Ended(End::of(other).ok_or(refusal)?),
+                    other => Unstarted::Ended(End::from_event(other).ok_or(refusal)?),
                 };
                 Ok(())
             }

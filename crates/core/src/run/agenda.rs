@@ -68,12 +68,12 @@ impl List {
 pub(crate) struct Memberships(u16);
 
 impl Memberships {
-    fn of(list: List) -> Self {
+    fn from_list(list: List) -> Self {
         Self(1 << list as u16)
     }
 
     fn has(self, list: List) -> bool {
-        self.0 & Self::of(list).0 != 0
+        self.0 & Self::from_list(list).0 != 0
     }
 }
 
@@ -82,7 +82,7 @@ impl FromIterator<List> for Memberships {
         Self(
             lists
                 .into_iter()
-                .fold(0, |all, list| all | Self::of(list).0),
+                .fold(0, |all, list| all | Self::from_list(list).0),
         )
     }
 }
@@ -150,7 +150,7 @@ impl Agenda {
     }
 
     /// Changes which lists a task is in.
-    pub(crate) fn set(&mut self, (place, priority): (usize, i64), lists: Memberships) {
+    pub(crate) fn set(&mut self, place: usize, priority: i64, lists: Memberships) {
         let before = self.memberships.get(&place).copied().unwrap_or_default();
         if before == lists {
             return;

@@ -102,7 +102,7 @@ pub struct KeptWork {
 
 impl KeptWork {
     /// Returns what is left of a task's agent.
-    pub(crate) fn of(record: &TaskRecord) -> Self {
+    pub(crate) fn from_record(record: &TaskRecord) -> Self {
         Self {
             agent_id: record.task.id.clone(),
             title: record.task.title.clone(),

@@ -34,7 +34,7 @@ struct OfTurn {
 
 impl Mailboxes {
     /// Returns an agent's undelivered messages, oldest first.
-    pub(crate) fn of(&self, agent: &AgentId) -> &[Arc<Envelope>] {
+    pub(crate) fn for_agent(&self, agent: &AgentId) -> &[Arc<Envelope>] {
         self.waiting.get(agent).map_or(&[], Vec::as_slice)
     }
 

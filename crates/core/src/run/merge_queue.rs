@@ -293,7 +293,7 @@ impl MergeQueue {
                 };
                 let (retries, tries) = (
                     situation.settings.verify_retries,
-                    self.results.of(tree, &command),
+                    self.results.for_tree(tree, &command),
                 );
                 Some(match self.results.judge(tries, &command, retries) {
                     TriedCheck::Open => {

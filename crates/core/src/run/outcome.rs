@@ -79,7 +79,7 @@ fn severity_of_state(state: &RunState, record: &TaskRecord) -> Severity {
         TaskState::Verified if state.stays_unmerged(record) => Severity::Fine,
         TaskState::Failed => record
             .error()
-            .map_or(Severity::Failed, |error| Severity::of(error.cause)),
+            .map_or(Severity::Failed, |error| Severity::from_cause(error.cause)),
         _ => Severity::NeedsHuman,
     }
 }

@@ -408,15 +408,15 @@ impl RunState {
         };
         let record = self.task(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
         if hands_over(event) && self.messages_for(&id).next().is_some() {
-            return Err(Illegal::UnreadMessage.of(id));
+            return Err(Illegal::UnreadMessage.for_task(id));
         }
         let before = record.state();
         if let Event::MergeStarted {
             into, candidate, ..
         } = event
-            && !self.is_candidate(record, (into, candidate))
+            && !self.is_candidate(record, into, candidate)
         {
-            return Err(Illegal::NotACandidate(candidate.clone()).of(id));
+            return Err(Illegal::NotACandidate(candidate.clone()).for_task(id));
         }
         let record = self
             .tasks
@@ -424,7 +424,7 @@ impl RunState {
             .ok_or_else(|| Illegal::NoTask(id.clone()))?;
         record
             .apply(self.seq + 1, event)
-            .map_err(|reason| reason.of(id.clone()))?;
+            .map_err(|reason| reason.for_task(id.clone()))?;
         let into = self.merges.target().cloned();
         self.merges.apply(event)?;
         self.count_spending(&id, event);
@@ -629,7 +629,7 @@ impl RunState {
 
     /// Returns what an agent was exposed to; `None` if nothing is known of it.
     pub fn exposure(&self, agent: &AgentId) -> Option<&Exposure> {
-        self.exposures.of(agent)
+        self.exposures.for_agent(agent)
     }
 
     /// Returns what decisions about an agent's calls depend on, as far as it was exposed to text
@@ -637,7 +637,7 @@ impl RunState {
     pub fn taint_guard(&self, agent: &AgentId) -> TaintGuard {
         TaintGuard::new(
             &self.settings,
-            self.exposures.of(agent).cloned().unwrap_or_default(),
+            self.exposures.for_agent(agent).cloned().unwrap_or_default(),
         )
     }
 
@@ -675,7 +675,7 @@ impl RunState {
         due.retain(|event| !is_abandoned(event));
         due.extend(abandoned);
         // One that ends with these events takes no notice any more.
-        let ends = |event: &&Event| {
+        let ends_task = |event: &&Event| {
             matches!(
                 event,
                 Event::TaskSkipped { .. } | Event::TaskCancelled { .. }
@@ -683,7 +683,7 @@ impl RunState {
         };
         let ended: Vec<TaskId> = due
             .iter()
-            .filter(ends)
+            .filter(ends_task)
             .filter_map(Event::task)
             .cloned()
             .collect();

@@ -129,7 +129,7 @@ pub(crate) fn open_questions(report: &str) -> Vec<String> {
 /// Returns the claims of a line `Claims: …`.
 fn listed(line: &str) -> Vec<Claim> {
     let value = value_of(line, "claims").unwrap_or_default();
-    let kind = |word: &str| match word
+    let kind_of = |word: &str| match word
         .trim()
         .trim_end_matches('.')
         .to_lowercase()
@@ -145,7 +145,7 @@ fn listed(line: &str) -> Vec<Claim> {
     words
         .filter_map(|word| {
             Some(Claim {
-                kind: kind(word)?,
+                kind: kind_of(word)?,
                 said: word.to_owned(),
                 listed: true,
             })

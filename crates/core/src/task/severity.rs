@@ -23,13 +23,13 @@ pub(crate) enum Severity {
 impl FailureCause {
     /// Reports whether the task has reached a limit, which the user can raise.
     pub fn is_limit(self) -> bool {
-        Severity::of(EndCause::Failed(self)) == Severity::Limit
+        Severity::from_cause(EndCause::Failed(self)) == Severity::Limit
     }
 }
 
 impl Severity {
     /// Returns how severe such an end is.
-    pub(crate) fn of(cause: EndCause) -> Severity {
+    pub(crate) fn from_cause(cause: EndCause) -> Severity {
         use FailureCause::{
             Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint,
             Internal, InvalidPlan, Looping, Model, NoChanges, NoVerdict, Panicked, Refused, Setup,

@@ -78,13 +78,13 @@ fn time_length(text: &str) -> Option<usize> {
 
 /// Returns the length of a number, with its decimals.
 fn number_length(text: &str) -> usize {
-    let digits =
+    let leading_digits =
         |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let whole = digits(text);
+    let whole = leading_digits(text);
     let decimals = text
         .get(whole..)
         .and_then(|rest| rest.strip_prefix('.'))
-        .map_or(0, digits);
+        .map_or(0, leading_digits);
     if decimals > 0 {
         whole + 1 + decimals
     } else {
@@ -96,8 +96,8 @@ fn number_length(text: &str) -> usize {
 fn clock_length(text: &str) -> Option<usize> {
     let shape = |at: usize, is: fn(u8) -> bool| text.as_bytes().get(at).copied().is_some_and(is);
     let is_colon = |byte: u8| byte == b':';
-    let digit = |byte: u8| byte.is_ascii_digit();
-    let is_clock = [0, 1, 3, 4, 6, 7].into_iter().all(|at| shape(at, digit))
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let is_clock = [0, 1, 3, 4, 6, 7].into_iter().all(|at| shape(at, is_digit))
         && [2, 5].into_iter().all(|at| shape(at, is_colon));
     let seconds = text.get(6..).filter(|_| is_clock)?;
     Some(6 + number_length(seconds))

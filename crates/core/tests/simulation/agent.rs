@@ -612,7 +612,8 @@ impl Driver<'_> {
 fn requested(request: &ModelRequest, reserved_tokens: u64) -> Vec<Event> {
     let (task, turn) = (request.origin.task.clone(), request.origin.turn);
     let parts = RequestParts::anew(
-        ("system".into(), "tools".into()),
+        "system".into(),
+        "tools".into(),
         Vec::new(),
         request.max_output_tokens,
     );

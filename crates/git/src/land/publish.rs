@@ -58,7 +58,7 @@ enum Forge {
 impl Forge {
     /// Returns the programs to try for an address: the one of its server, or both if the server is
     /// unknown. The path may name another server, of which it is a mirror.
-    fn of(address: &GitAddress) -> &'static [Forge] {
+    fn for_address(address: &GitAddress) -> &'static [Forge] {
         match address.host().map(ToString::to_string).unwrap_or_default() {
             host if host.contains("github") => &[Forge::GitHub],
             host if host.contains("gitlab") => &[Forge::GitLab],
@@ -272,10 +272,12 @@ impl Landing<'_> {
         remote: &Remote,
         request: &PullRequest,
     ) -> Result<Option<OpenRequest>, GitError> {
-        let found = Forge::of(remote.merges_at()).iter().find_map(|forge| {
-            let program = self.repo.program.find_forge(forge.program())?;
-            Some((forge, program))
-        });
+        let found = Forge::for_address(remote.merges_at())
+            .iter()
+            .find_map(|forge| {
+                let program = self.repo.program.find_forge(forge.program())?;
+                Some((forge, program))
+            });
         let Some((forge, program)) = found else {
             return Ok(None);
         };
@@ -318,7 +320,7 @@ impl Landing<'_> {
         request: &PullRequest,
         body: &Path,
     ) -> Vec<String> {
-        Forge::of(remote.merges_at())
+        Forge::for_address(remote.merges_at())
             .iter()
             .map(|forge| forge.command_line(remote, request, body))
             .collect()
@@ -380,7 +382,7 @@ mod tests {
             ("/srv/gitlab/words.git", &["gh", "glab"]),
         ];
         for (address, expected) in table {
-            let forges = Forge::of(&GitAddress::parse(address).unwrap());
+            let forges = Forge::for_address(&GitAddress::parse(address).unwrap());
             assert_eq!(
                 forges
                     .iter()

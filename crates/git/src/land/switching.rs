@@ -234,7 +234,7 @@ impl Landing<'_> {
                 Stage::PuttingBack(_) => continue,
             };
             let is_written = match found(place, path) {
-                Some(found) => self.is_beginning((switch, writer), path, &found, versions)?,
+                Some(found) => self.is_beginning(switch, writer, &found, versions)?,
                 None => !is_absent,
             };
             if is_written {
@@ -250,7 +250,7 @@ impl Landing<'_> {
         if switch.stage == Stage::Writing
             && (!known.is_empty() || look_of_index(place) == switch.index)
         {
-            written.added.extend(self.added((switch, writer), &index)?);
+            written.added.extend(self.added(switch, writer, &index)?);
         }
         Ok(written)
     }
@@ -258,7 +258,8 @@ impl Landing<'_> {
     /// Lists the files that the new version adds and git has written.
     fn added(
         &self,
-        (switch, writer): (&Switch, &Writer<'_>),
+        switch: &Switch,
+        writer: &Writer<'_>,
         index: &Index,
     ) -> Result<Vec<PathBuf>, GitError> {
         let Switch {
@@ -270,7 +271,7 @@ impl Landing<'_> {
         for path in self.repo.store().changed_paths(from, to)? {
             let is_old = id_in(&tree, &path).is_some() || index.get_path(&path, 0).is_some();
             if let Some(found) = found(place, &path).filter(|_| !is_old)
-                && self.is_beginning((switch, writer), &path, &found, &[to])?
+                && self.is_beginning(switch, writer, &found, &[to])?
             {
                 added.push(path);
             }
@@ -282,28 +283,34 @@ impl Landing<'_> {
     /// version.
     fn is_beginning(
         &self,
-        (Switch { place, from, .. }, writer): (&Switch, &Writer<'_>),
-        path: &Path,
-        found: &Metadata,
+        switch: &Switch,
+        writer: &Writer<'_>,
+        found: &Found<'_>,
         versions: &[&Oid],
     ) -> Result<bool, GitError> {
+        let (place, path, metadata) = (&switch.place, found.path, &found.metadata);
         let file = place.path.join(path);
-        let content = match found.is_symlink() {
+        let content = match metadata.is_symlink() {
             true => std::fs::read_link(&file).map(|to| to.into_os_string().into_vec()),
-            false if found.is_file() => std::fs::read(&file),
+            false if metadata.is_file() => std::fs::read(&file),
             false => return Ok(false),
         };
         let (content, mode) = (
             content.map_err(GitError::io("read", &file))?,
-            mode_of(found),
+            mode_of(metadata),
         );
-        if self.is_version((place, writer), (from, path), |old, old_mode| {
+        let old = Version {
+            commit: &switch.from,
+            path,
+        };
+        if self.is_version(place, writer, old, |old, old_mode| {
             old_mode == mode && *old == content
         })? {
             return Ok(false);
         }
-        for version in versions {
-            if self.is_version((place, writer), (version, path), |version, _| {
+        for commit in versions {
+            let version = Version { commit, path };
+            if self.is_version(place, writer, version, |version, _| {
                 version.starts_with(&content)
             })? {
                 return Ok(true);
@@ -316,8 +323,9 @@ impl Landing<'_> {
     /// stored or as checked out (filtered).
     fn is_version(
         &self,
-        (place, writer): (&Checkout, &Writer<'_>),
-        (commit, path): (&Oid, &Path),
+        place: &Checkout,
+        writer: &Writer<'_>,
+        Version { commit, path }: Version<'_>,
         is_such: impl Fn(&[u8], i32) -> bool,
     ) -> Result<bool, GitError> {
         let handle = self.repo.handle()?;
@@ -443,11 +451,23 @@ impl Landing<'_> {
     }
 }
 
-/// Returns a file's metadata, or `None` if it is absent or a folder.
-fn found(place: &Checkout, path: &Path) -> Option<Metadata> {
-    std::fs::symlink_metadata(place.path.join(path))
-        .ok()
-        .filter(|found| !found.is_dir())
+/// A file that is in a checkout.
+struct Found<'f> {
+    path: &'f Path,
+    metadata: Metadata,
+}
+
+/// A commit's version of a file.
+#[derive(Clone, Copy)]
+struct Version<'v> {
+    commit: &'v Oid,
+    path: &'v Path,
+}
+
+/// Returns a file of a checkout, or `None` if it is absent or a folder.
+fn found<'f>(place: &Checkout, path: &'f Path) -> Option<Found<'f>> {
+    let metadata = std::fs::symlink_metadata(place.path.join(path)).ok()?;
+    (!metadata.is_dir()).then_some(Found { path, metadata })
 }
 
 /// Returns an index entry's object id, inode and times, by which git recognises the file.

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::merge::handle::Merging;
-use crate::merge::merge_tree::{ConflictFile, INTEGRATION, Merge};
+use crate::merge::merge_tree::{ConflictFile, Merge, Side};
 use crate::repo::repository::{ours, theirs};
 use crate::store::index_entry::unread_entry;
 use crate::store::openat;
@@ -67,22 +67,21 @@ impl Merging<'_> {
         candidate: &Oid,
         anchor: &str,
     ) -> Result<WrittenConflict, GitError> {
-        self.write_merge(worktree, (INTEGRATION, target), candidate, anchor)
+        self.write_merge(worktree, Side::integration(target), candidate, anchor)
     }
 
-    /// Like [`Merging::write_conflict`], with another name for the target in the markers, which can
-    /// be part of a ref.
+    /// Like [`Merging::write_conflict`], with another name for the target in the markers.
     ///
     /// # Errors
     /// As [`Merging::write_conflict`].
     pub fn write_merge(
         &self,
         worktree: &Worktree,
-        (name, target): (&str, &Oid),
+        target: Side<'_>,
         candidate: &Oid,
         anchor: &str,
     ) -> Result<WrittenConflict, GitError> {
-        let (tree, files, messages) = match self.merge_named((name, target), candidate)? {
+        let (tree, files, messages) = match self.merge_named(target, candidate)? {
             Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
             Merge::Conflict {
                 tree,
@@ -123,7 +122,7 @@ impl Merging<'_> {
         }
         self.repo.worktrees().bring_referred(worktree)?;
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        let marked = self.remaining_markers(&tree, &paths, [target, candidate])?;
+        let marked = self.remaining_markers(&tree, &paths, [target.commit, candidate])?;
         for path in paths
             .iter()
             .filter(|path| !marked.iter().any(|(marked, _)| marked == *path))

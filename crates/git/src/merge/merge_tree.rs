@@ -27,7 +27,7 @@ use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
 
 /// The name of what was merged before in conflict markers.
-pub(crate) const INTEGRATION: &str = "integration";
+const INTEGRATION: &str = "integration";
 /// The name of the author's own work in conflict markers.
 const YOURS: &str = "yours";
 /// The kind of a conflict for which git gives no kind.
@@ -62,6 +62,23 @@ pub enum Merge {
     },
 }
 
+/// One of the two commits of a merge.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'s> {
+    /// Its name in conflict markers, which can be part of a ref.
+    pub name: &'s str,
+    /// The commit.
+    pub commit: &'s Oid,
+}
+
+impl<'s> Side<'s> {
+    /// Returns the side of what was merged before.
+    pub(crate) fn integration(commit: &'s Oid) -> Self {
+        let name = INTEGRATION;
+        Self { name, commit }
+    }
+}
+
 /// A file that two sides changed in incompatible ways.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConflictFile {
@@ -87,24 +104,19 @@ impl Merging<'_> {
     /// # Errors
     /// If git fails. A conflict is not an error.
     pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
-        self.merge_named((INTEGRATION, target), candidate)
+        self.merge_named(Side::integration(target), candidate)
     }
 
-    /// Like [`Merging::merge`], with another name for the target in the markers, which can be part
-    /// of a ref.
-    pub(crate) fn merge_named(
-        &self,
-        (name, target): (&str, &Oid),
-        candidate: &Oid,
-    ) -> Result<Merge, GitError> {
+    /// Like [`Merging::merge`], with another name for the target in the markers.
+    pub(crate) fn merge_named(&self, target: Side<'_>, candidate: &Oid) -> Result<Merge, GitError> {
         // A candidate that contains the target already has the merged tree, by any strategy.
-        if self.repo.contains(candidate, target)? {
+        if self.repo.contains(candidate, target.commit)? {
             return Ok(Merge::Clean {
                 tree: self.repo.tree_of(candidate)?,
             });
         }
         self.merge_by(
-            (name, target),
+            target,
             candidate,
             self.repo.program.version() >= ATTR_SOURCE,
         )
@@ -129,7 +141,7 @@ impl Merging<'_> {
             self.stand_in(candidate, vec![from])?,
         ];
         self.merge_by(
-            (INTEGRATION, &target),
+            Side::integration(&target),
             &candidate,
             self.repo.program.version() >= ATTR_SOURCE,
         )
@@ -162,13 +174,8 @@ impl Merging<'_> {
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as
     /// files.
-    fn merge_by(
-        &self,
-        (name, target): (&str, &Oid),
-        candidate: &Oid,
-        told: bool,
-    ) -> Result<Merge, GitError> {
-        let scratch = self.scratch([(name, target), (YOURS, candidate)])?;
+    fn merge_by(&self, target: Side<'_>, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
+        let scratch = self.scratch([(target.name, target.commit), (YOURS, candidate)])?;
         let args = [
             "merge-tree",
             "--write-tree",
@@ -176,12 +183,12 @@ impl Merging<'_> {
             "--messages",
             "--allow-unrelated-histories",
         ];
-        let mut run = self.in_scratch(&scratch, args.iter().copied().chain([name, YOURS]));
+        let mut run = self.in_scratch(&scratch, args.iter().copied().chain([target.name, YOURS]));
         if told {
-            run = run.env("GIT_ATTR_SOURCE", target.as_str());
+            run = run.env("GIT_ATTR_SOURCE", target.commit.as_str());
         } else {
             let handle = self.repo.handle()?;
-            scratch.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
+            scratch.lay_out_attributes(&handle, &tree_of(&handle, target.commit)?)?;
         }
         let mut ended = self.repo.program.run(&run)?;
         if ended.code > 1 {
@@ -265,7 +272,7 @@ fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
 /// NUL)*`. Behind that, an older git prints advice about submodules, which no NUL ends.
 fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     let tree = read_tree(ended)?;
-    let broken = || GitError::output("merge-tree", "its list of conflicts is cut off");
+    let cut_off = || GitError::output("merge-tree", "its list of conflicts is cut off");
     let end = ended
         .stdout
         .iter()
@@ -285,7 +292,7 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
         let tab = field
             .iter()
             .position(|byte| *byte == b'\t')
-            .ok_or_else(broken)?;
+            .ok_or_else(cut_off)?;
         kinds.insert(
             field.get(tab + 1..).unwrap_or_default().to_vec(),
             UNNAMED.to_owned(),
@@ -296,10 +303,10 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
         let count: usize = std::str::from_utf8(count)
             .ok()
             .and_then(|text| text.parse().ok())
-            .ok_or_else(broken)?;
+            .ok_or_else(cut_off)?;
         let paths: Vec<&[u8]> = fields.by_ref().take(count).collect();
-        let kind = String::from_utf8_lossy(fields.next().ok_or_else(broken)?).into_owned();
-        let message = String::from_utf8_lossy(fields.next().ok_or_else(broken)?)
+        let kind = String::from_utf8_lossy(fields.next().ok_or_else(cut_off)?).into_owned();
+        let message = String::from_utf8_lossy(fields.next().ok_or_else(cut_off)?)
             .trim_end()
             .to_owned();
         let Some(kind) = kind
@@ -432,14 +439,14 @@ mod tests {
         {
             assert!(
                 matches!(
-                    repo.merging().merge_by((INTEGRATION, &one), &two, told),
+                    repo.merging().merge_by(Side::integration(&one), &two, told),
                     Ok(Merge::Clean { .. })
                 ),
                 "told: {told}"
             );
             assert!(
                 matches!(
-                    repo.merging().merge_by((INTEGRATION, &two), &one, told),
+                    repo.merging().merge_by(Side::integration(&two), &one, told),
                     Ok(Merge::Conflict { .. })
                 ),
                 "told: {told}"

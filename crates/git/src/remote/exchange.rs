@@ -291,7 +291,7 @@ impl Remotes<'_> {
                     .filter(|line| line.starts_with('!'))
                     .collect();
                 let said = [refused.join("\n").as_str(), ended.stderr.as_str()].join("\n");
-                (RemoteFailure::of(&said), worth_saying(&said))
+                (RemoteFailure::from_output(&said), worth_saying(&said))
             }
             None => return Err(late(task, terms)),
         };

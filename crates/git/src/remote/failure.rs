@@ -175,7 +175,7 @@ const MEANINGS: [(&[&str], RemoteFailure); 9] = [
 
 impl RemoteFailure {
     /// Sorts what git wrote.
-    pub(crate) fn of(said: &str) -> RemoteFailure {
+    pub(crate) fn from_output(said: &str) -> RemoteFailure {
         let fits = |words: &&[&str]| words.iter().any(|word| said.contains(word));
         MEANINGS
             .iter()
@@ -299,7 +299,7 @@ mod tests {
             ("fatal: something new", Other),
         ];
         for (said, expected) in table {
-            assert_eq!(RemoteFailure::of(said), expected, "{said}");
+            assert_eq!(RemoteFailure::from_output(said), expected, "{said}");
         }
     }
 

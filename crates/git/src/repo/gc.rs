@@ -49,7 +49,7 @@ enum Written {
 
 impl NoGc {
     /// Prepares the file for a repository; nothing is prevented before [`NoGc::hold`].
-    pub fn of(repo: &Repo) -> Self {
+    pub fn new(repo: &Repo) -> Self {
         let text = format!("{} {}", std::process::id(), node());
         Self {
             path: repo.common_dir().join(FILE),
@@ -78,7 +78,7 @@ impl NoGc {
     )]
     fn take(&self, tries: u32) -> Written {
         for _ in 0..tries {
-            match Holder::of(&self.path) {
+            match Holder::read(&self.path) {
                 Holder::Nobody => return self.write(),
                 Holder::Git => std::thread::sleep(PAUSE),
                 Holder::Other => break,
@@ -119,7 +119,7 @@ enum Holder {
 }
 
 impl Holder {
-    fn of(path: &Path) -> Self {
+    fn read(path: &Path) -> Self {
         let Ok(text) = std::fs::read_to_string(path) else {
             return Self::Nobody;
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn held(repo: &Repo) -> NoGc {
-        let held = NoGc::of(repo);
+        let held = NoGc::new(repo);
         held.hold();
         held
     }
@@ -260,7 +260,7 @@ mod tests {
             format!("{} {}", git.id(), node()),
         )
         .unwrap();
-        let holding = NoGc::of(&repo);
+        let holding = NoGc::new(&repo);
         std::thread::scope(|scope| {
             scope.spawn(|| holding.hold());
             drop(git.stdin.take());

@@ -87,10 +87,27 @@ struct Limits {
     landing: Duration,
 }
 
+/// When to stop waiting for the lock, and whom to tell of a wait that takes long.
+#[derive(Clone, Copy)]
+struct Until<'u> {
+    limits: Limits,
+    cancel: &'u Cancel,
+    tell: &'u dyn Fn(&Waiting),
+}
+
+/// How waiting for the lock on a file has ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Locked,
+    /// The file system refuses to lock it.
+    Refused(Errno),
+}
+
 /// Waits for the lock in our folder for a repository and for the one on the repository's directory,
 /// and returns both. Fails if `cancel` is killed. Reports through `tell` a wait that takes long.
 pub(crate) fn take(
-    (folder, repository): (&Path, &Path),
+    folder: &Path,
+    repository: &Path,
     work: Work,
     cancel: &Cancel,
     tell: &dyn Fn(&Waiting),
@@ -100,32 +117,27 @@ pub(crate) fn take(
         patience: PATIENCE,
         landing: LANDING_PATIENCE,
     };
-    let held = take_until(folder, work, (limits, cancel), tell)?;
-    // A lock on the directory carries no signature, so its holder may be doing a landing.
-    join(
-        held,
-        repository,
-        (
-            Limits {
-                patience: LANDING_PATIENCE,
-                ..limits
-            },
-            cancel,
-        ),
+    let until = Until {
+        limits,
+        cancel,
         tell,
-    )
+    };
+    let held = take_until(folder, work, until)?;
+    // A lock on the directory carries no signature, so its holder may be doing a landing.
+    let limits = Limits {
+        patience: LANDING_PATIENCE,
+        ..limits
+    };
+    join(held, repository, Until { limits, ..until })
 }
 
-fn take_until(
-    folder: &Path,
-    work: Work,
-    until: (Limits, &Cancel),
-    tell: &dyn Fn(&Waiting),
-) -> Result<Held, GitError> {
+fn take_until(folder: &Path, work: Work, until: Until<'_>) -> Result<Held, GitError> {
     orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
     let path = folder.join(LOCK_FILE);
     let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
-    wait_for(&file, &path, until, tell)?.map_err(GitError::errno("lock", &path))?;
+    if let Ended::Refused(error) = wait_for(&file, &path, until)? {
+        return Err(GitError::errno("lock", &path)(error));
+    }
     let signed = file
         .set_len(0)
         .and_then(|()| file.write_all(work.signature().as_bytes()));
@@ -138,12 +150,7 @@ fn take_until(
 }
 
 /// Waits for the lock on the repository's own directory as well.
-fn join(
-    mut held: Held,
-    repository: &Path,
-    until: (Limits, &Cancel),
-    tell: &dyn Fn(&Waiting),
-) -> Result<Held, GitError> {
+fn join(mut held: Held, repository: &Path, until: Until<'_>) -> Result<Held, GitError> {
     let file = File::open(repository).map_err(GitError::io("open", repository))?;
     let is_locked =
         flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
@@ -152,35 +159,30 @@ fn join(
     }
     // Not every file system can lock a directory (flock(2) about NFS). Without this lock, only
     // processes with the same state folder exclude each other.
-    if wait_for(&file, repository, until, tell)?.is_ok() {
+    if wait_for(&file, repository, until)? == Ended::Locked {
         held.repository = Some(Arc::new(file.into()));
     }
     Ok(held)
 }
 
-/// Waits for the lock on a file. The inner error is the file system's refusal to lock it.
+/// Waits for the lock on a file.
 #[expect(
     clippy::disallowed_methods,
     reason = "a file lock of another process wakes nobody"
 )]
-fn wait_for(
-    file: &File,
-    path: &Path,
-    (limits, cancel): (Limits, &Cancel),
-    tell: &dyn Fn(&Waiting),
-) -> Result<Result<(), Errno>, GitError> {
+fn wait_for(file: &File, path: &Path, until: Until<'_>) -> Result<Ended, GitError> {
     let mut wait: Option<Wait> = None;
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Ok(())),
+            Ok(()) => return Ok(Ended::Locked),
             Err(Errno::INTR) => {}
-            Err(Errno::WOULDBLOCK) if cancel.is_killed() => return Err(GitError::Killed),
+            Err(Errno::WOULDBLOCK) if until.cancel.is_killed() => return Err(GitError::Killed),
             Err(Errno::WOULDBLOCK) => {
-                wait.get_or_insert_with(|| Wait::begin(path, file, limits))
-                    .go_on(file, tell)?;
+                wait.get_or_insert_with(|| Wait::begin(path, file, until.limits))
+                    .go_on(file, until.tell)?;
                 std::thread::sleep(PAUSE);
             }
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Ended::Refused(error)),
         }
     }
 }
@@ -282,7 +284,16 @@ mod tests {
         limits: Limits,
         tell: &dyn Fn(&Waiting),
     ) -> Result<Held, GitError> {
-        take_until(folder, work, (limits, &Cancel::new()), tell)
+        let cancel = &Cancel::new();
+        take_until(
+            folder,
+            work,
+            Until {
+                limits,
+                cancel,
+                tell,
+            },
+        )
     }
 
     #[test]
@@ -294,9 +305,12 @@ mod tests {
             patience: FOREVER,
             landing: FOREVER,
         };
-        let ended = take_until(folder.path(), Work::Worktree, (limits, &cancel), &|_| {
-            cancel.kill()
-        });
+        let until = Until {
+            limits,
+            cancel: &cancel,
+            tell: &|_| cancel.kill(),
+        };
+        let ended = take_until(folder.path(), Work::Worktree, until);
         assert!(matches!(ended, Err(GitError::Killed)), "{ended:?}");
         drop(held);
     }
@@ -320,9 +334,13 @@ mod tests {
     fn two_states_of_one_repository_wait_for_each_other() {
         let [one, other, repository] = [(); 3].map(|()| tempfile::tempdir().unwrap());
         let take = |state: &tempfile::TempDir| {
-            let until = (AT_ONCE, &Cancel::new());
-            let held = take_until(state.path(), Work::Landing, until, &|_| ())?;
-            join(held, repository.path(), until, &|_| ())
+            let until = Until {
+                limits: AT_ONCE,
+                cancel: &Cancel::new(),
+                tell: &|_| (),
+            };
+            let held = take_until(state.path(), Work::Landing, until)?;
+            join(held, repository.path(), until)
         };
         let held = take(&one).unwrap();
         let error = take(&other).unwrap_err();

@@ -193,7 +193,7 @@ impl Environment {
 
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        let counts = |name: &OsStr| {
+        let is_for_git = |name: &OsStr| {
             let name = name.to_string_lossy();
             let is_numbered = NUMBERED_CONFIGURATION
                 .iter()
@@ -208,7 +208,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
         Self {
             variables: variables
                 .into_iter()
-                .filter(|(name, _)| counts(name))
+                .filter(|(name, _)| is_for_git(name))
                 .collect(),
         }
     }

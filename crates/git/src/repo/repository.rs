@@ -279,8 +279,8 @@ impl Repo {
     /// Waits for the repository's lock; `work` is recorded in it.
     pub(crate) fn lock(&self, work: Work) -> Result<Held, GitError> {
         let tell = self.shared.tell.get().copied().unwrap_or(|_| ());
-        let folders = (self.shared.own_folder.as_path(), self.common_dir());
-        lock::take(folders, work, self.program.cancel(), &tell)
+        let (own, cancel) = (self.shared.own_folder.as_path(), self.program.cancel());
+        lock::take(own, self.common_dir(), work, cancel, &tell)
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with

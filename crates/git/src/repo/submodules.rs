@@ -122,7 +122,7 @@ pub(crate) fn find(
                 false => objects_of(&level, link, *commit, &names),
             };
             if let Ok((objects, git_dir)) = &objects {
-                open.push(below(&path, *commit, (objects, git_dir), level.depth + 1));
+                open.push(below(&path, *commit, objects, git_dir, level.depth + 1));
             }
             found.push(Submodule {
                 path,
@@ -137,12 +137,7 @@ pub(crate) fn find(
 }
 
 /// Returns the level of what is nested in a submodule.
-fn below(
-    path: &[u8],
-    commit: git2::Oid,
-    (objects, git_dir): (&Path, &Path),
-    depth: usize,
-) -> Level {
+fn below(path: &[u8], commit: git2::Oid, objects: &Path, git_dir: &Path, depth: usize) -> Level {
     let pins = reading(objects).and_then(|repository| {
         let tree = repository.find_commit(commit)?.tree()?;
         Pins::of_tree(&tree)

@@ -262,14 +262,14 @@ impl Line {
             true => ways(LONGEST_PATH, self.letters),
             false => SHAPES
                 .iter()
-                .map(|shape| self.ways_in(*shape))
+                .map(|(folders, letters)| self.ways_in(*folders, *letters))
                 .max()
                 .unwrap_or_default(),
         };
         worst.saturating_mul(self.looks.max(1))
     }
 
-    fn ways_in(&self, (folders, letters): (u64, u64)) -> u64 {
+    fn ways_in(&self, folders: u64, letters: u64) -> u64 {
         let tries = if self.folders > 0 { TRY_OF_A_FOLDER } else { 1 };
         ways(folders, self.folders)
             .saturating_mul(ways(letters, self.letters))

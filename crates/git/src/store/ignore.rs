@@ -57,9 +57,20 @@ struct Pattern {
     anywhere: bool,
 }
 
+/// What the rules say of a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A line ignores it.
+    Ignored,
+    /// A line that begins with `!` keeps it.
+    Kept,
+    /// No line names it.
+    Undecided,
+}
+
 impl Standard {
     /// Reads the rules that apply everywhere.
-    pub(crate) fn of(repository: &Repository) -> Result<Standard, GitError> {
+    pub(crate) fn read(repository: &Repository) -> Result<Standard, GitError> {
         let config = repository
             .config()
             .map_err(GitError::library("read the configuration"))?;
@@ -103,11 +114,11 @@ impl Standard {
         path: &[u8],
         is_folder: bool,
     ) -> Result<bool, GitError> {
-        Ok(self.verdict(rules, path, is_folder)? == Some(true))
+        Ok(self.verdict(rules, path, is_folder)? == Verdict::Ignored)
     }
 
     /// Returns what the rules say of a file or folder, if the folder that contains it is not
-    /// ignored: true if it is, false if a `!` line names it, and `None` if no line does.
+    /// ignored.
     ///
     /// # Errors
     /// As [`Standard::is_ignored`].
@@ -116,8 +127,8 @@ impl Standard {
         rules: &Rules,
         path: &[u8],
         is_folder: bool,
-    ) -> Result<Option<bool>, GitError> {
-        let ignored = self.judge(rules, path, is_folder);
+    ) -> Result<Verdict, GitError> {
+        let verdict = self.judge(rules, path, is_folder);
         if self.work.get() > MOST_WORK {
             let path = openat::path_of(path);
             return Err(GitError::TooLarge {
@@ -126,10 +137,10 @@ impl Standard {
                 limit: MOST_WORK,
             });
         }
-        Ok(ignored)
+        Ok(verdict)
     }
 
-    fn judge(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Option<bool> {
+    fn judge(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Verdict {
         let name = openat::split(path).1;
         let decided = |patterns: &[Pattern]| {
             let decides = |pattern: &&Pattern| {
@@ -137,20 +148,19 @@ impl Standard {
                 self.work.set(work);
                 work <= MOST_WORK && pattern.names(path, name, is_folder, self.ignore_case)
             };
-            patterns
-                .iter()
-                .rev()
-                .find(decides)
-                .map(|pattern| !pattern.negated)
+            patterns.iter().rev().find(decides).map(Pattern::verdict)
         };
         let mut at = Some(rules);
         while let Some(rules) = at {
-            if let Some(ignored) = decided(&rules.patterns) {
-                return Some(ignored);
+            if let Some(verdict) = decided(&rules.patterns) {
+                return verdict;
             }
             at = rules.above.as_deref();
         }
-        self.lists.iter().find_map(|patterns| decided(patterns))
+        let mut lists = self.lists.iter();
+        lists
+            .find_map(|patterns| decided(patterns))
+            .unwrap_or(Verdict::Undecided)
     }
 }
 
@@ -190,6 +200,14 @@ impl Rules {
 }
 
 impl Pattern {
+    /// Returns what the pattern says of what it names.
+    fn verdict(&self) -> Verdict {
+        match self.negated {
+            true => Verdict::Kept,
+            false => Verdict::Ignored,
+        }
+    }
+
     /// Parses one line, or returns `None` if it has no pattern.
     fn parse(line: &[u8], base: &[u8], ignore_case: bool) -> Option<Pattern> {
         if line.is_empty() || line.starts_with(b"#") {

@@ -84,7 +84,7 @@ pub(crate) struct LfsStore {
 
 impl LfsStore {
     /// Returns the store of a repository: where its configuration says, else in the git directory.
-    pub(crate) fn of(configuration: &Configuration, common_dir: &Path) -> LfsStore {
+    pub(crate) fn from_configuration(configuration: &Configuration, common_dir: &Path) -> LfsStore {
         let storage = configuration
             .path("lfs.storage")
             .unwrap_or_else(|| PathBuf::from("lfs"));

@@ -157,7 +157,7 @@ fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
 /// Reports whether an open folder contains anything besides folders, at any depth.
 pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
     let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
-    let folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
+    let only_folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
         let listed = list(fd)?;
         Ok(listed
             .iter()
@@ -165,14 +165,14 @@ pub(crate) fn holds_files(folder: &OwnedFd) -> Result<bool, Errno> {
             .then(|| listed.into_iter().map(|(name, _)| name).collect()))
     };
     let mut here = open_folder(folder, b"")?;
-    let Some(inside) = folders(&here)? else {
+    let Some(inside) = only_folders(&here)? else {
         return Ok(true);
     };
     let mut open = vec![(identity(&here)?, inside)];
     while let Some((_, left)) = open.last_mut() {
         if let Some(name) = left.pop() {
             here = open_folder(&here, &name)?;
-            let Some(inside) = folders(&here)? else {
+            let Some(inside) = only_folders(&here)? else {
                 return Ok(true);
             };
             open.push((identity(&here)?, inside));

@@ -123,7 +123,7 @@ impl RecordedContents {
     pub fn id(&self, path: &str, stamp: &Stamp) -> Option<Oid> {
         let place = self.places.get(&self.hasher.hash_one(path.as_bytes()))?;
         let recorded = self.files.get(usize::try_from(*place).ok()?)?;
-        if recorded.stamp != IndexStamp::of(stamp) || stamp.modified >= self.index_time {
+        if recorded.stamp != IndexStamp::from_stamp(stamp) || stamp.modified >= self.index_time {
             return None;
         }
         // A walk over a whole worktree asks about each file of it.
@@ -164,7 +164,7 @@ impl IndexStamp {
         clippy::cast_sign_loss,
         reason = "the index keeps the low 32 bits"
     )]
-    fn of(stamp: &Stamp) -> IndexStamp {
+    fn from_stamp(stamp: &Stamp) -> IndexStamp {
         let time = |(seconds, nanoseconds): (i64, i64)| (seconds as i32, nanoseconds as u32);
         IndexStamp {
             inode: stamp.inode as u32,

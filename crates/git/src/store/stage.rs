@@ -137,8 +137,8 @@ pub(crate) fn stage(
         walk,
         worktree,
         store: unsynced.as_ref().unwrap_or(&repository),
-        conversion: Conversion::of(repo, &repository)?,
-        lfs: LfsStore::of(&repo.shared.configuration, repo.common_dir()),
+        conversion: Conversion::read(repo, &repository)?,
+        lfs: LfsStore::from_configuration(&repo.shared.configuration, repo.common_dir()),
         index_time: modified(&index_path)?,
         last_folder: None,
         new_files: 0,
@@ -480,7 +480,7 @@ impl Stager<'_> {
 }
 
 impl Conversion {
-    fn of(repo: &Repo, repository: &Repository) -> Result<Conversion, GitError> {
+    fn read(repo: &Repo, repository: &Repository) -> Result<Conversion, GitError> {
         let config = repository
             .config()
             .map_err(GitError::library("read the configuration"))?;

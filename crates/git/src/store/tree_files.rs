@@ -74,7 +74,7 @@ impl Kept {
         if let Some(listed) = self.by_id.get(&id) {
             return Ok(Arc::clone(listed));
         }
-        let listed = Arc::new(ListedTree::of(repository, id)?);
+        let listed = Arc::new(ListedTree::read(repository, id)?);
         let entries = 1 + listed.files.len() + listed.folders.len();
         if self.entries + entries > MAX_KEPT {
             *self = Kept::default();
@@ -88,7 +88,7 @@ impl Kept {
 }
 
 impl ListedTree {
-    fn of(repository: &Repository, id: git2::Oid) -> Result<ListedTree, git2::Error> {
+    fn read(repository: &Repository, id: git2::Oid) -> Result<ListedTree, git2::Error> {
         let (objects, tree) = (repository.odb()?, repository.find_tree(id)?);
         let mut listed = ListedTree {
             files: Vec::new(),

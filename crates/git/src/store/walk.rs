@@ -30,7 +30,7 @@ use rustix::fs::{FileType, Stat};
 
 use crate::error::GitError;
 use crate::store::bounds;
-use crate::store::ignore::{Rules, Standard};
+use crate::store::ignore::{Rules, Standard, Verdict};
 use crate::store::index_entry::{GITLINK, Recorded};
 use crate::store::openat;
 use crate::store::openat::{Held, join, path_of};
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Self, GitError> {
         Ok(Walk {
             worktree,
-            standard: Standard::of(repository)?,
+            standard: Standard::read(repository)?,
             plain: BTreeSet::new(),
             sorting,
         })
@@ -218,17 +218,14 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let verdict = self.standard.verdict(&rules, &path, is_folder)?;
-            if verdict == Some(true) {
+            if verdict == Verdict::Ignored {
                 found.ignored.push((path, is_folder));
                 continue;
             }
-            let is_asked = verdict.is_none() && !(is_folder && holds_tracked(tracked, &path));
+            let is_asked =
+                verdict == Verdict::Undecided && !(is_folder && holds_tracked(tracked, &path));
             let left_out = if is_asked {
-                self.left_out(
-                    &here,
-                    (name.as_slice(), path.as_slice(), is_folder),
-                    scratch,
-                )
+                self.left_out(&here, &path, is_folder, scratch)
             } else {
                 None
             };
@@ -262,7 +259,8 @@ impl<'a> Walk<'a> {
     fn left_out(
         &self,
         here: &Entered<'_>,
-        (name, path, is_folder): (&[u8], &[u8], bool),
+        path: &[u8],
+        is_folder: bool,
         within: Option<&'static str>,
     ) -> Option<&'static str> {
         let Sorting { rules, taken } = self.sorting?;
@@ -273,6 +271,7 @@ impl<'a> Walk<'a> {
         if within.is_some() {
             return within.filter(|_| !rules.takes(&shown));
         }
+        let (_, name) = openat::split(path);
         // Once for all questions about the folder.
         let opened = OnceCell::new();
         let inside = |entry: &str| {

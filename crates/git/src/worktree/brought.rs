@@ -151,7 +151,8 @@ pub(crate) fn require_unchanged(
 /// # Errors
 /// If something cannot be read.
 pub(crate) fn is_unchanged(
-    (root, admin_dir): (BorrowedFd<'_>, &Path),
+    root: BorrowedFd<'_>,
+    admin_dir: &Path,
     one: &Brought,
     all: &[Brought],
     standard: &Standard,

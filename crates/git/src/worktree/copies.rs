@@ -51,7 +51,7 @@ impl Copies {
         for path in paths {
             let failed = GitError::errno("look at", worktree.path().join(openat::path_of(path)));
             if let Some(stat) = openat::look(worktree.root(), path).map_err(failed)? {
-                self.0.insert(path.clone(), Unchanged::of(&stat));
+                self.0.insert(path.clone(), Unchanged::from_stat(&stat));
             }
         }
         let path = note(worktree);
@@ -60,7 +60,7 @@ impl Copies {
 
     /// Reports whether a file is a copy that nothing has changed.
     pub(crate) fn has_unchanged(&self, path: &[u8], stat: &Stat) -> bool {
-        self.0.get(path) == Some(&Unchanged::of(stat))
+        self.0.get(path) == Some(&Unchanged::from_stat(stat))
     }
 
     fn format(&self) -> Vec<u8> {
@@ -101,7 +101,7 @@ impl Copies {
 }
 
 impl Unchanged {
-    fn of(stat: &Stat) -> Self {
+    fn from_stat(stat: &Stat) -> Self {
         Self {
             size: stat.st_size,
             number: stat.st_ino,

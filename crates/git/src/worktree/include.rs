@@ -148,7 +148,7 @@ impl Worktrees<'_> {
         };
         let read = match openat::kind(&stat) {
             FileType::Symlink => openat::read_link(&source, name).map(Read::Link),
-            FileType::RegularFile => match Kind::of(path).filter(|_| relocation.is_some()) {
+            FileType::RegularFile => match Kind::for_path(path).filter(|_| relocation.is_some()) {
                 None => Ok(Read::Unsearched),
                 Some(kind) => openat::read(&source, name, MAX_SEARCHED).map(|read| {
                     read.map_or(Read::Unsearched, |(bytes, stat)| {
@@ -256,7 +256,8 @@ impl Worktrees<'_> {
         let mut left_out = Vec::new();
         for path in self.included()? {
             let is_left_out = self.relocated(&from, relocation.as_ref(), &path)?.is_none();
-            if is_left_out && Kind::of(&path) != Some(Kind::Compiled) && is_file(&from, &path) {
+            if is_left_out && Kind::for_path(&path) != Some(Kind::Compiled) && is_file(&from, &path)
+            {
                 left_out.push(path_of(&path));
             }
         }

@@ -25,7 +25,8 @@ impl Worktrees<'_> {
         let place = worktree.admin_dir().join("index");
         let failed = || GitError::library(format!("write {}", place.display()));
         let mut index = Index::open(&place).map_err(failed())?;
-        let store = LfsStore::of(&self.repo.shared.configuration, self.repo.common_dir());
+        let store =
+            LfsStore::from_configuration(&self.repo.shared.configuration, self.repo.common_dir());
         let mut brought = Vec::new();
         for (entry, pointer) in pointers(&repository, &index)? {
             brought.extend(bring(worktree, &store, &entry, &pointer)?);
@@ -53,7 +54,7 @@ impl Repo {
         index
             .read_tree(&tree_of(handle, commit)?)
             .map_err(failed())?;
-        let store = LfsStore::of(&self.shared.configuration, self.common_dir());
+        let store = LfsStore::from_configuration(&self.shared.configuration, self.common_dir());
         let pointers = pointers(handle, &index)?;
         let files = pointers
             .iter()

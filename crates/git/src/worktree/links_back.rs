@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Returns the kind of a file by its path, or `None` if it is copied as it is.
-    pub(crate) fn of(path: &[u8]) -> Option<Self> {
+    pub(crate) fn for_path(path: &[u8]) -> Option<Self> {
         let (folder, name) = openat::split(path);
         let (_, parent) = openat::split(folder);
         let name = String::from_utf8_lossy(name);
@@ -297,7 +297,8 @@ impl Relocation {
 
     /// Returns the line of a file outside the checkout that leads into it, or `None` if none does.
     pub(crate) fn line_in(&self, path: &Path) -> Option<usize> {
-        let kind = Kind::of(path.as_os_str().as_bytes()).filter(|kind| *kind != Kind::Compiled)?;
+        let kind =
+            Kind::for_path(path.as_os_str().as_bytes()).filter(|kind| *kind != Kind::Compiled)?;
         let is_searched = path
             .metadata()
             .is_ok_and(|found| found.len() <= MAX_SEARCHED);
@@ -611,7 +612,7 @@ mod tests {
             (".env", None),
         ];
         for (path, expected) in table {
-            assert_eq!(Kind::of(path.as_bytes()), expected, "{path}");
+            assert_eq!(Kind::for_path(path.as_bytes()), expected, "{path}");
         }
     }
 }

@@ -197,7 +197,7 @@ impl Worktrees<'_> {
         let (tracked, is_begun) = (self.tracked(to)?, note == BEGUN);
         for (path, is_folder) in &made.tops {
             let is_possible = !touches(&tracked, path)
-                && has_room(made, to, (path, *is_folder), is_begun)?
+                && has_room(made, to, path, *is_folder, is_begun)?
                 && self.ignores_top(to, path, *is_folder)?;
             if !is_possible {
                 return Ok(false);
@@ -222,9 +222,9 @@ impl Worktrees<'_> {
         let path = path_of(path);
         // Rules for folders alone hold for what a name is in.
         let asked = if is_folder { path.join("any") } else { path };
-        let missing = |error: &GitError| matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
+        let is_missing = |error: &GitError| matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
         match self.ignores(worktree, &asked) {
-            Err(error) if missing(&error) => Ok(false),
+            Err(error) if is_missing(&error) => Ok(false),
             ignored => ignored,
         }
     }
@@ -288,7 +288,8 @@ fn all_there(made: &Made, to: &Worktree) -> Result<bool, GitError> {
 pub(super) fn has_room(
     made: &Made,
     to: &Worktree,
-    (path, is_folder): (&[u8], bool),
+    path: &[u8],
+    is_folder: bool,
     is_begun: bool,
 ) -> Result<bool, GitError> {
     let (mut folder, _) = openat::split(path);
@@ -484,7 +485,7 @@ impl Search<'_> {
     fn is_rewritable(&mut self, path: &[u8], folder: &OwnedFd) -> Result<bool, GitError> {
         let (parent, name) = openat::split(path);
         let is_compiled = openat::split(parent).1 == b"__pycache__" && name.ends_with(b".pyc");
-        let kind = match Kind::of(path) {
+        let kind = match Kind::for_path(path) {
             // Python compiles its modules again.
             _ if is_compiled => None,
             Some(Kind::Compiled) => None,

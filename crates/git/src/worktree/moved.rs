@@ -33,7 +33,7 @@ impl Worktrees<'_> {
             let Some(name) = below.ok().and_then(Path::parent) else {
                 continue;
             };
-            let (now, pointers) = (from.join(name), Pointers::of(&to.join(name), &entry));
+            let (now, pointers) = (from.join(name), Pointers::new(&to.join(name), &entry));
             // A worktree that is gone keeps its entry, as it would at its old location.
             if std::fs::symlink_metadata(&now).is_ok_and(|found| found.is_dir()) {
                 let dot_git = now.join(".git");

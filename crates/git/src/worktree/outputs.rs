@@ -202,7 +202,7 @@ impl Worktrees<'_> {
         let mut tops = Vec::new();
         for (path, is_folder) in &outputs.made.tops {
             let is_possible = !touches(&tracked, path)
-                && has_room(&outputs.made, to, (path, *is_folder), is_begun)?
+                && has_room(&outputs.made, to, path, *is_folder, is_begun)?
                 && self.ignores_top(to, path, *is_folder)?;
             if is_possible {
                 tops.push((path.clone(), *is_folder));

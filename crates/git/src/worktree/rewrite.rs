@@ -22,7 +22,8 @@ impl Worktrees<'_> {
     pub fn rewrite(
         &self,
         worktree: &Worktree,
-        (path, limit): (&Path, u64),
+        path: &Path,
+        limit: u64,
         edit: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<bool, GitError> {
         let failed = |doing| GitError::errno(doing, worktree.path().join(path));

@@ -99,14 +99,14 @@ impl Worktrees<'_> {
         known: &[Brought],
         wanted: &[Submodule],
     ) -> Result<Vec<Vec<u8>>, GitError> {
-        let standard = Standard::of(&self.repo.open_git_dir(worktree.admin_dir())?)?;
+        let standard = Standard::read(&self.repo.open_git_dir(worktree.admin_dir())?)?;
         let mut stale = Vec::new();
         for one in known {
             let is_wanted = wanted
                 .iter()
                 .any(|module| module.path == one.path && module.commit == one.commit);
-            let place = (worktree.root(), worktree.admin_dir());
-            if !is_wanted || !brought::is_unchanged(place, one, known, &standard)? {
+            let (root, admin_dir) = (worktree.root(), worktree.admin_dir());
+            if !is_wanted || !brought::is_unchanged(root, admin_dir, one, known, &standard)? {
                 stale.push(one.path.clone());
             }
         }

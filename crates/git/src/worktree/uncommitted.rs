@@ -130,7 +130,7 @@ impl Worktrees<'_> {
         if index.get_path(file, 0).is_some() {
             return Ok(false);
         }
-        let standard = Standard::of(&repository)?;
+        let standard = Standard::read(&repository)?;
         let (mut folder, mut rules) = (Vec::new(), None);
         let mut names = file
             .as_os_str()
@@ -241,7 +241,7 @@ impl Search<'_> {
     /// Returns the content of a copy of a file that leads into the checkout, or `None` for any
     /// other file.
     fn relocated_file(&self, path: &[u8], theirs: &OwnedFd, name: &[u8]) -> Option<Vec<u8>> {
-        let kind = Kind::of(path)?;
+        let kind = Kind::for_path(path)?;
         let (bytes, _) = openat::read(theirs, name, MAX_SEARCHED).ok()??;
         match self.relocation.content(kind, &bytes).ok()? {
             Relocated::Other(copy) => Some(copy),

@@ -257,7 +257,7 @@ impl Worktree {
         };
         let admin =
             openat::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
-        let expected = Pointers::of(&self.path, &self.admin_dir);
+        let expected = Pointers::new(&self.path, &self.admin_dir);
         let files = [
             (self.root(), ".git", expected.dot_git),
             (admin.as_fd(), "commondir", expected.commondir),
@@ -284,7 +284,7 @@ pub(crate) struct Pointers {
 }
 
 impl Pointers {
-    pub(crate) fn of(path: &Path, admin_dir: &Path) -> Pointers {
+    pub(crate) fn new(path: &Path, admin_dir: &Path) -> Pointers {
         Pointers {
             dot_git: [b"gitdir: ", admin_dir.as_os_str().as_bytes(), b"\n"].concat(),
             commondir: b"../..\n".to_vec(),
@@ -663,7 +663,7 @@ impl Worktrees<'_> {
         self.claim_branch(spec)?;
         let Pointers {
             commondir, gitdir, ..
-        } = Pointers::of(path, &admin_dir);
+        } = Pointers::new(path, &admin_dir);
         let head = match &spec.branch {
             Some(branch) => format!("ref: {}\n", branch_ref(branch)),
             None => format!("{}\n", spec.base),

@@ -28,7 +28,8 @@ fn requests() -> Vec<Batch> {
             model: "script/demo".to_owned(),
             request: RequestHash::from("request"),
             parts: RequestParts::anew(
-                (small.id().clone(), small.id().clone()),
+                small.id().clone(),
+                small.id().clone(),
                 vec![small.id().clone()],
                 100,
             ),

@@ -26,11 +26,7 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             turn: 1,
             model: "script/demo".to_owned(),
             request: "request".into(),
-            parts: RequestParts::anew(
-                ("system".into(), "tools".into()),
-                vec!["message".into()],
-                100,
-            ),
+            parts: RequestParts::anew("system".into(), "tools".into(), vec!["message".into()], 100),
             reserved_tokens: number,
             reserved_micro_usd: None,
         },

@@ -363,7 +363,8 @@ impl ChatReader {
             request,
             &self.text,
             &tool_calls,
-            (extras, self.reasoning_details),
+            extras,
+            self.reasoning_details,
         );
         let mut reply = ModelReply {
             text: self.text,
@@ -436,7 +437,8 @@ fn raw(
     request: &ModelRequest,
     text: &str,
     calls: &[ToolCall],
-    (extras, details): (Vec<Map<String, Value>>, Vec<Value>),
+    extras: Vec<Map<String, Value>>,
+    details: Vec<Value>,
 ) -> Option<RawBlocks> {
     if details.is_empty() && extras.iter().all(Map::is_empty) {
         return None;

@@ -51,7 +51,7 @@ pub struct PlannedCommand<'a> {
 impl<'a> PlannedCommand<'a> {
     fn read(line: Option<usize>, text: &'a str) -> Option<Self> {
         Some(Self {
-            first: FirstWord::of(text)?,
+            first: FirstWord::parse(text)?,
             text,
             line,
             is_vital: is_one_chain(text),
@@ -194,7 +194,7 @@ pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedComm
 
 impl<'a> FirstWord<'a> {
     /// Parses the first word of a shell command; `None` if it could be anything else.
-    pub fn of(command: &'a str) -> Option<Self> {
+    pub fn parse(command: &'a str) -> Option<Self> {
         first_program(command)
             .map(Self::Program)
             .or_else(|| first_file(command).map(Self::File))
@@ -308,7 +308,8 @@ mod tests {
             ("cd src && ./check", None),
         ];
         for (command, expected) in table {
-            let found = FirstWord::of(command).filter(|first| matches!(first, FirstWord::File(_)));
+            let found =
+                FirstWord::parse(command).filter(|first| matches!(first, FirstWord::File(_)));
             assert_eq!(found, expected.map(FirstWord::File), "{command:?}");
         }
     }

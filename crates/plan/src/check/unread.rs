@@ -123,10 +123,10 @@ fn said_first<'t>(text: &'t str, known: &Known<'_>) -> Option<Said<'t>> {
         _ => rest,
     };
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')');
+    let ends_word = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')');
     // A longer word is no id.
     let id = first_chars(rest, TaskId::MAX_BYTES + 1)
-        .split(ends)
+        .split(ends_word)
         .next()
         .unwrap_or_default()
         .trim_end_matches('.');

@@ -247,7 +247,7 @@ impl Field<'_> {
             Pending::new(self.offset, FindingCode::Unclosed, self.value, message)
                 .suggest(Some(advice.to_owned()))
         };
-        match Closing::of(text) {
+        match Closing::check(text) {
             Closing::Closed => {}
             Closing::DoubtfulQuote => {
                 findings.warn(found("a quote in this command seems unclosed"))
@@ -405,10 +405,10 @@ impl LineReader<'_> {
         let text = self.inline.text.as_ref();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        let begins = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE);
+        let begins_part = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE);
         while let Some(next) = text
             .get(at..)
-            .and_then(|rest| rest.bytes().position(begins))
+            .and_then(|rest| rest.bytes().position(begins_part))
             .map(|found| at + found)
         {
             while opaque.next_if(|range| range.end <= next).is_some() {}

@@ -19,7 +19,7 @@ const MAX_OPEN_BYTES: usize = 2 * 1024;
 pub(crate) fn goes_on(command: &str) -> bool {
     let is_open = || {
         let is_in_code = !command.matches('`').count().is_multiple_of(2);
-        is_in_code || command.contains("<<") || Closing::of(command) != Closing::Closed
+        is_in_code || command.contains("<<") || Closing::check(command) != Closing::Closed
     };
     command.ends_with(['\\', '|'])
         || command.ends_with("&&")
@@ -43,7 +43,7 @@ pub(crate) enum Closing {
 
 impl Closing {
     /// Checks the quotes, `case` statements and substitutions of a command.
-    pub(crate) fn of(command: &str) -> Self {
+    pub(crate) fn check(command: &str) -> Self {
         let is_plain = |byte: u8| !matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`' | b'<' | b'#');
         if command.bytes().all(is_plain) && !command.contains("case") {
             return Self::Closed;
@@ -155,7 +155,7 @@ mod tests {
             ("cat <<E\ndon't\nE", Closing::DoubtfulQuote),
         ];
         for (command, expected) in table {
-            assert_eq!(Closing::of(command), expected, "{command}");
+            assert_eq!(Closing::check(command), expected, "{command}");
         }
     }
 }

@@ -125,15 +125,15 @@ pub(crate) fn without_emoji(text: &str) -> &str {
 fn has_id_form(word: &str, before_colon: bool) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let (prefix, rest) = word.split_at(letters);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match (prefix, rest.strip_prefix('-')) {
-        ("", _) => word.split('.').all(digits),
+        ("", _) => word.split('.').all(all_digits),
         ("T", None) => rest
             .trim_end_matches(|c: char| c.is_ascii_lowercase())
             .split('.')
-            .all(digits),
-        ("US" | "T" | "TASK", Some(number)) => digits(number),
-        (_, Some(number)) => before_colon && letters <= 8 && digits(number),
+            .all(all_digits),
+        ("US" | "T" | "TASK", Some(number)) => all_digits(number),
+        (_, Some(number)) => before_colon && letters <= 8 && all_digits(number),
         _ => false,
     }
 }

@@ -155,7 +155,7 @@ impl<'a> References<'a> {
         };
         let bare = |task: &Name<'a>| {
             task.number
-                .map(Bare::of)
+                .map(Bare::parse)
                 .or_else(|| last(task.id.as_str()).map(Bare::Number))
         };
         self.bare
@@ -490,7 +490,7 @@ impl<'a> References<'a> {
         };
         let by_bare_number = || {
             self.by_bare_number()
-                .get(&Bare::of(name))
+                .get(&Bare::parse(name))
                 .copied()
                 .flatten()
         };
@@ -578,7 +578,7 @@ enum Bare<'a> {
 }
 
 impl<'a> Bare<'a> {
-    fn of(number: &'a str) -> Self {
+    fn parse(number: &'a str) -> Self {
         number.parse().map_or(Self::Written(number), Self::Number)
     }
 }

@@ -133,7 +133,7 @@ fn of_object<'a>(file: Json<'a>) -> Option<Format<'a>> {
         });
     }
     if let Some(tasks) = list(&["tasks"]) {
-        let tag = Tag::of(tasks.name, tasks.value);
+        let tag = Tag::new(tasks.name, tasks.value);
         return Some(match have_passes(&tag.tasks) {
             true => Format::Ralph {
                 file: Some(file),
@@ -175,7 +175,7 @@ fn tagged<'a>(member: &Member<'a>) -> Option<Tag<'a>> {
         .value
         .member("tasks")
         .filter(|tasks| tasks.is_array())?;
-    Some(Tag::of(member.name, tasks))
+    Some(Tag::new(member.name, tasks))
 }
 
 /// Recognises a list by the fields that its objects have.

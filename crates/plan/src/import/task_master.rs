@@ -77,7 +77,7 @@ pub(crate) struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
-    pub(crate) fn of(name: &'a str, list: Json<'a>) -> Self {
+    pub(crate) fn new(name: &'a str, list: Json<'a>) -> Self {
         Self {
             name,
             offset: list.offset,

@@ -291,7 +291,7 @@ impl Orderer<'_> {
                 .map_or("", |name| name.id.as_str())
         };
         let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
-        let place = |draft: &Draft| {
+        let place_of = |draft: &Draft| {
             draft
                 .attributes
                 .depends
@@ -308,7 +308,7 @@ impl Orderer<'_> {
             _ => None,
         });
         let first = ahead.map(|(from, _)| from).or(cycle.first());
-        let at = first.and_then(|at| self.draft(*at)).map_or(0, place);
+        let at = first.and_then(|at| self.draft(*at)).map_or(0, place_of);
         let (message, suggestion) = match (cycle, ahead) {
             ([_, _], _) => (
                 format!("this task depends on itself: {path}"),
@@ -464,7 +464,7 @@ impl Orderer<'_> {
             let Some(draft) = tasks.drafts.get(at) else {
                 continue;
             };
-            for (file, pattern) in draft.attributes.files.iter().zip(paths.of(at)) {
+            for (file, pattern) in draft.attributes.files.iter().zip(paths.for_task(at)) {
                 let Some(pattern) = pattern else { continue };
                 let beside = |other: usize| self.are_beside(other, at);
                 match writers.record(paths, pattern, at, beside) {

@@ -141,7 +141,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns the paths of a task.
-    pub(crate) fn of(&self, task: usize) -> &'a [Option<Pattern<'a>>] {
+    pub(crate) fn for_task(&self, task: usize) -> &'a [Option<Pattern<'a>>] {
         self.of_tasks
             .get(task)
             .map(Vec::as_slice)
@@ -234,7 +234,7 @@ fn can_meet<P: Piece>(
                 i.checked_sub(1).and_then(|i| a.get(i)),
                 j.checked_sub(1).and_then(|j| b.get(j)),
             );
-            let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
+            let Neighbours { up, left, diagonal } = Neighbours::read(&row, &next, j);
             let same = match (x, y) {
                 (None, None) => true,
                 (Some(x), None) => x.is_many() && up,
@@ -268,15 +268,15 @@ struct Neighbours {
 
 impl Neighbours {
     /// Reads them from the previous row and from the current, incomplete one.
-    fn of(above: &[bool], row: &[bool], at: usize) -> Self {
-        let found = |row: &[bool], at: Option<usize>| {
+    fn read(above: &[bool], row: &[bool], at: usize) -> Self {
+        let is_found = |row: &[bool], at: Option<usize>| {
             at.and_then(|at| row.get(at)).copied().unwrap_or_default()
         };
         let before = at.checked_sub(1);
         Self {
-            up: found(above, Some(at)),
-            left: found(row, before),
-            diagonal: found(above, before),
+            up: is_found(above, Some(at)),
+            left: is_found(row, before),
+            diagonal: is_found(above, before),
         }
     }
 }

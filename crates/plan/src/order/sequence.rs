@@ -315,10 +315,14 @@ fn write<'p>(
     paths: &Paths<'p>,
     except: impl Fn(usize) -> bool,
 ) -> bool {
-    paths.of(at).iter().flatten().fold(true, |apart, pattern| {
-        let earlier = writers.record(paths, pattern, at, |_| false);
-        apart && earlier.is_ok_and(|earlier| earlier.into_iter().all(&except))
-    })
+    paths
+        .for_task(at)
+        .iter()
+        .flatten()
+        .fold(true, |apart, pattern| {
+            let earlier = writers.record(paths, pattern, at, |_| false);
+            apart && earlier.is_ok_and(|earlier| earlier.into_iter().all(&except))
+        })
 }
 
 #[cfg(test)]

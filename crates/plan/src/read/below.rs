@@ -32,7 +32,7 @@ pub(crate) fn marks_task(source: &Source<'_>, blocks: &[Block], known: &KnownNam
 pub(crate) struct TaskLevels(u8);
 
 impl TaskLevels {
-    pub(crate) fn of(source: &Source<'_>, blocks: &[Block], known: &KnownNames) -> Self {
+    pub(crate) fn read(source: &Source<'_>, blocks: &[Block], known: &KnownNames) -> Self {
         let mut levels = Self::default();
         for (at, block) in blocks.iter().enumerate() {
             let Block::Heading { level, title, .. } = block else {
@@ -42,7 +42,7 @@ impl TaskLevels {
                 blocks.get(at..).unwrap_or_default(),
                 blocks.get(at + 1..).unwrap_or_default(),
             );
-            if marks_task(source, own, known) || is_fielded(source, (*level, title), after, known) {
+            if marks_task(source, own, known) || is_fielded(source, *level, title, after, known) {
                 levels.0 |= Self::bit(*level);
             }
         }
@@ -58,7 +58,8 @@ impl TaskLevels {
     pub(crate) fn reason(
         self,
         source: &Source<'_>,
-        (level, title): (u8, &str),
+        level: u8,
+        title: &str,
         after: &[Block],
     ) -> Option<&'static str> {
         const NOTHING: &str = "it has neither a box nor fields";
@@ -88,7 +89,8 @@ impl TaskLevels {
 /// boxes there are its steps, unless one of them is a task itself.
 pub(crate) fn is_fielded(
     source: &Source<'_>,
-    (level, title): (u8, &str),
+    level: u8,
+    title: &str,
     after: &[Block],
     known: &KnownNames,
 ) -> bool {

@@ -15,7 +15,7 @@ use crate::mark::Mark;
 use crate::read::below::{self, TaskLevels};
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, odd_item, read_box};
 use crate::read::done;
-use crate::read::entry::Entry;
+use crate::read::entry::{Boxed, Entry};
 use crate::read::handed_down::{self, Inherited};
 use crate::read::heading;
 use crate::read::label;
@@ -30,7 +30,7 @@ use crate::read::status;
 use crate::read::strike;
 use crate::read::style::{Style, is_kiro};
 use crate::read::table;
-use crate::read::task_line::{Draft, Reader, items_of};
+use crate::read::task_line::{Draft, Reader, TaskLine, items_of};
 use orchestrate_core::task::TaskStatus;
 
 /// The minimum length of a rule.
@@ -70,11 +70,12 @@ pub(crate) struct Collected {
 /// styles.
 pub(crate) fn collect(
     source: &Source<'_>,
-    (blocks, has_todos): (&[Block], bool),
+    blocks: &[Block],
+    has_todos: bool,
     known: &KnownNames,
     findings: &mut Findings,
 ) -> Collected {
-    let (is_kiro, levels) = (is_kiro(source), TaskLevels::of(source, blocks, known));
+    let (is_kiro, levels) = (is_kiro(source), TaskLevels::read(source, blocks, known));
     // Most tasks are headings, or items of a list that is in no other one.
     let likely = blocks
         .iter()
@@ -158,12 +159,12 @@ impl Walk<'_, '_> {
                     self.sections.close_label();
                     if self.begins_task(*level, title, after, with_fields) {
                         let is_step = heading::is_step(title);
-                        let ends = |block: &Block| self.ends_task((*level, is_step), block);
+                        let ends = |block: &Block| self.ends_task(*level, is_step, block);
                         let body = after.iter().take_while(|block| !ends(block)).count();
                         let (body, next) = after.split_at_checked(body).unwrap_or((after, &[]));
                         self.close_step(*level);
                         self.sections.close(*level);
-                        self.task_heading(*level, (text.clone(), title), body);
+                        self.task_heading(*level, text.clone(), title, body);
                         rest = next;
                     } else {
                         self.section_heading(*level, text.clone(), title, after);
@@ -284,14 +285,14 @@ impl Walk<'_, '_> {
             Style::StepHeadings => (is_step() && !is_group()) || is_numbered() || is_stage(),
             _ => {
                 (with_fields && is_step() && !is_title() && !is_group())
-                    || below::is_fielded(source, (level, title), after, self.reader.known)
+                    || below::is_fielded(source, level, title, after, self.reader.known)
             }
         }
     }
 
     /// Reports whether a block ends the task whose heading has this level; the steps below a task
     /// belong to it.
-    fn ends_task(&self, (task_level, is_step): (u8, bool), block: &Block) -> bool {
+    fn ends_task(&self, task_level: u8, is_step: bool, block: &Block) -> bool {
         let Block::Heading { level, title, .. } = block else {
             return false;
         };
@@ -319,9 +320,7 @@ impl Walk<'_, '_> {
             let phase = self.boxed_phase(level, text.clone());
             self.phases.extend(phase);
         } else if self.open_step.is_none()
-            && let Some(reason) = self
-                .levels
-                .reason(self.reader.source, (level, title), after)
+            && let Some(reason) = self.levels.reason(self.reader.source, level, title, after)
         {
             let own = heading::after_mark(title);
             let own =
@@ -572,7 +571,7 @@ impl Walk<'_, '_> {
                     rest = next;
                     self.group_beside(entry, children, inherited, depth);
                 }
-                _ => self.boxed(entry.item, &entry.line, mark, inherited),
+                _ => self.boxed(&entry.boxed(mark), inherited),
             }
         }
     }
@@ -621,7 +620,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn boxed(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) {
+    fn boxed(&mut self, boxed: &Boxed<'_, '_>, inherited: &Inherited) {
+        let Boxed { item, line, mark } = *boxed;
         if let Some(heading) = self.excluded() {
             let (kind, reason) = (heading.skipped(), heading.reason());
             return self.reader.skip_all(item, &kind, &reason);
@@ -633,16 +633,16 @@ impl Walk<'_, '_> {
                 .skip(item.range.start, "the box has no text");
             return self.nested(item, inherited);
         }
-        match parts::parent(&self.reader, item, (line, mark), self.list_number(item)) {
-            Some(Parent::Group(id)) => self.group(item, line, (mark, id), inherited),
+        match parts::parent(&self.reader, boxed, self.list_number(item)) {
+            Some(Parent::Group(id)) => self.group(boxed, id, inherited),
             Some(Parent::Task(id)) => {
-                self.extended(item, line, (mark, &id), inherited);
+                self.extended(boxed, &id, inherited);
             }
             None => {
                 // A record of progress lists its steps one after the other anyway.
                 let begins_phase = self.style != Style::ProgressBoxes && phase::begins(text);
                 self.sections.place.phase += usize::from(begins_phase);
-                let draft = self.draft(item, line, (mark, false), inherited);
+                let draft = self.draft(boxed, false, inherited);
                 self.found.drafts.push(draft);
                 self.sections.place.phase += usize::from(begins_phase);
             }
@@ -657,14 +657,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn group(
-        &mut self,
-        item: &Item,
-        line: &Inline<'_>,
-        (mark, id): (BoxMark, String),
-        inherited: &Inherited,
-    ) {
-        let own = self.handed_down(item, line, (mark, &id), inherited);
+    fn group(&mut self, boxed: &Boxed<'_, '_>, id: String, inherited: &Inherited) {
+        let Boxed { item, line, mark } = *boxed;
+        let own = self.handed_down(boxed, &id, inherited);
         self.reader
             .findings
             .skip(item.range.start, "it groups the tasks below it");
@@ -687,7 +682,14 @@ impl Walk<'_, '_> {
         for child in item.blocks.iter().flat_map(items_of) {
             let line = self.reader.first_line(child);
             match self.box_of(&line.text) {
-                Some(mark) => self.boxed(child, &line, mark, own),
+                Some(mark) => {
+                    let boxed = Boxed {
+                        item: child,
+                        line: &line,
+                        mark,
+                    };
+                    self.boxed(&boxed, own)
+                }
                 None if parts::is_no_remark(&self.reader, child) => {
                     self.unboxed(child, &line, false, own)
                 }
@@ -698,14 +700,8 @@ impl Walk<'_, '_> {
 
     /// Adds an item as a task, and the boxes below it as its parts, which are optional and come
     /// after it. Returns what these inherit: its words, but not its attributes.
-    fn extended(
-        &mut self,
-        item: &Item,
-        line: &Inline<'_>,
-        (mark, id): (BoxMark, &str),
-        inherited: &Inherited,
-    ) -> Inherited {
-        let draft = self.draft(item, line, (mark, true), inherited);
+    fn extended(&mut self, boxed: &Boxed<'_, '_>, id: &str, inherited: &Inherited) -> Inherited {
+        let draft = self.draft(boxed, true, inherited);
         let mut details = inherited.details.clone();
         details.push(handed_down::part_of(id, &draft.title));
         details.extend(draft.details.iter().skip(inherited.details.len()).cloned());
@@ -718,7 +714,7 @@ impl Walk<'_, '_> {
             knows_remarks: true,
         };
         self.found.drafts.push(draft);
-        self.parts(item, &own);
+        self.parts(boxed.item, &own);
         own
     }
 
@@ -737,10 +733,10 @@ impl Walk<'_, '_> {
         let has_only_extras = children.iter().all(Entry::is_optional)
             && parts::has_only_extras(&self.reader, entry.item);
         if has_only_extras && !mark.optional {
-            let own = self.extended(entry.item, &entry.line, (mark, id), inherited);
+            let own = self.extended(&entry.boxed(mark), id, inherited);
             return self.entries(children, &own, depth + 1);
         }
-        let own = self.handed_down(entry.item, &entry.line, (mark, id), inherited);
+        let own = self.handed_down(&entry.boxed(mark), id, inherited);
         self.reader
             .findings
             .skip(entry.item.range.start, "it groups the tasks after it");
@@ -757,7 +753,7 @@ impl Walk<'_, '_> {
     }
 
     /// Parses a heading that is a task, and the blocks below it.
-    fn task_heading(&mut self, level: u8, (range, title): (Range<usize>, &str), body: &[Block]) {
+    fn task_heading(&mut self, level: u8, range: Range<usize>, title: &str, body: &[Block]) {
         let mut inline = Inline::new(self.reader.source, range.clone());
         let marks = inline.text.len() - inline.text.trim_start_matches(['#', ' ']).len();
         inline = Inline::new(self.reader.source, range.start + marks..range.end);
@@ -773,9 +769,13 @@ impl Walk<'_, '_> {
             rest: inline.text.len() - heading::after_mark(&inline.text).len(),
         };
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
-        let mut draft =
-            self.reader
-                .draft_line(&inline, mark, (range.start, false), &self.sections.place);
+        let line = TaskLine {
+            inline: &inline,
+            mark,
+            at: range.start,
+            is_group: false,
+        };
+        let mut draft = self.reader.draft_line(&line, &self.sections.place);
         if mark.at.is_none() {
             draft.marks.extend(done::own_mark(&inline));
             self.reader.note_doubtful_status(&draft);

@@ -15,7 +15,25 @@ pub(crate) struct Entry<'i, 'a> {
     pub(crate) id: Option<Range<usize>>,
 }
 
-impl Entry<'_, '_> {
+/// An item of a list that begins with a box.
+#[derive(Clone, Copy)]
+pub(crate) struct Boxed<'i, 'a> {
+    pub(crate) item: &'i Item,
+    /// Its first paragraph, with the box.
+    pub(crate) line: &'i Inline<'a>,
+    pub(crate) mark: BoxMark,
+}
+
+impl<'a> Entry<'_, 'a> {
+    /// Returns the item with this box, which may be its own.
+    pub(crate) fn boxed(&self, mark: BoxMark) -> Boxed<'_, 'a> {
+        Boxed {
+            item: self.item,
+            line: &self.line,
+            mark,
+        }
+    }
+
     /// Returns the id that the text after its box begins with.
     pub(crate) fn id(&self) -> Option<&str> {
         self.line.text.get(self.id.clone()?)

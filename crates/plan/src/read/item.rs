@@ -4,12 +4,14 @@ use crate::fields::identify;
 use crate::read::checkbox::BoxMark;
 use crate::read::collect::Walk;
 use crate::read::done;
+use crate::read::entry::Boxed;
 use crate::read::handed_down::{self, Inherited};
+use crate::read::item_body::Taken;
 use crate::read::outline::Item;
 use crate::read::source::Inline;
 use crate::read::status;
 use crate::read::style::Style;
-use crate::read::task_line::{Draft, items_of};
+use crate::read::task_line::{Draft, TaskLine, items_of};
 use orchestrate_core::task::TaskStatus;
 
 impl Walk<'_, '_> {
@@ -31,24 +33,28 @@ impl Walk<'_, '_> {
             at: None,
             rest: 0,
         };
-        self.handed_down(item, line, (mark, &id), inherited)
+        self.handed_down(&Boxed { item, line, mark }, &id, inherited)
     }
 
     /// Returns what a group passes to each of its tasks.
     pub(crate) fn handed_down(
         &mut self,
-        item: &Item,
-        line: &Inline<'_>,
-        (mark, id): (BoxMark, &str),
+        boxed: &Boxed<'_, '_>,
+        id: &str,
         inherited: &Inherited,
     ) -> Inherited {
+        let Boxed { item, line, mark } = *boxed;
         let split = self.reader.split_key(item, line);
         let (line, open) = split
             .as_ref()
             .map_or((line, None), |(line, key)| (line, Some(*key)));
-        let mut parent =
-            self.reader
-                .draft_line(line, mark, (item.range.start, true), &self.sections.place);
+        let task_line = TaskLine {
+            inline: line,
+            mark,
+            at: item.range.start,
+            is_group: true,
+        };
+        let mut parent = self.reader.draft_line(&task_line, &self.sections.place);
         if mark.at.is_some() {
             self.reader
                 .note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
@@ -64,8 +70,11 @@ impl Walk<'_, '_> {
         };
         own.details.push(handed_down::part_of(id, &parent.title));
         own.details.extend(parent.details);
-        self.reader
-            .item_body(item, open, true, (&mut own.attributes, &mut own.details));
+        let taken = Taken {
+            attributes: &mut own.attributes,
+            details: &mut own.details,
+        };
+        self.reader.item_body(item, open, true, taken);
         own.details = vec![handed_down::shortened(&own.details.join("\n"))];
         handed_down::require_short(&mut own.attributes, item.range.start, self.reader.findings);
         own
@@ -74,21 +83,22 @@ impl Walk<'_, '_> {
     /// Parses an item with a box as a task; its parts, if it has such, are tasks of their own.
     pub(crate) fn draft(
         &mut self,
-        item: &Item,
-        line: &Inline<'_>,
-        (mark, has_parts): (BoxMark, bool),
+        boxed: &Boxed<'_, '_>,
+        has_parts: bool,
         inherited: &Inherited,
     ) -> Draft {
+        let Boxed { item, line, mark } = *boxed;
         let split = self.reader.split_key(item, line);
         let (line, open) = split
             .as_ref()
             .map_or((line, None), |(line, key)| (line, Some(*key)));
-        let mut draft = self.reader.draft_line(
-            line,
+        let task_line = TaskLine {
+            inline: line,
             mark,
-            (item.range.start, has_parts),
-            &self.sections.place,
-        );
+            at: item.range.start,
+            is_group: has_parts,
+        };
+        let mut draft = self.reader.draft_line(&task_line, &self.sections.place);
         draft.extends = inherited.extends;
         if let Some(number) = self.list_number(item) {
             draft.counts = true;
@@ -111,12 +121,11 @@ impl Walk<'_, '_> {
         draft
             .details
             .splice(0..0, inherited.details.iter().cloned());
-        self.reader.item_body(
-            item,
-            open,
-            has_parts,
-            (&mut draft.attributes, &mut draft.details),
-        );
+        let taken = Taken {
+            attributes: &mut draft.attributes,
+            details: &mut draft.details,
+        };
+        self.reader.item_body(item, open, has_parts, taken);
         draft.attributes.inherit(&inherited.attributes);
         if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
             draft.status = status;

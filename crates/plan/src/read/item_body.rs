@@ -4,15 +4,34 @@
 use std::ops::Range;
 
 use crate::check::finding::Findings;
-use crate::fields::attributes::{self, Attributes, Form};
+use crate::fields::attributes::{self, Attributes, Field, Form};
 use crate::fields::key::Key;
 use crate::read::outline::{Block, Item};
 use crate::read::parts;
 use crate::read::source::Inline;
 use crate::read::task_line::{Reader, items_of};
 
-/// A key whose values are the list below it, with the offset of these.
-pub(crate) type OpenKey = (Key, usize);
+/// A key whose values are the list below it.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenKey {
+    pub(crate) key: Key,
+    /// The offset at which a value beside the key would be.
+    pub(crate) offset: usize,
+}
+
+impl OpenKey {
+    /// Returns the key of a field without a value.
+    pub(crate) fn from_field(field: &Field<'_>) -> Self {
+        let (key, offset) = (field.key, field.offset);
+        Self { key, offset }
+    }
+}
+
+/// What a task takes from the lines below its own.
+pub(crate) struct Taken<'t> {
+    pub(crate) attributes: &'t mut Attributes,
+    pub(crate) details: &'t mut Vec<String>,
+}
 
 impl Reader<'_, '_> {
     /// Takes the first items of a list as the values of a key that the line above it leaves open,
@@ -21,16 +40,16 @@ impl Reader<'_, '_> {
         &mut self,
         open: Option<OpenKey>,
         items: &'i [Item],
-        to: (&mut Attributes, &mut Vec<String>),
+        taken: Taken<'_>,
     ) -> &'i [Item] {
         let Some(open) = open else { return items };
         let count = items
             .iter()
-            .take_while(|item| self.is_value(open.0, item))
+            .take_while(|item| self.is_value(open.key, item))
             .count();
         let (values, rest) = items.split_at_checked(count).unwrap_or((&[], items));
         if !values.is_empty() {
-            self.listed(open, &values.iter().collect::<Vec<_>>(), to);
+            self.listed(open, &values.iter().collect::<Vec<_>>(), taken);
         }
         rest
     }
@@ -63,15 +82,21 @@ impl Reader<'_, '_> {
         item: &Item,
         mut open: Option<OpenKey>,
         has_parts: bool,
-        (attributes, details): (&mut Attributes, &mut Vec<String>),
+        taken: Taken<'_>,
     ) {
+        let Taken {
+            attributes,
+            details,
+        } = taken;
         let mut blocks = item.blocks.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
                 Block::List(items) => {
-                    let rest =
-                        self.values_below(open.take(), items, (&mut *attributes, &mut *details));
-                    for item in rest {
+                    let taken = Taken {
+                        attributes: &mut *attributes,
+                        details: &mut *details,
+                    };
+                    for item in self.values_below(open.take(), items, taken) {
                         if !has_parts || !parts::is_part(self, item) {
                             self.item_detail(item, attributes, details);
                         }
@@ -108,6 +133,6 @@ impl Reader<'_, '_> {
     fn open_key(&self, line: Range<usize>) -> Option<OpenKey> {
         let line = Inline::new(self.source, line);
         let field = attributes::read_detail(&line, Form::Bullet, &mut Findings::default())?;
-        field.value.is_empty().then_some((field.key, field.offset))
+        field.value.is_empty().then(|| OpenKey::from_field(&field))
     }
 }

@@ -282,8 +282,8 @@ pub(crate) fn is_optional(title: &str) -> bool {
 /// Returns the remark in parentheses that ends a heading, but for emoji after it.
 fn remark(title: &str) -> Option<&str> {
     let text = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | '）'));
-    let open = |c: char| matches!(c, '(' | '（');
-    Some(text.strip_suffix([')', '）'])?.rsplit_once(open)?.1.trim())
+    let is_opening = |c: char| matches!(c, '(' | '（');
+    Some(text.strip_suffix([')', '）'])?.rsplit_once(is_opening)?.1.trim())
 }
 
 /// Returns what the plan wants of a section, given the words of its heading in lower case, joined

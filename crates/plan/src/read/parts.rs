@@ -1,10 +1,10 @@
 //! What the items below an item of a list are to it: tasks that are parts of it, or remarks.
 
 use crate::fields::identify;
-use crate::read::checkbox::{BoxMark, odd_box};
+use crate::read::checkbox::odd_box;
+use crate::read::entry::Boxed;
 use crate::read::outline::Item;
 use crate::read::phase;
-use crate::read::source::Inline;
 use crate::read::task_line::{Reader, items_of};
 use crate::read::text;
 
@@ -22,10 +22,10 @@ pub(crate) enum Parent {
 /// no id and begins with `Phase N`, or they all have names (`T001`).
 pub(crate) fn parent(
     reader: &Reader<'_, '_>,
-    item: &Item,
-    (line, mark): (&Inline<'_>, BoxMark),
+    boxed: &Boxed<'_, '_>,
     in_list: Option<&str>,
 ) -> Option<Parent> {
+    let Boxed { item, line, mark } = *boxed;
     // Most items have no box below them.
     item.blocks
         .iter()

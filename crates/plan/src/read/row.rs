@@ -13,7 +13,7 @@ use crate::read::done;
 use crate::read::source::Inline;
 use crate::read::strike;
 use crate::read::table::Row;
-use crate::read::task_line::{Draft, Location, Reader};
+use crate::read::task_line::{Draft, Location, Reader, TaskLine};
 use crate::read::text;
 
 /// The maximum number of characters of a column's heading, which each row of the table repeats.
@@ -59,7 +59,15 @@ impl Reader<'_, '_> {
                 rest: 0,
             },
         };
-        let mut draft = self.draft_line(&inline, mark, (row.at, false), place);
+        let mut draft = self.draft_line(
+            &TaskLine {
+                inline: &inline,
+                mark,
+                at: row.at,
+                is_group: false,
+            },
+            place,
+        );
         if let Some(id) = &row.id {
             let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~'))
                 .trim_start_matches('#');

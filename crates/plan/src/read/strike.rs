@@ -123,18 +123,18 @@ fn without_id(title: &str) -> &str {
     if body.starts_with("~~") {
         return body;
     }
-    let labels = |text: &str| {
+    let without_labels = |text: &str| {
         text.trim_start_matches("[P]")
             .trim_start_matches("(P)")
             .trim_start()
             .len()
     };
-    let text = body.get(body.len() - labels(body)..).unwrap_or_default();
+    let text = body.get(body.len() - without_labels(body)..).unwrap_or_default();
     let rest = identify::leading(text)
         .filter(|found| !found.bare_number)
         .map_or(0, |found| found.rest);
     let text = text.get(rest..).unwrap_or_default();
-    text.get(text.len() - labels(text)..)
+    text.get(text.len() - without_labels(text)..)
         .unwrap_or_default()
         .trim_start_matches(['*', '_'])
 }

@@ -20,6 +20,7 @@ use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_item, read_box};
 use crate::read::done;
 use crate::read::heading;
+use crate::read::item_body::{OpenKey, Taken};
 use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
 use crate::read::status;
@@ -151,6 +152,17 @@ pub(crate) struct Location {
     pub(crate) phase_label: Option<Arc<str>>,
 }
 
+/// The line that a task is read from.
+pub(crate) struct TaskLine<'l, 'a> {
+    /// The paragraph of the box.
+    pub(crate) inline: &'l Inline<'a>,
+    pub(crate) mark: BoxMark,
+    /// Where the task begins.
+    pub(crate) at: usize,
+    /// Whether it may group tasks: only a group may have a bare number as its id.
+    pub(crate) is_group: bool,
+}
+
 /// Parses the text of tasks.
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) source: &'s Source<'a>,
@@ -206,14 +218,14 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become
-    /// a detail. Only a group may have a bare number as its id.
-    pub(crate) fn draft_line(
-        &mut self,
-        inline: &Inline<'_>,
-        mark: BoxMark,
-        (at, is_group): (usize, bool),
-        place: &Location,
-    ) -> Draft {
+    /// a detail.
+    pub(crate) fn draft_line(&mut self, line: &TaskLine<'_, '_>, place: &Location) -> Draft {
+        let TaskLine {
+            inline,
+            mark,
+            at,
+            is_group,
+        } = *line;
         // Most tasks have one line.
         let fields = match inline.is_one_line() {
             true => Vec::new(),
@@ -426,11 +438,12 @@ impl<'a> Reader<'_, 'a> {
                 let children = item.blocks.iter().flat_map(items_of);
                 let (others, values): (Vec<&Item>, Vec<&Item>) =
                     children.partition(|item| self.is_other_field(field.key, item));
-                self.listed(
-                    (field.key, field.offset),
-                    &values,
-                    (&mut *attributes, &mut *details),
-                );
+                let open = OpenKey::from_field(&field);
+                let taken = Taken {
+                    attributes: &mut *attributes,
+                    details: &mut *details,
+                };
+                self.listed(open, &values, taken);
                 for other in others {
                     self.item_detail(other, attributes, details);
                 }
@@ -458,7 +471,7 @@ impl<'a> Reader<'_, 'a> {
         // The range of an item that a tab sets in begins before it.
         let blanks = self.source.slice(item.range.start..content);
         let marker = item.range.start + blanks.len() - blanks.trim_start().len();
-        self.dedented_to(content..item.range.end, (nested, marker))
+        self.dedented_to(content..item.range.end, nested, marker)
     }
 
     /// Returns the places of the attributes in the paragraph of a bullet that begins with one, each
@@ -541,9 +554,9 @@ impl<'a> Reader<'_, 'a> {
     /// says more is a detail as well.
     pub(crate) fn listed(
         &mut self,
-        (key, offset): (Key, usize),
+        OpenKey { key, offset }: OpenKey,
         items: &[&Item],
-        (attributes, details): (&mut Attributes, &mut Vec<String>),
+        taken: Taken<'_>,
     ) {
         let values: Vec<(String, bool)> = items
             .iter()
@@ -560,15 +573,15 @@ impl<'a> Reader<'_, 'a> {
                 value: &value,
                 offset,
             },
-            attributes,
-            details,
+            taken.attributes,
+            taken.details,
         );
         for (item, _) in items
             .iter()
             .zip(&values)
             .filter(|(_, (_, says_more))| *says_more)
         {
-            push_detail(details, self.item_text(item));
+            push_detail(taken.details, self.item_text(item));
         }
     }
 
@@ -645,13 +658,13 @@ impl<'a> Reader<'_, 'a> {
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden
     /// characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
-        let whole = (range.end, range.start);
-        self.dedented_to(range, whole)
+        let (end, start) = (range.end, range.start);
+        self.dedented_to(range, end, start)
     }
 
     /// Like [`Self::dedented`], but the lines from an offset on keep their indentation below that
     /// of another place.
-    fn dedented_to(&self, range: Range<usize>, (nested, outer): (usize, usize)) -> String {
+    fn dedented_to(&self, range: Range<usize>, nested: usize, outer: usize) -> String {
         let written = self.source.slice(range.clone()).trim();
         let is_plain = |byte: u8| {
             (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`')
@@ -695,13 +708,16 @@ impl<'a> Reader<'_, 'a> {
     /// the steps.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
         let mut steps = Steps::default();
-        let mut open: Option<(Key, usize)> = None;
+        let mut open: Option<OpenKey> = None;
         for block in body {
             match block {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
                 Block::List(items) => {
-                    let sinks = (&mut draft.attributes, &mut draft.details);
-                    let rest = self.values_below(open.take(), items, sinks);
+                    let taken = Taken {
+                        attributes: &mut draft.attributes,
+                        details: &mut draft.details,
+                    };
+                    let rest = self.values_below(open.take(), items, taken);
                     for item in rest {
                         self.steps(item, &mut steps);
                         if !self.status_field(&self.first_line(item), draft) {
@@ -759,7 +775,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Parses a paragraph line by line; returns the key of its last line, and the offset after it,
     /// if its value is the list that follows.
-    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, usize)> {
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<OpenKey> {
         let mut prose = Vec::new();
         let mut open = None;
         let mut list: Option<Key> = None;
@@ -783,7 +799,7 @@ impl<'a> Reader<'_, 'a> {
                 .map(|field| field.key)
                 .filter(|key| matches!(key, Key::Depends | Key::Files));
             match field {
-                Some(field) if field.value.is_empty() => open = Some((field.key, field.offset)),
+                Some(field) if field.value.is_empty() => open = Some(OpenKey::from_field(&field)),
                 Some(field) => self.field(&field, &mut draft.attributes, &mut draft.details),
                 None => prose.push(self.dedented(offset..offset + line.len())),
             }

@@ -131,7 +131,7 @@ fn is_sentence(text: &str) -> bool {
 }
 
 fn says_no_work(text: &str) -> bool {
-    let said = |line: &str| {
+    let says_none = |line: &str| {
         let line = line
             .trim_matches(|c: char| !c.is_alphanumeric())
             .to_lowercase();
@@ -140,7 +140,7 @@ fn says_no_work(text: &str) -> bool {
                 .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
         })
     };
-    outside_code(text).any(said)
+    outside_code(text).any(says_none)
 }
 
 /// Iterates over the lines of a text that are not in a fenced code block: what an example says is

@@ -61,7 +61,7 @@ impl Product {
             .strip_suffix(".agent")
             .unwrap_or(stem)
             .to_ascii_lowercase();
-        let plain = |c: char| {
+        let plain_letter = |c: char| {
             if c.is_ascii_alphanumeric() || c == '_' {
                 c
             } else {
@@ -70,7 +70,7 @@ impl Product {
         };
         Some(
             stem.chars()
-                .map(plain)
+                .map(plain_letter)
                 .collect::<String>()
                 .trim_matches(['-', '_'])
                 .to_owned(),

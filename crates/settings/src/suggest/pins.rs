@@ -46,11 +46,11 @@ const PYTHON_NUMBERS: usize = 3;
 impl Pin {
     /// Lists the programs whose versions a project's files choose.
     pub fn read(root: &Path) -> Vec<Pin> {
-        Pin::of(&ProjectFiles::read(root, &Default::default()))
+        Pin::find(&ProjectFiles::read(root, &Default::default()))
     }
 
     /// Lists those that these files choose.
-    pub fn of(files: &ProjectFiles) -> Vec<Pin> {
+    pub fn find(files: &ProjectFiles) -> Vec<Pin> {
         let mut pins: Vec<Pin> = Vec::new();
         if let Some((program, version)) = pinned_manager(files) {
             pins.push(Pin {
@@ -153,7 +153,7 @@ mod tests {
             ),
         ];
         for (files, expected) in table {
-            assert_eq!(Pin::of(&files), expected, "{files:?}");
+            assert_eq!(Pin::find(&files), expected, "{files:?}");
         }
     }
 }

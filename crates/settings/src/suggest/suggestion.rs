@@ -67,19 +67,22 @@ impl Suggestion {
             .filter(|name| is_found(name))
             .map(str::to_owned)
             .collect();
-        let top = Suggestion::of(
+        let top = Suggestion::from_files(
             &[(String::new(), ProjectFiles::read(root, &programs))],
             ignored,
         );
         if !top.found.is_empty() {
             return top;
         }
-        Suggestion::of(&ProjectFiles::read_below(root, &programs), ignored)
+        Suggestion::from_files(&ProjectFiles::read_below(root, &programs), ignored)
     }
 
     /// Returns what the files of these folders suggest, each with its name; the empty name stands
     /// for the top.
-    pub fn of(folders: &[(String, ProjectFiles)], ignored: &BTreeSet<String>) -> Suggestion {
+    pub fn from_files(
+        folders: &[(String, ProjectFiles)],
+        ignored: &BTreeSet<String>,
+    ) -> Suggestion {
         let mut suggestion = Suggestion {
             secrets: secrets(ignored),
             ..Suggestion::default()

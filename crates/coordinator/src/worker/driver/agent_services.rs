@@ -694,7 +694,7 @@ fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
 impl ArtifactStore for AgentServices {
     async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let blob = BlobId::of(&bytes);
+        let blob = BlobId::from_content(&bytes);
         let stored = Facts {
             events: Vec::new(),
             blobs: vec![bytes.into()],

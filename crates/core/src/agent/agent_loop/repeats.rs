@@ -126,7 +126,7 @@ impl Repeats {
             *self = Self::default();
         }
         let id = call_id(call);
-        let pair = BlobId::of(format!("{id}\n{}", comparable(&answer.text)).as_bytes());
+        let pair = BlobId::from_content(format!("{id}\n{}", comparable(&answer.text)).as_bytes());
         if may_change && !self.counts.contains_key(&pair) {
             self.begin_anew();
         }
@@ -139,7 +139,7 @@ impl Repeats {
 
 /// Returns what identifies a call: its name and its arguments.
 fn call_id(call: &ToolCall) -> BlobId {
-    BlobId::of(format!("{} {}", call.name, call.arguments).as_bytes())
+    BlobId::from_content(format!("{} {}", call.name, call.arguments).as_bytes())
 }
 
 /// Returns a result without what differs each time although it says the same.

@@ -108,7 +108,7 @@ impl Command {
         if glob::matches_command(pattern, self.text.trim()) {
             return true;
         }
-        let names = Names::of(pattern);
+        let names = Names::from_pattern(pattern);
         if self.loose.as_ref().is_some_and(|words| names.all_in(words)) {
             return true;
         }
@@ -350,7 +350,7 @@ struct Name {
 }
 
 impl Names {
-    fn of(pattern: &str) -> Names {
+    fn from_pattern(pattern: &str) -> Names {
         let pattern = pattern.strip_suffix(":*").unwrap_or(pattern);
         let mut words = Vec::new();
         for word in pattern.split_whitespace().map(programs::base_name) {

@@ -55,7 +55,7 @@ pub(super) struct Limits {
 impl Limits {
     /// Returns the limits as they hold in a worktree. A forbidden path outside of it needs no
     /// limit, since no tool leaves the worktree; one above it is about what surrounds the worktree.
-    pub(super) fn of(settings: &ToolSettings, worktree: &Path) -> Limits {
+    pub(super) fn in_worktree(settings: &ToolSettings, worktree: &Path) -> Limits {
         let inside = |path: &String| {
             let path = Path::new(path);
             let below = if path.is_absolute() {

@@ -28,7 +28,7 @@ impl Started {
         // What looks like a secret stays withheld, unless the person has taken it.
         let mut aside = self.branch.aside.clone();
         aside.withheld.retain(|file| !admitted.contains(&file.path));
-        self.branch.advance(commit, (&[], &aside));
+        self.branch.advance(commit, &[], &aside);
         if let Some(snapshot) = &mut self.branch.snapshot {
             snapshot.tree.clone_from(tree);
         }

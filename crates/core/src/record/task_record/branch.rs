@@ -162,7 +162,7 @@ impl Branch {
     }
 
     /// Makes a snapshot the branch's tip.
-    pub(super) fn advance(&mut self, commit: &Oid, (left_out, aside): (&[String], &LeftAside)) {
+    pub(super) fn advance(&mut self, commit: &Oid, left_out: &[String], aside: &LeftAside) {
         self.tip = commit.clone();
         (self.onto, self.unfinished) = (None, None);
         self.left_out = left_out.to_vec();

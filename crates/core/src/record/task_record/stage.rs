@@ -277,7 +277,7 @@ fn skip_error(because: &TaskId) -> TaskError {
 
 impl End {
     /// Returns the end that an event describes.
-    pub(super) fn of(event: &Event) -> Option<Self> {
+    pub(super) fn from_event(event: &Event) -> Option<Self> {
         Some(match event {
             Event::TaskFailed { cause, message, .. } => Self::Failed {
                 cause: *cause,

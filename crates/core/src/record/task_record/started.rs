@@ -227,7 +227,7 @@ impl Started {
         &mut self,
         attempt: Attempt,
         spec: Option<BlobId>,
-        (name, base): (String, &Oid),
+        branch: Branch,
         task: &Task,
     ) {
         self.attempt = Attempt {
@@ -235,9 +235,9 @@ impl Started {
             ..attempt
         };
         self.spec = self.spec.take().or(spec);
-        self.branch.name = name;
-        if self.branch.base != *base || task.is_command() {
-            self.branch.restart(base);
+        self.branch.name = branch.name;
+        if self.branch.base != branch.base || task.is_command() {
+            self.branch.restart(&branch.base);
         }
         self.enter(Stage::running());
     }
@@ -317,7 +317,7 @@ impl Started {
                     tree: tree.clone(),
                 });
                 if *on_branch {
-                    self.branch.advance(commit, (left_out, aside));
+                    self.branch.advance(commit, left_out, aside);
                     self.attempt.tally.deletions_told = false;
                 } else {
                     self.branch.keep(commit, aside);
@@ -591,7 +591,7 @@ impl Started {
             Event::TaskSkipped { because, .. } if self.stage == Stage::Pending => Stage::Skipped {
                 because: because.clone(),
             },
-            other => Stage::Ended(End::of(other).ok_or_else(|| self.refusal())?),
+            other => Stage::Ended(End::from_event(other).ok_or_else(|| self.refusal())?),
         };
         self.enter(stage);
         Ok(())

@@ -97,17 +97,18 @@ impl RunState {
         };
         concerned.extend(self.agenda.outlook.update(
             &self.schedule,
-            (&rewired, progressed),
+            &rewired,
+            progressed,
             progress,
         ));
         for place in concerned {
             let Some(record) = self.at(place) else {
                 continue;
             };
-            let is_listed = |list: &List| self.is_listed(*list, (place, record));
+            let is_listed = |list: &List| self.is_listed(*list, place, record);
             let lists: Memberships = LISTS.into_iter().filter(is_listed).collect();
             let priority = record.task.priority;
-            self.agenda.set((place, priority), lists);
+            self.agenda.set(place, priority, lists);
         }
     }
 
@@ -116,7 +117,7 @@ impl RunState {
     }
 
     /// Reports whether a task is in a list.
-    fn is_listed(&self, list: List, (place, record): (usize, &TaskRecord)) -> bool {
+    fn is_listed(&self, list: List, place: usize, record: &TaskRecord) -> bool {
         let state = record.state();
         let has_worker = matches!(state, TaskState::Running | TaskState::Committed);
         match list {

@@ -72,7 +72,7 @@ impl RunState {
             command,
             result,
         });
-        self.base_result = match results.judge(results.of(tree, command), command, retries) {
+        self.base_result = match results.judge(results.for_tree(tree, command), command, retries) {
             _ if *passed => BaseResult::Passed,
             TriedCheck::Open => BaseResult::FailedSoFar,
             TriedCheck::Green | TriedCheck::Red => {

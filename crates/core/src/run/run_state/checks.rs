@@ -62,7 +62,7 @@ impl RunState {
         let command = self.settings.verify.as_deref()?;
         self.merges
             .results
-            .of(tree, command)
+            .for_tree(tree, command)
             .and_then(CheckTries::result)
     }
 }

@@ -85,7 +85,8 @@ impl RunState {
     pub(super) fn is_candidate(
         &self,
         record: &TaskRecord,
-        (into, commit): (&MergeTarget, &Oid),
+        into: &MergeTarget,
+        commit: &Oid,
     ) -> bool {
         let is_work = match into {
             // Older journals merge the work of all tasks into this branch.

@@ -305,7 +305,7 @@ impl RunState {
                 state: record.state(),
             });
         }
-        if self.mailboxes.of(id).len() >= MAILBOX_CAPACITY {
+        if self.mailboxes.for_agent(id).len() >= MAILBOX_CAPACITY {
             return Err(MessageRefused::MailboxFull { to: id.clone() });
         }
         Ok(())
@@ -488,7 +488,7 @@ impl RunState {
 
     /// Returns an agent's undelivered messages, oldest first.
     pub fn messages_for(&self, agent: &AgentId) -> impl Iterator<Item = &Envelope> {
-        self.mailboxes.of(agent).iter().map(Arc::as_ref)
+        self.mailboxes.for_agent(agent).iter().map(Arc::as_ref)
     }
 
     /// Returns all undelivered messages, by receiver, then oldest first.
@@ -645,12 +645,12 @@ impl RunState {
             Wait::Message { to, question, .. } => to.agent() == Some(asked) && question == sequence,
             _ => false,
         };
-        let stands = |record: &TaskRecord| match record.wait() {
+        let stands_still = |record: &TaskRecord| match record.wait() {
             Some(wait) => !wait.is_for_person(),
             None => record.state() == TaskState::Pending,
         };
         wait_of(asker).is_some_and(is_awaited)
-            && self.task(asked).is_some_and(stands)
+            && self.task(asked).is_some_and(stands_still)
             && !self.is_woken(asker)
             && !self
                 .held_up_by(asker, std::slice::from_ref(asked))

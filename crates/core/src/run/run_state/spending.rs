@@ -60,10 +60,10 @@ impl RunState {
 
     /// Holds what an agent's last report needs while it is at work, until its last request is sent.
     fn hold_for_report(&mut self, task: &TaskId) {
-        let holds = |record: &TaskRecord| {
+        let is_held = |record: &TaskRecord| {
             record.state().is_under_way() && !record.is_command() && !record.has_asked_for_report()
         };
-        if self.task(task).is_some_and(holds) {
+        if self.task(task).is_some_and(is_held) {
             self.budget.hold(task);
         } else {
             self.budget.let_go(task);

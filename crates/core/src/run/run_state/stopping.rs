@@ -94,7 +94,7 @@ impl RunState {
 
     /// Returns what is left of an agent and of all below it.
     pub fn kept_work(&self, agent: &AgentId) -> Vec<KeptWork> {
-        self.subtree(agent).map(KeptWork::of).collect()
+        self.subtree(agent).map(KeptWork::from_record).collect()
     }
 
     /// Applies a request to stop an agent and all below it.

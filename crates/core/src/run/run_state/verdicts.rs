@@ -220,9 +220,9 @@ impl RunState {
             Event::TaskReturned { task, .. } => {
                 let reviewers: Vec<TaskId> = self.schedule.reviewers(task).cloned().collect();
                 for reviewer in reviewers {
-                    let ended =
+                    let has_ended =
                         |record: &TaskRecord| record.state().is_merged() && !record.was_done();
-                    if let Some(record) = self.tasks.get_mut_if(&reviewer, ended) {
+                    if let Some(record) = self.tasks.get_mut_if(&reviewer, has_ended) {
                         record.await_new_work();
                     }
                 }

@@ -301,10 +301,10 @@ impl RunState {
     pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
         // A decision about a call is itself the event that ends the wait for it, and so is a
         // resumption.
-        let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
+        let waits_for_others = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
         let ends =
             |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
-        let woken = self.listed(List::Waiting).filter(waits).filter(ends);
+        let woken = self.listed(List::Waiting).filter(waits_for_others).filter(ends);
         woken.map(|record| Event::AgentWoken {
             task: record.task.id.clone(),
             timed_out: false,

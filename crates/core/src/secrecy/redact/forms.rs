@@ -102,7 +102,7 @@ fn backwards(value: &str) -> Vec<u8> {
 
 /// Returns the secret with text that looks like an escape in it decoded.
 fn unescaped(value: &str) -> impl Iterator<Item = Vec<u8>> {
-    let first = View::of(value).unescaped();
+    let first = View::from_text(value).unescaped();
     let second = first.as_ref().and_then(View::unescaped);
     first.into_iter().chain(second).map(|view| view.bytes)
 }

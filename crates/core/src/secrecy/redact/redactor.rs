@@ -259,7 +259,7 @@ impl Known {
     /// Returns the parts to be replaced, in order and disjoint.
     fn spans(&self, text: &str) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
-        let mut layer = Some(View::of(text));
+        let mut layer = Some(View::from_text(text));
         for _ in 0..=MOST_LAYERS {
             let Some(view) = layer else { break };
             self.look_at(&view, &mut found);

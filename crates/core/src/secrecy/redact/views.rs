@@ -57,7 +57,7 @@ struct Escape {
 
 impl View {
     /// Creates the unchanged view of a text.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let sources = (0..text.len())
             .map(|at| Source {
                 start: at,

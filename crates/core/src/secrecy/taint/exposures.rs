@@ -84,7 +84,7 @@ enum LooksAt {
 }
 
 impl LooksAt {
-    fn of(tool: &str, permission: Permission, arguments: &Value) -> LooksAt {
+    fn for_call(tool: &str, permission: Permission, arguments: &Value) -> LooksAt {
         match permission {
             _ if READ_AGENTS.contains(&tool) => LooksAt::Named(strings(arguments)),
             Permission::CodeExecution => LooksAt::Objects(strings(arguments)),
@@ -109,7 +109,7 @@ impl Exposures {
     pub fn new(settings: &RunSettings) -> Exposures {
         Exposures {
             tools: Arc::new(settings.tools.clone()),
-            private: PrivateData::of(settings),
+            private: PrivateData::from_settings(settings),
             agents: SharedMap::default(),
             parents: SharedMap::default(),
             depends: SharedMap::default(),
@@ -121,7 +121,7 @@ impl Exposures {
     }
 
     /// Returns what an agent was exposed to; `None` if nothing is known of it.
-    pub fn of(&self, agent: &AgentId) -> Option<&Exposure> {
+    pub fn for_agent(&self, agent: &AgentId) -> Option<&Exposure> {
         self.agents.get(agent).map(Arc::as_ref)
     }
 
@@ -139,7 +139,9 @@ impl Exposures {
                 rule,
                 ..
             } => {
-                self.started((task, call_id), tool, arguments, rule);
+                if let Some(open) = self.started(tool, arguments, rule) {
+                    self.open.insert((task.clone(), call_id.clone()), open);
+                }
             }
             Event::ToolFinished {
                 task,
@@ -213,26 +215,19 @@ impl Exposures {
         }
     }
 
-    fn started(
-        &mut self,
-        (agent, call): (&AgentId, &CallId),
-        tool: &str,
-        arguments: &Value,
-        rule: &str,
-    ) {
-        let Some(traits) = self.tools.tool(tool) else {
-            return;
-        };
-        let reach = Reach::of(tool, traits.permission, arguments, self.private);
-        let looks_at = LooksAt::of(tool, traits.permission, arguments);
-        if reach != Reach::default() || looks_at != LooksAt::Nothing {
-            let open = OpenCall {
-                reach,
-                rule: rule.to_owned(),
-                looks_at,
-            };
-            self.open.insert((agent.clone(), call.clone()), open);
+    /// Returns what a call that starts now may do to its agent, if that is anything.
+    fn started(&self, tool: &str, arguments: &Value, rule: &str) -> Option<OpenCall> {
+        let traits = self.tools.tool(tool)?;
+        let reach = Reach::for_call(tool, traits.permission, arguments, self.private);
+        let looks_at = LooksAt::for_call(tool, traits.permission, arguments);
+        if reach == Reach::default() && looks_at == LooksAt::Nothing {
+            return None;
         }
+        Some(OpenCall {
+            reach,
+            rule: rule.to_owned(),
+            looks_at,
+        })
     }
 
     fn finished(&mut self, end: &CallEnd<'_>) {
@@ -249,7 +244,7 @@ impl Exposures {
         } else {
             open.reach.bringing_nothing()
         };
-        let mut exposure = self.of(agent).cloned().unwrap_or_default();
+        let mut exposure = self.for_agent(agent).cloned().unwrap_or_default();
         exposure.called(end.tool, end.turn, reach);
         self.set(agent, exposure);
         // Only now, since an agent that the call waited for may have read something meanwhile.
@@ -298,7 +293,10 @@ impl Exposures {
 
     /// An agent's work was stored.
     fn made(&mut self, task: &TaskId, commit: &Oid) {
-        if self.of(task).is_some_and(|of| of.outside().is_some()) {
+        if self
+            .for_agent(task)
+            .is_some_and(|of| of.outside().is_some())
+        {
             self.works.add(commit, Found::Agent(task.clone()));
         }
     }
@@ -317,7 +315,7 @@ impl Exposures {
 
     /// An agent begins with tools that let it send data out in this way.
     fn equipped(&mut self, task: &TaskId, sends: Option<Sending>) {
-        let mut exposure = self.of(task).cloned().unwrap_or_default();
+        let mut exposure = self.for_agent(task).cloned().unwrap_or_default();
         exposure.begins(sends);
         self.set(task, exposure);
     }
@@ -339,7 +337,11 @@ impl Exposures {
         let Some(commit) = commit.filter(|_| self.merging_into.is_integration()) else {
             return;
         };
-        if let Some(of) = self.of(task).filter(|of| of.outside().is_some()).cloned() {
+        if let Some(of) = self
+            .for_agent(task)
+            .filter(|of| of.outside().is_some())
+            .cloned()
+        {
             match &mut self.in_result {
                 Some((_, result)) => result.shares_data(&of),
                 none => *none = Some((task.clone(), of)),
@@ -352,7 +354,7 @@ impl Exposures {
         let Some((from, result)) = self.in_result.clone() else {
             return;
         };
-        let mut exposure = self.of(task).cloned().unwrap_or_default();
+        let mut exposure = self.for_agent(task).cloned().unwrap_or_default();
         if from == *task {
             // Its own text is no news, but others may have added private data.
             exposure.shares_data(&result);
@@ -369,10 +371,10 @@ impl Exposures {
     }
 
     fn hear(&mut self, agent: &AgentId, from: &AgentId) {
-        let Some(of) = self.of(from).filter(|_| agent != from) else {
+        let Some(of) = self.for_agent(from).filter(|_| agent != from) else {
             return;
         };
-        let mut exposure = self.of(agent).cloned().unwrap_or_default();
+        let mut exposure = self.for_agent(agent).cloned().unwrap_or_default();
         exposure.heard(from, of);
         self.set(agent, exposure);
     }
@@ -381,7 +383,7 @@ impl Exposures {
         if exposure.outside().is_some() {
             self.works.add_branch(agent);
         }
-        if exposure != *self.of(agent).unwrap_or(&Exposure::default()) {
+        if exposure != *self.for_agent(agent).unwrap_or(&Exposure::default()) {
             self.agents.insert(agent.clone(), Arc::new(exposure));
         }
     }

@@ -28,7 +28,7 @@ impl TaintGuard {
     pub fn new(settings: &RunSettings, exposure: Exposure) -> TaintGuard {
         TaintGuard {
             policy: settings.tool_settings.taint.policy,
-            private: PrivateData::of(settings),
+            private: PrivateData::from_settings(settings),
             exposure,
         }
     }
@@ -42,7 +42,7 @@ impl TaintGuard {
         arguments: &Value,
         turn: u32,
     ) -> Option<Decision> {
-        let reach = Reach::of(tool, permission, arguments, self.private);
+        let reach = Reach::for_call(tool, permission, arguments, self.private);
         let holds_private = self.exposure.holds_private() || reach.reads_private;
         let is_led = self.exposure.leads(turn) || reach.is_program_outside();
         if !(reach.sends && holds_private && is_led) {

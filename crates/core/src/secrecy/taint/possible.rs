@@ -42,7 +42,12 @@ pub fn possible(grant: &Grant, names: &ToolNames, settings: &RunSettings) -> Opt
         .map(|(tool, permission)| {
             (
                 tool,
-                Reach::of(tool, permission, &Value::Null, PrivateData::of(settings)),
+                Reach::for_call(
+                    tool,
+                    permission,
+                    &Value::Null,
+                    PrivateData::from_settings(settings),
+                ),
             )
         })
         .collect();

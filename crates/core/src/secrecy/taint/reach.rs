@@ -30,7 +30,7 @@ pub struct PrivateData {
 
 impl PrivateData {
     /// Returns which data are private with these settings.
-    pub fn of(settings: &RunSettings) -> PrivateData {
+    pub fn from_settings(settings: &RunSettings) -> PrivateData {
         PrivateData {
             is_in_repository: !settings.tool_settings.taint.public_repository,
             is_around_commands: !(settings.sandbox_read.is_empty()
@@ -69,7 +69,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Returns what a call may read and send.
-    pub(super) fn of(
+    pub(super) fn for_call(
         tool: &str,
         permission: Permission,
         arguments: &Value,

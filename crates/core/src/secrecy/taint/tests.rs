@@ -97,11 +97,11 @@ fn what_a_call_reads_and_sends_follows_from_its_tool_and_arguments() {
     public.tool_settings.taint.public_repository = true;
     for (tool, arguments, in_private, in_public) in table {
         let of = |settings| {
-            letters(Reach::of(
+            letters(Reach::for_call(
                 tool,
                 permission(tool),
                 arguments,
-                PrivateData::of(settings),
+                PrivateData::from_settings(settings),
             ))
         };
         assert_eq!(
@@ -112,11 +112,11 @@ fn what_a_call_reads_and_sends_follows_from_its_tool_and_arguments() {
     }
     public.sandbox_read = vec!["~/data".to_owned()];
     let of = |tool: &str| {
-        letters(Reach::of(
+        letters(Reach::for_call(
             tool,
             permission(tool),
             &plain,
-            PrivateData::of(&public),
+            PrivateData::from_settings(&public),
         ))
     };
     assert_eq!([of("run_shell_command"), of("read_file")], ["p", ""]);
@@ -182,7 +182,7 @@ fn exposed(events: &[Vec<Value>], agent: &str) -> Exposure {
         exposures.apply(&event);
     }
     exposures
-        .of(&AgentId::from(agent))
+        .for_agent(&AgentId::from(agent))
         .cloned()
         .unwrap_or_default()
 }

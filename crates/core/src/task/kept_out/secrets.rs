@@ -258,7 +258,7 @@ fn found_in(content: &[u8]) -> Option<&'static str> {
     // A longer start may begin with a shorter one, so that each place is asked for all of them.
     let mut at = starts.find_overlapping_iter(content);
     at.find_map(|found| match TOKENS.get(found.pattern().as_usize()) {
-        Some(token) => is_token(content, found.start(), token).then_some(token.2),
+        Some(token) => is_token(content, found.start(), token.0, token.1).then_some(token.2),
         None if content.get(found.start()..found.end()) == Some(PUTTY.as_bytes()) => {
             Some("a private key")
         }
@@ -266,7 +266,7 @@ fn found_in(content: &[u8]) -> Option<&'static str> {
     })
 }
 
-fn is_token(content: &[u8], start: usize, (begin, least, _): &(&str, usize, &str)) -> bool {
+fn is_token(content: &[u8], start: usize, begin: &str, least: usize) -> bool {
     let is_within_word = start
         .checked_sub(1)
         .and_then(|at| content.get(at))
@@ -278,16 +278,16 @@ fn is_token(content: &[u8], start: usize, (begin, least, _): &(&str, usize, &str
         .unwrap_or_default();
     // The keys of AWS and the older ones of OpenAI are of one length, and words in capitals begin
     // like the former.
-    let has_one_length = ["AKIA", "ASIA"].contains(begin);
-    let fits = match (has_one_length, *begin) {
+    let has_one_length = ["AKIA", "ASIA"].contains(&begin);
+    let fits = match (has_one_length, begin) {
         (true, _) => {
-            body.len() == *least
+            body.len() == least
                 && body
                     .iter()
                     .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         }
-        (false, "sk-") => body.len() >= *least && body.iter().all(u8::is_ascii_alphanumeric),
-        _ => body.len() >= *least,
+        (false, "sk-") => body.len() >= least && body.iter().all(u8::is_ascii_alphanumeric),
+        _ => body.len() >= least,
     };
     let different: std::collections::BTreeSet<u8> = body.iter().copied().collect();
     !is_within_word && fits && different.len() >= DIFFERENT && !body.ends_with(b"EXAMPLE")

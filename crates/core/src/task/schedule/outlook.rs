@@ -118,9 +118,9 @@ impl Schedule {
                 lack.edges(node)
                     .keys()
                     .copied()
-                    .find(|on| lack.is_of(&self.graph, (node, *on), of))
+                    .find(|on| lack.concerns(&self.graph, node, *on, of))
             };
-            let state = State::of((at, node), progress(&node.id), first, of);
+            let state = State::new(at, node, progress(&node.id), first, of);
             if let Some(slot) = states.get_mut(at) {
                 *slot = state;
             }
@@ -170,7 +170,7 @@ impl Lack {
     }
 
     /// Reports whether a task lacks this of another one that it so waits for.
-    fn is_of(self, graph: &Graph, (node, on): (&Node, usize), of: impl Fn(usize) -> State) -> bool {
+    fn concerns(self, graph: &Graph, node: &Node, on: usize, of: impl Fn(usize) -> State) -> bool {
         match self {
             Self::Work => {
                 let is_seen = |at: usize| {
@@ -218,8 +218,9 @@ struct State {
 impl State {
     /// Returns the state of a task with this progress from the first tasks of which it lacks
     /// something, and their states.
-    fn of(
-        (at, node): (usize, &Node),
+    fn new(
+        at: usize,
+        node: &Node,
         progress: Progress,
         first: impl Fn(Lack) -> Option<usize>,
         of: impl Fn(usize) -> State,
@@ -288,7 +289,8 @@ impl Outlook {
     pub(crate) fn update(
         &mut self,
         schedule: &Schedule,
-        (rewired, progressed): (&BTreeSet<usize>, impl IntoIterator<Item = usize>),
+        rewired: &BTreeSet<usize>,
+        progressed: impl IntoIterator<Item = usize>,
         progress: impl Fn(usize) -> Progress,
     ) -> Vec<usize> {
         let graph = &schedule.graph;
@@ -304,10 +306,10 @@ impl Outlook {
         while let Some((_, at)) = open.pop_first() {
             let Some(node) = graph.at(at) else { continue };
             if rewired.contains(&at) {
-                self.rewire(graph, (at, node));
+                self.rewire(graph, at, node);
             }
-            let of = |at: usize| self.states.get(&at).copied().unwrap_or_default();
-            let state = State::of((at, node), progress(at), |lack| self.first(at, lack), of);
+            let first = |lack| self.first(at, lack);
+            let state = State::new(at, node, progress(at), first, |at| self.state(at));
             let before = self.states.insert(at, state);
             if before == Some(state) {
                 continue;
@@ -334,6 +336,11 @@ impl Outlook {
         self.states.get(&at)?.skipped
     }
 
+    /// Returns the state of the task at a place.
+    fn state(&self, at: usize) -> State {
+        self.states.get(&at).copied().unwrap_or_default()
+    }
+
     /// Returns the first task of which one lacks something.
     fn first(&self, at: usize, lack: Lack) -> Option<usize> {
         let ((of, what, on), ()) = self.lacks.iter_from(&(at, lack, 0)).next()?;
@@ -341,7 +348,7 @@ impl Outlook {
     }
 
     /// Evaluates again what a task lacks of all those that it waits for.
-    fn rewire(&mut self, graph: &Graph, (at, node): (usize, &Node)) {
+    fn rewire(&mut self, graph: &Graph, at: usize, node: &Node) {
         let of_task = self
             .lacks
             .iter_from(&(at, Lack::Work, 0))
@@ -352,9 +359,9 @@ impl Outlook {
             self.lacks.remove(entry);
         }
         for lack in LACKS {
-            lack.edges(node)
-                .keys()
-                .for_each(|on| self.evaluate(graph, (at, node), lack, *on));
+            for on in lack.edges(node).keys() {
+                self.evaluate(graph, node, (at, lack, *on));
+            }
         }
     }
 
@@ -366,11 +373,11 @@ impl Outlook {
             let Some(node) = graph.at(follower) else {
                 continue;
             };
-            let is_edge = |lack: &Lack| lack.edges(node).contains_key(&at);
-            LACKS
-                .into_iter()
-                .filter(is_edge)
-                .for_each(|lack| self.evaluate(graph, (follower, node), lack, at));
+            for lack in LACKS {
+                if lack.edges(node).contains_key(&at) {
+                    self.evaluate(graph, node, (follower, lack, at));
+                }
+            }
             told.insert(follower);
         }
         for reviewer in graph.reviewers_of(at) {
@@ -381,19 +388,20 @@ impl Outlook {
                 else {
                     continue;
                 };
-                self.evaluate(graph, (follower, node), Lack::Work, reviewer);
+                self.evaluate(graph, node, (follower, Lack::Work, reviewer));
                 told.insert(follower);
             }
         }
         told
     }
 
-    fn evaluate(&mut self, graph: &Graph, (at, node): (usize, &Node), lack: Lack, on: usize) {
-        let of = |at: usize| self.states.get(&at).copied().unwrap_or_default();
-        if lack.is_of(graph, (node, on), of) {
-            self.lacks.insert((at, lack, on), ());
+    /// Evaluates again whether the task of a node lacks what an entry of the lacks says.
+    fn evaluate(&mut self, graph: &Graph, node: &Node, entry: (usize, Lack, usize)) {
+        let (_, lack, on) = entry;
+        if lack.concerns(graph, node, on, |at| self.state(at)) {
+            self.lacks.insert(entry, ());
         } else {
-            self.lacks.remove(&(at, lack, on));
+            self.lacks.remove(&entry);
         }
     }
 }
@@ -466,7 +474,7 @@ mod tests {
                 } else if is_last {
                     break;
                 }
-                outlook.update(&schedule, (&rewired, changed), |at| progress[at]);
+                outlook.update(&schedule, &rewired, changed, |at| progress[at]);
                 let of = |id: &TaskId| progress[schedule.place(id).unwrap()];
                 let places = || 0..schedule.graph.nodes.len();
                 let mut ready: Vec<TaskId> = schedule.ready(of);

@@ -150,7 +150,7 @@ const DIALECTS: &[Dialect] = &[
 
 impl Dialect {
     /// Returns the dialect of a file; `None` if it is not known.
-    pub(super) fn of(path: &str) -> Option<&'static Dialect> {
+    pub(super) fn for_path(path: &str) -> Option<&'static Dialect> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let (_, ending) = name.rsplit_once('.')?;
         let ending = ending.to_ascii_lowercase();

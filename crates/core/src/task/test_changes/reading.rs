@@ -32,7 +32,7 @@ struct Open {
 
 impl Reading {
     /// Reads a version of a file.
-    pub(super) fn of(path: &str, text: &str, dialect: &Dialect) -> Reading {
+    pub(super) fn read(path: &str, text: &str, dialect: &Dialect) -> Reading {
         let mut reading = Reading::default();
         let is_test = is_test_file(path);
         let (mut open, mut marked, mut in_block): (Option<Open>, usize, bool) = (None, 0, false);

@@ -36,7 +36,7 @@ struct Known {
 
 /// Reports whether tests in a file of this name can be read, by its language.
 pub fn reads_tests_of(path: &str) -> bool {
-    Dialect::of(path).is_some()
+    Dialect::for_path(path).is_some()
 }
 
 /// Both versions of a file, read.
@@ -60,8 +60,8 @@ struct Change<'r> {
 /// skip marks that it adds, and assertions that existing tests lose on balance. Empty if it weakens
 /// none that is known.
 pub fn weakened_tests(files: &[FileVersions]) -> Vec<String> {
-    let readings: Vec<Both<'_>> = files.iter().filter_map(Both::of).collect();
-    let change = Change::of(&readings);
+    let readings: Vec<Both<'_>> = files.iter().filter_map(Both::read).collect();
+    let change = Change::from_readings(&readings);
     let mut found = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for file in files
@@ -111,11 +111,11 @@ pub fn weakened_tests(files: &[FileVersions]) -> Vec<String> {
 
 impl<'f> Both<'f> {
     /// Reads both versions of a file, if its language is known.
-    fn of(file: &'f FileVersions) -> Option<Both<'f>> {
-        let dialect = Dialect::of(&file.path)?;
+    fn read(file: &'f FileVersions) -> Option<Both<'f>> {
+        let dialect = Dialect::for_path(&file.path)?;
         let read = |text: &Option<String>| {
             text.as_deref().map_or_else(Reading::default, |text| {
-                Reading::of(&file.path, text, dialect)
+                Reading::read(&file.path, text, dialect)
             })
         };
         Some(Both {
@@ -127,7 +127,7 @@ impl<'f> Both<'f> {
 }
 
 impl<'r> Change<'r> {
-    fn of(readings: &'r [Both<'_>]) -> Change<'r> {
+    fn from_readings(readings: &'r [Both<'_>]) -> Change<'r> {
         let mut change = Change::default();
         for Both {
             file,

@@ -47,7 +47,7 @@ fn suggested(row: &Row) -> Suggestion {
     files
         .paths
         .extend(files.texts.keys().cloned().collect::<Vec<_>>());
-    Suggestion::of(&[(String::new(), files)], &set(row.ignored))
+    Suggestion::from_files(&[(String::new(), files)], &set(row.ignored))
 }
 
 fn check(table: &[Row]) {

@@ -89,7 +89,7 @@ impl Writer {
             .into_next()
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
         let key = write(store.database(), &mut connection, &[staged], |tx| {
-            begin_run(tx, run)
+            Ok(begin_run(tx, run)?.ok_or_else(|| JournalError::RunExists(run.clone())))
         })?;
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
         Ok(Self {
@@ -398,12 +398,11 @@ fn insert(tx: &Transaction<'_>, key: i64, staged: &Staged) -> rusqlite::Result<(
     Ok(())
 }
 
-fn begin_run(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Result<i64, JournalError>> {
-    let key = tx
-        .prepare_cached("INSERT OR IGNORE INTO runs (run, epoch) VALUES (?1, 1) RETURNING id")?
+/// Adds a run and returns its row, or `None` if there is one already.
+fn begin_run(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Option<i64>> {
+    tx.prepare_cached("INSERT OR IGNORE INTO runs (run, epoch) VALUES (?1, 1) RETURNING id")?
         .query_row([run.as_str()], |row| row.get(0))
-        .optional()?;
-    Ok(key.ok_or_else(|| JournalError::RunExists(run.clone())))
+        .optional()
 }
 
 fn find_run(database: &Path, connection: &Connection, run: &RunId) -> Result<(), JournalError> {
